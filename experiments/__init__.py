@@ -1,0 +1,1 @@
+"""What lies in an experiment directory, and how it is read."""

@@ -1,0 +1,169 @@
+"""How interpose is built: one package from the folders at the top, its extensions, and its start-up files.
+
+Names, versions and dependencies are in pyproject.toml.
+"""
+
+import os
+import tempfile
+from glob import glob
+from typing import ClassVar
+
+from setuptools import Command, Extension, find_packages, setup
+from setuptools.command.build import build
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import CCompilerError, CompileError, SetupError
+
+FOLDERS = {"interpose.timing": "timing", "interpose.experiments": "experiments", "interpose.cext": "cext"}
+
+LIBRARY = "interpose.cext.libinterpose"
+LIBRARY_FILE = os.path.join("interpose", "cext", "libinterpose.so")
+
+FLAGS = ["-O2", "-std=gnu11", "-fvisibility=hidden", "-Wall", "-Wextra"]
+WERROR = ["-Werror"] if os.environ.get("INTERPOSE_BUILD_WERROR") == "1" else []
+# What Cython's own output is warned about; ours is not excused.
+GENERATED = ["-Wno-unused-parameter", "-Wno-missing-field-initializers"]
+
+NO_COMPILER = (
+    "interpose is built from C: a C compiler (gcc or clang) and Python's headers (python3-dev) are needed:"
+    " {why}"
+)
+
+
+def library():
+    """The plain C library, one for each process, that everything else is linked against."""
+    return Extension(
+        LIBRARY,
+        sorted(glob("cext/*.c")),
+        depends=glob("cext/*.h"),
+        include_dirs=["cext"],
+        extra_compile_args=[*FLAGS, *WERROR, "-pthread"],
+        # Threads outlive the interpreter, and their destructors run here: it is never unmapped.
+        extra_link_args=["-pthread", "-Wl,-soname,libinterpose.so", "-Wl,-z,nodelete"],
+    )
+
+
+def generated(source, **options):
+    """An extension in Cython, named by where its source lies."""
+    name = os.path.splitext(source)[0].replace(os.sep, ".")
+    return Extension(
+        name if name.startswith("interpose.") else f"interpose.{name}",
+        [source],
+        depends=[*glob("cext/*.h"), *glob("timing/*.pxd")],
+        include_dirs=["cext"],
+        extra_compile_args=[*FLAGS, *GENERATED, *WERROR],
+        **options,
+    )
+
+
+def shim(source):
+    """An extension in Cython that uses the library, found beside it wherever the package lies."""
+    return generated(source, libraries=["interpose"], extra_link_args=["-Wl,-rpath,$ORIGIN/../cext"])
+
+
+class BuildExt(build_ext):
+    """Builds the library first, under its plain file name, and keeps generated C out of the source tree."""
+
+    def initialize_options(self):
+        super().initialize_options()
+        self.cython_directives = {"language_level": 3, "freethreading_compatible": True}
+
+    def finalize_options(self):
+        super().finalize_options()
+        self.parallel = None  # the shims are linked against the library, which comes before them
+
+    def get_ext_filename(self, fullname):
+        if fullname == LIBRARY:
+            return LIBRARY_FILE
+        if fullname == os.path.splitext(os.path.basename(LIBRARY_FILE))[0]:
+            return os.path.basename(LIBRARY_FILE)
+        return super().get_ext_filename(fullname)
+
+    def get_export_symbols(self, ext):
+        return [] if ext.name == LIBRARY else super().get_export_symbols(ext)
+
+    def build_extensions(self):
+        self.require_compiler()
+        self.cython_include_dirs.append(self.link_packages())
+        super().build_extensions()
+
+    def build_extension(self, ext):
+        # Cython would copy plain C there too, and the compiler's messages would name the copy.
+        self.cython_c_in_temp = ext.name != LIBRARY
+        if ext.name != LIBRARY:
+            ext.library_dirs = [os.path.dirname(self.get_ext_fullpath(LIBRARY))]
+        super().build_extension(ext)
+
+    def link_packages(self):
+        """A directory where the folders lie as they do when installed: so Cython looks for `cimport`."""
+        packages = os.path.join(self.build_temp, "packages")
+        os.makedirs(os.path.join(packages, "interpose"), exist_ok=True)
+        with open(os.path.join(packages, "interpose", "__init__.py"), "w"):
+            pass  # what makes it a package to Cython
+        for name, folder in FOLDERS.items():
+            link = os.path.join(packages, *name.split("."))
+            if not os.path.islink(link):
+                os.symlink(os.path.abspath(folder), link)
+        return packages
+
+    def require_compiler(self):
+        """Raise SetupError, in one line, where no C that includes Python's headers can be compiled."""
+        with tempfile.TemporaryDirectory() as directory:
+            source = os.path.join(directory, "probe.c")
+            with open(source, "w") as probe:
+                probe.write("#include <Python.h>\n")
+            try:
+                self.compiler.compile([source], output_dir=directory, include_dirs=self.include_dirs)
+            except (CompileError, CCompilerError, SetupError) as error:
+                raise SetupError(NO_COMPILER.format(why=error)) from None
+
+
+class BuildStartup(Command):
+    """Puts the start-up files at the top of site-packages, in wheels and editable installs alike."""
+
+    user_options: ClassVar = []
+    editable_mode = False
+    FILES = ("interpose.pth", "interpose.start")
+
+    def initialize_options(self):
+        self.build_lib = None
+
+    def finalize_options(self):
+        self.set_undefined_options("build", ("build_lib", "build_lib"))
+
+    def destination(self):
+        if self.editable_mode:
+            return self.get_finalized_command("install").install_lib
+        return self.build_lib
+
+    def run(self):
+        self.mkpath(self.destination())
+        for file in self.FILES:
+            self.copy_file(file, os.path.join(self.destination(), file))
+
+    def get_outputs(self):
+        return [] if self.editable_mode else [os.path.join(self.build_lib, file) for file in self.FILES]
+
+    def get_output_mapping(self):
+        return {}
+
+    def get_source_files(self):
+        return list(self.FILES)
+
+
+class Build(build):
+    sub_commands: ClassVar = [*build.sub_commands, ("build_startup", None)]
+
+
+setup(
+    packages=[*find_packages(include=["interpose", "interpose.*"]), *FOLDERS],
+    package_dir=FOLDERS,
+    include_package_data=False,
+    package_data={"": ["py.typed", "*.pyi"]},
+    ext_modules=[
+        library(),
+        *(shim(source) for source in sorted(glob("timing/*.pyx"))),
+        *(generated(source) for source in sorted(glob("interpose/**/*.pyx", recursive=True))),
+    ],
+    cmdclass={"build": Build, "build_ext": BuildExt, "build_startup": BuildStartup},
+    zip_safe=False,
+)

@@ -1,0 +1,1 @@
+"""The clocks and the shims' bodies, as Python sees them."""
