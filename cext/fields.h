@@ -1,0 +1,187 @@
+/* What lies in an experiment, field by field, with its meaning.
+
+   These lists are the only place where a record is described. The structures below, the description that each
+   experiment carries in its log.xml, and through it both readers, are made from them. A field more is one line here
+   and the next FORMAT_VERSION. Fields stand in an order that leaves no holes. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "visible.h"
+
+#define FORMAT_VERSION 1
+
+/* One call of an intrinsic; appended when the call has ended. */
+#define EVENT_FIELDS(X) \
+    X(uint64_t, start_ns,      "monotonic time when the call began") \
+    X(uint64_t, wall_ns,       "wall time from beginning to end") \
+    X(uint64_t, cpu_ns,        "CPU time of the calling thread in between") \
+    X(uint64_t, inner_wall_ns, "wall time of the recorded calls made inside this one") \
+    X(uint64_t, inner_cpu_ns,  "CPU time of the recorded calls made inside this one") \
+    X(uint64_t, bytes,         "bytes moved, where the intrinsic tells; else 0") \
+    X(uint32_t, thread,        "thread that called, a number in threads") \
+    X(uint32_t, call,          "number of the call within its thread, from 1") \
+    X(uint32_t, parent,        "number of the call that this one was made inside, or 0") \
+    X(uint32_t, intrinsic,     "what was called, a number in map.xml") \
+    X(uint32_t, stack,         "where from, a number in stacks, or 0") \
+    X(uint32_t, detail,        "normalised statement, path or address, a number in strings, or 0") \
+    X(uint32_t, error,         "error that the call raised, a number in strings, or 0") \
+    X(uint32_t, task,          "asynchronous task, or 0")
+
+/* The head of a block of events. A block has one writer at a time. */
+#define BLOCK_FIELDS(X) \
+    X(uint32_t, magic,    "0x4b4c4249, the letters IBLK; anything else is not a block") \
+    X(uint32_t, state,    "1 being written, 2 full, 3 left by a thread that ended") \
+    X(uint32_t, used,     "whole events in the block") \
+    X(uint32_t, thread,   "thread that writes or wrote last") \
+    X(uint64_t, sequence, "order in which blocks were begun, from 1; each lies in the file once, or is being copied") \
+    X(uint64_t, first_ns, "earliest beginning of an event in the block") \
+    X(uint64_t, last_ns,  "latest end of an event in the block") \
+    X(uint64_t, dropped,  "events that its thread had dropped when the block was begun") \
+    X(uint64_t, spare_1,  "0") \
+    X(uint64_t, spare_2,  "0")
+
+/* The head of every other file of data. */
+#define HEAD_FIELDS(X) \
+    X(uint64_t, magic,        "0x45534f5052544e49, the letters INTRPOSE") \
+    X(uint32_t, version,      "version of the format") \
+    X(uint32_t, head_bytes,   "where the first record begins") \
+    X(uint32_t, record_bytes, "size of a record; 0 where each has its own length") \
+    X(uint32_t, first,        "number of the first record; lower numbers are those of the process that forked") \
+    X(uint32_t, window_bytes, "no record crosses a multiple of this many bytes") \
+    X(uint32_t, forks,        "forked processes so far (in threads)") \
+    X(uint64_t, lost,         "calls of threads for which there was no record (in threads)") \
+    X(uint64_t, spare_2,      "0") \
+    X(uint64_t, spare_3,      "0") \
+    X(uint64_t, spare_4,      "0")
+
+/* A place in the program's code. */
+#define SITE_FIELDS(X) \
+    X(uint32_t, file,        "file name as the code object has it, a number in strings") \
+    X(uint32_t, function,    "qualified name of the function, a number in strings") \
+    X(uint32_t, line,        "line number, 0 where unknown") \
+    X(uint32_t, instruction, "offset of the instruction in its code, in bytes") \
+    X(uint32_t, first_line,  "line where the function's code begins") \
+    X(uint32_t, own,         "1 the program's own code, 0 standard library or an installed package") \
+    X(uint32_t, spare_1,     "0") \
+    X(uint32_t, spare_2,     "0")
+
+/* A site and the stack that it was called from: a tree, shared from the outside in. */
+#define STACK_FIELDS(X) \
+    X(uint32_t, site,  "innermost place, a number in sites") \
+    X(uint32_t, outer, "stack of its caller, a lower number in stacks, or 0 where the record ends") \
+    X(uint32_t, cut,   "1 where callers were left out") \
+    X(uint32_t, spare, "0")
+
+/* A call in progress. */
+#define OPEN_FIELDS(X) \
+    X(uint64_t, start_ns,      "monotonic time when the call began") \
+    X(uint64_t, start_cpu_ns,  "the thread's CPU time when it began") \
+    X(uint64_t, inner_wall_ns, "wall time of the recorded calls made inside it so far") \
+    X(uint64_t, inner_cpu_ns,  "CPU time of the recorded calls made inside it so far") \
+    X(uint32_t, call,          "number of the call within its thread; 0 when it has ended") \
+    X(uint32_t, intrinsic,     "what was called, a number in map.xml") \
+    X(uint32_t, stack,         "where from, a number in stacks, or 0") \
+    X(uint32_t, detail,        "normalised statement, path or address, a number in strings, or 0")
+
+/* A thread. Its table of calls in progress follows these fields. */
+#define THREAD_FIELDS(X) \
+    X(uint64_t, start_ns,     "monotonic time when the thread was first seen; 0 in an unused record") \
+    X(uint64_t, end_ns,       "monotonic time when it ended; 0 while it runs, or when the process was killed") \
+    X(uint64_t, start_cpu_ns, "its CPU time when first seen") \
+    X(uint64_t, end_cpu_ns,   "its CPU time when it ended; until then at its last synchronisation") \
+    X(uint64_t, seen_ns,      "monotonic time of the last synchronisation of its clock") \
+    X(uint64_t, made,         "calls begun") \
+    X(uint64_t, recorded,     "events in blocks") \
+    X(uint64_t, dropped,      "events for which there was no room") \
+    X(uint64_t, own_wall_ns,  "wall time that recording took outside of the ordinary way (measured)") \
+    X(uint64_t, own_cpu_ns,   "CPU time of the same") \
+    X(uint64_t, syncs,        "synchronisations of the clock with the kernel's") \
+    X(uint64_t, behind_ns,    "sum of what synchronisations lay behind the reading before them") \
+    X(uint64_t, ident,        "the thread's identity as threading.get_ident gives it") \
+    X(uint32_t, tid,          "the kernel's number of the thread") \
+    X(uint32_t, main,         "1 for the thread that began the process") \
+    X(uint32_t, depth,        "calls in progress") \
+    X(uint32_t, clock,        "clock that it used last: 1 rseq, 2 perf, 3 syscall") \
+    X(uint64_t, spare_1,      "0")
+
+/* A sample of what the process has used (getrusage(2)), at its beginning, its end and wherever one was asked for. */
+#define OVERVIEW_FIELDS(X) \
+    X(uint64_t, time_ns,              "monotonic time of the sample; 0 in an unused record") \
+    X(uint64_t, cpu_ns,               "CPU time of the whole process") \
+    X(uint64_t, user_ns,              "of it in user mode, as the kernel divides it") \
+    X(uint64_t, system_ns,            "of it in the kernel") \
+    X(uint64_t, max_rss_bytes,        "largest resident size so far") \
+    X(uint64_t, minor_faults,         "page faults without input") \
+    X(uint64_t, major_faults,         "page faults with input") \
+    X(uint64_t, in_blocks,            "blocks of 512 bytes read from devices") \
+    X(uint64_t, out_blocks,           "blocks of 512 bytes written to devices") \
+    X(uint64_t, voluntary_switches,   "times a thread gave up the processor") \
+    X(uint64_t, involuntary_switches, "times it was taken from a thread") \
+    X(uint32_t, kind,                 "1 beginning, 2 on request, 3 end, 4 recording stopped") \
+    X(int32_t,  status,               "at the end: exit status; when recording stopped: the error's number") \
+    X(uint64_t, spare_1,              "0") \
+    X(uint64_t, spare_2,              "0") \
+    X(uint64_t, spare_3,              "0") \
+    X(uint64_t, spare_4,              "0")
+
+#define DECLARE_FIELD(type, name, meaning) type name;
+
+struct event         { EVENT_FIELDS(DECLARE_FIELD) };
+struct block_head    { BLOCK_FIELDS(DECLARE_FIELD) };
+struct file_head     { HEAD_FIELDS(DECLARE_FIELD) };
+struct site          { SITE_FIELDS(DECLARE_FIELD) };
+struct stack         { STACK_FIELDS(DECLARE_FIELD) };
+struct open_call     { OPEN_FIELDS(DECLARE_FIELD) };
+struct thread_fields { THREAD_FIELDS(DECLARE_FIELD) };
+struct overview      { OVERVIEW_FIELDS(DECLARE_FIELD) };
+
+#define BLOCK_MAGIC 0x4b4c4249u
+#define FILE_MAGIC 0x45534f5052544e49ull
+
+enum {
+    BLOCK_BYTES = 64 * 1024,
+    WINDOW_BYTES = 64 * 1024,
+    BLOCK_EVENTS = (BLOCK_BYTES - sizeof(struct block_head)) / sizeof(struct event),
+    THREAD_BYTES = 2048,
+    OPEN_CALLS = (THREAD_BYTES - sizeof(struct thread_fields)) / sizeof(struct open_call),
+    STRING_BYTES = 16 * 1024, /* a longer string is cut; the cut is shown by three dots */
+};
+
+enum block_state { BLOCK_WRITING = 1, BLOCK_FULL, BLOCK_LEFT };
+enum overview_kind { OVERVIEW_BEGIN = 1, OVERVIEW_SAMPLE, OVERVIEW_END, OVERVIEW_STOPPED };
+
+struct thread_record {
+    struct thread_fields fields;
+    struct open_call open[OPEN_CALLS];
+};
+
+_Static_assert(sizeof(struct block_head) == 64, "a block's head is a cache line");
+_Static_assert(sizeof(struct file_head) == 64, "a file's head is a cache line");
+_Static_assert(sizeof(struct event) == 80, "an event has no holes");
+_Static_assert(sizeof(struct overview) == 128, "records of a power of two never cross a window");
+_Static_assert(sizeof(struct thread_record) <= THREAD_BYTES, "a thread's record holds its table");
+
+/* How a record is packed, for the experiment's own description of itself. */
+struct field {
+    const char *name;
+    const char *type; /* u32, u64, i32 */
+    unsigned offset;
+    const char *title;
+};
+
+/* A type of data: the file's name, and how it is packed. */
+struct data_type {
+    const char *name;
+    const struct field *fields;
+    unsigned record_bytes; /* 0: each record has its own length */
+    unsigned head_bytes;   /* of the file; none in front of events */
+    unsigned block_bytes;  /* no record crosses a multiple of it */
+};
+
+enum { DATA_EVENTS, DATA_STRINGS, DATA_SITES, DATA_STACKS, DATA_THREADS, DATA_OVERVIEW, DATA_TYPES };
+
+VISIBLE extern const struct data_type data_types[]; /* ends with one without a name */
+/* Each ends with one without a name. */
+VISIBLE extern const struct field block_head_fields[], file_head_fields[], open_call_fields[];

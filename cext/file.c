@@ -1,0 +1,236 @@
+#define _GNU_SOURCE
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int open_in(char path[PATH_BYTES], const char *directory, const char *name, int flags)
+{
+    if (snprintf(path, PATH_BYTES, "%s/%s", directory, name) >= PATH_BYTES) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+int file_create(struct grown_file *file, const char *directory, const char *name)
+{
+    struct stat status;
+    int opened = open_in(file->path, directory, name, O_RDWR | O_CREAT | O_EXCL);
+    if (opened < 0)
+        return errno;
+    int failed = fstat(opened, &status) ? errno : 0;
+    file->device = status.st_dev;
+    file->inode = status.st_ino;
+    file->bytes = 0;
+    close(opened);
+    return failed;
+}
+
+/* Past the limit the kernel would send SIGXFSZ to the program. */
+static bool within_limit(uint64_t bytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && (limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur);
+}
+
+/* For file systems without fallocate(2). */
+static int write_zeros(int opened, uint64_t from, uint64_t to)
+{
+    static const char zeros[4096];
+    while (from < to) {
+        size_t most = to - from < sizeof zeros ? to - from : sizeof zeros;
+        ssize_t done = pwrite(opened, zeros, most, (off_t)from);
+        if (done <= 0)
+            return done < 0 ? errno : ENOSPC;
+        from += (uint64_t)done;
+    }
+    return 0;
+}
+
+static int grow(struct grown_file *file, int opened, uint64_t bytes)
+{
+    int failed = EINTR;
+    if (!within_limit(bytes))
+        return EFBIG;
+    for (int tries = 0; failed == EINTR && tries < 8; tries++)
+        failed = fallocate(opened, 0, (off_t)file->bytes, (off_t)(bytes - file->bytes)) ? errno : 0;
+    if (failed == EOPNOTSUPP || failed == ENOSYS)
+        failed = write_zeros(opened, file->bytes, bytes);
+    if (!failed)
+        file->bytes = bytes;
+    return failed;
+}
+
+static bool still_ours(const struct grown_file *file, int opened)
+{
+    struct stat status;
+    return fstat(opened, &status) == 0 && status.st_dev == file->device && status.st_ino == file->inode &&
+           (uint64_t)status.st_size >= file->bytes;
+}
+
+static int append(struct grown_file *file, int opened, const char *data, size_t bytes)
+{
+    if (!still_ours(file, opened))
+        return ESTALE;
+    if (!within_limit(file->bytes + bytes))
+        return EFBIG;
+    for (size_t done = 0; done < bytes;) {
+        ssize_t written = pwrite(opened, data + done, bytes - done, (off_t)(file->bytes + done));
+        if (written <= 0 && errno != EINTR)
+            return written < 0 ? errno : ENOSPC;
+        done += written > 0 ? (size_t)written : 0;
+    }
+    file->bytes += bytes;
+    return 0;
+}
+
+int file_append(struct grown_file *file, const void *data, size_t bytes)
+{
+    int opened = open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (opened < 0)
+        return errno;
+    int failed = append(file, opened, data, bytes);
+    close(opened);
+    return failed;
+}
+
+void *file_map(struct grown_file *file, uint64_t offset, size_t bytes)
+{
+    void *mapped = MAP_FAILED;
+    int failed = 0;
+    int opened = open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (opened < 0)
+        return NULL;
+    if (!still_ours(file, opened))
+        failed = ESTALE;
+    else if (offset + bytes > file->bytes)
+        failed = grow(file, opened, offset + bytes);
+    if (!failed) {
+        mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, opened, (off_t)offset);
+        failed = mapped == MAP_FAILED ? errno : 0;
+    }
+    close(opened);
+    errno = failed;
+    return failed ? NULL : mapped;
+}
+
+/* --- series */
+
+int series_create(struct series *series, const char *directory, const struct data_type *type, uint32_t first)
+{
+    memset(series, 0, sizeof *series);
+    int failed = file_create(&series->file, directory, type->name);
+    if (failed)
+        return failed;
+    series->window = file_map(&series->file, 0, WINDOW_BYTES);
+    if (!series->window)
+        return errno;
+    series->head = (struct file_head *)series->window;
+    *series->head = (struct file_head){
+        .magic = FILE_MAGIC,
+        .version = FORMAT_VERSION,
+        .head_bytes = type->head_bytes,
+        .record_bytes = type->record_bytes,
+        .first = first,
+        .window_bytes = WINDOW_BYTES,
+    };
+    series->end = type->head_bytes;
+    series->next = first;
+    return 0;
+}
+
+static int next_window(struct series *series)
+{
+    uint64_t at = series->window_at + WINDOW_BYTES;
+    char *window = file_map(&series->file, at, WINDOW_BYTES);
+    if (!window)
+        return errno;
+    if (series->window_at && !series->keep_windows)
+        munmap(series->window, WINDOW_BYTES);
+    series->window = window;
+    series->window_at = at;
+    series->end = at;
+    return 0;
+}
+
+/* Strings have no fixed size: a reader is told that the rest of the window is empty. */
+static void close_window(struct series *series)
+{
+    uint64_t left = series->window_at + WINDOW_BYTES - series->end;
+    if (series->head->record_bytes == 0 && left >= sizeof(uint32_t))
+        memset(series->window + (series->end - series->window_at), 0xff, sizeof(uint32_t));
+}
+
+void *series_extend(struct series *series, size_t bytes)
+{
+    if (series->end + bytes > series->window_at + WINDOW_BYTES) {
+        close_window(series);
+        if (next_window(series))
+            return NULL;
+    }
+    void *record = series->window + (series->end - series->window_at);
+    series->end += bytes;
+    series->next++;
+    return record;
+}
+
+/* --- XML */
+
+static int write_whole(int opened, const struct iovec *pieces, int count)
+{
+    size_t bytes = 0;
+    for (int index = 0; index < count; index++)
+        bytes += pieces[index].iov_len;
+    if (!within_limit(bytes))
+        return EFBIG;
+    ssize_t done = writev(opened, pieces, count);
+    return done == (ssize_t)bytes ? 0 : done < 0 ? errno : ENOSPC;
+}
+
+int file_write(const char *directory, const char *name, const struct iovec *pieces, int count)
+{
+    char path[PATH_BYTES];
+    int opened = open_in(path, directory, name, O_WRONLY | O_CREAT);
+    if (opened < 0)
+        return errno;
+    int failed = write_whole(opened, pieces, count);
+    close(opened);
+    return failed;
+}
+
+static ssize_t find_last(const char *text, ssize_t bytes, const char *word)
+{
+    ssize_t length = (ssize_t)strlen(word);
+    for (ssize_t at = bytes - length; at >= 0; at--)
+        if (memcmp(text + at, word, (size_t)length) == 0)
+            return at;
+    return -1;
+}
+
+int xml_append(const char *directory, const char *name, const char *closing_tag, const char *text, size_t bytes)
+{
+    char path[PATH_BYTES], tail[64];
+    struct stat status;
+    int opened = open_in(path, directory, name, O_RDWR);
+    if (opened < 0)
+        return errno;
+    int failed = fstat(opened, &status) ? errno : 0;
+    off_t from = status.st_size > (off_t)sizeof tail ? status.st_size - (off_t)sizeof tail : 0;
+    ssize_t got = failed ? -1 : pread(opened, tail, sizeof tail, from);
+    ssize_t at = got > 0 ? find_last(tail, got, closing_tag) : -1;
+    if (at < 0)
+        failed = failed ? failed : EBADMSG;
+    else if (!within_limit((uint64_t)status.st_size + bytes))
+        failed = EFBIG;
+    else if (pwrite(opened, text, bytes, from + at) != (ssize_t)bytes)
+        failed = errno ? errno : ENOSPC;
+    close(opened);
+    return failed;
+}

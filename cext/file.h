@@ -1,0 +1,54 @@
+/* The files of an experiment as the recorder writes them: real space first, then a mapping, and no descriptor kept.
+
+   A file grows by fallocate(2), never sparse: a write into a hole of a full disk would be a SIGBUS in somebody else's
+   program. It is opened by its path each time, because the program may close any descriptor it finds. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "fields.h"
+
+enum { PATH_BYTES = 4096 };
+
+/* A file of the experiment; `bytes` of it are really there. */
+struct grown_file {
+    char path[PATH_BYTES];
+    uint64_t device, inode;
+    uint64_t bytes;
+};
+
+/* Create it, empty, readable by its owner alone. 0 or the error's number. */
+int file_create(struct grown_file *file, const char *directory, const char *name);
+
+/* Map `bytes` at `offset`, growing the file so that they are there. NULL with errno set: no room, or no longer ours. */
+void *file_map(struct grown_file *file, uint64_t offset, size_t bytes);
+
+/* Write `bytes` at the end of the file. 0 or the error's number: no room, or no longer ours. */
+int file_append(struct grown_file *file, const void *data, size_t bytes);
+
+/* A file of numbered records behind a head, written through one window at a time. */
+struct series {
+    struct grown_file file;
+    struct file_head *head; /* stays mapped */
+    char *window;           /* WINDOW_BYTES at `window_at` */
+    uint64_t window_at;
+    uint64_t end; /* where the next record goes */
+    uint32_t next; /* its number */
+    bool keep_windows; /* records are written to after the next one was begun */
+};
+
+/* Create the file with its head; its first record gets the number `first`. 0 or the error's number. */
+int series_create(struct series *series, const char *directory, const struct data_type *type, uint32_t first);
+
+/* Room for a record of `bytes`, which no window's edge crosses; zeros. NULL with errno set where there is no room. */
+void *series_extend(struct series *series, size_t bytes);
+
+/* Write the file whole, from `count` pieces, in one write. 0 or the error's number. */
+int file_write(const char *directory, const char *name, const struct iovec *pieces, int count);
+
+/* Put `text`, which ends with the closing tag, in the place of the XML file's closing tag, in one write. 0 or the
+   error's number. */
+int xml_append(const char *directory, const char *name, const char *closing_tag, const char *text, size_t bytes);

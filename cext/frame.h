@@ -1,0 +1,97 @@
+/* The frames of the running interpreter, without making frame objects: where CPython's versions differ. */
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#if PY_VERSION_HEX < 0x030b0000 || PY_VERSION_HEX >= 0x030e0000
+#error "interpose knows the frames of CPython 3.11, 3.12 and 3.13"
+#endif
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpragmas"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#define Py_BUILD_CORE 1
+#include <internal/pycore_code.h>
+#include <internal/pycore_frame.h>
+#undef Py_BUILD_CORE
+#pragma GCC diagnostic pop
+
+typedef struct _PyInterpreterFrame frame;
+
+/* Not begun yet, or no Python code at all. */
+static inline int frame_is_hidden(frame *frame)
+{
+    return _PyFrame_IsIncomplete(frame);
+}
+
+static inline frame *frame_visible(frame *frame)
+{
+    while (frame && frame_is_hidden(frame))
+        frame = frame->previous;
+    return frame;
+}
+
+/* The innermost frame of the calling thread, or NULL. */
+static inline frame *frame_innermost(void)
+{
+    PyThreadState *state = _PyThreadState_UncheckedGet();
+    if (!state)
+        return NULL;
+#if PY_VERSION_HEX >= 0x030d0000
+    return frame_visible(state->current_frame);
+#else
+    return frame_visible(state->cframe->current_frame);
+#endif
+}
+
+static inline frame *frame_outer(frame *frame)
+{
+    return frame_visible(frame->previous);
+}
+
+static inline PyCodeObject *frame_code(frame *frame)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+    return (PyCodeObject *)frame->f_executable;
+#else
+    return frame->f_code;
+#endif
+}
+
+/* Index of the instruction being executed, in code units. */
+static inline int frame_instruction(frame *frame)
+{
+    return _PyInterpreterFrame_LASTI(frame);
+}
+
+static inline int code_extra_index(freefunc release)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    return (int)PyUnstable_Eval_RequestCodeExtraIndex(release);
+#else
+    return (int)_PyEval_RequestCodeExtraIndex(release);
+#endif
+}
+
+static inline void *code_extra(PyCodeObject *code, int index)
+{
+    void *extra = NULL;
+#if PY_VERSION_HEX >= 0x030c0000
+    PyUnstable_Code_GetExtra((PyObject *)code, index, &extra);
+#else
+    _PyCode_GetExtra((PyObject *)code, index, &extra);
+#endif
+    return extra;
+}
+
+static inline int code_extra_set(PyCodeObject *code, int index, void *value)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    return PyUnstable_Code_SetExtra((PyObject *)code, index, value);
+#else
+    return _PyCode_SetExtra((PyObject *)code, index, value);
+#endif
+}

@@ -1,0 +1,47 @@
+/* How each record is packed, made from the lists of fields; an experiment carries it in its log.xml. */
+#include "fields.h"
+
+#define TYPE_OF(member) _Generic((member), uint32_t: "u32", int32_t: "i32", uint64_t: "u64")
+#define DESCRIBE_FIELD(type, name, meaning) \
+    {#name, TYPE_OF(((struct DESCRIBED *)0)->name), offsetof(struct DESCRIBED, name), meaning},
+
+#define DESCRIBED event
+static const struct field event_fields[] = {EVENT_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
+#define DESCRIBED block_head
+const struct field block_head_fields[] = {BLOCK_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
+#define DESCRIBED file_head
+const struct field file_head_fields[] = {HEAD_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
+#define DESCRIBED site
+static const struct field site_fields[] = {SITE_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
+#define DESCRIBED stack
+static const struct field stack_fields[] = {STACK_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
+#define DESCRIBED open_call
+const struct field open_call_fields[] = {OPEN_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
+#define DESCRIBED thread_fields
+static const struct field thread_fields[] = {THREAD_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
+#define DESCRIBED overview
+static const struct field overview_fields[] = {OVERVIEW_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
+const struct data_type data_types[DATA_TYPES + 1] = {
+    [DATA_EVENTS] = {"events", event_fields, sizeof(struct event), 0, BLOCK_BYTES},
+    [DATA_STRINGS] = {"strings", NULL, 0, sizeof(struct file_head), WINDOW_BYTES},
+    [DATA_SITES] = {"sites", site_fields, sizeof(struct site), sizeof(struct file_head), WINDOW_BYTES},
+    [DATA_STACKS] = {"stacks", stack_fields, sizeof(struct stack), sizeof(struct file_head), WINDOW_BYTES},
+    [DATA_THREADS] = {"threads", thread_fields, THREAD_BYTES, THREAD_BYTES, WINDOW_BYTES},
+    [DATA_OVERVIEW] = {"overview", overview_fields, sizeof(struct overview), sizeof(struct overview), WINDOW_BYTES},
+};

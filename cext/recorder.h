@@ -1,0 +1,221 @@
+/* The recorder: what of a process's calls is in progress, and how one becomes an event.
+
+   The way of a call through it: `recording` (may this thread record?), `span_begin` (an entry in the table of calls in
+   progress, then the clocks), the real call, `span_stop` (the clocks), `span_record` (the event, the entry taken out).
+   None of these waits, allocates, raises or asks; what does (a new thread, a full block, a forked child) is out of line
+   in recorder.c and timed as own cost. */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "clock.h"
+#include "fields.h"
+#include "pool.h"
+
+/* What a thread needs at every call. In memory that a forked child finds zeroed (MADV_WIPEONFORK), so that no child,
+   however it was forked, writes into its parent's experiment. */
+struct thread {
+    uint32_t recording;
+    uint32_t number;
+    uint32_t calls;
+    uint32_t ended;
+    struct thread_record *record;
+    struct block *block;
+    struct thread *next;
+    struct clock clock;
+};
+
+/* What the shims look at; the rest of the recorder's state is its own. */
+struct recorder {
+    uint32_t on;
+    uint32_t serial; /* of the recording in this process; caches of an earlier one are void */
+    uint64_t stack_above_ns;
+    uint32_t stack_kept; /* stacks are recorded at all */
+};
+
+struct recorder_settings {
+    const char *directory; /* exists */
+    const char *founder;   /* the founder's directory, where forked children get theirs */
+    const char *lineage;
+    enum clock_kind clock;
+    uint32_t stack_kept;
+    uint64_t stack_above_ns;
+    uint64_t begun_wall_ns; /* since when the time is ours */
+    uint64_t begun_cpu_ns;
+};
+
+VISIBLE extern struct recorder recorder;
+VISIBLE extern __thread struct thread *current_thread __attribute__((tls_model("initial-exec")));
+
+/* Begin recording into a directory that was made for it. 0 or the error's number. */
+VISIBLE int recorder_begin(const struct recorder_settings *settings);
+
+/* Write log.xml: `head`, the process, the closing tag; and an empty map.xml. Forked children begin theirs with the
+   same head. 0 or the error's number. */
+VISIBLE int recorder_describe(const char *head, size_t bytes);
+
+/* End of the recording, and of the process with `status` if that is known (>= 0). */
+VISIBLE void recorder_end(int status);
+
+/* In a forked child: begin its own subexperiment now, not at its first call. */
+VISIBLE void recorder_forked(void);
+
+/* Put entries, and the closing tag after them, into map.xml. 0 or the error's number. */
+VISIBLE int recorder_map(const char *text, size_t bytes);
+
+/* Let the calling thread record, if anything is recorded in this process; NULL if not. */
+VISIBLE struct thread *thread_enter(void);
+
+/* The place of the thread's next event, in a new block; NULL where there is no room. */
+VISIBLE struct event *event_room(struct thread *thread);
+
+/* Numbers for a text, a place in the code, a stack; 0 where there is no room. */
+VISIBLE uint32_t string_intern(const char *text, size_t bytes);
+VISIBLE uint32_t site_add(const struct site *site);
+VISIBLE uint32_t stack_intern(uint32_t site, uint32_t outer, uint32_t cut);
+
+/* The number of the normalised text of a statement; `key` stands for the whole of it. */
+VISIBLE uint32_t statement_find(uint64_t key);
+VISIBLE uint32_t statement_intern(uint64_t key, const char *text, size_t bytes);
+
+/* Time between the two is recording's own. */
+VISIBLE struct reading own_begin(struct thread *thread);
+VISIBLE void own_end(struct thread *thread, struct reading begin);
+
+/* Forget what the calling thread recorded since `depth` was 0 and it had made `made` calls: calibration only. */
+VISIBLE void thread_rewind(struct thread *thread, uint64_t made, uint32_t used);
+
+/* A call being timed, on the stack of the shim. */
+struct span {
+    struct thread *thread;
+    struct reading begin;
+    uint64_t wall_ns, cpu_ns;
+    uint32_t index, call, intrinsic, stack, detail;
+};
+
+/* The calling thread if its calls are to be recorded now. */
+static inline struct thread *recording(void)
+{
+    struct thread *thread = current_thread;
+    if (LIKELY(thread && thread->recording))
+        return thread;
+    return recorder.on ? thread_enter() : NULL;
+}
+
+/* False where the call is too deep inside others for the table: it is counted as dropped. */
+static inline bool span_begin(struct span *span, struct thread *thread, uint32_t intrinsic, uint32_t stack,
+                              uint32_t detail)
+{
+    struct thread_record *record = thread->record;
+    uint32_t index = record->fields.depth;
+    if (UNLIKELY(index >= OPEN_CALLS)) {
+        record->fields.made++;
+        record->fields.dropped++;
+        return false;
+    }
+    struct open_call *open = &record->open[index];
+    span->thread = thread;
+    span->index = index;
+    span->call = ++thread->calls;
+    span->intrinsic = intrinsic;
+    span->stack = stack;
+    span->detail = detail;
+    open->inner_wall_ns = 0;
+    open->inner_cpu_ns = 0;
+    open->call = span->call;
+    open->intrinsic = intrinsic;
+    open->stack = stack;
+    open->detail = detail;
+    span->begin = clock_read(&thread->clock);
+    open->start_ns = span->begin.wall_ns;
+    open->start_cpu_ns = span->begin.cpu_ns;
+    record->fields.made++;
+    __atomic_store_n(&record->fields.depth, index + 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* Is the call still this process's, on this thread? Not after a fork inside of it. */
+static inline bool span_open(const struct span *span)
+{
+    const struct thread *thread = span->thread;
+    return LIKELY(thread->recording && thread == current_thread && span->index < thread->record->fields.depth &&
+                  thread->record->open[span->index].call == span->call);
+}
+
+/* The end of the call: read the clocks. False where its beginning was not this process's. */
+static inline bool span_stop(struct span *span)
+{
+    if (!span_open(span))
+        return false;
+    struct reading end = clock_read(&span->thread->clock);
+    span->wall_ns = end.wall_ns - span->begin.wall_ns;
+    span->cpu_ns = end.cpu_ns - span->begin.cpu_ns;
+    if (span->cpu_ns > span->wall_ns)
+        span->cpu_ns = span->wall_ns;
+    return true;
+}
+
+/* Take the call out of the table; with greenlets, calls may end in another order than that of their beginnings. */
+static inline void close_call(struct thread_record *record, uint32_t index)
+{
+    uint32_t depth = record->fields.depth;
+    record->open[index].call = 0;
+    while (depth > 0 && record->open[depth - 1].call == 0)
+        depth--;
+    __atomic_store_n(&record->fields.depth, depth, __ATOMIC_RELEASE);
+}
+
+static inline uint32_t charge_parent(struct thread_record *record, const struct span *span)
+{
+    if (LIKELY(span->index == 0))
+        return 0;
+    struct open_call *parent = &record->open[span->index - 1];
+    parent->inner_wall_ns += span->wall_ns;
+    parent->inner_cpu_ns += span->cpu_ns;
+    return parent->call;
+}
+
+/* Append the event. */
+static inline void span_record(const struct span *span, uint64_t bytes, uint32_t error)
+{
+    struct thread *thread = span->thread;
+    struct thread_record *record = thread->record;
+    struct open_call *open = &record->open[span->index];
+    struct block *block = thread->block;
+    struct event *event;
+    uint32_t parent = charge_parent(record, span);
+    if (LIKELY(block && block->head.used < BLOCK_EVENTS))
+        event = &block->events[block->head.used];
+    else
+        event = event_room(thread);
+    if (UNLIKELY(!event)) {
+        record->fields.dropped++;
+        close_call(record, span->index);
+        return;
+    }
+    *event = (struct event){
+        .start_ns = span->begin.wall_ns,
+        .wall_ns = span->wall_ns,
+        .cpu_ns = span->cpu_ns,
+        .inner_wall_ns = open->inner_wall_ns,
+        .inner_cpu_ns = open->inner_cpu_ns,
+        .bytes = bytes,
+        .thread = thread->number,
+        .call = span->call,
+        .parent = parent,
+        .intrinsic = span->intrinsic,
+        .stack = span->stack,
+        .detail = span->detail,
+        .error = error,
+    };
+    struct block_head *head = &thread->block->head;
+    uint64_t end_ns = span->begin.wall_ns + span->wall_ns;
+    if (span->begin.wall_ns < head->first_ns)
+        head->first_ns = span->begin.wall_ns;
+    if (end_ns > head->last_ns)
+        head->last_ns = end_ns;
+    __atomic_store_n(&head->used, head->used + 1, __ATOMIC_RELEASE);
+    record->fields.recorded++;
+    close_call(record, span->index);
+}

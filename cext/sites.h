@@ -1,0 +1,202 @@
+/* Where a call comes from: the numbers of its site and stack, kept with the code object itself.
+
+   They hang on the code object by its extra slot, freed with it: an address is soon some other code's, and a reference
+   would keep alive what the program let go. File, name and line are written at first sight of each instruction. */
+#pragma once
+
+#include "frame.h"
+#include "recorder.h"
+
+enum { STACK_DEPTH = 128, OWN_PREFIXES = 16, PREFIX_BYTES = 1024 };
+
+struct place {
+    uint32_t site;
+    uint32_t stack; /* of this site alone, where the code is the program's own */
+};
+
+/* What is known of a code object. */
+struct code_sites {
+    uint32_t serial; /* of the recording that the numbers belong to */
+    uint32_t own;
+    uint32_t file, function, first_line;
+    uint32_t count;
+    struct place places[]; /* by instruction */
+};
+
+/* Where the standard library and installed packages lie. */
+static char library_prefixes[OWN_PREFIXES][PREFIX_BYTES];
+static unsigned library_prefix_count;
+static int sites_index = -1;
+
+static uint32_t intern_text(PyObject *text)
+{
+    Py_ssize_t bytes;
+    const char *utf8 = PyUnicode_AsUTF8AndSize(text, &bytes);
+    if (!utf8) {
+        PyErr_Clear();
+        return string_intern("?", 1);
+    }
+    return string_intern(utf8, (size_t)bytes);
+}
+
+static uint32_t is_own(PyObject *file)
+{
+    const char *name = PyUnicode_AsUTF8(file);
+    if (!name) {
+        PyErr_Clear();
+        return 1;
+    }
+    if (strncmp(name, "<frozen ", 8) == 0)
+        return 0;
+    for (unsigned index = 0; index < library_prefix_count; index++)
+        if (strncmp(name, library_prefixes[index], strlen(library_prefixes[index])) == 0)
+            return 0;
+    return 1;
+}
+
+static struct code_sites *describe_code(PyCodeObject *code, struct code_sites *sites)
+{
+    uint32_t count = (uint32_t)Py_SIZE(code);
+    if (!sites)
+        sites = calloc(1, sizeof *sites + count * sizeof(struct place));
+    else
+        memset(sites, 0, sizeof *sites + count * sizeof(struct place));
+    if (!sites)
+        return NULL;
+    sites->serial = recorder.serial;
+    sites->own = is_own(code->co_filename);
+    sites->file = intern_text(code->co_filename);
+    sites->function = intern_text(code->co_qualname);
+    sites->first_line = (uint32_t)code->co_firstlineno;
+    sites->count = count;
+    return sites;
+}
+
+/* An exception that is set stays as it is: this runs between a call and its caller. */
+static struct code_sites *new_code_sites(PyCodeObject *code, struct code_sites *old)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    struct code_sites *sites = describe_code(code, old);
+    if (sites && sites != old && code_extra_set(code, sites_index, sites)) {
+        PyErr_Clear();
+        free(sites);
+        sites = NULL;
+    }
+    PyErr_Restore(type, value, traceback);
+    return sites;
+}
+
+static void add_place(struct code_sites *sites, PyCodeObject *code, uint32_t instruction)
+{
+    int offset = (int)(instruction * sizeof(_Py_CODEUNIT));
+    int line = PyCode_Addr2Line(code, offset);
+    struct site site = {
+        .file = sites->file,
+        .function = sites->function,
+        .line = line > 0 ? (uint32_t)line : 0,
+        .instruction = (uint32_t)offset,
+        .first_line = sites->first_line,
+        .own = sites->own,
+    };
+    struct place *place = &sites->places[instruction];
+    place->site = site_add(&site);
+    if (sites->own)
+        place->stack = stack_intern(place->site, 0, 0);
+}
+
+static __attribute__((noinline)) struct place *first_sight(PyCodeObject *code, struct code_sites *sites,
+                                                           uint32_t instruction, uint32_t *own_code)
+{
+    struct thread *thread = current_thread;
+    struct reading begin = own_begin(thread);
+    if (!sites || sites->serial != recorder.serial)
+        sites = new_code_sites(code, sites);
+    if (!sites || instruction >= sites->count)
+        return NULL;
+    if (!sites->places[instruction].site)
+        add_place(sites, code, instruction);
+    *own_code = sites->own;
+    own_end(thread, begin);
+    return &sites->places[instruction];
+}
+
+/* Site and stack of a frame; NULL where memory is short. */
+static inline struct place *place_of(frame *frame, uint32_t *own_code)
+{
+    PyCodeObject *code = frame_code(frame);
+    uint32_t instruction = (uint32_t)frame_instruction(frame);
+    struct code_sites *sites = code_extra(code, sites_index);
+    if (LIKELY(sites && sites->serial == recorder.serial && instruction < sites->count &&
+               sites->places[instruction].site)) {
+        *own_code = sites->own;
+        return &sites->places[instruction];
+    }
+    return first_sight(code, sites, instruction, own_code);
+}
+
+/* From the outermost site in: each stack names that of its caller. */
+static uint32_t intern_sites(const uint32_t *sites, unsigned count, uint32_t cut)
+{
+    uint32_t stack = 0;
+    while (count--) {
+        stack = stack_intern(sites[count], stack, cut);
+        cut = 0;
+    }
+    return stack;
+}
+
+/* The stack from `frame` outward; not farther than the first own code unless the whole is wanted. */
+static __attribute__((noinline)) uint32_t stack_of(frame *frame, bool whole)
+{
+    uint32_t sites[STACK_DEPTH], own_code = 0;
+    unsigned count = 0;
+    while (frame && count < STACK_DEPTH && !(own_code && !whole)) {
+        struct place *place = place_of(frame, &own_code);
+        if (place && place->site)
+            sites[count++] = place->site;
+        frame = frame_outer(frame);
+    }
+    return intern_sites(sites, count, frame && !(own_code && !whole));
+}
+
+/* The stack of the call being made: its site alone when that is in own code. */
+static inline uint32_t stack_here(void)
+{
+    uint32_t own_code = 0;
+    if (UNLIKELY(!recorder.stack_kept))
+        return 0;
+    frame *frame = frame_innermost();
+    if (UNLIKELY(!frame))
+        return 0;
+    struct place *place = place_of(frame, &own_code);
+    if (LIKELY(place && own_code))
+        return place->stack;
+    return stack_of(frame, false);
+}
+
+static uint32_t whole_stack_here(void)
+{
+    struct thread *thread = current_thread;
+    struct reading begin = own_begin(thread);
+    frame *frame = frame_innermost();
+    uint32_t stack = frame ? stack_of(frame, true) : 0;
+    own_end(thread, begin);
+    return stack;
+}
+
+static int sites_begin(void)
+{
+    if (sites_index < 0)
+        sites_index = code_extra_index(free);
+    return sites_index < 0 ? -1 : 0;
+}
+
+/* Code below this directory is a library's, not the program's own. False when there are too many. */
+static bool add_library_prefix(const char *prefix)
+{
+    if (library_prefix_count == OWN_PREFIXES || strlen(prefix) >= PREFIX_BYTES)
+        return false;
+    strcpy(library_prefixes[library_prefix_count++], prefix);
+    return true;
+}

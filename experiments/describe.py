@@ -1,0 +1,143 @@
+"""What a process writes of itself at the beginning of log.xml, so that its experiment can be read anywhere."""
+
+import os
+import sys
+
+SECRET_WORDS = ("password", "passwd", "secret", "token", "apikey", "api-key", "api_key", "credential")
+
+
+def head(format_version, layout, *, version, settings, clock, cost):
+    """The text of log.xml up to the process itself, which the recorder adds (a forked child has the same head).
+
+    `version` is that of interpose, `layout` what interpose.timing.shims.layout gives; `clock` kind, reason, cost of a reading in nanoseconds and
+    resolution in seconds; `cost` what a recorded call costs and what of it lies inside its own clock readings.
+    """
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<experiment version="{format_version}">']
+    python = ".".join(map(str, sys.version_info[:3]))
+    made_by = {"version": version, "python": python, "implementation": sys.implementation.name}
+    lines.append(_element("collector", name="interpose", **made_by))
+    lines.append(_system())
+    lines.append("  <settings>")
+    lines += [_element("setting", 2, name=name, value=value) for name, value in settings.items()]
+    lines.append("  </settings>")
+    kind, why, read_ns, resolution_s = clock
+    lines.append(_element("clock", kind=kind, why=why, read_ns=read_ns, resolution_ns=max(1, round(resolution_s * 1e9))))
+    lines.append(_element("cost", call_ns=cost[0], inside_ns=cost[1]))
+    lines += _layout(*layout)
+    lines += _command()
+    return "\n".join(lines) + "\n"
+
+
+def _system():
+    system = os.uname()
+    return _element(
+        "system",
+        host=system.nodename,
+        os=f"{system.sysname} {system.release}",
+        arch=system.machine,
+        page_bytes=os.sysconf("SC_PAGESIZE"),
+        cpus=os.sysconf("SC_NPROCESSORS_ONLN"),
+    )
+
+
+def _layout(types, file_head, block_head, open_call):
+    yield from _group("head", file_head)
+    for name, record_bytes, head_bytes, block_bytes, fields in types:
+        attributes = {
+            "name": name,
+            "record_bytes": record_bytes,
+            "head_bytes": head_bytes,
+            "block_bytes": block_bytes,
+        }
+        inner = list(_fields(fields, 2))
+        if name == "events":
+            inner += _group("block", block_head, 2, bytes=_end(block_head))
+        if name == "threads":
+            table_at, entry_bytes = _end(fields), _end(open_call)
+            entries = (record_bytes - table_at) // entry_bytes
+            inner += _group("table", open_call, 2, offset=table_at, record_bytes=entry_bytes, records=entries)
+        if inner:
+            yield _open("data", **attributes)
+            yield from inner
+            yield "  </data>"
+        else:
+            yield _element("data", **attributes)
+
+
+def _end(fields):
+    """Where a record of these fields ends."""
+    name, kind, offset, title = fields[-1]
+    return offset + int(kind[1:]) // 8
+
+
+def _group(tag, fields, depth=1, **attributes):
+    yield _open(tag, depth, **attributes)
+    yield from _fields(fields, depth + 1)
+    yield f"{'  ' * depth}</{tag}>"
+
+
+def _fields(fields, depth):
+    for name, kind, offset, title in fields:
+        yield _element("field", depth, name=name, type=kind, offset=offset, title=title)
+
+
+def _command():
+    try:
+        directory = os.getcwd()
+    except OSError:
+        directory = ""
+    yield _open("command", executable=sys.executable, cwd=directory)
+    for argument in redact(sys.orig_argv):
+        yield f"    <argument>{escape(argument)}</argument>"
+    yield "  </command>"
+
+
+def redact(arguments):
+    """The arguments with `?` in the place of what a password-like option is given, and of a URL's user and password."""
+    shown, hidden = [], False
+    for argument in arguments:
+        name, equals, _ = argument.partition("=")
+        if hidden and not argument.startswith("-"):
+            shown.append("?")
+        elif equals and _is_secret(name):
+            shown.append(f"{name}=?")
+        else:
+            shown.append(_without_user(argument))
+        hidden = not equals and argument.startswith("-") and _is_secret(argument)
+    return shown
+
+
+def _is_secret(name):
+    name = name.lower()
+    return any(word in name for word in SECRET_WORDS)
+
+
+def _without_user(argument):
+    scheme, separator, rest = argument.partition("://")
+    if not separator:
+        return argument
+    host, slash, path = rest.partition("/")
+    user, at, server = host.rpartition("@")
+    return f"{scheme}://{'?@' if at else ''}{server}{slash}{path}"
+
+
+def escape(text):
+    """Text as it may stand in XML: markup escaped, what XML has no place for replaced."""
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    for character, written in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
+        text = text.replace(character, written)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in " \u3000" else "?" for c in text)
+
+
+def _attributes(attributes):
+    return "".join([f' {name}="{escape(str(value))}"' for name, value in attributes.items()])
+
+
+def _element(tag, depth=1, /, **attributes):
+    return f"{'  ' * depth}<{tag}{_attributes(attributes)}/>"
+
+
+def _open(tag, depth=1, /, **attributes):
+    return f"{'  ' * depth}<{tag}{_attributes(attributes)}>"
