@@ -75,20 +75,29 @@ static bool still_ours(const struct grown_file *file, int opened)
            (uint64_t)status.st_size >= file->bytes;
 }
 
-static int append(struct grown_file *file, int opened, const char *data, size_t bytes)
+static int write_at_end(struct grown_file *file, int opened, const char *data, size_t bytes)
 {
-    if (!still_ours(file, opened))
-        return ESTALE;
-    if (!within_limit(file->bytes + bytes))
-        return EFBIG;
     for (size_t done = 0; done < bytes;) {
         ssize_t written = pwrite(opened, data + done, bytes - done, (off_t)(file->bytes + done));
         if (written <= 0 && errno != EINTR)
             return written < 0 ? errno : ENOSPC;
         done += written > 0 ? (size_t)written : 0;
     }
-    file->bytes += bytes;
     return 0;
+}
+
+static int append(struct grown_file *file, int opened, const char *data, size_t bytes)
+{
+    if (!still_ours(file, opened))
+        return ESTALE;
+    if (!within_limit(file->bytes + bytes))
+        return EFBIG;
+    int failed = write_at_end(file, opened, data, bytes);
+    if (!failed)
+        file->bytes += bytes;
+    else if (ftruncate(opened, (off_t)file->bytes)) /* a part of a block is no use to anybody */
+        return errno;
+    return failed;
 }
 
 int file_append(struct grown_file *file, const void *data, size_t bytes)

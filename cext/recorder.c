@@ -31,6 +31,7 @@ static struct {
     enum clock_kind clock;
     int stopped; /* the error that ended the recording before the process */
     int refused; /* process whose subexperiment could not be made */
+    uint32_t fork_number; /* of the fork that is under way, where the parent knows of it */
     struct pool pool;
     struct series strings, sites, stacks, threads, overview;
     struct cache string_cache, stack_cache, statement_cache;
@@ -524,9 +525,26 @@ void recorder_end(int status)
 
 /* --- forked children */
 
+static uint32_t count_fork(void)
+{
+    return __atomic_add_fetch(&own.threads.head->forks, 1, __ATOMIC_RELAXED);
+}
+
+void recorder_forks(void)
+{
+    if (recorder.on && own.process == getpid())
+        own.fork_number = count_fork();
+}
+
+void recorder_has_forked(void)
+{
+    own.fork_number = 0;
+}
+
 static bool name_child(void)
 {
-    unsigned fork = __atomic_add_fetch(&own.threads.head->forks, 1, __ATOMIC_RELAXED);
+    unsigned fork = own.fork_number ? own.fork_number : count_fork();
+    own.fork_number = 0;
     memcpy(own.parent, own.lineage, sizeof own.parent);
     int named = snprintf(own.lineage, sizeof own.lineage, "%s_f%u", own.parent, fork);
     int placed = snprintf(own.directory, sizeof own.directory, "%s/%s.er", own.founder, own.lineage);

@@ -58,7 +58,10 @@ VISIBLE int recorder_describe(const char *head, size_t bytes);
 /* End of the recording, and of the process with `status` if that is known (>= 0). */
 VISIBLE void recorder_end(int status);
 
-/* In a forked child: begin its own subexperiment now, not at its first call. */
+/* Around a fork: the parent gives the child its number, so that lineages are in the order of forks; the child begins
+   its own subexperiment now, not at its first call. */
+VISIBLE void recorder_forks(void);
+VISIBLE void recorder_has_forked(void);
 VISIBLE void recorder_forked(void);
 
 /* Put entries, and the closing tag after them, into map.xml. 0 or the error's number. */

@@ -19,7 +19,8 @@ LINEAGE = "INTERPOSE_LINEAGE"
 EXEMPT = "off"  # as a lineage: what an exempt program starts is exempt too
 EXEMPT_PROGRAMS = ("interpose", "pip", "tox")
 OPTIONS_WITH_WORD = ("-W", "-X", "--check-hash-based-pycs")
-STAYING_MODULES = ("interpose", "interpose.boot", "interpose.timing.shims")
+STAYING_MODULES = {"interpose", "interpose.boot", "interpose.timing.shims"}
+OUR_MODULES = ("interpose.", "__future__", "cython_runtime", "_cython_")
 OFF_NS = (1 << 64) - 1
 
 
@@ -27,9 +28,8 @@ class NotRecorded(Exception):
     """Why nothing is recorded of this process; without a text where that is as it should be."""
 
 
-def begin():
-    """Begin recording this process, or keep the reason why not."""
-    before = _modules()
+def begin(before):
+    """Begin recording this process, or keep the reason why not; `before` is what sys.modules had without us."""
     try:
         _begin()
     except NotRecorded as reason:
@@ -41,15 +41,13 @@ def begin():
         _forget(before)
 
 
-def _modules():
-    return {name for name in sys.modules if name.partition(".")[0] not in ("interpose", "__future__")}
-
-
 def _forget(before):
     """The program's sys.modules has what it had, and as little of ours as can be."""
-    for name in list(sys.modules):
-        if name not in before and name not in STAYING_MODULES and name.partition(".")[0] in ("interpose", "__future__"):
+    package = vars(sys.modules["interpose"])
+    for name in set(sys.modules) - before - STAYING_MODULES:
+        if name.startswith(OUR_MODULES):
             del sys.modules[name]
+            package.pop(name.removeprefix("interpose."), None)
 
 
 def _in_words(error):
@@ -72,14 +70,20 @@ def _begin():
     wanted = settings.in_force(os.environ)
     if not wanted.record:
         raise NotRecorded
+    record(wanted, *find_place(parent, wanted), library.resolve([("system", system_library.INTRINSICS)]))
+
+
+def record(wanted, founder, lineage, directory, intrinsics):
+    """Begin recording into `directory`, which was made for it. Raises what went wrong; then nothing is in place."""
     from interpose.timing import shims
 
-    founder, lineage, directory = find_place(parent, wanted)
     try:
         _record(shims, wanted, founder, lineage, directory)
+        shims.interpose(intrinsics, sys.modules)
     except Exception:
         shims.end()
         raise
+    os.register_at_fork(before=shims.forks, after_in_parent=shims.has_forked, after_in_child=shims.forked)
 
 
 def _record(shims, wanted, founder, lineage, directory):
@@ -105,8 +109,6 @@ def _record(shims, wanted, founder, lineage, directory):
         cost=(call_ns, inside_ns),
     )
     shims.describe(head.encode("utf-8", "replace"))
-    shims.interpose(library.resolve([("system", system_library.INTRINSICS)]), sys.modules)
-    os.register_at_fork(after_in_child=shims.forked)
 
 
 # --- which program this is

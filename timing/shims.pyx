@@ -48,7 +48,8 @@ cdef extern from "clock.h" nogil:
         uint64_t wall_ns
         uint64_t cpu_ns
     struct c_clock "clock":
-        pass
+        uint64_t sync_cpu_ns
+        uint64_t last_cpu_ns
     reading clock_read(c_clock *)
     clock_kind clock_choose(clock_kind, const char **)
     const char *clock_kind_name(clock_kind)
@@ -79,6 +80,8 @@ cdef extern from "recorder.h" nogil:
     int recorder_describe(const char *, size_t)
     int recorder_map(const char *, size_t)
     void recorder_end(int)
+    void recorder_forks()
+    void recorder_has_forked()
     void recorder_forked()
     c_thread *recording()
     void thread_rewind(c_thread *, uint64_t, uint32_t)
@@ -561,8 +564,18 @@ def interpose(intrinsics, modules):
         put_hook(modules["_thread"], "get_ident", <void *>see_thread, SIGNATURE_pair)
 
 
+def forks():
+    """Before a fork: its number is the parent's to give."""
+    recorder_forks()
+
+
+def has_forked():
+    """After it, in the parent."""
+    recorder_has_forked()
+
+
 def forked():
-    """In a forked child: begin its subexperiment."""
+    """After it, in the child: begin its subexperiment."""
     recorder_forked()
 
 
@@ -580,6 +593,14 @@ def end():
 def is_recording():
     """Is anything being recorded in this process?"""
     return bool(recorder_state.on)
+
+
+def drift_clock(long ahead_ns):
+    """As if the calling thread's CPU clock were ahead by so many nanoseconds, or behind. For tests."""
+    cdef c_thread *thread = recording()
+    if thread != NULL:
+        thread.clock.sync_cpu_ns += ahead_ns
+        thread.clock.last_cpu_ns = thread.clock.sync_cpu_ns
 
 
 # --- how records are packed
