@@ -1,0 +1,126 @@
+"""The files of an experiment: opened without following links, read in bounded pieces; and the damage found.
+
+Reading is by pread(2) into memory of one's own, never by mapping: a file that is cut short while it is read
+then gives fewer bytes, where a mapping gives SIGBUS, and what was checked cannot change before it is used.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+
+class Damage(NamedTuple):
+    """Something that could not be read: the place (`test.1.er/events`) and what is wrong there."""
+
+    place: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.what}"
+
+
+class Damages:
+    """The damage found so far, each thing once: the first `KEPT`, and the count of all."""
+
+    KEPT = 100
+
+    def __init__(self) -> None:
+        self.found: list[Damage] = []
+        self.count = 0
+        self._seen: set[Damage] = set()
+
+    def add(self, place: str, what: str) -> None:
+        """Note that `what` is wrong at `place`."""
+        damage = Damage(place, what)
+        if damage in self._seen:
+            return
+        self.count += 1
+        if len(self.found) < self.KEPT:
+            self._seen.add(damage)
+            self.found.append(damage)
+
+
+class DataFile:
+    """One file of an experiment; one that is not a plain file reads as empty and is noted."""
+
+    def __init__(self, path: str, place: str, damages: Damages) -> None:
+        self.path = path
+        self.place = place
+        self.damages = damages
+
+    def damaged(self, what: str) -> None:
+        """Note that `what` is wrong with this file."""
+        self.damages.add(self.place, what)
+
+    @contextmanager
+    def opened(self) -> Iterator[OpenFile | None]:
+        """The file open for reading, or None where it cannot be; that is noted."""
+        try:
+            descriptor = open_plain(self.path)
+        except OSError as error:
+            self.damaged(_why(error))
+            yield None
+            return
+        try:
+            yield OpenFile(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def read(self, offset: int, count: int) -> bytes:
+        """Up to `count` bytes from `offset`; fewer at the end of the file."""
+        with self.opened() as file:
+            return file.read(offset, count) if file else b""
+
+
+class OpenFile:
+    """A file open for reading at any place."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def size_bytes(self) -> int:
+        """How long the file is now."""
+        return os.fstat(self._descriptor).st_size
+
+    def read(self, offset: int, count: int) -> bytes:
+        """Up to `count` bytes from `offset`."""
+        try:
+            return os.pread(self._descriptor, count, offset)
+        except (OSError, OverflowError):
+            return b""
+
+    def read_into(self, buffer: bytearray, offset: int) -> int:
+        """Fill `buffer` from `offset`; gives the number of bytes."""
+        try:
+            return os.preadv(self._descriptor, [buffer], offset)
+        except (OSError, OverflowError):
+            return 0
+
+    def next_data(self, offset: int) -> int | None:
+        """The first place from `offset` on that is not a hole; None where there is none."""
+        try:
+            return os.lseek(self._descriptor, offset, os.SEEK_DATA)
+        except OSError as error:
+            return None if error.errno == errno.ENXIO else offset
+
+
+def open_plain(path: str) -> int:
+    """A descriptor of the plain file at `path`. Raises OSError for links, devices and pipes."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a plain file")
+    return descriptor
+
+
+def _why(error: OSError) -> str:
+    if error.errno == errno.ENOENT:
+        return "is not there"
+    if error.errno == errno.ELOOP:
+        return "a link, not followed"
+    return error.strerror or str(error)

@@ -1,0 +1,239 @@
+"""Reading log.xml and map.xml: what was recorded, how, and how the records are packed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from interpose.errors import ExperimentError
+from interpose.experiments.elements import Attributes, read_elements
+from interpose.experiments.files import Damages
+from interpose.experiments.layout import TYPES, DataType, Field, Layout, LayoutError
+
+READS_UP_TO = 1
+
+
+@dataclass(frozen=True)
+class LogEvent:
+    """An event of the run itself: `exit` with `status` or `signal`, `stopped` with `why`."""
+
+    kind: str
+    time_ns: int
+    status: int | None
+    signal: int | None
+    why: str
+
+
+@dataclass
+class Log:
+    """What log.xml says; what it does not say has the value of nothing."""
+
+    version: int = 0
+    collector: Attributes = field(default_factory=dict)
+    system: Attributes = field(default_factory=dict)
+    settings: Attributes = field(default_factory=dict)
+    clock: Attributes = field(default_factory=dict)
+    resolution_ns: int = 0
+    call_ns: int = 0
+    inside_ns: int = 0
+    head: Layout | None = None
+    data: dict[str, DataType] = field(default_factory=dict)
+    executable: str = ""
+    cwd: str = ""
+    arguments: list[str] = field(default_factory=list)
+    pid: int = 0
+    start_ns: int = 0
+    time_ns: int = 0
+    parent: str = ""
+    events: list[LogEvent] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Intrinsic:
+    """Something that can be called: its public dotted name, and its kind (db, file, net ...)."""
+
+    name: str
+    kind: str
+
+
+def read_log(path: str, place: str, damages: Damages) -> Log:
+    """What the log.xml at `path` says; where it is cut short or not well-formed, what stands before that.
+
+    Raises ExperimentError where it is not there, is not an experiment's, or is of a later version.
+    """
+    reader = _LogReader(place, damages)
+    try:
+        read_elements(path, place, damages, reader.begin, reader.text, reader.end)
+    except OSError as error:
+        raise ExperimentError(f"{place}: {error.strerror}") from error
+    if not reader.log.version:
+        raise ExperimentError(f"{place}: not an experiment's")
+    return reader.log
+
+
+def read_map(path: str, place: str, damages: Damages) -> dict[int, Intrinsic]:
+    """The intrinsics that the map.xml at `path` names, by number; one named later replaces an earlier one."""
+    intrinsics: dict[int, Intrinsic] = {}
+
+    def begin(name: str, attributes: Attributes) -> None:
+        if name == "intrinsic" and (number := _integer(attributes.get("number", ""))):
+            intrinsics[number] = Intrinsic(attributes.get("name", "?"), attributes.get("kind", "?"))
+
+    try:
+        read_elements(path, place, damages, begin, lambda text: None, lambda name: None)
+    except OSError as error:
+        damages.add(place, error.strerror or "cannot be read")
+    return intrinsics
+
+
+class _LogReader:
+    """Gathers a Log from the elements of a log.xml."""
+
+    def __init__(self, place: str, damages: Damages) -> None:
+        self.log = Log()
+        self._place = place
+        self._damages = damages
+        self._argument: list[str] | None = None
+        self._open: list[_Description] = []
+        self._inner: tuple[Layout, Attributes] | None = None
+        self._elements: dict[str, Callable[[Attributes], None]] = {
+            "experiment": self._experiment,
+            "collector": lambda attributes: self.log.collector.update(attributes),
+            "system": lambda attributes: self.log.system.update(attributes),
+            "setting": self._setting,
+            "clock": self._clock,
+            "cost": self._cost,
+            "head": self._describe,
+            "data": self._describe,
+            "block": self._describe,
+            "table": self._describe,
+            "field": self._field,
+            "command": self._command,
+            "argument": self._begin_argument,
+            "process": self._process,
+            "event": self._event,
+        }
+
+    def begin(self, name: str, attributes: Attributes) -> None:
+        if name != "experiment" and not self.log.version:
+            raise ExperimentError(f"{self._place}: not an experiment's")
+        if element := self._elements.get(name):
+            element(attributes)
+            if name in ("head", "data", "block", "table"):
+                self._open[-1].element = name
+
+    def text(self, text: str) -> None:
+        if self._argument is not None:
+            self._argument.append(text)
+
+    def end(self, name: str) -> None:
+        if name == "argument" and self._argument is not None:
+            self.log.arguments.append("".join(self._argument))
+            self._argument = None
+        elif self._open and name == self._open[-1].element:
+            description = self._open.pop()
+            try:
+                self._described(name, description)
+            except LayoutError as error:
+                self._damages.add(self._place, f"{name} {description.attributes.get('name', '')}: {error}")
+
+    def _number(self, attributes: Attributes, name: str) -> int:
+        text = attributes.get(name, "0")
+        number = _integer(text)
+        if number is None or number < 0:
+            self._damages.add(self._place, f"{name} is no number")
+            return 0
+        return number
+
+    def _experiment(self, attributes: Attributes) -> None:
+        version = self._number(attributes, "version")
+        if version > READS_UP_TO:
+            raise ExperimentError(f"{self._place}: format {version}; this version reads up to {READS_UP_TO}")
+        self.log.version = version
+
+    def _setting(self, attributes: Attributes) -> None:
+        self.log.settings[attributes.get("name", "?")] = attributes.get("value", "")
+
+    def _clock(self, attributes: Attributes) -> None:
+        self.log.clock.update(attributes)
+        self.log.resolution_ns = self._number(attributes, "resolution_ns")
+
+    def _cost(self, attributes: Attributes) -> None:
+        self.log.call_ns = self._number(attributes, "call_ns")
+        self.log.inside_ns = self._number(attributes, "inside_ns")
+
+    def _command(self, attributes: Attributes) -> None:
+        self.log.executable = attributes.get("executable", "")
+        self.log.cwd = attributes.get("cwd", "")
+
+    def _begin_argument(self, attributes: Attributes) -> None:
+        self._argument = []
+
+    def _process(self, attributes: Attributes) -> None:
+        self.log.pid = self._number(attributes, "pid")
+        self.log.start_ns = self._number(attributes, "start_ns")
+        self.log.time_ns = self._number(attributes, "time_ns")
+        self.log.parent = attributes.get("parent", "")
+
+    def _event(self, attributes: Attributes) -> None:
+        self.log.events.append(
+            LogEvent(
+                kind=attributes.get("kind", ""),
+                time_ns=self._number(attributes, "time_ns"),
+                status=_integer(attributes.get("status", "")),
+                signal=_integer(attributes.get("signal", "")),
+                why=attributes.get("why", ""),
+            )
+        )
+
+    def _describe(self, attributes: Attributes) -> None:
+        self._open.append(_Description(attributes))
+
+    def _field(self, attributes: Attributes) -> None:
+        kind = attributes.get("type", "")
+        if self._open and kind in TYPES:
+            self._open[-1].fields.append(
+                Field(attributes.get("name", ""), kind, self._number(attributes, "offset"))
+            )
+
+    def _described(self, name: str, description: _Description) -> None:
+        """Take a description over, now that all of it was read. Raises LayoutError."""
+        if name == "head":
+            end = max((field.end for field in description.fields), default=0)
+            self.log.head = Layout(description.fields, end)
+        elif name == "data":
+            inner, self._inner = self._inner, None
+            data = self._data_type(description, inner)
+            self.log.data[data.name] = data
+        else:
+            size = self._number(description.attributes, "bytes" if name == "block" else "record_bytes")
+            self._inner = Layout(description.fields, size), description.attributes
+
+    def _data_type(self, description: _Description, described: tuple[Layout, Attributes] | None) -> DataType:
+        attributes = description.attributes
+        record_bytes = self._number(attributes, "record_bytes")
+        inner, inner_attributes = described or (None, {})
+        return DataType(
+            name=attributes.get("name", ""),
+            layout=Layout(description.fields, record_bytes) if record_bytes else None,
+            head_bytes=self._number(attributes, "head_bytes"),
+            block_bytes=self._number(attributes, "block_bytes"),
+            inner=inner,
+            inner_offset=self._number(inner_attributes, "offset"),
+            inner_records=self._number(inner_attributes, "records"),
+        )
+
+
+class _Description:
+    """The fields of one description while it is read."""
+
+    def __init__(self, attributes: Attributes) -> None:
+        self.element = ""
+        self.attributes = attributes
+        self.fields: list[Field] = []
+
+
+def _integer(text: str) -> int | None:
+    """The whole number that `text` is, or None; one that no field could hold is none."""
+    return int(text) if re.fullmatch(r"-?[0-9]{1,20}", text) else None

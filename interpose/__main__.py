@@ -1,0 +1,7 @@
+"""`python -m interpose`: the same as the command `interpose`."""
+
+import sys
+
+from interpose.commands.main import main
+
+sys.exit(main())

@@ -1,0 +1,1 @@
+"""Functions over what was recorded: events to sums, sums to rows."""

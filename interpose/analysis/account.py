@@ -1,0 +1,193 @@
+"""The accounting of thread time: what calls took, what recording took, and what is left to the program.
+
+Thread time is the sum, over the threads of all processes, of the wall time from a thread's beginning to its
+end. For each thread it is divided without remainder:
+
+    thread time = self time of its calls + own cost of recording + program
+
+Own cost is what was measured (`own_wall_ns`, `own_cpu_ns`) plus the calibrated cost of each recorded call
+outside its own two clock readings. Where the three would not fit (a damaged record, an end that nobody saw)
+the own cost gives way first, and then the thread is as long as its calls. CPU time is divided in the same
+way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from interpose.analysis.ending import Ending, ending
+from interpose.analysis.sums import Sums, total
+from interpose.experiments.process import Process, Thread
+from interpose.experiments.records import OpenCall
+
+ByThread = Mapping[int, Sums]
+
+
+@dataclass(frozen=True)
+class Share:
+    """Wall and CPU time, divided into calls (self time), own cost and program."""
+
+    wall_ns: int
+    cpu_ns: int
+    own_wall_ns: int
+    own_cpu_ns: int
+    program_wall_ns: int
+    program_cpu_ns: int
+
+    def __add__(self, other: Share) -> Share:
+        return Share(*(a + b for a, b in zip(_numbers(self), _numbers(other), strict=True)))
+
+
+NOTHING = Share(0, 0, 0, 0, 0, 0)
+
+
+def _numbers(share: Share) -> tuple[int, ...]:
+    return (
+        share.wall_ns,
+        share.cpu_ns,
+        share.own_wall_ns,
+        share.own_cpu_ns,
+        share.program_wall_ns,
+        share.program_cpu_ns,
+    )
+
+
+@dataclass(frozen=True)
+class OpenCallFound:
+    """A call in progress where recording ended, or now: since `start_ns`, until `until_ns`."""
+
+    thread: int
+    call: OpenCall
+    until_ns: int
+
+
+@dataclass(frozen=True)
+class ProcessAccount:
+    """The account of one process. `estimated` where a thread's end is the last that is known of it."""
+
+    process: Process
+    ending: Ending
+    latest_ns: int
+    threads: dict[int, Share]
+    estimated: bool
+    open_calls: list[OpenCallFound] = field(default_factory=list)
+    dropped: int = 0
+    unseen_cpu_ns: int = 0
+
+
+def account(process: Process, sums: Mapping[int, Sums]) -> ProcessAccount:
+    """The account of `process`, whose events have the `sums` by thread."""
+    end = ending(process)
+    latest_ns = latest_instant_ns(process, sums.values())
+    until_ns = max(latest_ns, end.end_ns or 0) if end.end_ns is None else end.end_ns
+    known = {thread.number: thread for thread in process.threads}
+    shares = {
+        thread.number: _share(process, thread, sums.get(thread.number), until_ns) for thread in known.values()
+    }
+    for number in sums.keys() - known.keys():
+        process.damages.add(f"{process.place}/threads", f"thread {number} is not there")
+        shares[number] = _share_of_unknown(process, sums[number])
+    if end.state != "running":
+        _note_what_is_missing(process, total(sums.values()).calls)
+    return ProcessAccount(
+        process=process,
+        ending=end,
+        latest_ns=until_ns,
+        threads=shares,
+        estimated=end.end_ns is None and any(not thread.record.end_ns for thread in known.values()),
+        open_calls=list(_open_calls(process, until_ns)),
+        dropped=sum(thread.record.dropped for thread in known.values()),
+        unseen_cpu_ns=_unseen_cpu_ns(process, shares.values()),
+    )
+
+
+def latest_instant_ns(process: Process, sums: Iterable[Sums]) -> int:
+    """The latest monotonic instant that anything in the experiment tells of `process`."""
+    instants = [process.log.start_ns]
+    instants += [each.last_ns for each in sums]
+    instants += [sample.time_ns for sample in process.overview]
+    for thread in process.threads:
+        instants += [thread.record.seen_ns, thread.record.end_ns]
+        instants += [call.start_ns for call in thread.open_calls]
+    return max(instants)
+
+
+def _share(process: Process, thread: Thread, sums: Sums | None, until_ns: int) -> Share:
+    record, made = thread.record, sums or Sums()
+    wall_ns = (record.end_ns or until_ns) - record.start_ns
+    if wall_ns < 0:
+        process.damages.add(f"{process.place}/threads", f"thread {thread.number} ends before it begins")
+    if record.end_ns and made.self_wall_ns > max(wall_ns, 0):
+        process.damages.add(
+            f"{process.place}/threads", f"thread {thread.number} was longer in calls than it lived"
+        )
+    per_call_ns = max(process.log.call_ns - process.log.inside_ns, 0)
+    cpu_ns = max(record.end_cpu_ns - record.start_cpu_ns, made.top_cpu_ns)
+    return _divided(
+        wall_ns,
+        cpu_ns,
+        made,
+        record.own_wall_ns + made.calls * per_call_ns,
+        record.own_cpu_ns + made.calls * per_call_ns,
+    )
+
+
+def _share_of_unknown(process: Process, sums: Sums) -> Share:
+    """The share of a thread of which nothing is left but its events."""
+    return _divided(sums.last_ns - sums.first_ns, sums.top_cpu_ns, sums, 0, 0)
+
+
+def _divided(wall_ns: int, cpu_ns: int, calls: Sums, own_wall_ns: int, own_cpu_ns: int) -> Share:
+    wall_ns = max(wall_ns, calls.self_wall_ns)
+    cpu_ns = max(cpu_ns, calls.self_cpu_ns)
+    own_wall_ns = min(own_wall_ns, wall_ns - calls.self_wall_ns)
+    own_cpu_ns = min(own_cpu_ns, cpu_ns - calls.self_cpu_ns)
+    return Share(
+        wall_ns=wall_ns,
+        cpu_ns=cpu_ns,
+        own_wall_ns=own_wall_ns,
+        own_cpu_ns=own_cpu_ns,
+        program_wall_ns=wall_ns - calls.self_wall_ns - own_wall_ns,
+        program_cpu_ns=cpu_ns - calls.self_cpu_ns - own_cpu_ns,
+    )
+
+
+def _open_calls(process: Process, until_ns: int) -> Iterable[OpenCallFound]:
+    for thread in process.threads:
+        ended = _calls_that_ended(process, thread)
+        for call in thread.open_calls:
+            if call.call not in ended:
+                yield OpenCallFound(thread.number, call, until_ns)
+
+
+def _calls_that_ended(process: Process, thread: Thread) -> set[int]:
+    """Calls of `thread` whose events stand in the block that it wrote last.
+
+    Where a process was killed between the two, a call stands among the events and still in the table.
+    """
+    if not thread.open_calls or process.events is None:
+        return set()
+    wrote = [
+        (head.sequence, number) for number, head in process.events.heads() if head.thread == thread.number
+    ]
+    block = process.events.block(max(wrote)[1]) if wrote else None
+    if block is None:
+        return set()
+    return {event.call for event in process.events.events(block) if event.thread == thread.number}
+
+
+def _note_what_is_missing(process: Process, found: int) -> None:
+    recorded = sum(thread.record.recorded for thread in process.threads)
+    if found < recorded:
+        process.damages.add(
+            f"{process.place}/events", f"{recorded - found:,} of {recorded:,} recorded calls are not there"
+        )
+
+
+def _unseen_cpu_ns(process: Process, shares: Iterable[Share]) -> int:
+    """CPU time of the process, while it was recorded, that is of no thread that was seen."""
+    if len(process.overview) < 2:
+        return 0
+    used_ns = process.overview[-1].cpu_ns - process.overview[0].cpu_ns
+    return max(used_ns - sum(share.cpu_ns for share in shares), 0)

@@ -1,0 +1,39 @@
+"""`interpose list`: which experiments there are."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+
+from interpose.commands.choice import say
+from interpose.commands.output import add_output_arguments, write_table
+from interpose.errors import ExperimentError
+from interpose.experiments import names
+from interpose.reports.experiments import experiments_table
+from interpose.settings import in_force
+
+NAME = "list"
+HELP = "list the experiments in a directory, the oldest first"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "directory",
+        nargs="?",
+        metavar="DIRECTORY",
+        help="where to look (where experiments are made, when left out)",
+    )
+    add_output_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    directory = arguments.directory or in_force(os.environ).dir
+    try:
+        found = names.list_experiments(directory)
+    except OSError as error:
+        raise ExperimentError(f"{directory}: {error.strerror}") from error
+    if not found:
+        say(f"no experiments in {directory}")
+    write_table(experiments_table(found, time.time()), arguments)
+    return 0

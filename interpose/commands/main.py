@@ -1,0 +1,95 @@
+"""The command `interpose`: finds the command that was asked for, runs it, and tells errors in one line."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Protocol, TextIO
+
+from interpose import __version__
+from interpose.errors import InterposeError
+
+COMMANDS = ("run", "report", "events", "list", "doctor")
+BROKEN_PIPE = 141  # as a shell tells it: 128 and SIGPIPE
+INTERRUPTED = 130
+
+
+class Command(Protocol):
+    """A module of this package that is a command."""
+
+    NAME: str
+    HELP: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, arguments: argparse.Namespace) -> int: ...
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line `argv` (sys.argv where None); gives the exit code."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _run(given)
+        sys.stdout.flush()
+        return code
+    except InterposeError as error:
+        print(f"interpose: {_one_line(str(error))}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        _let_go_of(sys.stdout)
+        return BROKEN_PIPE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _run(given: list[str]) -> int:
+    _never_fail_to_print(sys.stdout)
+    _never_fail_to_print(sys.stderr)
+    wanted = (given[0],) if given and given[0] in COMMANDS else COMMANDS
+    commands = {name: _load(name) for name in wanted}
+    arguments = make_parser(commands).parse_args(given)
+    return commands[arguments.command].run(arguments)
+
+
+def make_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
+    """The parser of the command line with the given commands."""
+    parser = argparse.ArgumentParser(
+        prog="interpose",
+        description="Where does a Python program spend its time: working or waiting, in which call?",
+    )
+    parser.add_argument("--version", action="version", version=f"interpose {__version__}")
+    parsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, command in commands.items():
+        command.add_arguments(parsers.add_parser(name, help=command.HELP, description=command.HELP))
+    return parser
+
+
+def load_commands() -> dict[str, Command]:
+    """All commands by name."""
+    return {name: _load(name) for name in COMMANDS}
+
+
+def _load(name: str) -> Command:
+    module: Command = importlib.import_module(f"interpose.commands.{name}")
+    return module
+
+
+def _one_line(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def _never_fail_to_print(stream: TextIO) -> None:
+    """Letters that the encoding of `stream` does not have are shown as escapes."""
+    if reconfigure := getattr(stream, "reconfigure", None):
+        reconfigure(errors="backslashreplace")
+
+
+def _let_go_of(stream: TextIO) -> None:
+    """Have nothing more written to a pipe that nobody reads, not at the interpreter's end either."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except (OSError, ValueError):
+        pass  # a stream of somebody who calls main() themselves

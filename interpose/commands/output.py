@@ -1,0 +1,66 @@
+"""Where results go, and in which format."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from interpose.errors import InterposeError
+from interpose.reports.colour import Paint, wants_colour
+from interpose.reports.table import Table
+
+FORMATS = ("text", "json", "csv", "markdown")
+_WIDTH = 80
+
+
+def add_output_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options --format and -o."""
+    parser.add_argument(
+        "--format", choices=FORMATS, default="text", help="text (for people), json, csv or markdown"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE and not to the terminal")
+
+
+def positive(text: str) -> int:
+    """The whole number above 0 that `text` is, for argparse."""
+    if not (text.isascii() and text.isdigit() and 0 < len(text) < 19 and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return int(text)
+
+
+@contextmanager
+def opened_output(path: str | None) -> Iterator[TextIO]:
+    """The file to write results to: standard output, or the one at `path`. Raises InterposeError."""
+    if path is None:
+        yield sys.stdout
+        return
+    try:
+        with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+            yield file
+    except OSError as error:
+        raise InterposeError(f"{path}: {error.strerror}") from error
+
+
+def write_table(table: Table, arguments: argparse.Namespace) -> None:
+    """Write `table` in the format and to the place that `arguments` say."""
+    module = importlib.import_module(f"interpose.reports.{arguments.format}")
+    with opened_output(arguments.output) as out:
+        module.write(table, out, width_of(out))
+
+
+def width_of(out: TextIO) -> int:
+    """How wide lines may be: COLUMNS, else that of the terminal, else 80."""
+    if not out.isatty() and not os.environ.get("COLUMNS"):
+        return _WIDTH
+    return shutil.get_terminal_size((_WIDTH, 24)).columns
+
+
+def paint_for(out: TextIO) -> Paint:
+    """Colours for `out`."""
+    return Paint(wants_colour(out, os.environ))

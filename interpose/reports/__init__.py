@@ -1,0 +1,1 @@
+"""Reports: rows and columns to text, one module a format. Nothing here prints."""

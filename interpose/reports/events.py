@@ -1,0 +1,120 @@
+"""The table of the event trace: a row for each call, in the order of their beginnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from interpose.analysis.profile import process_label, thread_label
+from interpose.analysis.trace import ENDED, Traced
+from interpose.experiments.experiment import Experiment
+from interpose.experiments.process import Site
+from interpose.reports.places import Places
+from interpose.reports.table import Column, Table, Values, clean
+from interpose.reports.units import SECOND_NS, duration
+
+NAMES = (
+    "since_ns",
+    "process",
+    "thread",
+    "call",
+    "parent",
+    "depth",
+    "kind",
+    "intrinsic",
+    "wall_ns",
+    "cpu_ns",
+    "bytes",
+    "site",
+    "function",
+    "detail",
+    "error",
+    "state",
+)
+
+
+def events_table(experiment: Experiment, rows: Iterable[Traced]) -> Table:
+    """The table of the events `rows` of `experiment`; they are taken one after the other."""
+    start_ns = experiment.founder.log.start_ns
+    labels = _ThreadLabels()
+    places = Places([], experiment.founder.log.cwd)
+    columns = [
+        Column("since start", lambda row: f"{(row.event.start_ns - start_ns) / SECOND_NS:.6f} s"),
+        *_who_columns(experiment, labels),
+        Column("wall", lambda row: duration(row.event.wall_ns) if row.state == ENDED else _open(row.state)),
+        Column("CPU", lambda row: duration(row.event.cpu_ns) if row.state == ENDED else ""),
+        Column("bytes", lambda row: f"{row.event.bytes:,}" if row.event.bytes else "", optional=True),
+        Column("intrinsic", lambda row: clean("  " * row.depth + _name(row)), right=False, flexible=True),
+        Column("where", lambda row: clean(_where(row, places)), right=False, flexible=True),
+        Column("detail", lambda row: clean(_detail(row)), right=False, flexible=True),
+    ]
+    return Table(NAMES, lambda row: _values(row, start_ns, labels), columns, rows)
+
+
+def _who_columns(experiment: Experiment, labels: _ThreadLabels) -> list[Column]:
+    """The process and the thread, where there are several."""
+    columns = []
+    if len(experiment.processes) > 1:
+        columns.append(Column("process", lambda row: row.process.lineage or "founder", right=False))
+    if any(len(process.threads) > 1 for process in experiment.processes):
+        columns.append(Column("thread", lambda row: labels.show(row).partition(" ")[0], right=False))
+    return columns
+
+
+class _ThreadLabels:
+    """The label of each thread, looked up once."""
+
+    def __init__(self) -> None:
+        self._labels: dict[tuple[str, int], str] = {}
+
+    def show(self, row: Traced) -> str:
+        key = (row.process.lineage, row.event.thread)
+        if key not in self._labels:
+            self._labels[key] = thread_label(row.process, row.event.thread)
+        return self._labels[key]
+
+
+def _values(row: Traced, start_ns: int, labels: _ThreadLabels) -> Values:
+    process, event, site = row.process, row.event, _site(row)
+    ended = row.state == ENDED
+    values = (
+        event.start_ns - start_ns,
+        process_label(process),
+        labels.show(row),
+        event.call,
+        event.parent,
+        row.depth,
+        process.intrinsic(event.intrinsic).kind,
+        _name(row),
+        event.wall_ns if ended else None,
+        event.cpu_ns if ended else None,
+        event.bytes,
+        f"{site.file}:{site.line}" if site else None,
+        site.function if site else None,
+        process.string(event.detail) or None,
+        process.string(event.error) or None,
+        row.state,
+    )
+    return dict(zip(NAMES, values, strict=True))
+
+
+def _name(row: Traced) -> str:
+    return row.process.intrinsic(row.event.intrinsic).name
+
+
+def _site(row: Traced) -> Site | None:
+    return row.process.own_line(row.event.stack) if row.event.stack else None
+
+
+def _where(row: Traced, places: Places) -> str:
+    site = _site(row)
+    return f"{places.line(site)} {site.function}" if site else ""
+
+
+def _open(state: str) -> str:
+    return "so far" if state == "running" else "open"
+
+
+def _detail(row: Traced) -> str:
+    """The error that the call raised, and what it was about."""
+    error, detail = row.process.string(row.event.error), row.process.string(row.event.detail)
+    return f"raised {error}  {detail}" if error else detail

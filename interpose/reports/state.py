@@ -1,0 +1,73 @@
+"""An experiment in a few words: its command, how it ended, when, and whether all of it is there."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable
+
+from interpose.analysis.account import ProcessAccount
+from interpose.analysis.ending import Ending, recording_stopped
+from interpose.experiments.experiment import Experiment
+from interpose.experiments.process import Process
+from interpose.reports.table import clean
+from interpose.reports.units import SECOND_NS, age, count
+
+
+def command_line(process: Process) -> str:
+    """The command as it was given: `python orders.py`."""
+    log = process.log
+    program = _last_part(log.executable) or "?"
+    given = log.arguments
+    if given and _last_part(given[0]) in (program, "python", "python3"):
+        given = given[1:]  # the interpreter, as it was called
+    return clean(" ".join([program, *given]))
+
+
+def ending_in_words(end: Ending) -> str:
+    """`exit 0`, `killed by SIGKILL`, `running`, `ended unseen`."""
+    if end.state == "killed":
+        return f"killed by {_signal_name(end.signal)}"
+    return {"exit": f"exit {end.status}", "running": "running"}.get(end.state, "ended unseen")
+
+
+def ended_ago(account: ProcessAccount, now_s: float) -> str:
+    """How long ago the process ended or, while it runs, began."""
+    log = account.process.log
+    if account.ending.state == "running":
+        return f"began {age(now_s - log.time_ns / SECOND_NS)}"
+    return age(now_s - (log.time_ns + account.latest_ns - log.start_ns) / SECOND_NS)
+
+
+def events_lost(accounts: Iterable[ProcessAccount]) -> int:
+    """Events for which there was no room."""
+    return sum(account.dropped for account in accounts)
+
+
+def what_is_missing(experiment: Experiment) -> str | None:
+    """The first reason why the experiment does not tell all, or None."""
+    for process in experiment.processes:
+        if why := recording_stopped(process):
+            return f"recording stopped, {clean(why)}"
+    if experiment.damages.found:
+        place, what = experiment.damages.found[0]
+        return clean(f"{place.removeprefix(experiment.name + '/')}: {what}")
+    return None
+
+
+def completeness(experiment: Experiment, accounts: Iterable[ProcessAccount], running: bool) -> str:
+    """`complete, 0 events lost`, or what is missing first, and the events lost."""
+    lost = f"{count(events_lost(accounts), 'event')} lost"
+    if missing := what_is_missing(experiment):
+        return f"incomplete: {missing}; {lost}"
+    return lost if running else f"complete, {lost}"
+
+
+def _last_part(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

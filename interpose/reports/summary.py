@@ -1,0 +1,218 @@
+"""The first screen: what was run, where its time went, which own lines took most, what to ask next."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from interpose.analysis.account import OpenCallFound, ProcessAccount
+from interpose.analysis.profile import (
+    INTERPOSE,
+    Profile,
+    Row,
+    by_kind,
+    closing_rows,
+    is_uncertain,
+    own_lines,
+    wait_ns,
+)
+from interpose.experiments.experiment import Experiment
+from interpose.experiments.log import Log
+from interpose.reports.colour import Paint
+from interpose.reports.places import Places
+from interpose.reports.state import command_line, completeness, ended_ago, ending_in_words
+from interpose.reports.table import clean, columns_of, shortened
+from interpose.reports.units import Scale, count, duration, percent, scale_for
+
+NEXT = ("interpose events", "interpose report --by site", "interpose report --by detail", "interpose list")
+_OWN_LINES = 3
+_OPEN_CALLS = 5
+_LEAST_COMMAND = 12
+_GAP = "   "
+# The comments of the rows are shorter than in other formats, for 80 columns.
+_COMMENTS = {INTERPOSE: "own cost, calibrated"}
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What the first screen is made from: an experiment, its profile by site, the present, and the paper."""
+
+    experiment: Experiment
+    profile: Profile
+    now_s: float
+    width: int
+    paint: Paint
+
+    @property
+    def log(self) -> Log:
+        return self.experiment.founder.log
+
+    @property
+    def founder(self) -> ProcessAccount:
+        return self.profile.accounts[0]
+
+    @property
+    def is_running(self) -> bool:
+        return any(account.ending.state == "running" for account in self.profile.accounts)
+
+
+def summary(screen: Screen) -> Iterator[str]:
+    """The lines of the first screen."""
+    yield from first_lines(screen)
+    yield from totals(screen)
+    yield ""
+    yield from kinds(screen)
+    yield ""
+    below = [
+        *wait_not_seen(screen),
+        *cpu_not_seen(screen),
+        *lines_of_ones_own(screen),
+        *calls_in_progress(screen),
+    ]
+    yield from (shortened(line, screen.width) for line in below)
+    yield next_commands(screen.width)
+
+
+def first_lines(screen: Screen) -> list[str]:
+    """The experiment, its command, how and when it ended, whether it is complete: one line or two."""
+    name = shortened(clean(screen.experiment.name), screen.width // 4, keep="end")
+    state = ending_in_words(screen.founder.ending)
+    ago = ended_ago(screen.founder, screen.now_s)
+    complete = completeness(screen.experiment, screen.profile.accounts, screen.is_running)
+    fixed = sum(map(columns_of, (name, state, ago, complete))) + 2 + 3 * len(_GAP)
+    on_one = fixed + min(_LEAST_COMMAND, columns_of(command_line(screen.experiment.founder))) <= screen.width
+    left = screen.width - fixed + (0 if on_one else columns_of(complete) + len(_GAP))
+    command = shortened(command_line(screen.experiment.founder), max(left, _LEAST_COMMAND))
+    first = _GAP.join([f"{screen.paint('bold', name)}  {command}", state, ago])
+    line = shortened(complete, screen.width)
+    told = line if line.startswith("complete, 0 ") else screen.paint("warning", line)
+    return [f"{first}{_GAP}{told}"] if on_one else [first, told]
+
+
+def totals(screen: Screen) -> list[str]:
+    """Elapsed time, thread time, CPU time, calls; processes and threads where there are several."""
+    whole = screen.profile.total
+    accounts = screen.profile.accounts
+    calls = sum(row.sums.calls for row in screen.profile.rows)
+    threads = sum(len(account.threads) for account in accounts)
+    scale = scale_for(max(whole.wall_ns, elapsed_ns(screen)))
+    estimated = " (estimated)" if any(account.estimated for account in accounts) else ""
+    parts = [
+        f"elapsed {scale.show(elapsed_ns(screen))}",
+        f"thread time {scale.show(whole.wall_ns)}{estimated}",
+        f"CPU {scale.show(whole.cpu_ns)}",
+        count(calls, "call"),
+    ]
+    if len(accounts) > 1:
+        parts.append(f"{len(accounts):,} processes")
+    if threads > 1:
+        parts.append(count(threads, "thread"))
+    line = _GAP.join(parts)
+    return [line] if columns_of(line) <= screen.width else [_GAP.join(parts[:2]), _GAP.join(parts[2:])]
+
+
+def elapsed_ns(screen: Screen) -> int:
+    """From the founder's beginning to the last end, or until now."""
+    if screen.is_running:
+        return max(_now_ns() - screen.log.start_ns, 0)
+    return max(account.latest_ns for account in screen.profile.accounts) - screen.log.start_ns
+
+
+def kinds(screen: Screen) -> list[str]:
+    """The table of the kinds; its column of wall times adds up to the thread time."""
+    whole = screen.profile.total
+    scale = scale_for(whole.wall_ns)
+    rows = [*by_kind(screen.profile.rows), *closing_rows(whole)]
+    cells = [["", "calls", "wall", "CPU", "wait", "share", ""]]
+    cells += [_kind_cells(row, scale, screen.log, whole.wall_ns) for row in rows]
+    least = (10, 8, 10, 10, 10, 7)
+    widths = [max(size, *(columns_of(line[place]) + 1 for line in cells)) for place, size in enumerate(least)]
+    return [_kind_line(line, widths) for line in cells]
+
+
+def wait_not_seen(screen: Screen) -> Iterator[str]:
+    """A line where the program waited, neither on the CPU nor in a call that was recorded."""
+    whole = screen.profile.total
+    waited_ns = wait_ns(closing_rows(whole)[0])
+    if waited_ns and waited_ns * 100 >= whole.wall_ns:
+        yield f" wait not seen  {duration(waited_ns)}  in program: no CPU, no known call (docs/limits.md)"
+
+
+def cpu_not_seen(screen: Screen) -> Iterator[str]:
+    """A line where processes used CPU time in threads that were never seen."""
+    unseen_ns = sum(account.unseen_cpu_ns for account in screen.profile.accounts)
+    if unseen_ns and unseen_ns * 100 >= screen.profile.total.cpu_ns + unseen_ns:
+        yield f" CPU of threads not seen  {duration(unseen_ns)}  not in the table (docs/limits.md)"
+
+
+def lines_of_ones_own(screen: Screen) -> Iterator[str]:
+    """The lines of the program's own code that took most."""
+    rows = own_lines(screen.profile.rows)[:_OWN_LINES]
+    places = Places([row.site.file for row in own_lines(screen.profile.rows) if row.site], screen.log.cwd)
+    for place, row in enumerate(rows):
+        assert row.site is not None
+        label = "" if place else "your lines"
+        what = f"{row.sums.calls:,} x {row.intrinsic}  {places.line(row.site)} {row.site.function}"
+        yield f" {label:<10}{duration(row.sums.self_wall_ns):>9}  {clean(what)}"
+
+
+def calls_in_progress(screen: Screen) -> Iterator[str]:
+    """The calls that were in progress when a process ended, or are."""
+    found = [(account, call) for account in screen.profile.accounts for call in account.open_calls]
+    for account, call in found[:_OPEN_CALLS]:
+        yield f" {_open_call(screen, account, call)}"
+    if len(found) > _OPEN_CALLS:
+        yield f" and {count(len(found) - _OPEN_CALLS, 'more call')} in progress"
+
+
+def next_commands(width: int) -> str:
+    """What to ask next, as many commands as fit."""
+    line = f" next: {NEXT[0]}"
+    for command in NEXT[1:]:
+        if columns_of(f"{line} \u00b7 {command}") <= width:
+            line += f" \u00b7 {command}"
+    return line
+
+
+def _open_call(screen: Screen, account: ProcessAccount, found: OpenCallFound) -> str:
+    process = account.process
+    site = process.own_line(found.call.stack)
+    where = f" at {Places([site.file], screen.log.cwd).line(site)}" if site else ""
+    how_long = _how_long(account, found)
+    return clean(f"in {process.intrinsic(found.call.intrinsic).name}{where}{how_long}")
+
+
+def _how_long(account: ProcessAccount, found: OpenCallFound) -> str:
+    """How long a call was in progress; where nobody saw the process end, as long as is known at least."""
+    if account.ending.state == "running":
+        return f" for {duration(max(_now_ns() - found.call.start_ns, 0))} so far"
+    known_ns = max(found.until_ns - found.call.start_ns, 0)
+    least = "at least " if account.ending.end_ns is None else ""
+    when = "when it ended" if account.ending.state == "exit" else "when killed"
+    return f" for {least}{duration(known_ns)} {when}" if known_ns else f" {when}"
+
+
+def _now_ns() -> int:
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+
+def _kind_cells(row: Row, scale: Scale, log: Log, whole_ns: int) -> list[str]:
+    def shown(ns: int) -> str:
+        mark = "~" if is_uncertain(ns, row.sums.calls, log.inside_ns, log.resolution_ns) else ""
+        return mark + scale.show(ns)
+
+    return [
+        clean(row.kind or "?"),
+        f"{row.sums.calls:,}" if row.is_of_calls else "",
+        shown(row.sums.self_wall_ns),
+        shown(row.sums.self_cpu_ns),
+        shown(wait_ns(row)),
+        percent(row.sums.self_wall_ns, whole_ns),
+        _COMMENTS.get(row.kind or "", row.comment),
+    ]
+
+
+def _kind_line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    numbers = "".join(cell.rjust(width) for cell, width in zip(cells[1:6], widths[1:], strict=True))
+    return f" {cells[0]:<{widths[0]}}{numbers}  {cells[6]}".rstrip()

@@ -1,0 +1,141 @@
+"""Tables for people: values as text, columns that line up, lines that fit the width of the terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any
+
+Values = Mapping[str, Any]
+
+NARROWEST = 8
+READABLE = 22
+_ROWS_MEASURED = 500
+_GAP = 2
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table for people: its head, and how a row is shown in it.
+
+    Where a line would not fit, columns that are `optional` are left out, the last one first, and `flexible`
+    ones are shortened; `keep` says which end of a text then stays.
+    """
+
+    title: str
+    show: Callable[[Any], str]
+    right: bool = True
+    flexible: bool = False
+    optional: bool = False
+    keep: str = "start"
+
+
+_Measured = tuple[Column, int]
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a report consists of: for machines `names` and the values of each row, for people `columns`."""
+
+    names: Sequence[str]
+    values: Callable[[Any], Values]
+    columns: Sequence[Column]
+    rows: Iterable[Any]
+
+
+def lines(columns: Sequence[Column], rows: Iterable[Any], width: int) -> Iterator[str]:
+    """The table as lines of at most `width`: the heads, then each row. Widths are those of the first rows."""
+    left = iter(rows)
+    first = list(islice(left, _ROWS_MEASURED))
+    chosen = [(column, _widest(column, first)) for column in columns]
+    while _is_squeezed(chosen, width) and (place := _last_optional(chosen)) is not None:
+        del chosen[place]
+    kept = [column for column, _ in chosen]
+    widths = _fitted(chosen, width)
+    yield _line(kept, [column.title for column in kept], widths)
+    for row in chain(first, left):
+        yield _line(kept, [column.show(row) for column in kept], widths)
+
+
+def clean(text: str) -> str:
+    """`text` without anything that a terminal would act upon: what is not printable is shown as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
+
+
+def shortened(text: str, width: int, keep: str = "start") -> str:
+    """`text` in at most `width` columns, with three dots (one sign) where something was left out."""
+    if columns_of(text) <= width:
+        return text
+    if width < 1:
+        return ""
+    if keep == "end":
+        return "\u2026" + _cut(text[::-1], width - 1)[::-1]
+    return _cut(text, width - 1) + "\u2026"
+
+
+def columns_of(text: str) -> int:
+    """How many columns of a terminal `text` takes."""
+    if text.isascii():
+        return len(text)
+    return sum(_width(letter) for letter in text)
+
+
+def _width(letter: str) -> int:
+    if unicodedata.combining(letter):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+def _cut(text: str, width: int) -> str:
+    taken = 0
+    for place, letter in enumerate(text):
+        taken += _width(letter)
+        if taken > width:
+            return text[:place]
+    return text
+
+
+def _escaped(letter: str) -> str:
+    code = ord(letter)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _widest(column: Column, rows: Sequence[Any]) -> int:
+    return max(columns_of(column.title), *(columns_of(column.show(row)) for row in rows), 0)
+
+
+def _is_squeezed(chosen: Sequence[_Measured], width: int) -> bool:
+    """Whether texts would have to be cut below what one can read."""
+    least = sum(min(natural, READABLE) if column.flexible else natural for column, natural in chosen)
+    return least + _GAP * (len(chosen) - 1) > width
+
+
+def _last_optional(chosen: Sequence[_Measured]) -> int | None:
+    return max((place for place, (column, _) in enumerate(chosen) if column.optional), default=None)
+
+
+def _fitted(chosen: Sequence[_Measured], width: int) -> list[int]:
+    """The widths, those of flexible columns taken back, the widest first, until a line fits."""
+    fitted = [natural for _, natural in chosen]
+    excess = sum(fitted) + _GAP * (len(fitted) - 1) - width
+    flexible = [place for place, (column, _) in enumerate(chosen) if column.flexible]
+    while excess > 0 and any(fitted[place] > NARROWEST for place in flexible):
+        widest = max(flexible, key=lambda place: fitted[place])
+        fitted[widest] -= 1
+        excess -= 1
+    return fitted
+
+
+def _line(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int]) -> str:
+    parts = []
+    for column, cell, width in zip(columns, cells, widths, strict=True):
+        text = shortened(cell, width, column.keep) if column.flexible else cell
+        pad = " " * (width - columns_of(text))
+        parts.append(pad + text if column.right else text + pad)
+    return (" " * _GAP).join(parts).rstrip()

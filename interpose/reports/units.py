@@ -1,0 +1,66 @@
+"""Numbers as people read them: counts, times, ages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SECOND_NS = 1_000_000_000
+_AGES = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A unit for a column of times, so that its figures compare at a glance."""
+
+    unit: str
+    unit_ns: int
+    decimals: int
+
+    def show(self, ns: int) -> str:
+        """`ns` in this unit: `1,234.50 s`."""
+        return f"{ns / self.unit_ns:,.{self.decimals}f} {self.unit}"
+
+
+def scale_for(largest_ns: int) -> Scale:
+    """The scale for a column whose largest figure is `largest_ns`."""
+    if largest_ns >= 10 * SECOND_NS:
+        return Scale("s", SECOND_NS, 2)
+    if largest_ns >= SECOND_NS:
+        return Scale("s", SECOND_NS, 3)
+    if largest_ns >= 1_000_000:
+        return Scale("ms", 1_000_000, 2)
+    return Scale("us", 1_000, 2)
+
+
+def duration(ns: int) -> str:
+    """`ns` to three figures or so: `412 ns`, `3.10 us`, `12.3 s`."""
+    if ns < 1_000:
+        return f"{ns} ns"
+    for unit, unit_ns in (("us", 1_000), ("ms", 1_000_000)):
+        if ns < 999.5 * unit_ns:
+            return f"{_three_figures(ns / unit_ns)} {unit}"
+    return f"{_three_figures(ns / SECOND_NS)} s"
+
+
+def count(number: int, noun: str) -> str:
+    """`1 call`, `41,207 calls`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def age(seconds: float) -> str:
+    """How long ago: `2 minutes ago`."""
+    for length, noun in _AGES:
+        if seconds >= length:
+            return f"{count(int(seconds // length), noun)} ago"
+    return "just now"
+
+
+def percent(part: int, whole: int) -> str:
+    """`part` of `whole`: `25 %`."""
+    return f"{100 * part / whole:.0f} %" if whole else "0 %"
+
+
+def _three_figures(number: float) -> str:
+    if number < 9.995:
+        return f"{number:.2f}"
+    return f"{number:.1f}" if number < 99.95 else f"{number:,.0f}"
