@@ -1,0 +1,84 @@
+"""A program started in our place: it has our terminal and our signals, and we end as it ends."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+# Sent to us alone; what the terminal sends, the child gets itself.
+FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+LEFT_TO_THE_CHILD = (signal.SIGINT, signal.SIGQUIT)
+SI_KERNEL = 0x80
+
+
+class Ended(NamedTuple):
+    """How the child ended: its exit code, or the negative number of the signal that killed it.
+
+    `time_ns` is the monotonic instant.
+    """
+
+    pid: int
+    returncode: int
+    time_ns: int
+
+
+def run(words: Sequence[str], environment: dict[str, str]) -> Ended:
+    """Start a program, pass signals on to it, wait for its end. Raises OSError where it cannot be started.
+
+    The signals are blocked from before it starts until its end, and taken one at a time: none is lost, and
+    none goes to a process that has the number after the child.
+    """
+    waited_for = {signal.SIGCHLD, *FORWARDED}
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGCHLD, *LEFT_TO_THE_CHILD)}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*waited_for, *LEFT_TO_THE_CHILD})
+
+    def as_we_were() -> None:
+        _handle(handlers)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+    try:
+        signal.signal(
+            signal.SIGCHLD, signal.SIG_DFL
+        )  # where it is ignored, the kernel forgets how a child ended
+        process = subprocess.Popen(words, env=environment, close_fds=False, preexec_fn=as_we_were)
+        _handle(dict.fromkeys(LEFT_TO_THE_CHILD, signal.SIG_IGN))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, LEFT_TO_THE_CHILD)  # blocked, even an ignored one waits
+        while process.poll() is None:
+            came = signal.sigwaitinfo(waited_for)
+            if came.si_signo != signal.SIGCHLD and came.si_code != SI_KERNEL:
+                process.send_signal(came.si_signo)
+        return Ended(process.pid, process.returncode, time.monotonic_ns())
+    finally:
+        as_we_were()
+
+
+def end_as(returncode: int) -> int:
+    """The exit code to end with; where a signal killed the child, it kills us, without another core file."""
+    if returncode >= 0:
+        return returncode
+    number = -returncode
+    sys.stdout.flush()
+    sys.stderr.flush()
+    _write_no_core()
+    if number != signal.SIGKILL:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+    os.kill(os.getpid(), number)
+    return 128 + number  # process 1 of a container is not killed by its own signals
+
+
+def _write_no_core() -> None:
+    """A limit of one byte, not of none: a core that goes to a program is written at any limit but this."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (min(1, hard) if hard >= 0 else 1, hard))
+
+
+def _handle(handlers: dict[signal.Signals, signal._HANDLER]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)

@@ -1,0 +1,187 @@
+"""Which interpreter a command starts, and whether that interpreter would record.
+
+A command is looked at as `interpose run` would start it; an interpreter is asked by running it for a moment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+ASK_SECONDS = 20
+OLDEST = (3, 11)
+PYTHON_NAME = re.compile(r"(python|pypy)([0-9]+(\.[0-9]+)?t?)?(d|-dbg)?")
+OPTIONS_WITH_A_WORD = "XW"
+OPTIONS_THAT_MATTER = "SIEsP"
+
+# What an interpreter is asked to print. It must run on any Python 3, must not import the working directory's
+# files, and says where the start-up files lie in the directories that `site` reads.
+QUESTION = """
+import sys
+sys.path[:] = [path for path in sys.path if path]
+import json, os, site
+sites = list(getattr(site, "getsitepackages", list)())
+if getattr(site, "ENABLE_USER_SITE", False):
+    sites.append(site.getusersitepackages())
+files = [os.path.join(path, name) for path in sites for name in ("interpose.pth", "interpose.start")]
+try:
+    import interpose
+    version = interpose.__version__
+except Exception:
+    version = None
+print(json.dumps({
+    "executable": sys.executable,
+    "implementation": sys.implementation.name,
+    "python": list(sys.version_info[:3]),
+    "version": version,
+    "site": not sys.flags.no_site,
+    "startup_files": [path for path in files if os.path.exists(path)],
+}))
+"""
+
+
+class NotPython(Exception):
+    """A command does not start Python itself; says what it is."""
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """An interpreter, the options that it is started with, and the words after them (a script, `-m`, ...)."""
+
+    path: str
+    options: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an interpreter said of itself; `version` is that of its own interpose, or None."""
+
+    executable: str
+    implementation: str
+    python: tuple[int, ...]
+    version: str | None
+    site: bool
+    startup_files: list[str] = field(default_factory=list)
+
+    @property
+    def python_version(self) -> str:
+        """As one writes it: 3.12.1."""
+        return ".".join(map(str, self.python))
+
+    @property
+    def install_command(self) -> str:
+        """What installs interpose there."""
+        return f"{self.executable} -m pip install interpose"
+
+
+def command_words(words: Sequence[str]) -> list[str]:
+    """The words that `interpose run` starts for a command: scripts and modules have our own interpreter."""
+    if words[0] == "-m" or words[0].endswith(".py"):
+        return [sys.executable, *words]
+    return list(words)
+
+
+def interpreter_of(words: Sequence[str]) -> Interpreter:
+    """The interpreter that a command starts.
+
+    Raises NotPython where it starts something else, FileNotFoundError where there is no such command.
+    """
+    words = command_words(words)
+    path = shutil.which(words[0])
+    if path is None:
+        raise FileNotFoundError(words[0])
+    if is_python_name(path):
+        return _split_options(path, words[1:])
+    interpreter = _shebang(path)
+    if not interpreter:
+        raise NotPython(f"{path} is not Python")
+    found = shutil.which(interpreter[0])
+    if found is None:
+        raise FileNotFoundError(interpreter[0])
+    if not is_python_name(found):
+        raise NotPython(f"{path} is run by {found}, not by Python")
+    return _split_options(found, [*interpreter[1:], path, *words[1:]])
+
+
+def is_python_name(path: str) -> bool:
+    """Whether a program is called as interpreters are: python, python3.12, pypy3."""
+    return PYTHON_NAME.fullmatch(os.path.basename(path)) is not None
+
+
+def ask(interpreter: Interpreter) -> Answer | None:
+    """What the interpreter says of itself, with the options that matter; None where that makes no sense."""
+    options = [option for option in interpreter.options if option[1] in OPTIONS_THAT_MATTER]
+    environment = {**os.environ, "INTERPOSE": "0"}
+    try:
+        done = subprocess.run(
+            [interpreter.path, *options, "-c", QUESTION],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=ASK_SECONDS,
+            check=True,
+        )
+        said = json.loads(done.stdout.splitlines()[-1])
+        return Answer(**{**said, "python": tuple(said["python"])})
+    except (OSError, ValueError, TypeError, KeyError, IndexError, subprocess.SubprocessError):
+        return None
+
+
+def obstacles(answer: Answer) -> list[str]:
+    """Why the interpreter would not record, in words; empty where it would."""
+    if answer.implementation != "cpython":
+        return [f"{answer.executable} is {answer.implementation}; interpose records CPython"]
+    if answer.python[:2] < OLDEST:
+        return [
+            f"{answer.executable} is Python {answer.python_version};"
+            f" interpose records {'.'.join(map(str, OLDEST))} and later"
+        ]
+    if not answer.site:
+        return [f"{answer.executable} is started with -S: start-up files are not read"]
+    if answer.version is None:
+        return [f"{answer.executable} has no interpose; install it there: {answer.install_command}"]
+    if not answer.startup_files:
+        return [f"{answer.executable} has interpose, but no interpose.pth where start-up files are read"]
+    return []
+
+
+def _split_options(path: str, words: Sequence[str]) -> Interpreter:
+    """Separate the interpreter's own options, one letter each, from the script or `-m` and what follows."""
+    options: list[str] = []
+    rest = list(words)
+    while rest and rest[0].startswith("-") and rest[0] not in ("-", "--"):
+        for place, letter in enumerate(rest[0][1:], 1):
+            if letter in "cm":
+                return Interpreter(path, tuple(options), tuple(rest))
+            if letter in OPTIONS_WITH_A_WORD:
+                joined = rest[0][place + 1 :] or "".join(rest[1:2])
+                options.append(f"-{letter}{joined}")
+                del rest[: 0 if rest[0][place + 1 :] else 1]
+                break
+            options.append(f"-{letter}")
+        del rest[:1]
+    return Interpreter(path, tuple(options), tuple(rest))
+
+
+def _shebang(path: str) -> list[str]:
+    """The words of a script's first line after `#!`, without env; empty for what is no script."""
+    try:
+        with open(path, "rb") as file:
+            first, second = file.readline(512), file.readline(512)
+    except OSError:
+        return []
+    if not first.startswith(b"#!"):
+        return []
+    words = os.fsdecode(first[2:]).split()
+    if words and os.path.basename(words[0]) == "env":
+        words = words[2:] if words[1:2] == ["-S"] else words[1:]
+    if words == ["/bin/sh"] and second.startswith(b"'''exec' "):  # how installers write a long path
+        words = [os.fsdecode(second[len(b"'''exec' ") :]).partition(' "$0"')[0].strip().strip('"')]
+    return words
