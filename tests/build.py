@@ -1,0 +1,247 @@
+"""Builds experiments byte by byte, from the one description of their records in `cext/fields.h`."""
+
+from __future__ import annotations
+
+import re
+import struct
+from functools import cache
+from pathlib import Path
+from xml.sax.saxutils import escape, quoteattr
+
+SOURCE = Path(__file__).parents[1] / "cext" / "fields.h"
+SIZES = {"u32": 4, "i32": 4, "u64": 8}
+CODES = {"u32": "I", "i32": "i", "u64": "Q"}
+
+BLOCK_BYTES = 64 * 1024
+THREAD_BYTES = 2048
+BLOCK_MAGIC = 0x4B4C4249
+FILE_MAGIC = 0x45534F5052544E49
+SECOND = 1_000_000_000
+START_NS = 5_000 * SECOND
+TIME_NS = 1_763_700_000 * SECOND
+
+
+@cache
+def fields(name: str) -> list[tuple[str, str]]:
+    """Name and type of each field of the list `name` (EVENT, BLOCK, HEAD ...)."""
+    body = re.search(rf"#define {name}_FIELDS\(X\)((?:.*\\\n)*.*)", SOURCE.read_text())[1]
+    return [(field, short(c_type)) for c_type, field in re.findall(r"X\((\w+),\s*(\w+),", body)]
+
+
+def short(c_type: str) -> str:
+    return {"uint32_t": "u32", "uint64_t": "u64", "int32_t": "i32"}[c_type]
+
+
+def size_of(name: str) -> int:
+    return sum(SIZES[kind] for _, kind in fields(name))
+
+
+def pack(name: str, **values: int) -> bytes:
+    """A record of the list `name`; fields that are not given are 0."""
+    unknown = set(values) - {field for field, _ in fields(name)}
+    assert not unknown, unknown
+    code = "<" + "".join(CODES[kind] for _, kind in fields(name))
+    return struct.pack(code, *(values.get(field, 0) for field, _ in fields(name)))
+
+
+def describe(name: str) -> str:
+    parts, offset = [], 0
+    for field, kind in fields(name):
+        parts.append(f'<field name="{field}" type="{kind}" offset="{offset}" title="t"/>')
+        offset += SIZES[kind]
+    return "".join(parts)
+
+
+class Build:
+    """An experiment in the making; `write` puts it on disk.
+
+    Numbers are given out in the order of asking, from 1, or from `first` in a forked child. Files have room
+    left at their ends, as while they are written; but for events they have none where `whole_files` is false.
+    """
+
+    def __init__(
+        self, directory: Path, *, first: dict[str, int] | None = None, whole_files: bool = True, **log: object
+    ):
+        self.directory = Path(directory)
+        self.first = {"strings": 1, "sites": 1, "stacks": 1, **(first or {})}
+        self.whole_files = whole_files
+        self.log = {"start_ns": START_NS, "time_ns": TIME_NS, "pid": 2**22 + 1, "version": 1} | log
+        self.strings: list[bytes] = []
+        self.sites: list[bytes] = []
+        self.stacks: list[bytes] = []
+        self.threads: list[tuple[dict[str, int], list[dict[str, int]]]] = []
+        self.overview: list[dict[str, int]] = []
+        self.blocks: list[tuple[dict[str, int], list[dict[str, int]]]] = []
+        self.intrinsics: list[tuple[int, str, str]] = []
+        self.log_events: list[str] = []
+
+    def string(self, text: str | bytes) -> int:
+        data = text.encode() if isinstance(text, str) else text
+        if data not in self.strings:
+            self.strings.append(data)
+        return self.strings.index(data) + self.first["strings"]
+
+    def site(self, file: str, line: int, function: str, own: int = 1) -> int:
+        names = {"file": self.string(file), "function": self.string(function)}
+        self.sites.append(pack("SITE", **names, line=line, own=own))
+        return len(self.sites) + self.first["sites"] - 1
+
+    def stack(self, site: int, outer: int = 0) -> int:
+        self.stacks.append(pack("STACK", site=site, outer=outer))
+        return len(self.stacks) + self.first["stacks"] - 1
+
+    def intrinsic(self, name: str, kind: str) -> int:
+        self.intrinsics.append((len(self.intrinsics) + 1, name, kind))
+        return len(self.intrinsics)
+
+    def thread(self, *, open_calls: list[dict[str, int]] | None = None, **values: int) -> int:
+        opened = open_calls or []
+        self.threads.append(({"start_ns": START_NS, "depth": len(opened)} | values, opened))
+        return len(self.threads)
+
+    def sample(self, **values: int) -> None:
+        self.overview.append(values)
+
+    def block(self, events: list[dict[str, int]], **head: int) -> None:
+        """A block that holds `events`; what `head` does not say is as the events have it."""
+        starts = [event.get("start_ns", 0) for event in events]
+        ends = [event.get("start_ns", 0) + event.get("wall_ns", 0) for event in events]
+        thread = events[-1].get("thread", 0) if events else 0
+        made = {"magic": BLOCK_MAGIC, "state": 2, "used": len(events), "sequence": len(self.blocks) + 1}
+        made |= {"first_ns": min(starts, default=0) & 2**64 - 1, "last_ns": max(ends, default=0) & 2**64 - 1}
+        self.blocks.append((made | {"thread": thread} | head, events))
+
+    def events(self, events: list[dict[str, int]]) -> None:
+        """As many blocks as `events` need."""
+        room = (BLOCK_BYTES - size_of("BLOCK")) // size_of("EVENT")
+        for place in range(0, len(events), room):
+            self.block(events[place : place + room])
+
+    def ended(self, wall_ns: int, cpu_ns: int, status: int = 0) -> None:
+        """The process began with no CPU time and ended after `wall_ns`."""
+        start_ns = int(str(self.log["start_ns"]))
+        self.sample(time_ns=start_ns, cpu_ns=0, kind=1)
+        self.sample(time_ns=start_ns + wall_ns, cpu_ns=cpu_ns, kind=3, status=status & 0x7FFFFFFF)
+
+    def write(self) -> Path:
+        """Put everything on disk; gives the directory."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        for name, data in self.files().items():
+            (self.directory / name).write_bytes(data)
+        return self.directory
+
+    def files(self) -> dict[str, bytes]:
+        return {
+            "log.xml": self.log_xml().encode(),
+            "map.xml": self.map_xml().encode(),
+            "strings": self.strings_file(),
+            "sites": self.table_file("sites", "SITE", self.sites),
+            "stacks": self.table_file("stacks", "STACK", self.stacks),
+            "threads": self.table_file(
+                "threads", "THREAD", [self.thread_record(*each) for each in self.threads]
+            ),
+            "overview": self.table_file(
+                "overview", "OVERVIEW", [pack("OVERVIEW", **each) for each in self.overview]
+            ),
+            "events": b"".join(self.block_bytes(*each) for each in self.blocks),
+        }
+
+    def block_bytes(self, head: dict[str, int], events: list[dict[str, int]]) -> bytes:
+        data = pack("BLOCK", **head) + b"".join(pack("EVENT", **event) for event in events)
+        return data.ljust(BLOCK_BYTES, b"\0")
+
+    def thread_record(self, values: dict[str, int], opened: list[dict[str, int]]) -> bytes:
+        data = pack("THREAD", **values) + b"".join(pack("OPEN", **each) for each in opened)
+        return data.ljust(THREAD_BYTES, b"\0")
+
+    def head(self, name: str, record_bytes: int) -> bytes:
+        head_bytes = self.head_bytes(name)
+        data = pack(
+            "HEAD",
+            magic=FILE_MAGIC,
+            version=1,
+            head_bytes=head_bytes,
+            record_bytes=record_bytes,
+            first=self.first.get(name, 1),
+            window_bytes=BLOCK_BYTES,
+        )
+        return data.ljust(head_bytes, b"\0")
+
+    def head_bytes(self, name: str) -> int:
+        return {"threads": THREAD_BYTES, "overview": size_of("OVERVIEW")}.get(name, size_of("HEAD"))
+
+    def table_file(self, name: str, record: str, records: list[bytes]) -> bytes:
+        record_bytes = THREAD_BYTES if name == "threads" else size_of(record)
+        return self.filled(self.head(name, record_bytes) + b"".join(records))
+
+    def strings_file(self) -> bytes:
+        data = bytearray(self.head("strings", 0))
+        for text in self.strings:
+            record = struct.pack("<I", len(text)) + text + b"\0" * (-len(text) % 4)
+            left = BLOCK_BYTES - len(data) % BLOCK_BYTES
+            if len(record) > left:
+                data += (b"\xff" * 4).ljust(left, b"\0") if left >= 4 else b""
+            data += record
+        return self.filled(bytes(data))
+
+    def filled(self, data: bytes) -> bytes:
+        return data + b"\0" * (-len(data) % BLOCK_BYTES) if self.whole_files else data
+
+    def map_xml(self) -> str:
+        lines = [
+            f'<intrinsic number="{number}" name={quoteattr(name)} kind="{kind}" installed="1"/>'
+            for number, name, kind in self.intrinsics
+        ]
+        return "\n".join(['<?xml version="1.0" encoding="utf-8"?>', "<map>", *lines, "</map>", ""])
+
+    def log_xml(self) -> str:
+        log = {
+            "cwd": "/home/u/shop",
+            "arguments": ["orders.py"],
+            "call_ns": 70,
+            "inside_ns": 30,
+            "host": "h",
+        } | self.log
+        arguments = "".join(f"<argument>{escape(each)}</argument>" for each in log["arguments"])  # type: ignore[attr-defined]
+        table = f'<table offset="{size_of("THREAD")}" record_bytes="{size_of("OPEN")}" records="40">'
+        table += f"{describe('OPEN')}</table>"
+        block = f'<block bytes="{size_of("BLOCK")}">{describe("BLOCK")}</block>'
+        strings = (
+            f'name="strings" record_bytes="0" head_bytes="{size_of("HEAD")}" block_bytes="{BLOCK_BYTES}"'
+        )
+        process = f'pid="{log["pid"]}" ppid="1" start_ns="{log["start_ns"]}" time_ns="{log["time_ns"]}"'
+        cwd = quoteattr(str(log["cwd"]))
+        return "\n".join(
+            [
+                '<?xml version="1.0" encoding="utf-8"?>',
+                f'<experiment version="{log["version"]}">',
+                '<collector name="interpose" version="0.1.0" python="3.11.7" implementation="cpython"/>',
+                f'<system host="{log["host"]}" os="Linux" arch="x86_64" page_bytes="4096" cpus="2"/>',
+                '<clock kind="rseq" why="self-test passed" read_ns="27" resolution_ns="1"/>',
+                f'<cost call_ns="{log["call_ns"]}" inside_ns="{log["inside_ns"]}"/>',
+                f"<head>{describe('HEAD')}</head>",
+                self.data("events", "EVENT", 0, block),
+                self.data("threads", "THREAD", THREAD_BYTES, table),
+                self.data("overview", "OVERVIEW", self.head_bytes("overview")),
+                self.data("sites", "SITE", size_of("HEAD")),
+                self.data("stacks", "STACK", size_of("HEAD")),
+                f"<data {strings}/>",
+                f'<command executable="/usr/bin/python" cwd={cwd}>{arguments}</command>',
+                f"<process {process}/>",
+                *self.log_events,
+                "</experiment>",
+                "",
+            ]
+        )
+
+    def data(self, name: str, record: str, head_bytes: int, more: str = "") -> str:
+        record_bytes = THREAD_BYTES if name == "threads" else size_of(record)
+        attributes = f'name="{name}" record_bytes="{record_bytes}" head_bytes="{head_bytes}"'
+        attributes += f' block_bytes="{BLOCK_BYTES}"'
+        return f"<data {attributes}>{describe(record)}{more}</data>"
+
+
+def event(start_ns: int, wall_ns: int, cpu_ns: int = 0, **more: int) -> dict[str, int]:
+    """An event of thread 1 and intrinsic 1, `start_ns` after the beginning of the process."""
+    values = {"start_ns": START_NS + start_ns, "wall_ns": wall_ns, "cpu_ns": cpu_ns}
+    return {"thread": 1, "call": 1, "intrinsic": 1} | values | more

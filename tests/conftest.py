@@ -1,0 +1,36 @@
+"""What many tests need: the command line, run as a user does, in a directory and with a state of its own."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tracing import recorded, traced
+
+__all__ = ["recorded", "traced"]
+
+
+@pytest.fixture
+def own_environment(tmp_path: Path) -> dict[str, str]:
+    """An environment without settings of whoever runs the tests."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("INTERPOSE")}
+    return {**plain, "XDG_STATE_HOME": str(tmp_path / "state"), "COLUMNS": "80"}
+
+
+@pytest.fixture
+def interpose(tmp_path: Path, own_environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess]:
+    """A function that runs `interpose WORDS` in an empty directory; variables are given by name."""
+    directory = tmp_path / "work"
+    directory.mkdir()
+
+    def run(*words: str, variables: dict[str, str] | None = None, **options) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [sys.executable, "-m", "interpose", *words],
+            **{"cwd": directory, "env": {**own_environment, **(variables or {})}, "timeout": 60, **options},
+            capture_output=True,
+            text=True,
+        )
+
+    return run

@@ -1,0 +1,219 @@
+"""The clock: wall and CPU from one reading, whatever witness it has."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from tracing import environment
+
+from interpose.timing import clocks
+
+KINDS = [kind for kind in clocks.KINDS if kind != "auto"]
+
+
+def available(kind):
+    if clocks.Clock(kind).kind != kind:
+        pytest.skip(f"no {kind} clock on this machine")
+    return kind
+
+
+def work(clock, seconds):
+    """Compute, call the kernel and sleep in turns; gives the CPU time by the clock and by the kernel."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    kernel_ns, (wall_ns, begun_ns) = clocks.thread_cpu_ns(), clock.sync()
+    until_ns, turn = wall_ns + int(seconds * 1e9), 0
+    while clock.read()[0] < until_ns:
+        turn += 1
+        if turn % 100 == 0:
+            time.sleep(0.0002)
+        elif turn % 3 == 0:
+            sum(range(1000))
+        else:
+            os.write(nothing, b"x")
+    os.close(nothing)
+    return clock.sync()[1] - begun_ns, clocks.thread_cpu_ns() - kernel_ns
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_agrees_with_the_kernel_in_four_threads(kind):
+    available(kind)
+    sums = []
+
+    def measure():
+        clock = clocks.Clock(kind)
+        sums.append((*work(clock, 1.0), clock.behind_ns))
+
+    threads = [threading.Thread(target=measure) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    for ours_ns, kernel_ns, behind_ns in sums:
+        # What the hypervisor stole is counted until the next synchronisation, at most a millisecond later.
+        allowed_ns = max(20_000, kernel_ns / 1000) + behind_ns
+        assert abs(ours_ns - kernel_ns) <= allowed_ns
+    assert len(sums) == 4
+
+
+@pytest.mark.parametrize("kind", ["rseq", "perf"])
+def test_sleeping_is_not_cpu_time(kind):
+    clock = clocks.Clock(available(kind))
+    before_wall_ns, before_cpu_ns = clock.read()
+
+    time.sleep(0.05)
+    wall_ns, cpu_ns = clock.read()
+
+    assert wall_ns - before_wall_ns >= 50_000_000
+    assert cpu_ns - before_cpu_ns < 10_000_000
+
+
+@pytest.mark.parametrize("kind", ["rseq", "perf"])
+def test_the_kernel_is_seldom_asked_while_computing(kind):
+    clock = clocks.Clock(available(kind))
+
+    for _ in range(100_000):
+        clock.read()
+
+    assert clock.syncs < 10_000
+
+
+def test_a_pair_is_never_older_than_a_millisecond():
+    clock = clocks.Clock(available("rseq"))
+    before, begun_ns = clock.syncs, time.monotonic_ns()
+
+    while time.monotonic_ns() < begun_ns + 100_000_000:
+        clock.read()
+
+    assert clock.syncs - before >= 90
+
+
+@pytest.mark.parametrize("kind", ["rseq", "perf"])
+def test_it_never_goes_back_and_shows_what_it_was_ahead(kind):
+    clock = clocks.Clock(available(kind))
+    clock.drift(300_000)
+    ahead_ns = clock.read()[1]
+
+    readings = [clock.sync()[1]] + [clock.read()[1] for _ in range(1000)]
+
+    assert readings[0] >= ahead_ns
+    assert readings == sorted(readings)
+    assert clock.behind_ns > 200_000
+
+
+def test_it_catches_up_after_having_been_ahead():
+    clock = clocks.Clock(available("rseq"))
+    clock.drift(300_000)
+    clock.read()
+
+    until_ns = time.monotonic_ns() + 20_000_000
+    while time.monotonic_ns() < until_ns:
+        clock.read()
+    kernel_ns, (_, ours_ns) = clocks.thread_cpu_ns(), clock.sync()
+
+    assert abs(ours_ns - kernel_ns) < 100_000
+
+
+def test_two_clocks_on_a_thread_do_not_take_each_others_mark():
+    first, second = clocks.Clock("rseq"), clocks.Clock("rseq")
+    kernel_ns, begun_ns = clocks.thread_cpu_ns(), first.sync()[1]
+
+    for _ in range(20):
+        time.sleep(0.001)
+        second.sync()
+        ours_ns = first.read()[1]
+
+    assert abs((ours_ns - begun_ns) - (clocks.thread_cpu_ns() - kernel_ns)) < 1_000_000
+
+
+def test_the_witness_is_given_up_where_somebody_else_owns_it():
+    clock, other = clocks.Clock(available("rseq")), clocks.Clock("rseq")
+
+    for _ in range(10_000):
+        clock.read()
+        other.sync()
+
+    assert clock.kind != "rseq"
+
+
+def test_the_choice_is_explained():
+    kind, why = clocks.choose("auto")
+
+    assert kind in KINDS
+    assert why
+
+
+def test_the_system_call_can_be_chosen():
+    assert clocks.choose("syscall") == ("syscall", "as set")
+
+
+def test_without_rseq_another_clock_is_taken():
+    probe = "from interpose.timing import clocks; print(*clocks.choose())"
+    done = subprocess.run(
+        [sys.executable, "-c", probe],
+        env=environment(GLIBC_TUNABLES="glibc.pthread.rseq=0"),
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.stdout == "perf rseq is not registered for this thread\n" or done.stdout.startswith("syscall ")
+
+
+PROGRAM = """
+    import os, threading, time
+    out = os.open(os.devnull, os.O_WRONLY)
+    def work():
+        for turn in range(300):
+            os.write(out, b"x" * 10)
+            if turn % 100 == 0:
+                time.sleep(0.002)
+                sum(range(20000))
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads: thread.start()
+    work()
+    for thread in threads: thread.join()
+    if os.fork() == 0:
+        work()
+        os._exit(0)
+    os.wait()
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_clock_records_the_same_calls_in_threads_and_after_fork(kind, traced):
+    available(kind)
+    done = traced(PROGRAM, INTERPOSE_CLOCK=kind)
+    founder, child = done.experiment.processes
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert founder.log.clock["kind"] == kind
+    assert len(done.events("os.write")) == 5 * 300
+    assert len(done.events("os.write", child)) == 300
+    for event in [*done.events(), *done.events(process=child)]:
+        assert 0 <= event.cpu_ns <= event.wall_ns
+    sleeps = done.events("time.sleep")
+    assert len(sleeps) == 15
+    assert all(event.wall_ns >= 2_000_000 and event.cpu_ns < 1_000_000 for event in sleeps)
+
+
+@pytest.mark.parametrize("ahead_ns", [-5_000_000, 5_000_000])
+def test_cpu_is_never_negative_nor_more_than_wall_when_the_clock_is_wrong(ahead_ns, recorded):
+    done = recorded(f"""
+        import time
+        from interpose.library import Intrinsic
+        record(Intrinsic("time.sleep", "time:sleep", "sleep"))
+        for _ in range(20):
+            shims.drift_clock({ahead_ns})
+            time.sleep(0.001)
+    """)
+
+    events = done.events("time.sleep")
+    assert len(events) == 20
+    assert all(0 <= event.cpu_ns <= event.wall_ns for event in events)
+    if ahead_ns < 0:
+        assert any(event.cpu_ns == event.wall_ns for event in events)
+    else:
+        assert all(event.cpu_ns == 0 for event in events[1:])

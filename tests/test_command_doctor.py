@@ -1,0 +1,143 @@
+"""`interpose doctor`: what it finds, and what it says is in the way."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def examine(interpose):
+    """A function that gives what doctor finds, and its exit code."""
+
+    def examine(*words: str, **options) -> tuple[dict, int]:
+        done = interpose("doctor", "--format", "json", *words, **options)
+        assert done.stderr == ""
+        return json.loads(done.stdout), done.returncode
+
+    return examine
+
+
+def test_a_whole_install_has_a_clock_costs_and_nothing_in_the_way(examine):
+    found, code = examine()
+
+    assert found["obstacles"] == []
+    assert code == 0
+    assert found["clock"]["kind"] in ("rseq", "perf", "syscall")
+    assert found["clock"]["why"]
+    assert int(found["clock"]["read_ns"]) > 0
+    assert found["cost"]["call_ns"] > found["cost"]["inside_ns"] >= 0
+    assert [Path(path).name for path in found["interpreter"]["startup_files"]] == [
+        "interpose.pth",
+        "interpose.start",
+    ]
+    assert found["notes"] == ["INTERPOSE is not set: only what `interpose run` starts is recorded"]
+
+
+def test_the_clock_is_the_one_that_was_wanted(examine):
+    found, _ = examine(variables={"INTERPOSE_CLOCK": "syscall"})
+
+    assert found["clock"]["kind"] == "syscall"
+
+
+def test_settings_are_shown_with_where_they_came_from(examine, tmp_path):
+    file = tmp_path / "work" / "pyproject.toml"
+    file.write_text('[tool.interpose]\nname = "mine"\n')
+
+    found, _ = examine(variables={"INTERPOSE": "1", "INTERPOSE_STACK": "none"})
+
+    assert {row["variable"]: (row["value"], row["origin"]) for row in found["settings"]} == {
+        "INTERPOSE": ("calls", "environment"),
+        "INTERPOSE_DIR": (str(tmp_path / "work"), "default"),
+        "INTERPOSE_NAME": ("mine", f"{file}:2"),
+        "INTERPOSE_CLOCK": ("auto", "default"),
+        "INTERPOSE_STACK": ("none", "environment"),
+        "INTERPOSE_STACK_ABOVE": ("10ms", "default"),
+    }
+    assert found["notes"] == []
+
+
+def test_a_setting_that_means_nothing_is_in_the_way(examine):
+    found, code = examine(variables={"INTERPOSE_CLOCK": "sundial"})
+
+    assert found["obstacles"] == ["INTERPOSE_CLOCK=sundial: not one of auto, rseq, perf, syscall"]
+    assert code == 1
+
+
+def test_being_switched_off_is_in_the_way(examine):
+    found, _ = examine(variables={"INTERPOSE": "0"})
+
+    assert found["obstacles"] == ["INTERPOSE is 0 (environment): nothing is recorded"]
+
+
+def test_a_variable_that_is_no_setting_is_noted(examine):
+    found, _ = examine(variables={"INTERPOSE": "1", "INTERPOSE_CLOK": "rseq"})
+
+    assert found["notes"] == ["INTERPOSE_CLOK is set, and is not a setting"]
+
+
+def test_a_directory_in_which_nothing_can_be_made_is_in_the_way(examine, tmp_path):
+    (tmp_path / "file").touch()
+
+    found, _ = examine(variables={"INTERPOSE_DIR": str(tmp_path / "file")})
+
+    assert found["obstacles"] == [
+        f"{tmp_path}/file is not writable; experiments go to {tmp_path}/state/interpose/experiments"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-m", "pip", "list"], "pip"),
+        ([sys.executable, "-X", "dev", "-m", "tox"], "are not recorded"),
+        ([sys.executable, "-S", "app.py"], "-S: start-up files are not read"),
+        (["ls"], "/ls is not Python"),
+        (["nosuch-command"], "nosuch-command: command not found"),
+    ],
+)
+def test_what_is_in_the_way_of_a_command_is_said(examine, words, said):
+    found, code = examine("--", *words)
+
+    assert len(found["obstacles"]) == 1
+    assert said in found["obstacles"][0]
+    assert code == 1
+
+
+def test_a_script_is_examined_by_its_first_line(examine, tmp_path):
+    script = tmp_path / "tool"
+    script.write_text(f"#!{sys.executable} -I\n")
+    script.chmod(0o755)
+
+    found, code = examine("--", str(script), "--format", "text")
+
+    assert found["interpreter"]["executable"] == sys.executable
+    assert found["obstacles"] == []
+    assert code == 0
+
+
+def test_the_last_reasons_why_nothing_was_recorded_are_shown(examine, tmp_path):
+    state = tmp_path / "state" / "interpose"
+    state.mkdir(mode=0o700, parents=True)
+    notes = "".join(f"86400\t{pid}\tapp.py\tno room\n" for pid in range(9))
+    (state / "not-recorded").write_text(notes + "garbled\n")
+
+    found, _ = examine()
+
+    assert [line.partition(",")[2].partition(",")[0] for line in found["not_recorded"]] == [
+        f" process {pid}" for pid in range(4, 9)
+    ]
+
+
+def test_the_text_says_the_same_without_control_characters(interpose, tmp_path):
+    script = tmp_path / "\x1b[2Jtool"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+
+    done = interpose("doctor", "--", os.fspath(script))
+
+    assert "in the way" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert done.returncode == 1

@@ -1,0 +1,444 @@
+"""`interpose report`, `events` and `list` as a user meets them: screens, formats, errors, exit codes."""
+
+import csv
+import io
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from interpose import state
+from interpose.commands.main import BROKEN_PIPE, main
+from tests.build import SECOND, START_NS, Build, event
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    """A working directory and a state directory of its own, and no settings."""
+    for name in [name for name in os.environ if name.startswith("INTERPOSE")] + ["COLUMNS", "NO_COLOR"]:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "work"
+
+
+@pytest.fixture
+def interpose(capsys):
+    """Runs a command line; gives exit code, standard output and standard error."""
+
+    def run(*arguments):
+        try:
+            code = main(arguments)
+        except SystemExit as ended:
+            code = ended.code
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def orders(name="test.1.er", **log):
+    """An experiment of an order-entry program: 20 seconds, of which 5 in the database, 2 in files."""
+    build = Build(Path(name), time_ns=int((time.time() - 140) * SECOND), **log)
+    query, write = build.intrinsic("sqlite3.Cursor.execute", "db"), build.intrinsic("os.write", "file")
+    save = build.stack(build.site("/home/u/shop/orders.py", 88, "save_order"))
+    emit = build.stack(build.site("/usr/lib/python3/logging.py", 5, "emit", own=0), save)
+    select = build.string("select * from orders where id = ?")
+    rows = []
+    for call in range(1, 101):
+        start_ns = call * 100_000_000
+        rows.append(
+            event(start_ns, 50_000_000, 12_000_000, call=call, intrinsic=query, stack=save, detail=select)
+        )
+        rows.append(
+            event(
+                start_ns + 60_000_000,
+                20_000_000,
+                500_000,
+                call=call + 100,
+                intrinsic=write,
+                stack=emit,
+                bytes=10,
+            )
+        )
+    build.events(rows)
+    return build
+
+
+def ended(build, wall_ns=20 * SECOND, cpu_ns=14 * SECOND, status=0):
+    build.thread(
+        end_ns=START_NS + wall_ns, end_cpu_ns=cpu_ns, recorded=200, own_wall_ns=20_000_000, main=1, tid=812
+    )
+    build.ended(wall_ns, cpu_ns, status)
+    return build
+
+
+def killed(build, **thread):
+    opened = [{"start_ns": START_NS + 15 * SECOND, "call": 201, "intrinsic": 1, "stack": 1}]
+    build.thread(**{"seen_ns": START_NS + 20 * SECOND, "recorded": 200, "open_calls": opened} | thread)
+    return build
+
+
+def test_the_first_screen(interpose):
+    ended(orders()).write()
+
+    code, out, err = interpose("report")
+
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "test.1.er  python orders.py   exit 0   2 minutes ago   complete, 0 events lost",
+        "elapsed 20.00 s   thread time 20.00 s   CPU 14.00 s   200 calls",
+        "",
+        "              calls      wall       CPU      wait  share",
+        " db             100    5.00 s    1.20 s    3.80 s   25 %",
+        " file           100    2.00 s    0.05 s    1.95 s   10 %",
+        " program              12.98 s   12.75 s    0.23 s   65 %  between the calls",
+        " interpose             0.02 s    0.00 s    0.02 s    0 %  own cost, calibrated",
+        "",
+        " wait not seen  230 ms  in program: no CPU, no known call (docs/limits.md)",
+        " your lines   5.00 s  100 x sqlite3.Cursor.execute  orders.py:88 save_order",
+        "              2.00 s  100 x os.write  orders.py:88 save_order",
+        " next: interpose events · interpose report --by site · interpose list",
+    ]
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 200])
+def test_the_first_screen_fits_the_terminal(interpose, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    name = f"{'long' * 20}.1.er"
+    killed(orders(name, arguments=["x" * 300], cwd="/"), dropped=10**9, tid=2**32 - 1).write()
+    killed(orders(f"{name}/_f1.er", first={"stacks": 9}), dropped=10**9).write()
+
+    _, out, _ = interpose("report")
+
+    assert all(len(line) <= max(columns, 80) for line in out.splitlines())
+
+
+def test_a_killed_program_tells_what_it_was_in(interpose):
+    build = killed(orders())
+    build.log_events.append(f'<event kind="exit" time_ns="{START_NS + 20 * SECOND}" signal="9"/>')
+    build.write()
+
+    _, out, _ = interpose("report")
+
+    assert "killed by SIGKILL" in out
+    assert " in sqlite3.Cursor.execute at orders.py:88 for 5.00 s when killed\n" in out
+
+
+def test_a_program_that_nobody_saw_end_has_estimated_times(interpose):
+    killed(orders()).write()
+
+    _, out, _ = interpose("report")
+
+    assert "ended unseen" in out
+    assert "thread time 20.00 s (estimated)" in out
+    assert " in sqlite3.Cursor.execute at orders.py:88 for at least 5.00 s when killed\n" in out
+
+
+def test_a_running_program_is_told_so(interpose):
+    now_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    build = Build(
+        Path("test.1.er"),
+        pid=os.getpid(),
+        host=os.uname().nodename,
+        start_ns=now_ns - SECOND,
+        time_ns=time.time_ns(),
+    )
+    build.intrinsic("time.sleep", "sleep")
+    build.thread(start_ns=now_ns - SECOND, open_calls=[{"start_ns": now_ns, "call": 1, "intrinsic": 1}])
+    build.write()
+
+    _, out, _ = interpose("report")
+
+    assert "   running   began " in out
+    assert out.splitlines()[0].endswith("   0 events lost")
+    assert " so far\n" in out
+
+
+def test_lost_events_and_a_stopped_recording_are_told(interpose):
+    build = ended(orders())
+    build.thread(end_ns=START_NS + 1, dropped=1234)
+    build.sample(time_ns=START_NS + 5, kind=4, status=28)
+    build.write()
+
+    code, out, _ = interpose("report")
+
+    assert code == 0
+    assert "incomplete: recording stopped, No space left on device; 1,234 events lost" in out
+
+
+def test_figures_near_the_cost_of_measuring_are_marked(interpose):
+    build = Build(Path("test.1.er"))
+    build.intrinsic("os.write", "file")
+    build.block([event(0, 200, 100, call=1)])
+    build.thread(end_ns=START_NS + 1000, recorded=1)
+    build.ended(1000, 500)
+    build.write()
+
+    _, out, _ = interpose("report")
+
+    assert " file             1  ~0.20 us  ~0.10 us  ~0.10 us   20 %\n" in out
+
+
+@pytest.mark.parametrize("by", ["kind", "intrinsic", "site", "function", "detail", "thread", "process"])
+@pytest.mark.parametrize("written", ["text", "json", "csv", "markdown"])
+def test_every_grouping_in_every_format(interpose, by, written):
+    ended(orders()).write()
+
+    code, out, err = interpose("report", "--by", by, "--format", written)
+
+    assert (code, err) == (0, "")
+    assert "program" in out
+
+
+def test_json_rows_have_the_promised_keys_and_add_up(interpose):
+    ended(orders()).write()
+
+    _, out, _ = interpose("report", "--format", "json")
+    rows = json.loads(out)
+
+    assert list(rows[0]) == [
+        "kind",
+        "intrinsic",
+        "calls",
+        "errors",
+        "wall_ns",
+        "cpu_ns",
+        "self_wall_ns",
+        "self_cpu_ns",
+        "bytes",
+    ]
+    assert sum(row["self_wall_ns"] for row in rows) == 20 * SECOND
+    assert [(row["kind"], row["intrinsic"]) for row in rows] == [
+        ("db", "sqlite3.Cursor.execute"),
+        ("file", "os.write"),
+        ("program", None),
+        ("interpose", None),
+    ]
+
+
+def test_rows_are_sorted_and_limited(interpose):
+    ended(orders()).write()
+
+    _, out, _ = interpose("report", "--by", "intrinsic", "--sort", "bytes", "--limit", "1", "--format", "csv")
+    _, *rows = csv.reader(io.StringIO(out))
+
+    assert [row[:2] for row in rows] == [["file", "os.write"], ["program", ""], ["interpose", ""]]
+
+
+def test_results_go_into_a_file(interpose, place):
+    ended(orders()).write()
+
+    code, out, _ = interpose("report", "-o", "report.txt")
+
+    assert (code, out) == (0, "")
+    assert (place / "report.txt").read_text().startswith("test.1.er  python orders.py")
+
+
+def test_a_file_that_cannot_be_written_is_named(interpose):
+    ended(orders()).write()
+
+    assert interpose("report", "-o", "no/report.txt") == (
+        1,
+        "",
+        "interpose: no/report.txt: No such file or directory\n",
+    )
+
+
+def test_the_newest_experiment_is_taken(interpose):
+    ended(orders("test.1.er")).write()
+    ended(orders("test.2.er")).write()
+    os.utime("test.1.er/log.xml", (1, 1))
+
+    assert interpose("report")[1].startswith("test.2.er ")
+    assert interpose("report", "test.1.er")[1].startswith("test.1.er ")
+
+
+def test_without_an_experiment_the_newest_elsewhere_and_the_last_reason_are_named(interpose, place):
+    elsewhere = Path(state.experiments_directory()) / "test.7.er"
+    orders(elsewhere).write()
+    state.note_not_recorded("app.py", 812, "DIRECTORY is not writable")
+
+    code, out, err = interpose("report")
+
+    assert (code, out) == (1, "")
+    assert err.startswith(
+        f"interpose: no experiment in {place}; the newest elsewhere is {elsewhere}; app.py, process 812,"
+    )
+    assert err.endswith("not recorded: DIRECTORY is not writable\n")
+    assert err.count("\n") == 1
+
+
+def test_a_reason_newer_than_the_experiment_is_told(interpose):
+    ended(orders()).write()
+    os.utime("test.1.er/log.xml", (1, 1))
+    state.note_not_recorded("app.py", 812, "DIRECTORY is not writable")
+
+    code, _, err = interpose("report")
+
+    assert code == 0
+    assert err.startswith("interpose: newer than test.1.er: app.py, process 812,")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "line"),
+    [
+        (["report", "no.er"], 1, "interpose: no.er: no such experiment\n"),
+        (["events", "no.er"], 1, "interpose: no.er: no such experiment\n"),
+        (["list", "no"], 1, "interpose: no: No such file or directory\n"),
+        (
+            ["events", "test.1.er", "--since", "later"],
+            2,
+            "interpose: --since later: neither a duration like 2.5s nor a time like 10:02\n",
+        ),
+    ],
+)
+def test_an_error_is_one_line(interpose, arguments, code, line):
+    ended(orders()).write()
+
+    assert interpose(*arguments) == (code, "", line)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["report", "--by", "colour"], ["report", "--limit", "0"], ["events", "--last", "-3"], ["report", "-x"]],
+)
+def test_wrong_usage_ends_with_2(interpose, arguments):
+    code, out, err = interpose(*arguments)
+
+    assert (code, out) == (2, "")
+    assert "interpose" in err
+
+
+def test_a_later_version_is_named(interpose):
+    orders(version=2).write()
+
+    assert interpose("report") == (
+        1,
+        "",
+        "interpose: test.1.er/log.xml: format 2; this version reads up to 1\n",
+    )
+
+
+def test_a_damaged_experiment_is_reported_and_ends_with_3(interpose):
+    path = ended(orders()).write() / "events"
+    os.truncate(path, 10_000)
+
+    code, out, err = interpose("report")
+
+    assert code == 3
+    assert "incomplete: events: cut short at byte 10000, in block 0; 0 events lost" in out
+    assert err == "interpose: test.1.er/events: cut short at byte 10000, in block 0 (and 1 more)\n"
+
+
+def test_events_are_listed_in_order_with_what_they_were_about(interpose):
+    ended(orders()).write()
+
+    code, out, err = interpose("events", "--limit", "2")
+
+    assert (code, err) == (0, "")
+    assert [line.split()[:2] for line in out.splitlines()] == [
+        ["since", "start"],
+        ["0.100000", "s"],
+        ["0.160000", "s"],
+    ]
+    assert "sqlite3.Cursor" in out and "orders.py:88" in out and "select * " in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "calls"),
+    [
+        (["--last", "2"], [100, 200]),
+        (["--since", "9.95s"], [199, 100, 200]),
+        (["--since", "9900ms", "--limit", "1"], [99]),
+        (["--since", "9.9s"], [99, 199, 100, 200]),
+    ],
+)
+def test_events_are_chosen(interpose, arguments, calls):
+    ended(orders()).write()
+
+    _, out, _ = interpose("events", "--format", "json", *arguments)
+
+    assert [row["call"] for row in json.loads(out)] == calls
+
+
+def test_events_since_a_time_of_day(interpose):
+    build = ended(orders())
+    build.write()
+    began_s = build.log["time_ns"] / SECOND
+    soon = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(began_s + 9))
+
+    _, by_date, _ = interpose("events", "--format", "json", "--since", soon)
+    _, by_clock, _ = interpose("events", "--format", "json", "--since", soon[11:])
+
+    assert 10 < len(json.loads(by_date)) < 50
+    assert by_clock == by_date
+
+
+def test_experiments_are_listed_with_their_state(interpose):
+    ended(orders("test.1.er"), status=3).write()
+    orders("test.2.er", version=9).write()
+    os.utime("test.1.er/log.xml", (1, 1))
+
+    code, out, err = interpose("list")
+
+    assert (code, err) == (0, "")
+    listed = " ".join(out.splitlines()[1].split())
+    assert listed == "test.1.er 2 minutes ago 20.00 s 200 exit 3 python orders.py"
+    assert "test.2.er" in out and "cannot be read" in out
+    assert [row["calls"] for row in json.loads(interpose("list", "--format", "json")[1])] == [200, None]
+
+
+def test_an_empty_list_is_said(interpose, place):
+    assert interpose("list", ".") == (
+        0,
+        "name  when  elapsed  calls  state  command\n",
+        "interpose: no experiments in .\n",
+    )
+
+
+def test_recorded_text_never_reaches_the_terminal_raw(interpose):
+    nasty = "\x1b]0;owned\x07\n\u202e=1+1"
+    build = Build(Path("test.1.er"), arguments=["app.py", "\u202e"])
+    number = build.intrinsic("os.write\u202e", "file")
+    site = build.site(f"/x/{nasty}.py", 1, nasty)
+    build.block(
+        [
+            event(
+                0,
+                5_000_000,
+                intrinsic=number,
+                stack=build.stack(site),
+                detail=build.string(nasty),
+                error=build.string("E" + nasty),
+            )
+        ]
+    )
+    build.thread(end_ns=START_NS + SECOND)
+    build.write()
+
+    for written in ("text", "json", "csv", "markdown"):
+        for command in (
+            ["report"],
+            ["report", "--by", "site"],
+            ["report", "--by", "detail"],
+            ["events"],
+            ["list"],
+        ):
+            _, out, err = interpose(*command, "--format", written)
+            assert all(line.isprintable() for line in (out + err).replace("·", "").split("\n")), (
+                written,
+                command,
+            )
+
+
+def test_a_reader_that_goes_away_is_no_error(monkeypatch):
+    ended(orders()).write()
+    there, here = os.pipe()
+    os.close(there)
+    monkeypatch.setattr(sys, "stdout", os.fdopen(here, "w"))
+
+    assert main(["report"]) == BROKEN_PIPE

@@ -1,0 +1,166 @@
+"""The rules of the house: which way imports go, who prints, what is documented, what stands in no file."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from interpose.commands.main import COMMANDS, load_commands
+
+TOP = Path(__file__).parents[1]
+
+# What the modules of a folder, or one module, may import of interpose; a folder's own modules always.
+STORAGE = ("interpose.errors", "interpose.experiments")
+CAPTURE = (
+    *STORAGE,
+    "interpose",
+    "interpose.boot",
+    "interpose.library",
+    "interpose.session",
+    "interpose.settings",
+    "interpose.state",
+    "interpose.system_library",
+    "interpose.timing",
+)
+NOT_IN_THE_PROGRAM = ("interpose.analysis", "interpose.commands", "interpose.reports")
+MAY_IMPORT = {
+    "experiments": ("interpose.errors",),
+    "timing": (),
+    "interpose/analysis": STORAGE,
+    "interpose/reports": (*STORAGE, "interpose.analysis"),
+    "interpose/boot.py": CAPTURE,
+    "interpose/errors.py": (),
+    "interpose/library.py": CAPTURE,
+    "interpose/session.py": CAPTURE,
+    "interpose/settings.py": CAPTURE,
+    "interpose/state.py": CAPTURE,
+    "interpose/system_library.py": CAPTURE,
+}
+PRINTING = ("print", "sys.stdout.write", "sys.stderr.write")
+NAMES_OF_NOTHING = {"utils", "util", "helpers", "helper", "manager", "common", "base", "misc"}
+SOURCES = ("interpose", "experiments", "timing", "cext", "benchmarks", "examples", "tests", "docs", ".ci")
+WORDS_LEFT_BEHIND = re.compile("\\b(TO" + "DO|FIX" + "ME)\\b")
+HOMES = re.compile(r"(?<![\w.}])/(?:root|Users/\w+|home/(?!u\b)\w+)/")
+
+
+def modules(place: str) -> list[Path]:
+    """The Python files at `place`: a file, or all in a folder."""
+    path = TOP / place
+    return [path] if path.suffix else sorted(path.rglob("*.py"))
+
+
+def package_of(place: str) -> str:
+    """`interpose.experiments` for `experiments`."""
+    name = place.removesuffix(".py").replace("/", ".")
+    return name if name.startswith("interpose") else f"interpose.{name}"
+
+
+def imported(path: Path) -> Iterator[str]:
+    """What a file imports of interpose, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if is_ours(alias.name))
+        elif isinstance(node, ast.ImportFrom) and is_ours(node.module or ""):
+            yield from (
+                f"{node.module}.{alias.name}" if node.module == "interpose" else str(node.module)
+                for alias in node.names
+            )
+
+
+def is_ours(name: str) -> bool:
+    return name.partition(".")[0] == "interpose"
+
+
+def is_within(name: str, packages: tuple[str, ...]) -> bool:
+    below = tuple(f"{package}." for package in packages if package != "interpose")
+    return f"{name}.".startswith(below)
+
+
+@pytest.mark.parametrize("place", MAY_IMPORT)
+def test_imports_go_one_way_only(place):
+    allowed = (*MAY_IMPORT[place], package_of(place))
+    attributes = {f"interpose.{name}" for name in ("__version__",)} if "interpose" in allowed else set()
+
+    wrong = {
+        f"{path.relative_to(TOP)} imports {name}"
+        for path in modules(place)
+        for name in imported(path)
+        if not is_within(name, allowed) and name not in attributes
+    }
+
+    assert not wrong
+
+
+def test_what_begins_a_recording_imports_nothing_heavy(tmp_path):
+    asked = "import sys; had = set(sys.modules); import interpose.session; print(*set(sys.modules) - had)"
+
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", asked], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+
+    names = done.stdout.split()
+    assert {name for name in names if not is_ours(name)} <= {"__future__", "time"}
+    assert not [name for name in names if is_within(name, NOT_IN_THE_PROGRAM)]
+
+
+def prints(node: ast.AST) -> Iterator[int]:
+    """Lines that print, or write to a standard stream; what runs only as a program of its own left out."""
+    if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test):
+        return
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in PRINTING:
+        yield node.lineno
+    for child in ast.iter_child_nodes(node):
+        yield from prints(child)
+
+
+def test_only_commands_print():
+    files = [path for place in ("interpose", "experiments", "timing") for path in modules(place)]
+
+    printing = {
+        f"{path.relative_to(TOP)}:{line}"
+        for path in files
+        if path.parent.name != "commands"
+        for line in prints(ast.parse(path.read_text()))
+    }
+
+    assert not printing
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_in_the_readme_and_has_help(name):
+    command = load_commands()[name]
+
+    assert f"`interpose {name}" in (TOP / "README.md").read_text()
+    assert name == command.NAME
+    assert command.HELP
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Each text file of the sources and at the top, and what is in it."""
+    files = [path for path in TOP.iterdir() if path.is_file()]
+    files += [path for place in SOURCES for path in (TOP / place).rglob("*") if path.is_file()]
+    for path in files:
+        if not {"__pycache__"} & set(path.parts) and path.suffix not in (".so", ".pyc"):
+            yield str(path.relative_to(TOP)), path.read_text(encoding="utf-8")
+
+
+def test_nothing_is_left_for_later_and_no_home_is_named():
+    home = os.path.expanduser("~")
+
+    found = {
+        f"{name}:{number}"
+        for name, text in texts()
+        for number, line in enumerate(text.splitlines(), 1)
+        if WORDS_LEFT_BEHIND.search(line) or HOMES.search(line) or (len(home) > 5 and f"{home}/" in line)
+    }
+
+    assert not found
+
+
+def test_no_module_is_named_after_nothing():
+    assert not {name for name, _ in texts() if Path(name).stem in NAMES_OF_NOTHING}

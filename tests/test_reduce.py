@@ -1,0 +1,149 @@
+"""The two reducers: the same sums from the same bytes, whatever the bytes are."""
+
+import os
+import random
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interpose.analysis import reduce as reduce_module
+from interpose.analysis.reduce import PlainReducer, reduce_events
+from interpose.analysis.sums import KEYS_AT_MOST, LONGEST_NS, MOST, Sums
+from interpose.experiments.experiment import Experiment
+from interpose.experiments.layout import TYPES, Field, Layout
+from tests.build import Build, event, fields, pack
+
+compiled = pytest.importorskip("interpose.analysis.reducer")
+
+KEYS = ["thread", "intrinsic", "stack", "detail", "error", "call"]
+
+
+def event_layout():
+    described, end = [], 0
+    for name, kind in fields("EVENT"):
+        described.append(Field(name, kind, end))
+        end = described[-1].end
+    return Layout(described, end)
+
+
+def both(layout, by, pieces):
+    """The sums of both reducers, and what each left out."""
+    results = []
+    for made in (PlainReducer(layout, by), compiled.CompiledReducer(layout, by)):
+        for piece in pieces:
+            made.add(piece)
+        results.append((made.sums(), made.impossible))
+    return results
+
+
+few = st.integers(0, 3)
+times = st.one_of(st.integers(0, 1000), st.integers(0, 2**64 - 1))
+events = st.lists(
+    st.fixed_dictionaries(
+        {name: times if kind == "u64" else few for name, kind in fields("EVENT")},
+    ),
+    max_size=40,
+)
+keys = st.lists(st.sampled_from(KEYS), unique=True, max_size=KEYS_AT_MOST).map(tuple)
+
+
+@given(events, keys)
+def test_both_give_the_same_sums(rows, by):
+    records = b"".join(pack("EVENT", **row) for row in rows)
+
+    plain, fast = both(event_layout(), by, [records[:80], records[80:]])
+
+    assert plain == fast
+
+
+@given(st.binary(max_size=4000), keys, st.data())
+def test_both_give_the_same_sums_from_any_bytes_in_any_layout(noise, by, data):
+    names = data.draw(st.lists(st.sampled_from([name for name, _ in fields("EVENT")]), unique=True))
+    described, end = [], 0
+    for name in names:
+        described.append(Field(name, data.draw(st.sampled_from(sorted(TYPES))), end + data.draw(few)))
+        end = described[-1].end
+    layout = Layout(described, end + data.draw(st.integers(1, 9)))
+    whole = len(noise) // layout.record_bytes * layout.record_bytes
+
+    plain, fast = both(layout, by, [noise[:whole]])
+
+    assert plain == fast
+
+
+def test_both_hold_many_keys():
+    numbers = random.Random(1).sample(range(2**32), 5000)
+    records = b"".join(pack("EVENT", stack=number, wall_ns=number) for number in numbers)
+
+    plain, fast = both(event_layout(), ("stack", "thread"), [records, records])
+
+    assert plain == fast
+    assert {key[0]: sums[0] for key, sums in fast[0].items()} == dict.fromkeys(numbers, 2)
+
+
+def test_sums_stop_at_the_most_and_do_not_wrap():
+    records = pack("EVENT", bytes=2**64 - 1) * 3
+
+    plain, fast = both(event_layout(), (), [records])
+
+    assert plain == fast
+    assert Sums(*fast[0][()]).bytes == MOST
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"wall_ns": LONGEST_NS + 1}, {"wall_ns": 5, "cpu_ns": 6}, {"start_ns": 2**62 + 1}],
+)
+def test_events_that_cannot_be_are_left_out_and_counted(values):
+    records = pack("EVENT", **values) + pack("EVENT", wall_ns=7)
+
+    for sums, impossible in both(event_layout(), (), [records]):
+        assert impossible == 1
+        assert Sums(*sums[()]).wall_ns == 7
+
+
+def test_self_times_leave_out_what_was_inside():
+    records = pack("EVENT", wall_ns=100, cpu_ns=50, inner_wall_ns=30, inner_cpu_ns=20, call=1)
+    records += pack("EVENT", wall_ns=30, cpu_ns=20, parent=1, call=2)
+    records += pack("EVENT", wall_ns=1, inner_wall_ns=9)
+
+    for sums, _ in both(event_layout(), (), [records]):
+        assert Sums(*sums[()]).self_wall_ns == 70 + 30
+        assert Sums(*sums[()]).self_cpu_ns == 30 + 20
+        assert Sums(*sums[()]).top_cpu_ns == 50
+
+
+def test_more_keys_than_there_is_room_for_are_refused():
+    for reducer in (PlainReducer, compiled.CompiledReducer):
+        with pytest.raises(ValueError, match="at most 4 keys"):
+            reducer(event_layout(), tuple(KEYS[:5]))
+
+
+def test_the_plain_reducer_is_taken_where_nothing_is_compiled(monkeypatch):
+    monkeypatch.setitem(sys.modules, "interpose.analysis.reducer", None)
+
+    assert reduce_module.fastest_reducer() is PlainReducer
+
+
+def test_memory_is_bounded_by_the_keys_and_not_by_the_events(tmp_path):
+    build = Build(tmp_path / "t.1.er")
+    build.block([event(n, 5, call=n) for n in range(818)])
+    path = build.write() / "events"
+    block = path.read_bytes()
+    with open(path, "ab") as file:
+        for sequence in range(2, 502):
+            file.write(block[:16] + sequence.to_bytes(8, "little") + block[24:])
+    experiment = Experiment(str(tmp_path / "t.1.er"))
+
+    before = resident_bytes()
+    sums = reduce_events(experiment.founder, ("intrinsic",), compiled.CompiledReducer)
+
+    assert sums[(1,)].calls == 501 * 818
+    assert resident_bytes() - before < 4 << 20
+
+
+def resident_bytes():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,118 @@
+"""Running a program under the tracer, as a user would, and looking at what was recorded."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from interpose.experiments import names
+from interpose.experiments.experiment import Experiment
+from interpose.experiments.process import Process
+from interpose.experiments.records import Event
+
+
+class Traced:
+    """A program that ran: what it gave, and its experiment."""
+
+    def __init__(self, directory: Path, done: subprocess.CompletedProcess[str]) -> None:
+        self.directory = directory
+        self.returncode = done.returncode
+        self.stdout = done.stdout
+        self.stderr = done.stderr
+        self._path = names.newest(str(directory))
+
+    @property
+    def path(self) -> str:
+        """The experiment that was the newest when the program had ended."""
+        assert self._path is not None, f"nothing was recorded; the program said: {self.stderr}"
+        return self._path
+
+    @property
+    def experiment(self) -> Experiment:
+        return Experiment(self.path)
+
+    def events(self, name: str = "", process: Process | None = None) -> list[Event]:
+        """The events of the founder, or of `process`, in the order of their beginnings; all, or those of the intrinsic
+        called `name`."""
+        process = process or self.experiment.founder
+        events = [event for event in events_of(process) if name in ("", process.intrinsic(event.intrinsic).name)]
+        return sorted(events, key=lambda event: event.start_ns)
+
+
+def events_of(process: Process) -> Iterator[Event]:
+    assert process.events is not None
+    for block in process.events.blocks():
+        yield from process.events.events(block)
+
+
+def write_program(directory: Path, source: str) -> Path:
+    program = directory / "program.py"
+    program.write_text(textwrap.dedent(source))
+    return program
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """This process's environment without what we are told by it, and with `variables`."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("INTERPOSE")}
+    return {**plain, **variables}
+
+
+Run = Callable[..., Traced]
+
+
+@pytest.fixture
+def traced(tmp_path: Path) -> Run:
+    """Run a program's source under the tracer in a directory of its own."""
+
+    def run(source: str, *arguments: str, timeout_s: float = 120, **variables: str) -> Traced:
+        program = write_program(tmp_path, source)
+        done = subprocess.run(
+            [sys.executable, str(program), *arguments],
+            cwd=tmp_path,
+            env=environment(**{"INTERPOSE": "1", **variables}),
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+        )
+        return Traced(tmp_path, done)
+
+    return run
+
+
+# What a program under test does to begin a recording of its own choice of intrinsics.
+RECORDING = """
+import os, sys
+from interpose import library, session, settings
+from interpose.timing import shims
+
+def record(*intrinsics):
+    os.mkdir("test.1.er", 0o700)
+    wanted = settings.resolve({}, {"INTERPOSE": "1"}, {})
+    directory = os.path.abspath("test.1.er")
+    session.record(wanted, directory, "", directory, library.resolve([("test", intrinsics)]))
+"""
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Run:
+    """Run a program that begins its recording itself, by `record(Intrinsic, ...)`."""
+
+    def run(source: str, *arguments: str) -> Traced:
+        program = write_program(tmp_path, RECORDING + textwrap.dedent(source))
+        done = subprocess.run(
+            [sys.executable, str(program), *arguments],
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        return Traced(tmp_path, done)
+
+    return run
