@@ -194,6 +194,26 @@ def test_an_interpreter_without_interpose_is_told_how_to_get_it(interpose, tmp_p
     )
 
 
+def test_the_reason_that_the_program_kept_is_told(interpose, tmp_path):
+    note = (
+        'mkdir -m 700 -p $XDG_STATE_HOME/interpose; cd $XDG_STATE_HOME/interpose; printf "%s" >> not-recorded'
+    )
+    line = r"$(date +%s)\t$$\tapp.py\tno room\n"
+
+    done = interpose("run", "sh", "-c", note % line)
+
+    assert done.returncode == 0
+    assert done.stderr.startswith("interpose: app.py, process ")
+    assert done.stderr.endswith(": not recorded: no room\n")
+
+
+def test_with_the_variable_exported_run_does_not_record_itself(interpose, tmp_path):
+    interpose("run", sys.executable, "-c", "pass", variables={"INTERPOSE": "1"})
+    interpose("list", variables={"INTERPOSE": "1"})
+
+    assert experiments(tmp_path / "work") == ["test.1.er"]
+
+
 def test_switched_off_the_program_runs_and_nothing_is_recorded(interpose, tmp_path):
     done = interpose("run", "echo", "x", variables={"INTERPOSE": "0"})
 
@@ -292,6 +312,7 @@ def test_on_a_terminal_it_ends_with_the_beginning_of_the_report(tmp_path, own_en
     shown = os.read(ours, 10_000).decode()
     os.close(ours)
     os.close(theirs)
-    assert "test.1.er" in shown
-    assert "thread time" in shown
-    assert "next: interpose" in shown
+    first, *_, totals, following = shown.splitlines()
+    assert "test.1.er" in first
+    assert totals.startswith("elapsed ")
+    assert following.startswith(" next: interpose ")

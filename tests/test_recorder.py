@@ -77,7 +77,8 @@ def test_blocks_of_ended_threads_are_used_again(traced):
 
 def test_a_forked_child_has_its_own_subexperiment_and_nothing_is_there_twice(traced):
     done = traced("""
-        import os, time, threading
+        import os, threading, warnings
+        warnings.simplefilter("ignore", DeprecationWarning)  # 3.12 and later: of forks in threads
         stop = threading.Event()
         nothing = os.open(os.devnull, os.O_WRONLY)
         def busy():

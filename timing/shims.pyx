@@ -5,6 +5,8 @@ real call, end. What those do is in cext/shim.h and cext/recorder.h. Nothing her
 a call is timed.
 """
 
+import os
+
 from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
@@ -489,14 +491,14 @@ def begin(bytes directory, bytes founder, bytes lineage, *, str clock, bint stac
         add_library_prefix(prefix)
     failed = recorder_begin(&settings)
     if failed:
-        raise OSError(failed, "cannot begin recording", directory)
+        raise OSError(failed, os.strerror(failed), directory)
 
 
 def describe(bytes head):
     """Write log.xml, which begins with `head`, and an empty map.xml; raises OSError."""
     cdef int failed = recorder_describe(head, len(head))
     if failed:
-        raise OSError(failed, "cannot write", "log.xml")
+        raise OSError(failed, os.strerror(failed), "log.xml")
 
 
 cdef uint64_t least_wall(c_block *block, uint32_t first):
