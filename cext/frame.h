@@ -34,12 +34,9 @@ static inline frame *frame_visible(frame *frame)
     return frame;
 }
 
-/* The innermost frame of the calling thread, or NULL. */
-static inline frame *frame_innermost(void)
+/* The innermost frame of a thread, or NULL. */
+static inline frame *frame_innermost(PyThreadState *state)
 {
-    PyThreadState *state = _PyThreadState_UncheckedGet();
-    if (!state)
-        return NULL;
 #if PY_VERSION_HEX >= 0x030d0000
     return frame_visible(state->current_frame);
 #else

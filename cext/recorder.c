@@ -98,10 +98,11 @@ static void sample_overview(enum overview_kind kind, int status)
 
 static const char log_end[] = "</experiment>\n", map_end[] = "</map>\n";
 
-static int log_event(const char *format, int value)
+static int log_event(const char *kind, const char *attribute, const char *value)
 {
-    char text[256];
-    int bytes = snprintf(text, sizeof text, format, (unsigned long long)clock_ns(CLOCK_MONOTONIC), value);
+    char text[512];
+    int bytes = snprintf(text, sizeof text, "  <event kind=\"%s\" time_ns=\"%llu\" %s=\"%s\"/>\n%s", kind,
+                         (unsigned long long)clock_ns(CLOCK_MONOTONIC), attribute, value, log_end);
     return xml_append(own.directory, "log.xml", log_end, text, (size_t)bytes);
 }
 
@@ -112,7 +113,7 @@ static void stop_recording(int error)
         return;
     own.stopped = error ? error : ENOSPC;
     sample_overview(OVERVIEW_STOPPED, own.stopped);
-    log_event("  <event kind=\"stopped\" time_ns=\"%llu\" error=\"%d\"/>\n</experiment>\n", own.stopped);
+    log_event("stopped", "why", strerror(own.stopped));
 }
 
 static int write_log(void)
@@ -514,10 +515,12 @@ void recorder_end(int status)
     if (current_thread && current_thread->record)
         end_thread(current_thread);
     if (status >= 0) {
+        char shown[16];
+        snprintf(shown, sizeof shown, "%d", status);
         sample_overview(OVERVIEW_END, status);
-        log_event("  <event kind=\"exit\" time_ns=\"%llu\" status=\"%d\"/>\n</experiment>\n", status);
+        log_event("exit", "status", shown);
     } else {
-        log_event("  <event kind=\"stopped\" time_ns=\"%llu\" error=\"%d\"/>\n</experiment>\n", 0);
+        log_event("stopped", "why", "as asked");
     }
     unsetenv("INTERPOSE_LINEAGE");
     errno = saved;

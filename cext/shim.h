@@ -132,14 +132,23 @@ static inline uint64_t bytes_of(const struct slot *slot, PyObject *result)
 
 /* --- the two sides of a call */
 
+/* The calling thread's state if it runs in the interpreter that is recorded: another one may have a lock of its own,
+   and ours is all that orders what the recorder does. */
+static inline PyThreadState *recorded_state(void)
+{
+    PyThreadState *state = _PyThreadState_UncheckedGet();
+    return LIKELY(state && state->interp == sites_interpreter) ? state : NULL;
+}
+
 /* False: pass through, there is nothing to end. */
 static inline bool shim_begin(struct span *span, const struct slot *slot, PyObject *subject)
 {
-    struct thread *thread = recording();
+    PyThreadState *state = recorded_state();
+    struct thread *thread = state ? recording() : NULL;
     if (UNLIKELY(!thread))
         return false;
     uint32_t detail = slot->detail ? detail_of(slot, subject) : 0;
-    return span_begin(span, thread, slot->intrinsic, stack_here(), detail);
+    return span_begin(span, thread, slot->intrinsic, stack_here(state), detail);
 }
 
 static inline void shim_end(struct span *span, const struct slot *slot, PyObject *result, bool failed)

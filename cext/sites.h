@@ -27,6 +27,7 @@ struct code_sites {
 static char library_prefixes[OWN_PREFIXES][PREFIX_BYTES];
 static unsigned library_prefix_count;
 static int sites_index = -1;
+static PyInterpreterState *sites_interpreter; /* whose the index is */
 
 static uint32_t intern_text(PyObject *text)
 {
@@ -110,15 +111,17 @@ static __attribute__((noinline)) struct place *first_sight(PyCodeObject *code, s
 {
     struct thread *thread = current_thread;
     struct reading begin = own_begin(thread);
+    struct place *place = NULL;
     if (!sites || sites->serial != recorder.serial)
         sites = new_code_sites(code, sites);
-    if (!sites || instruction >= sites->count)
-        return NULL;
-    if (!sites->places[instruction].site)
-        add_place(sites, code, instruction);
-    *own_code = sites->own;
+    if (sites && instruction < sites->count) {
+        place = &sites->places[instruction];
+        *own_code = sites->own;
+        if (!place->site)
+            add_place(sites, code, instruction);
+    }
     own_end(thread, begin);
-    return &sites->places[instruction];
+    return place;
 }
 
 /* Site and stack of a frame; NULL where memory is short. */
@@ -161,12 +164,12 @@ static __attribute__((noinline)) uint32_t stack_of(frame *frame, bool whole)
 }
 
 /* The stack of the call being made: its site alone when that is in own code. */
-static inline uint32_t stack_here(void)
+static inline uint32_t stack_here(PyThreadState *state)
 {
     uint32_t own_code = 0;
     if (UNLIKELY(!recorder.stack_kept))
         return 0;
-    frame *frame = frame_innermost();
+    frame *frame = frame_innermost(state);
     if (UNLIKELY(!frame))
         return 0;
     struct place *place = place_of(frame, &own_code);
@@ -179,7 +182,7 @@ static uint32_t whole_stack_here(void)
 {
     struct thread *thread = current_thread;
     struct reading begin = own_begin(thread);
-    frame *frame = frame_innermost();
+    frame *frame = frame_innermost(_PyThreadState_UncheckedGet());
     uint32_t stack = frame ? stack_of(frame, true) : 0;
     own_end(thread, begin);
     return stack;
@@ -187,6 +190,7 @@ static uint32_t whole_stack_here(void)
 
 static int sites_begin(void)
 {
+    sites_interpreter = PyInterpreterState_Get();
     if (sites_index < 0)
         sites_index = code_extra_index(free);
     return sites_index < 0 ? -1 : 0;

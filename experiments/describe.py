@@ -87,7 +87,7 @@ def _command():
     except OSError:
         directory = ""
     yield _open("command", executable=sys.executable, cwd=directory)
-    for argument in redact(sys.orig_argv):
+    for argument in redact(sys.orig_argv[1:]):
         yield f"    <argument>{escape(argument)}</argument>"
     yield "  </command>"
 

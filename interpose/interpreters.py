@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 ASK_SECONDS = 20
 OLDEST = (3, 11)
@@ -50,8 +50,7 @@ class NotPython(Exception):
     """A command does not start Python itself; says what it is."""
 
 
-@dataclass(frozen=True)
-class Interpreter:
+class Interpreter(NamedTuple):
     """An interpreter, the options that it is started with, and the words after them (a script, `-m`, ...)."""
 
     path: str
@@ -59,8 +58,7 @@ class Interpreter:
     words: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """What an interpreter said of itself; `version` is that of its own interpose, or None."""
 
     executable: str
@@ -68,7 +66,7 @@ class Answer:
     python: tuple[int, ...]
     version: str | None
     site: bool
-    startup_files: list[str] = field(default_factory=list)
+    startup_files: Sequence[str] = ()
 
     @property
     def python_version(self) -> str:

@@ -70,7 +70,33 @@ def _begin():
     wanted = settings.in_force(os.environ)
     if not wanted.record:
         raise NotRecorded
-    record(wanted, *find_place(parent, wanted), library.resolve([("system", system_library.INTRINSICS)]))
+    if parent.startswith(f"{os.getpid()} ") and _is_recorded():
+        raise NotRecorded  # another interpreter within a process that is recorded already
+    founder, lineage, directory = find_place(parent, wanted)
+    try:
+        record(wanted, founder, lineage, directory, library.resolve([("system", system_library.INTRINSICS)]))
+    except Exception:
+        _discard(directory)
+        raise
+
+
+def _is_recorded():
+    """Whether this process is being recorded by another of its interpreters; only one can have the shims."""
+    try:
+        from interpose.timing import shims
+    except ImportError:
+        return True
+    return shims.is_recording()
+
+
+def _discard(directory):
+    """Remove what was made for a recording that could not begin."""
+    try:
+        for name in os.listdir(directory):
+            os.unlink(os.path.join(directory, name))
+        os.rmdir(directory)
+    except OSError:
+        pass  # descendants are in it
 
 
 def record(wanted, founder, lineage, directory, intrinsics):

@@ -262,3 +262,47 @@ def test_names_found_are_those_that_were_made(tmp_path):
     run(tmp_path, sys.executable, "-c", WRITING, INTERPOSE="1")
 
     assert names.newest(str(tmp_path)) == str(tmp_path / "test.1.er")
+
+
+SUBINTERPRETER = """
+    import os, time, warnings
+    warnings.simplefilter("ignore")
+    try:
+        import _interpreters as interpreters
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+    time.sleep(0)
+    other = interpreters.create()
+    interpreters.run_string(other, "import time, _sqlite3, threading; time.sleep(0.001); print('there', flush=True)")
+    interpreters.destroy(other)
+    time.sleep(0)
+"""
+
+
+def test_other_interpreters_of_the_process_are_left_alone(tmp_path, monkeypatch):
+    program = write_program(tmp_path, SUBINTERPRETER)
+    off = run(tmp_path, sys.executable, str(program), INTERPOSE="0")
+    done = Traced(tmp_path, run(tmp_path, sys.executable, str(program), INTERPOSE="1"))
+
+    assert (done.returncode, done.stdout, done.stderr) == (off.returncode, off.stdout, off.stderr)
+    assert len(done.events("time.sleep")) == 2
+    assert [process.lineage for process in done.experiment.processes] == [""]
+    assert reasons(tmp_path, monkeypatch) == []
+
+
+def test_a_disk_that_is_full_from_the_beginning_is_told_and_nothing_is_left(tmp_path, monkeypatch):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", disk], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("no right to mount a small file system")
+    try:
+        done = run(tmp_path, sys.executable, "-c", WRITING, INTERPOSE="1", INTERPOSE_DIR=str(disk))
+        left = os.listdir(disk)
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "written", "")
+    assert left == []
+    ((_, reason),) = reasons(tmp_path, monkeypatch)
+    assert reason.endswith("No space left on device")

@@ -10,9 +10,6 @@ import os
 from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-cdef extern from "visible.h":
-    bint UNLIKELY(bint)
-
 cdef extern from "fields.h":
     struct c_field "field":
         const char *name
@@ -131,6 +128,7 @@ ctypedef PyObject *(*unary_function)(PyObject *) noexcept
 ctypedef int (*initialise_function)(PyObject *, PyObject *, PyObject *) noexcept
 
 cdef extern from "shim.h":
+    void *recorded_state()
     bint shim_begin(span *, const slot *, PyObject *)
     void shim_end(span *, const slot *, PyObject *, bint)
     PyObject *subject_of_pair(const slot *, PyObject *)
@@ -249,14 +247,15 @@ bodies[SIGNATURE_initialise] = <void *>time_initialise
 
 # threading asks for the identity first thing in a new thread: so a thread is known from its beginning.
 cdef PyObject *see_thread(slot *self, PyObject *module, PyObject *argument) noexcept:
-    recording()
+    if recorded_state() != NULL:
+        recording()
     return (<pair_function>self.real)(module, argument)
 
 
 # A C module has just come into being: what is declared of it can be interposed.
 cdef PyObject *see_import(slot *self, PyObject *importer, PyObject *module) noexcept:
     cdef PyObject *result = (<pair_function>self.real)(importer, module)
-    if result != NULL and recorder_state.on:
+    if result != NULL and recorder_state.on and recorded_state() != NULL:
         interpose_module(<object>module)
     return result
 

@@ -142,14 +142,17 @@ def _divided(wall_ns: int, cpu_ns: int, calls: Sums, own_wall_ns: int, own_cpu_n
     wall_ns = max(wall_ns, calls.self_wall_ns)
     cpu_ns = max(cpu_ns, calls.self_cpu_ns)
     own_wall_ns = min(own_wall_ns, wall_ns - calls.self_wall_ns)
-    own_cpu_ns = min(own_cpu_ns, cpu_ns - calls.self_cpu_ns)
+    left_cpu_ns = cpu_ns - calls.self_cpu_ns
+    program_wall_ns = wall_ns - calls.self_wall_ns - own_wall_ns
+    # What is calibrated may be off by a little: the program's part is not given more CPU than wall time for it.
+    own_cpu_ns = min(max(own_cpu_ns, left_cpu_ns - program_wall_ns), left_cpu_ns)
     return Share(
         wall_ns=wall_ns,
         cpu_ns=cpu_ns,
         own_wall_ns=own_wall_ns,
         own_cpu_ns=own_cpu_ns,
-        program_wall_ns=wall_ns - calls.self_wall_ns - own_wall_ns,
-        program_cpu_ns=cpu_ns - calls.self_cpu_ns - own_cpu_ns,
+        program_wall_ns=program_wall_ns,
+        program_cpu_ns=left_cpu_ns - own_cpu_ns,
     )
 
 

@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     words = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
     found = examine(words)
     if arguments.format == "json":
-        print(json.dumps(dataclasses.asdict(found), indent=2))
+        print(json.dumps(as_json(found), indent=2))
     else:
         print("\n".join(as_text(found)))
     return 1 if found.obstacles else 0
@@ -155,6 +155,12 @@ def notes() -> list[str]:
         if variable.startswith("INTERPOSE_") and variable not in known:
             found.append(f"{variable} is set, and is not a setting")
     return found
+
+
+def as_json(found: Findings) -> dict[str, object]:
+    """The findings by name."""
+    answer = found.interpreter._asdict() if found.interpreter else None
+    return {**dataclasses.asdict(found), "interpreter": answer}
 
 
 def as_text(found: Findings) -> Iterator[str]:

@@ -141,7 +141,7 @@ def show_summary(experiment: str) -> None:
     except InterposeError as error:
         return tell(str(error))
     screen = summary.Screen(found, made, time.time(), width_of(sys.stderr), paint_for(sys.stderr))
-    lines = [*summary.first_lines(screen), summary.totals(screen), summary.next_commands(screen.width)]
+    lines = [*summary.first_lines(screen), *summary.totals(screen), summary.next_commands(screen.width)]
     sys.stderr.write("".join(f"{line}\n" for line in lines))
 
 
