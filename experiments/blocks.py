@@ -1,7 +1,7 @@
 """The events file: blocks of events, each read whole into memory of one's own.
 
-A full block is copied to the end of the file and used again. Where it was being copied when the process was killed, both
-are there, with the same sequence; the first holds all that the second does.
+A full block is copied to the end of the file and used again. Where it was being copied when the process was
+killed, both are there, with the same sequence; the first holds all that the second does.
 """
 
 from __future__ import annotations

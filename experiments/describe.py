@@ -9,8 +9,9 @@ SECRET_WORDS = ("password", "passwd", "secret", "token", "apikey", "api-key", "a
 def head(format_version, layout, *, version, settings, clock, cost):
     """The text of log.xml up to the process itself, which the recorder adds (a forked child has the same head).
 
-    `version` is that of interpose, `layout` what interpose.timing.shims.layout gives; `clock` kind, reason, cost of a reading in nanoseconds and
-    resolution in seconds; `cost` what a recorded call costs and what of it lies inside its own clock readings.
+    `version` is that of interpose, `layout` what interpose.timing.shims.layout gives; `clock` kind, reason, cost of a
+    reading in nanoseconds and resolution in seconds; `cost` what a recorded call costs and what of it lies inside its
+    own clock readings.
     """
     lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<experiment version="{format_version}">']
     python = ".".join(map(str, sys.version_info[:3]))
@@ -21,7 +22,8 @@ def head(format_version, layout, *, version, settings, clock, cost):
     lines += [_element("setting", 2, name=name, value=value) for name, value in settings.items()]
     lines.append("  </settings>")
     kind, why, read_ns, resolution_s = clock
-    lines.append(_element("clock", kind=kind, why=why, read_ns=read_ns, resolution_ns=max(1, round(resolution_s * 1e9))))
+    resolution_ns = max(1, round(resolution_s * 1e9))
+    lines.append(_element("clock", kind=kind, why=why, read_ns=read_ns, resolution_ns=resolution_ns))
     lines.append(_element("cost", call_ns=cost[0], inside_ns=cost[1]))
     lines += _layout(*layout)
     lines += _command()
@@ -66,7 +68,7 @@ def _layout(types, file_head, block_head, open_call):
 
 def _end(fields):
     """Where a record of these fields ends."""
-    name, kind, offset, title = fields[-1]
+    _, kind, offset, _ = fields[-1]
     return offset + int(kind[1:]) // 8
 
 
@@ -117,7 +119,7 @@ def _without_user(argument):
     if not separator:
         return argument
     host, slash, path = rest.partition("/")
-    user, at, server = host.rpartition("@")
+    _, at, server = host.rpartition("@")
     return f"{scheme}://{'?@' if at else ''}{server}{slash}{path}"
 
 

@@ -27,7 +27,7 @@ def resolve(libraries):
 
     `libraries` are pairs of a library's name and its intrinsics.
     """
-    found = {}
+    found: dict[tuple[str, str], Intrinsic] = {}
     for library, intrinsics in libraries:
         for intrinsic in intrinsics:
             target = (intrinsic.module, intrinsic.qualified)

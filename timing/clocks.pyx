@@ -1,4 +1,4 @@
-"""The clock as Python sees it: for doctor, tests and benchmarks. The traced program does not import this."""
+"""The clock as Python sees it, for tests and benchmarks. The traced program does not import this."""
 
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
@@ -27,9 +27,6 @@ cdef extern from "clock.h":
 cdef extern from "time.h":
     int CLOCK_MONOTONIC
     int CLOCK_THREAD_CPUTIME_ID
-    struct timespec:
-        long tv_nsec
-    int clock_getres(int, timespec *)
 
 KINDS = tuple([clock_kind_name(<clock_kind>kind).decode() for kind in range(CLOCK_KINDS)])
 
@@ -107,13 +104,3 @@ def choose(str wanted="auto"):
     cdef const char *why
     kind = clock_choose(<clock_kind><int>KINDS.index(wanted), &why)
     return KINDS[kind], why.decode()
-
-
-def describe(str wanted="auto"):
-    """The clock that a session would use: kind, why, cost of a reading and resolution in nanoseconds."""
-    cdef timespec resolution
-    kind, why = choose(wanted)
-    clock_getres(CLOCK_MONOTONIC, &resolution)
-    clock = Clock(kind)
-    read_ns = min([clock.cost_ns() for _ in range(3)])
-    return {"kind": kind, "why": why, "read_ns": read_ns, "resolution_ns": resolution.tv_nsec}

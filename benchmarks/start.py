@@ -1,0 +1,51 @@
+"""What interpose costs at the start of Python: installed, and switched on."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from environments import Environments
+from measuring import Effort, Row, take_turns, times
+
+TITLE = "Start and end of `python -c pass`"
+
+
+def measure(environments: Environments, effort: Effort) -> list[Row]:
+    """Medians of single starts: without interpose, with it and INTERPOSE not set, and set."""
+    subjects = {
+        "without interpose": partial(_start_ms, environments, environments.without, None),
+        "INTERPOSE not set": partial(_start_ms, environments, environments.with_interpose, None),
+        "INTERPOSE=1": partial(_start_ms, environments, environments.with_interpose, {}),
+    }
+    take_turns(subjects, 3)  # until everything lies in memory
+    middle = {name: median(turns) for name, turns in take_turns(subjects, effort.starts).items()}
+    base_ms = middle["without interpose"]
+
+    def row(name: str, reach: str) -> Row:
+        figure = f"{middle[name] - base_ms:+.2f} ms"
+        return Row(name, figure, times(middle[name] / base_ms), "without interpose", reach)
+
+    return [
+        Row("without interpose", f"{base_ms:.2f} ms"),
+        row("INTERPOSE not set", "within 0.3 ms"),
+        row("INTERPOSE=1", "within 10 ms"),
+    ]
+
+
+def _start_ms(environments: Environments, python: Path, traced: Mapping[str, str] | None) -> float:
+    with tempfile.TemporaryDirectory(dir=environments.directory) as place:
+        variables = environments.variables(place, traced)
+        begun_ns = time.perf_counter_ns()
+        child = os.posix_spawn(python, [str(python), "-c", "pass"], variables)
+        _, status = os.waitpid(child, 0)
+        ended_ns = time.perf_counter_ns()
+        recorded = os.path.exists(os.path.join(place, "test.1.er"))
+    if status or recorded != (traced is not None):
+        raise RuntimeError(f"{python}: status {status}, {'recorded' if recorded else 'not recorded'}")
+    return (ended_ns - begun_ns) / 1e6
