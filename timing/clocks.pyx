@@ -1,28 +1,22 @@
 """The clock as Python sees it, for tests and benchmarks. The traced program does not import this."""
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
-cdef extern from "clock.h":
-    enum clock_kind:
-        CLOCK_KINDS
-    struct reading:
-        uint64_t wall_ns
-        uint64_t cpu_ns
-    struct c_clock "clock":
-        uint32_t kind
-        uint64_t syncs
-        uint64_t behind_ns
-        uint64_t sync_cpu_ns
-        uint64_t last_cpu_ns
-    reading clock_read(c_clock *) nogil
-    reading clock_sync(c_clock *) nogil
-    void clock_begin(c_clock *, clock_kind)
-    void clock_end(c_clock *)
-    bint clock_set_apart(c_clock *)
-    clock_kind clock_choose(clock_kind, const char **)
-    const char *clock_kind_name(clock_kind)
-    uint64_t clock_ns(int) nogil
+from interpose.timing.clock cimport (
+    CLOCK_KINDS,
+    c_clock,
+    clock_begin,
+    clock_choose,
+    clock_end,
+    clock_kind,
+    clock_kind_name,
+    clock_ns,
+    clock_read,
+    clock_set_apart,
+    clock_sync,
+    reading,
+)
 
 cdef extern from "time.h":
     int CLOCK_MONOTONIC

@@ -10,82 +10,39 @@ import os
 from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-cdef extern from "fields.h":
-    struct c_field "field":
-        const char *name
-        const char *type
-        unsigned offset
-        const char *title
-    struct c_data_type "data_type":
-        const char *name
-        const c_field *fields
-        unsigned record_bytes
-        unsigned head_bytes
-        unsigned block_bytes
-    const c_data_type data_types[]
-    const c_field block_head_fields[]
-    const c_field file_head_fields[]
-    const c_field open_call_fields[]
-    enum:
-        FORMAT_VERSION
-        OPEN_CALLS
-    struct c_thread_fields "thread_fields":
-        uint64_t made
-    struct c_open_call "open_call":
-        pass
-    struct c_thread_record "thread_record":
-        c_thread_fields fields
-    struct c_block_head "block_head":
-        uint32_t used
-    struct c_event "event":
-        uint64_t wall_ns
-
-cdef extern from "clock.h" nogil:
-    enum clock_kind:
-        CLOCK_KINDS
-    struct reading:
-        uint64_t wall_ns
-        uint64_t cpu_ns
-    struct c_clock "clock":
-        uint64_t sync_cpu_ns
-        uint64_t last_cpu_ns
-    reading clock_read(c_clock *)
-    clock_kind clock_choose(clock_kind, const char **)
-    const char *clock_kind_name(clock_kind)
-
-cdef extern from "recorder.h" nogil:
-    struct c_block "block":
-        c_block_head head
-        c_event *events
-    struct c_thread "thread":
-        c_thread_record *record
-        c_block *block
-        c_clock clock
-    struct c_recorder "recorder":
-        uint32_t on
-    c_recorder recorder_state "recorder"
-    struct recorder_settings:
-        const char *directory
-        const char *founder
-        const char *lineage
-        clock_kind clock
-        uint32_t stack_kept
-        uint64_t stack_above_ns
-        uint64_t begun_wall_ns
-        uint64_t begun_cpu_ns
-    struct span:
-        uint64_t wall_ns
-    int recorder_begin(const recorder_settings *)
-    int recorder_describe(const char *, size_t)
-    int recorder_map(const char *, size_t)
-    void recorder_end(int)
-    void recorder_forks()
-    void recorder_has_forked()
-    void recorder_forked()
-    c_thread *recording()
-    void thread_rewind(c_thread *, uint64_t, uint32_t)
-    reading own_begin(c_thread *)
-    void own_end(c_thread *, reading)
+from interpose.timing.clock cimport (
+    CLOCK_KINDS,
+    clock_choose,
+    clock_kind,
+    clock_kind_name,
+    clock_read,
+    reading,
+)
+from interpose.timing.recorder cimport (
+    FORMAT_VERSION,
+    block_head_fields,
+    c_block,
+    c_data_type,
+    c_field,
+    c_thread,
+    data_types,
+    file_head_fields,
+    open_call_fields,
+    own_begin,
+    own_end,
+    recorder_begin,
+    recorder_describe,
+    recorder_end,
+    recorder_forked,
+    recorder_forks,
+    recorder_has_forked,
+    recorder_map,
+    recorder_settings,
+    recorder_state,
+    recording,
+    span,
+    thread_rewind,
+)
 
 cdef extern from "stubs.h":
     enum:

@@ -7,16 +7,21 @@ import importlib
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from interpose.analysis.profile import profile
 from interpose.errors import InterposeError
+from interpose.experiments.experiment import Experiment
 from interpose.reports.colour import Paint, wants_colour
+from interpose.reports.summary import Screen
 from interpose.reports.table import Table
 
 FORMATS = ("text", "json", "csv", "markdown")
 _WIDTH = 80
+_NO_WIDTH = 10_000  # in a file or a pipe nothing is cut off
 
 
 def add_output_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,13 +56,18 @@ def write_table(table: Table, arguments: argparse.Namespace) -> None:
     """Write `table` in the format and to the place that `arguments` say."""
     module = importlib.import_module(f"interpose.reports.{arguments.format}")
     with opened_output(arguments.output) as out:
-        module.write(table, out, width_of(out))
+        module.write(table, out, width_of(out, where_nobody_looks=_NO_WIDTH))
 
 
-def width_of(out: TextIO) -> int:
-    """How wide lines may be: COLUMNS, else that of the terminal, else 80."""
+def screen_for(out: TextIO, experiment: Experiment) -> Screen:
+    """The first screen of `experiment`, as wide and as coloured as `out` can show it."""
+    return Screen(experiment, profile(experiment, "site"), time.time(), width_of(out), paint_for(out))
+
+
+def width_of(out: TextIO, where_nobody_looks: int = _WIDTH) -> int:
+    """How wide lines may be: COLUMNS, else that of the terminal; or as said where there is neither."""
     if not out.isatty() and not os.environ.get("COLUMNS"):
-        return _WIDTH
+        return where_nobody_looks
     return shutil.get_terminal_size((_WIDTH, 24)).columns
 
 

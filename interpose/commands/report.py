@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import time
 
 from interpose.analysis.profile import GROUPINGS, profile
 from interpose.commands.choice import add_experiment_argument, note_damages, open_experiment
 from interpose.commands.output import (
     add_output_arguments,
     opened_output,
-    paint_for,
     positive,
-    width_of,
+    screen_for,
     write_table,
 )
 from interpose.experiments.experiment import Experiment
 from interpose.reports.rows import SORTS, arranged, profile_table
-from interpose.reports.summary import Screen, summary
+from interpose.reports.summary import summary
 
 NAME = "report"
 HELP = "tell where the time of an experiment went"
@@ -53,8 +51,6 @@ def _by_when_not_said(arguments: argparse.Namespace) -> str | None:
 
 
 def _write_summary(experiment: Experiment, path: str | None) -> None:
-    made = profile(experiment, "site")
     with opened_output(path) as out:
-        screen = Screen(experiment, made, time.time(), width_of(out), paint_for(out))
-        for line in summary(screen):
+        for line in summary(screen_for(out, experiment)):
             out.write(line + "\n")

@@ -130,17 +130,14 @@ def show_summary(experiment: str) -> None:
     """How the report begins, and what to ask next: for somebody who looks at a terminal."""
     if not sys.stderr.isatty():
         return
-    from interpose.analysis.profile import profile
-    from interpose.commands.output import paint_for, width_of
+    from interpose.commands.output import screen_for
     from interpose.experiments.experiment import Experiment
     from interpose.reports import summary
 
     try:
-        found = Experiment(experiment)
-        made = profile(found, "site")
+        screen = screen_for(sys.stderr, Experiment(experiment))
     except InterposeError as error:
         return tell(str(error))
-    screen = summary.Screen(found, made, time.time(), width_of(sys.stderr), paint_for(sys.stderr))
     lines = [*summary.first_lines(screen), *summary.totals(screen), summary.next_commands(screen.width)]
     sys.stderr.write("".join(f"{line}\n" for line in lines))
 

@@ -1,0 +1,66 @@
+"""The recorder and its records in C (cext/recorder.h, cext/fields.h)."""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from interpose.timing.clock cimport c_clock, clock_kind, reading
+
+cdef extern from "fields.h":
+    struct c_field "field":
+        const char *name
+        const char *type
+        unsigned offset
+        const char *title
+    struct c_data_type "data_type":
+        const char *name
+        const c_field *fields
+        unsigned record_bytes
+        unsigned head_bytes
+        unsigned block_bytes
+    const c_data_type data_types[]
+    const c_field block_head_fields[]
+    const c_field file_head_fields[]
+    const c_field open_call_fields[]
+    enum:
+        FORMAT_VERSION
+    struct c_thread_fields "thread_fields":
+        uint64_t made
+    struct c_thread_record "thread_record":
+        c_thread_fields fields
+    struct c_block_head "block_head":
+        uint32_t used
+    struct c_event "event":
+        uint64_t wall_ns
+
+cdef extern from "recorder.h" nogil:
+    struct c_block "block":
+        c_block_head head
+        c_event *events
+    struct c_thread "thread":
+        c_thread_record *record
+        c_block *block
+        c_clock clock
+    struct c_recorder "recorder":
+        uint32_t on
+    c_recorder recorder_state "recorder"
+    struct recorder_settings:
+        const char *directory
+        const char *founder
+        const char *lineage
+        clock_kind clock
+        uint32_t stack_kept
+        uint64_t stack_above_ns
+        uint64_t begun_wall_ns
+        uint64_t begun_cpu_ns
+    struct span:
+        uint64_t wall_ns
+    int recorder_begin(const recorder_settings *)
+    int recorder_describe(const char *, size_t)
+    int recorder_map(const char *, size_t)
+    void recorder_end(int)
+    void recorder_forks()
+    void recorder_has_forked()
+    void recorder_forked()
+    c_thread *recording()
+    void thread_rewind(c_thread *, uint64_t, uint32_t)
+    reading own_begin(c_thread *)
+    void own_end(c_thread *, reading)
