@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -321,6 +322,8 @@ static bool begin_thread(struct thread *thread)
     struct thread_record *record = series_extend(&own.threads, THREAD_BYTES);
     if (!record)
         return false;
+    thread->block = NULL;
+    thread->calls = 0;
     thread->record = record;
     thread->number = own.threads.next - 1;
     clock_begin(&thread->clock, own.clock);
@@ -363,17 +366,26 @@ struct thread *thread_enter(void)
     return thread;
 }
 
-void thread_rewind(struct thread *thread, uint64_t made, uint32_t used)
+struct thread_mark thread_mark(const struct thread *thread)
+{
+    const struct thread_fields *fields = &thread->record->fields;
+    uint32_t used = thread->block ? thread->block->head.used : 0;
+    return (struct thread_mark){fields->made, fields->recorded, fields->dropped, thread->calls, used};
+}
+
+void thread_rewind(struct thread *thread, struct thread_mark mark)
 {
     struct thread_fields *fields = &thread->record->fields;
-    fields->recorded -= fields->made - made;
-    fields->made = made;
-    thread->calls = (uint32_t)made;
-    if (thread->block) {
-        memset(thread->block->events + used, 0, (thread->block->head.used - used) * sizeof(struct event));
-        thread->block->head.used = used;
-        thread->block->head.first_ns = UINT64_MAX;
-    }
+    struct block *block = thread->block;
+    fields->made = mark.made;
+    fields->recorded = mark.recorded;
+    fields->dropped = mark.dropped;
+    thread->calls = mark.calls;
+    if (!block || block->head.used < mark.used)
+        return;
+    memset(block->events + mark.used, 0, (block->head.used - mark.used) * sizeof *block->events);
+    block->head.used = mark.used;
+    block->head.first_ns = UINT64_MAX;
 }
 
 /* --- blocks */
@@ -491,6 +503,8 @@ int recorder_begin(const struct recorder_settings *settings)
     static const uint32_t first[DATA_TYPES] = {1, 1, 1, 1, 1, 1};
     if (recorder.on)
         return EALREADY;
+    if (getauxval(AT_SECURE))
+        return EPERM;
     take_settings(settings);
     int failed = prepare_once();
     failed = failed ? failed : prepare_caches();
@@ -566,6 +580,8 @@ static bool begin_child(void)
     own.first_thread = own.spare_thread = NULL;
     if (!name_child() || mkdir(own.directory, 0700) || begin_files(first) || write_log() || write_map()) {
         recorder.on = 0;
+        if (current_thread)
+            current_thread->recording = 0;
         return false;
     }
     write_variable();

@@ -86,8 +86,13 @@ VISIBLE uint32_t statement_intern(uint64_t key, const char *text, size_t bytes);
 VISIBLE struct reading own_begin(struct thread *thread);
 VISIBLE void own_end(struct thread *thread, struct reading begin);
 
-/* Forget what the calling thread recorded since `depth` was 0 and it had made `made` calls: calibration only. */
-VISIBLE void thread_rewind(struct thread *thread, uint64_t made, uint32_t used);
+/* Where a thread is in its first block, and back to there as if nothing had been called since: for calibration. */
+struct thread_mark {
+    uint64_t made, recorded, dropped;
+    uint32_t calls, used;
+};
+VISIBLE struct thread_mark thread_mark(const struct thread *thread);
+VISIBLE void thread_rewind(struct thread *thread, struct thread_mark mark);
 
 /* A call being timed, on the stack of the shim. */
 struct span {

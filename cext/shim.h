@@ -13,18 +13,27 @@ enum { DESCRIPTORS_KNOWN = 256, STATEMENT_READ = 64 * 1024 };
 
 /* --- detail */
 
-static __attribute__((noinline)) uint32_t new_statement(PyObject *statement, uint64_t key)
+static uint32_t normalise(PyObject *statement, uint64_t key)
 {
     static char text[STRING_BYTES + 1]; /* under the interpreter's lock; one more byte tells that it was cut */
     Py_ssize_t bytes;
     const char *sql = PyUnicode_AsUTF8AndSize(statement, &bytes);
-    if (!sql) {
+    if (sql)
+        return statement_intern(key, text, statement_normalise(sql, (size_t)bytes, text, sizeof text));
+    PyErr_Clear();
+    return 0;
+}
+
+static __attribute__((noinline)) uint32_t new_statement(PyObject *statement, uint64_t key)
+{
+    if (PyUnicode_GET_LENGTH(statement) <= STATEMENT_READ)
+        return normalise(statement, key);
+    PyObject *beginning = PyUnicode_Substring(statement, 0, STATEMENT_READ);
+    uint32_t number = beginning ? normalise(beginning, key) : 0;
+    if (!beginning)
         PyErr_Clear();
-        return 0;
-    }
-    if (bytes > STATEMENT_READ)
-        bytes = STATEMENT_READ;
-    return statement_intern(key, text, statement_normalise(sql, (size_t)bytes, text, sizeof text));
+    Py_XDECREF(beginning);
+    return number;
 }
 
 static uint32_t statement_detail(PyObject *statement)

@@ -29,30 +29,37 @@ static unsigned library_prefix_count;
 static int sites_index = -1;
 static PyInterpreterState *sites_interpreter; /* whose the index is */
 
+/* As the file system has it: a file's name need not be UTF-8. */
 static uint32_t intern_text(PyObject *text)
 {
-    Py_ssize_t bytes;
-    const char *utf8 = PyUnicode_AsUTF8AndSize(text, &bytes);
-    if (!utf8) {
+    PyObject *encoded = PyUnicode_EncodeFSDefault(text);
+    if (!encoded) {
         PyErr_Clear();
         return string_intern("?", 1);
     }
-    return string_intern(utf8, (size_t)bytes);
+    uint32_t number = string_intern(PyBytes_AS_STRING(encoded), (size_t)PyBytes_GET_SIZE(encoded));
+    Py_DECREF(encoded);
+    return number;
 }
 
-static uint32_t is_own(PyObject *file)
+static uint32_t is_own_name(const char *name)
 {
-    const char *name = PyUnicode_AsUTF8(file);
-    if (!name) {
-        PyErr_Clear();
-        return 1;
-    }
     if (strncmp(name, "<frozen ", 8) == 0)
         return 0;
     for (unsigned index = 0; index < library_prefix_count; index++)
         if (strncmp(name, library_prefixes[index], strlen(library_prefixes[index])) == 0)
             return 0;
     return 1;
+}
+
+static uint32_t is_own(PyObject *file)
+{
+    PyObject *encoded = PyUnicode_EncodeFSDefault(file);
+    uint32_t own = encoded ? is_own_name(PyBytes_AS_STRING(encoded)) : 1;
+    if (!encoded)
+        PyErr_Clear();
+    Py_XDECREF(encoded);
+    return own;
 }
 
 static struct code_sites *describe_code(PyCodeObject *code, struct code_sites *sites)
@@ -194,6 +201,11 @@ static int sites_begin(void)
     if (sites_index < 0)
         sites_index = code_extra_index(free);
     return sites_index < 0 ? -1 : 0;
+}
+
+static void forget_library_prefixes(void)
+{
+    library_prefix_count = 0;
 }
 
 /* Code below this directory is a library's, not the program's own. False when there are too many. */

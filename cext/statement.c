@@ -65,13 +65,14 @@ static void skip_quoted(struct scan *scan, char quote, bool backslash)
         scan->at++;
 }
 
-/* A backslash may or may not escape a quote (MySQL, E'…'; standard SQL). Whichever reading ends later hides more. */
+/* A backslash may or may not escape a quote (MySQL; standard SQL). Where it matters, what is text and what is not
+   cannot be told from here on, and the rest of the statement is hidden. */
 static void skip_string(struct scan *scan, char quote)
 {
     struct scan plain = *scan, escaped = *scan;
     skip_quoted(&plain, quote, false);
     skip_quoted(&escaped, quote, true);
-    scan->at = plain.at > escaped.at ? plain.at : escaped.at;
+    scan->at = plain.at == escaped.at ? plain.at : scan->end;
 }
 
 static void skip_line_comment(struct scan *scan)
@@ -129,7 +130,7 @@ static bool last_word_is(const struct scan *scan, const char *word)
 static bool expects_identifier(const struct scan *scan)
 {
     static const char *const words[] = {"from",  "join",  "into",   "update", "table",      "index", "as",
-                                        "view",  "exists", "column", "trigger", "references", "on",    "constraint",
+                                        "view",  "exists", "column", "trigger", "references", "constraint",
                                         "schema", "only"};
     if (scan->length && scan->text[scan->length - 1] == '.')
         return true;

@@ -61,6 +61,9 @@ cdef extern from "recorder.h" nogil:
     void recorder_has_forked()
     void recorder_forked()
     c_thread *recording()
-    void thread_rewind(c_thread *, uint64_t, uint32_t)
+    struct c_thread_mark "thread_mark":
+        uint32_t used
+    c_thread_mark thread_mark(const c_thread *)
+    void thread_rewind(c_thread *, c_thread_mark)
     reading own_begin(c_thread *)
     void own_end(c_thread *, reading)

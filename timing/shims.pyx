@@ -41,6 +41,8 @@ from interpose.timing.recorder cimport (
     recorder_state,
     recording,
     span,
+    c_thread_mark,
+    thread_mark,
     thread_rewind,
 )
 
@@ -93,6 +95,7 @@ cdef extern from "shim.h":
     PyObject *subject_in_array(const slot *, PyObject *const *, Py_ssize_t)
     PyObject *do_nothing(PyObject *, PyObject *)
     int sites_begin()
+    void forget_library_prefixes()
     bint add_library_prefix(const char *)
 
 cdef extern from "install.h":
@@ -107,6 +110,9 @@ cdef extern from "install.h":
 
 cdef extern from "Python.h":
     long PyLong_AsLong(object) except? -1
+    bint PyModule_Check(object)
+    object PyModule_GetNameObject(object)
+    PyObject *PyErr_Occurred()
 
 
 # --- the bodies, one for each signature
@@ -163,10 +169,6 @@ cdef PyObject *time_method(
     result = (<method_function>self.real)(owner, type, arguments, count, names)
     shim_end(&call, self, result, result == NULL)
     return result
-
-
-cdef extern from "Python.h":
-    PyObject *PyErr_Occurred()
 
 
 # tp_iternext gives NULL without an exception at the end: that is no error.
@@ -267,12 +269,12 @@ cdef class Installed:
 
     def restore(self):
         """Put the real function back; False where somebody else has put his own upon ours since."""
-        if self.definition != NULL:
-            if self.definition.ml_meth != self.stub():
-                return False
+        if self.definition == NULL:
+            exchange_in_types(<PyTypeObject *>self.type, self.method, self.stub(), self.slot.real)
+        elif self.definition.ml_meth == self.stub():
             self.definition.ml_meth = self.slot.real
         else:
-            exchange_in_types(<PyTypeObject *>self.type, self.method, self.stub(), self.slot.real)
+            return False
         self.slot.taken = 0
         return True
 
@@ -385,11 +387,11 @@ cdef str interpose_intrinsic(object module, object intrinsic):
 cdef void interpose_module(object module) noexcept:
     cdef c_thread *thread = recording()
     cdef reading begin
-    if thread == NULL:
+    if thread == NULL or not PyModule_Check(module):
         return
     begin = own_begin(thread)
     try:
-        intrinsics = _declared.pop(module.__name__, ())
+        intrinsics = _declared.pop(PyModule_GetNameObject(module), ())
         entries = "".join([interpose_intrinsic(module, intrinsic) for intrinsic in intrinsics])
         if entries:
             encoded = f"{entries}</map>\n".encode("utf-8", "replace")
@@ -443,6 +445,7 @@ def begin(bytes directory, bytes founder, bytes lineage, *, str clock, bint stac
     settings.begun_cpu_ns = begun_cpu_ns
     if sites_begin() < 0:
         raise MemoryError("no room for what is known of code objects")
+    forget_library_prefixes()
     for prefix in libraries:
         add_library_prefix(prefix)
     failed = recorder_begin(&settings)
@@ -492,18 +495,17 @@ def calibrate():
     cdef c_thread *thread = recording()
     cdef slot *slot = new_slot(SIGNATURE_pair, <void *>time_pair)
     cdef pair_function stub = <pair_function>slot_stub(SIGNATURE_pair, slot)
-    cdef uint64_t made = thread.record.fields.made
+    cdef c_thread_mark mark = thread_mark(thread)
     slot.real = <void *>do_nothing
     slot.intrinsic = 0
     slot.detail = DETAIL_NONE
     slot.bytes = BYTES_NONE
     stub(NULL, <PyObject *>None)
-    cdef uint32_t used = thread.block.head.used - 1 if thread.block != NULL else 0
     call_ns = min([time_calls(thread, stub) for _ in range(8)])
     read_ns = min([time_readings(thread) for _ in range(8)])
-    inside_ns = min(least_wall(thread.block, used), call_ns) if thread.block != NULL else read_ns
+    inside_ns = min(least_wall(thread.block, mark.used), call_ns) if thread.block != NULL else read_ns
     slot.taken = 0
-    thread_rewind(thread, made, used)
+    thread_rewind(thread, mark)
     return call_ns, inside_ns, read_ns
 
 
