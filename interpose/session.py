@@ -63,15 +63,16 @@ def _begin():
         raise NotRecorded("the program runs with another user's rights")
     if "t" in sys.abiflags:
         raise NotRecorded("a free-threaded interpreter is not supported yet")
-    parent = os.environ.pop(LINEAGE, "")
+    parent = os.environ.get(LINEAGE, "")
     if parent == EXEMPT or (is_exempt(sys.orig_argv) and not _is_chosen(parent)):
         os.environ[LINEAGE] = EXEMPT
         raise NotRecorded
     wanted = settings.in_force(os.environ)
     if not wanted.record:
         raise NotRecorded
-    if parent.startswith(f"{os.getpid()} ") and _is_recorded():
-        raise NotRecorded  # another interpreter within a process that is recorded already
+    if _is_recorded():
+        raise NotRecorded  # by another interpreter of this process
+    os.environ.pop(LINEAGE, None)  # the recorder puts this process's own into what its children get
     founder, lineage, directory = find_place(parent, wanted)
     try:
         record(wanted, founder, lineage, directory, library.resolve([("system", system_library.INTRINSICS)]))
@@ -81,11 +82,14 @@ def _begin():
 
 
 def _is_recorded():
-    """Whether this process is being recorded by another of its interpreters; only one can have the shims."""
+    """Whether this process is recorded already; only one of its interpreters can have the shims, and the others are
+    told so. Raises ImportError where they cannot be had for another reason."""
     try:
         from interpose.timing import shims
-    except ImportError:
-        return True
+    except ImportError as error:
+        if "interpreter" in str(error).lower():
+            return True
+        raise
     return shims.is_recording()
 
 
