@@ -110,7 +110,17 @@ int file_append(struct grown_file *file, const void *data, size_t bytes)
     return failed;
 }
 
-void *file_map(struct grown_file *file, uint64_t offset, size_t bytes)
+int file_grow(struct grown_file *file, uint64_t bytes)
+{
+    int opened = open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (opened < 0)
+        return errno;
+    int failed = still_ours(file, opened) ? grow(file, opened, bytes) : ESTALE;
+    close(opened);
+    return failed;
+}
+
+void *file_map(struct grown_file *file, uint64_t offset, size_t bytes, size_t real)
 {
     void *mapped = MAP_FAILED;
     int failed = 0;
@@ -119,8 +129,8 @@ void *file_map(struct grown_file *file, uint64_t offset, size_t bytes)
         return NULL;
     if (!still_ours(file, opened))
         failed = ESTALE;
-    else if (offset + bytes > file->bytes)
-        failed = grow(file, opened, offset + bytes);
+    else if (offset + real > file->bytes)
+        failed = grow(file, opened, offset + real);
     if (!failed) {
         mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, opened, (off_t)offset);
         failed = mapped == MAP_FAILED ? errno : 0;
@@ -138,7 +148,7 @@ int series_create(struct series *series, const char *directory, const struct dat
     int failed = file_create(&series->file, directory, type->name);
     if (failed)
         return failed;
-    series->window = file_map(&series->file, 0, WINDOW_BYTES);
+    series->window = file_map(&series->file, 0, WINDOW_BYTES, SPACE_BYTES);
     if (!series->window)
         return errno;
     series->head = (struct file_head *)series->window;
@@ -155,20 +165,6 @@ int series_create(struct series *series, const char *directory, const struct dat
     return 0;
 }
 
-static int next_window(struct series *series)
-{
-    uint64_t at = series->window_at + WINDOW_BYTES;
-    char *window = file_map(&series->file, at, WINDOW_BYTES);
-    if (!window)
-        return errno;
-    if (series->window_at && !series->keep_windows)
-        munmap(series->window, WINDOW_BYTES);
-    series->window = window;
-    series->window_at = at;
-    series->end = at;
-    return 0;
-}
-
 /* Strings have no fixed size: a reader is told that the rest of the window is empty. */
 static void close_window(struct series *series)
 {
@@ -177,13 +173,39 @@ static void close_window(struct series *series)
         memset(series->window + (series->end - series->window_at), 0xff, sizeof(uint32_t));
 }
 
+/* The file grows through the rest of the old window, so that this can be closed. */
+static int next_window(struct series *series)
+{
+    uint64_t at = series->window_at + WINDOW_BYTES;
+    char *window = file_map(&series->file, at, WINDOW_BYTES, WINDOW_BYTES);
+    if (!window)
+        return errno;
+    close_window(series);
+    if (series->window_at && !series->keep_windows)
+        munmap(series->window, WINDOW_BYTES);
+    series->window = window;
+    series->window_at = at;
+    series->end = at;
+    return 0;
+}
+
+/* Is there room for `bytes` at the end? 0 or the error's number. */
+static int make_room(struct series *series, size_t bytes)
+{
+    int failed = series->end + bytes > series->window_at + WINDOW_BYTES ? next_window(series) : 0;
+    if (failed)
+        return failed;
+    uint64_t missing = series->end + bytes > series->file.bytes ? series->end + bytes - series->file.bytes : 0;
+    uint64_t steps = (missing + SPACE_BYTES - 1) / SPACE_BYTES;
+    return steps ? file_grow(&series->file, series->file.bytes + steps * SPACE_BYTES) : 0;
+}
+
 void *series_extend(struct series *series, size_t bytes)
 {
-    if (series->end + bytes > series->window_at + WINDOW_BYTES) {
-        close_window(series);
-        if (next_window(series))
-            return NULL;
-    }
+    int saved = errno, failed = make_room(series, bytes);
+    errno = failed ? failed : saved;
+    if (failed)
+        return NULL;
     void *record = series->window + (series->end - series->window_at);
     series->end += bytes;
     series->next++;

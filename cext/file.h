@@ -11,7 +11,7 @@
 
 #include "fields.h"
 
-enum { PATH_BYTES = 4096 };
+enum { PATH_BYTES = 4096, SPACE_BYTES = 16 * 1024 };
 
 /* A file of the experiment; `bytes` of it are really there. */
 struct grown_file {
@@ -23,13 +23,17 @@ struct grown_file {
 /* Create it, empty, readable by its owner alone. 0 or the error's number. */
 int file_create(struct grown_file *file, const char *directory, const char *name);
 
-/* Map `bytes` at `offset`, growing the file so that they are there. NULL with errno set: no room, or no longer ours. */
-void *file_map(struct grown_file *file, uint64_t offset, size_t bytes);
+/* Grow it to `bytes` that are really there. 0 or the error's number: no room, or no longer ours. */
+int file_grow(struct grown_file *file, uint64_t bytes);
+
+/* Map `bytes` at `offset`, growing the file so that the first `real` of them are there. NULL with errno set. */
+void *file_map(struct grown_file *file, uint64_t offset, size_t bytes, size_t real);
 
 /* Write `bytes` at the end of the file. 0 or the error's number: no room, or no longer ours. */
 int file_append(struct grown_file *file, const void *data, size_t bytes);
 
-/* A file of numbered records behind a head, written through one window at a time. */
+/* A file of numbered records behind a head, written through one window at a time. Space within the first window is
+   taken in smaller steps: most processes are short and have little to say. */
 struct series {
     struct grown_file file;
     struct file_head *head; /* stays mapped */

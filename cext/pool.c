@@ -25,7 +25,7 @@ static void empty(struct pool *pool, struct block *block, uint64_t dropped)
 
 static struct block *take_new(struct pool *pool)
 {
-    struct block *block = file_map(&pool->file, pool->file.bytes, BLOCK_BYTES);
+    struct block *block = file_map(&pool->file, pool->file.bytes, BLOCK_BYTES, BLOCK_BYTES);
     if (!block)
         return NULL;
     madvise(block, BLOCK_BYTES, MADV_DONTFORK);

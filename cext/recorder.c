@@ -50,7 +50,7 @@ static struct {
 
 struct reading own_begin(struct thread *thread)
 {
-    return clock_read(&thread->clock);
+    return thread->own_depth++ ? (struct reading){0, 0} : clock_read(&thread->clock);
 }
 
 static void charge_own(struct thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
@@ -61,6 +61,8 @@ static void charge_own(struct thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
 
 void own_end(struct thread *thread, struct reading begin)
 {
+    if (--thread->own_depth)
+        return;
     struct reading end = clock_read(&thread->clock);
     charge_own(thread, end.wall_ns - begin.wall_ns, end.cpu_ns - begin.cpu_ns);
 }
@@ -324,6 +326,7 @@ static bool begin_thread(struct thread *thread)
         return false;
     thread->block = NULL;
     thread->calls = 0;
+    thread->own_depth = 0;
     thread->record = record;
     thread->number = own.threads.next - 1;
     clock_begin(&thread->clock, own.clock);
@@ -408,7 +411,7 @@ struct event *event_room(struct thread *thread)
     int failed = make_room(thread);
     if (failed)
         stop_recording(failed);
-    note_clock(thread, begin);
+    note_clock(thread, clock_read(&thread->clock));
     own_end(thread, begin);
     errno = saved;
     return failed ? NULL : &thread->block->events[thread->block->head.used];

@@ -20,6 +20,7 @@ struct thread {
     uint32_t number;
     uint32_t calls;
     uint32_t ended;
+    uint32_t own_depth; /* what is recording's own may call what is */
     struct thread_record *record;
     struct block *block;
     struct thread *next;
@@ -82,7 +83,7 @@ VISIBLE uint32_t stack_intern(uint32_t site, uint32_t outer, uint32_t cut);
 VISIBLE uint32_t statement_find(uint64_t key);
 VISIBLE uint32_t statement_intern(uint64_t key, const char *text, size_t bytes);
 
-/* Time between the two is recording's own. */
+/* Time between the two is recording's own; they may stand within each other. */
 VISIBLE struct reading own_begin(struct thread *thread);
 VISIBLE void own_end(struct thread *thread, struct reading begin);
 

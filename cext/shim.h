@@ -13,7 +13,7 @@ enum { DESCRIPTORS_KNOWN = 256, STATEMENT_READ = 64 * 1024 };
 
 /* --- detail */
 
-static uint32_t normalise(PyObject *statement, uint64_t key)
+static uint32_t intern_normalised(PyObject *statement, uint64_t key)
 {
     static char text[STRING_BYTES + 1]; /* under the interpreter's lock; one more byte tells that it was cut */
     Py_ssize_t bytes;
@@ -24,15 +24,25 @@ static uint32_t normalise(PyObject *statement, uint64_t key)
     return 0;
 }
 
+static uint32_t intern_beginning(PyObject *statement, uint64_t key)
+{
+    PyObject *beginning = PyUnicode_Substring(statement, 0, STATEMENT_READ);
+    if (!beginning) {
+        PyErr_Clear();
+        return 0;
+    }
+    uint32_t number = intern_normalised(beginning, key);
+    Py_DECREF(beginning);
+    return number;
+}
+
 static __attribute__((noinline)) uint32_t new_statement(PyObject *statement, uint64_t key)
 {
-    if (PyUnicode_GET_LENGTH(statement) <= STATEMENT_READ)
-        return normalise(statement, key);
-    PyObject *beginning = PyUnicode_Substring(statement, 0, STATEMENT_READ);
-    uint32_t number = beginning ? normalise(beginning, key) : 0;
-    if (!beginning)
-        PyErr_Clear();
-    Py_XDECREF(beginning);
+    struct thread *thread = current_thread;
+    struct reading begin = own_begin(thread);
+    bool whole = PyUnicode_GET_LENGTH(statement) <= STATEMENT_READ;
+    uint32_t number = whole ? intern_normalised(statement, key) : intern_beginning(statement, key);
+    own_end(thread, begin);
     return number;
 }
 
@@ -115,6 +125,8 @@ static __attribute__((noinline)) uint32_t error_here(void)
 {
     char text[256];
     PyObject *type, *value, *traceback;
+    struct thread *thread = current_thread;
+    struct reading begin = own_begin(thread);
     PyErr_Fetch(&type, &value, &traceback);
     int bytes = 0;
     if (type && PyType_Check(type)) {
@@ -124,8 +136,12 @@ static __attribute__((noinline)) uint32_t error_here(void)
                        : snprintf(text, sizeof text, "%s", name);
     }
     PyErr_Restore(type, value, traceback);
-    size_t most = sizeof text - 1;
-    return bytes > 0 ? string_intern(text, (size_t)bytes < most ? (size_t)bytes : most) : string_intern("error", 5);
+    if (bytes <= 0)
+        bytes = snprintf(text, sizeof text, "error");
+    size_t length = strnlen(text, sizeof text);
+    uint32_t number = string_intern(text, length);
+    own_end(thread, begin);
+    return number;
 }
 
 /* --- bytes */

@@ -293,7 +293,7 @@ def test_other_interpreters_of_the_process_are_left_alone(tmp_path, monkeypatch)
 def test_a_disk_that_is_full_from_the_beginning_is_told_and_nothing_is_left(tmp_path, monkeypatch):
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", disk], capture_output=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60k", "tmpfs", disk], capture_output=True)
     if mounted.returncode:
         pytest.skip("no right to mount a small file system")
     try:

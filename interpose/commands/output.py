@@ -21,7 +21,7 @@ from interpose.reports.table import Table
 
 FORMATS = ("text", "json", "csv", "markdown")
 _WIDTH = 80
-_NO_WIDTH = 10_000  # in a file or a pipe nothing is cut off
+_NO_WIDTH = 200  # in a file or a pipe little is cut off; nothing is in the other formats
 
 
 def add_output_arguments(parser: argparse.ArgumentParser) -> None:
