@@ -55,9 +55,10 @@ PLAIN = st.text(string.ascii_lowercase + " ,()=<>*+-?:", max_size=20)
 CANARY = "zqcanaryqz"
 
 
-@given(
-    st.lists(st.tuples(PLAIN, st.sampled_from(QUOTES), st.text(string.ascii_letters + " \n%&\\\\", max_size=8)), max_size=8)
-)
+TEXT = st.text(string.ascii_letters + " \n%&\\\\", max_size=8)
+
+
+@given(st.lists(st.tuples(PLAIN, st.sampled_from(QUOTES), TEXT), max_size=8))
 def test_no_text_between_quotes_is_kept(parts):
     sql = "select " + "".join(f"{plain} = {quote.format(CANARY + text)} " for plain, quote, text in parts)
 
