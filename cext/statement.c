@@ -9,7 +9,8 @@ struct scan {
     const char *begin, *at, *end;
     char *text;
     size_t length, room;
-    size_t word; /* where the last word in `text` begins */
+    size_t word;        /* where the last word in `text` begins */
+    size_t word_before; /* and the one before it */
     bool space;  /* white space was seen since the last token */
 };
 
@@ -40,6 +41,7 @@ static void put(struct scan *scan, const char *bytes, size_t count)
     scan->space = false;
     if (count > scan->room - scan->length)
         count = scan->room - scan->length;
+    scan->word_before = scan->word;
     scan->word = scan->length;
     memcpy(scan->text + scan->length, bytes, count);
     scan->length += count;
@@ -75,11 +77,16 @@ static void skip_string(struct scan *scan, char quote)
     scan->at = plain.at == escaped.at ? plain.at : scan->end;
 }
 
-static void skip_line_comment(struct scan *scan)
+/* What begins a comment in one database is an operator in another: with a quote in it, what follows cannot be told. */
+static bool skip_line_comment(struct scan *scan, bool certain)
 {
-    while (scan->at < scan->end && *scan->at != '\n')
-        scan->at++;
+    for (; scan->at < scan->end && *scan->at != '\n'; scan->at++)
+        if (!certain && (*scan->at == '\'' || *scan->at == '"')) {
+            scan->at = scan->end;
+            return false;
+        }
     scan->space = true;
+    return true;
 }
 
 static void skip_block_comment(struct scan *scan)
@@ -127,6 +134,14 @@ static bool last_word_is(const struct scan *scan, const char *word)
     return scan->length - scan->word == length && strncasecmp(scan->text + scan->word, word, length) == 0;
 }
 
+/* IS DISTINCT FROM is followed by a value. */
+static bool after_distinct(const struct scan *scan)
+{
+    static const char distinct[] = "distinct";
+    return scan->word - scan->word_before >= sizeof distinct - 1 &&
+           strncasecmp(scan->text + scan->word_before, distinct, sizeof distinct - 1) == 0;
+}
+
 static bool expects_identifier(const struct scan *scan)
 {
     static const char *const words[] = {"from",  "join",  "into",   "update", "table",      "index", "as",
@@ -134,10 +149,23 @@ static bool expects_identifier(const struct scan *scan)
                                         "schema", "only"};
     if (scan->length && scan->text[scan->length - 1] == '.')
         return true;
+    if (after_distinct(scan))
+        return false;
     for (size_t index = 0; index < sizeof words / sizeof *words; index++)
         if (last_word_is(scan, words[index]))
             return true;
     return false;
+}
+
+/* [a name], and not the subscript or the array of another database. */
+static bool is_bracketed_name(const struct scan *scan)
+{
+    const char *at = scan->at + 1;
+    if (at >= scan->end || !is_word(*at) || is_digit(*at))
+        return false;
+    while (at < scan->end && (is_word(*at) || *at == ' '))
+        at++;
+    return at < scan->end && *at == ']';
 }
 
 static void take_identifier(struct scan *scan, char closing)
@@ -183,9 +211,11 @@ static void take_word(struct scan *scan)
 static bool numbers_placeholder(const struct scan *scan)
 {
     ptrdiff_t before = scan->at - scan->begin;
-    if (before < 1 || !strchr("?$:", scan->at[-1]))
-        return false;
-    return scan->at[-1] != ':' || before < 2 || !(is_word(scan->at[-2]) || strchr(":]?", scan->at[-2]));
+    char sign = before > 0 ? scan->at[-1] : 0;
+    if (sign == '?' || sign == '$')
+        return true;
+    return sign == ':' && (before < 2 || is_space(scan->at[-2]) || scan->at[-2] == '(' || scan->at[-2] == ',' ||
+                           scan->at[-2] == '=');
 }
 
 static void take_number(struct scan *scan)
@@ -210,12 +240,11 @@ static void take_token(struct scan *scan)
         put_placeholder(scan);
     } else if (c == '"') {
         take_double_quoted(scan);
-    } else if (c == '`' || (c == '[' && (is_word(next) && !is_digit(next)))) {
+    } else if (c == '`' || (c == '[' && is_bracketed_name(scan))) {
         take_identifier(scan, c == '`' ? '`' : ']');
-    } else if (c == '-' && next == '-') {
-        skip_line_comment(scan);
-    } else if (c == '#' && (is_space(next) || !next)) {
-        skip_line_comment(scan);
+    } else if ((c == '-' && next == '-') || (c == '#' && (is_space(next) || !next))) {
+        if (!skip_line_comment(scan, c == '-' && is_space(peek(scan, 2))))
+            put_placeholder(scan);
     } else if (c == '/' && next == '*') {
         skip_block_comment(scan);
     } else if (c == '$' && !is_digit(next) && skip_dollar_quoted(scan)) {
