@@ -3,7 +3,9 @@
 import os
 import sys
 
-SECRET_WORDS = ("password", "passwd", "secret", "token", "apikey", "api-key", "api_key", "credential")
+SECRET_WORDS = ("pass", "pwd", "secret", "token", "key", "credential", "auth", "bearer", "dsn")
+CODE_OPTIONS = ("-c", "--command", "-e", "--eval")
+USER_OPTIONS = ("-u", "--user")
 
 
 def head(format_version, layout, *, version, settings, clock, cost):
@@ -95,32 +97,50 @@ def _command():
 
 
 def redact(arguments):
-    """The arguments with `?` in the place of what a password-like option is given, and of a URL's user and password."""
-    shown, hidden = [], False
+    """The arguments, with `?` in the place of what may be a secret.
+
+    That is: the text of `-c`; whatever follows an option named like a secret; the rest of an argument from a name like
+    that and its `=` or `:` on; user, password and query of a URL; what is written on to `-p`; what follows the colon
+    after `-u`. Too much is hidden rather than too little.
+    """
+    shown, before = [], ""
     for argument in arguments:
-        name, equals, _ = argument.partition("=")
-        if hidden and not argument.startswith("-"):
-            shown.append("?")
-        elif equals and _is_secret(name):
-            shown.append(f"{name}=?")
-        else:
-            shown.append(_without_user(argument))
-        hidden = not equals and argument.startswith("-") and _is_secret(argument)
+        shown.append(_hidden_after(before, argument))
+        before = argument
     return shown
 
 
-def _is_secret(name):
-    name = name.lower()
-    return any(word in name for word in SECRET_WORDS)
+def _hidden_after(before, argument):
+    if before in CODE_OPTIONS or (before.startswith("-") and _secret_end(before) and not _value_of_secret(before)):
+        return "?"
+    if before in USER_OPTIONS and ":" in argument:
+        return argument.partition(":")[0] + ":?"
+    if argument.startswith("-p") and len(argument) > 2:
+        return "-p?"
+    return _without_url_secrets(_value_of_secret(argument) or argument)
 
 
-def _without_user(argument):
+def _secret_end(argument):
+    """Where the first name like a secret ends in the argument, or 0."""
+    lowered = argument.lower()
+    found = [lowered.find(word) + len(word) for word in SECRET_WORDS if word in lowered]
+    return min(found, default=0)
+
+
+def _value_of_secret(argument):
+    """The argument with its secret hidden; None where a value does not stand in the argument itself."""
+    end = _secret_end(argument)
+    separators = [place for place in (argument.find("=", end), argument.find(":", end)) if place >= 0]
+    return argument[: min(separators) + 1] + "?" if end and separators else None
+
+
+def _without_url_secrets(argument):
     scheme, separator, rest = argument.partition("://")
     if not separator:
         return argument
-    host, slash, path = rest.partition("/")
-    _, at, server = host.rpartition("@")
-    return f"{scheme}://{'?@' if at else ''}{server}{slash}{path}"
+    place, query, _ = rest.partition("?")
+    _, at, server = place.rpartition("@")
+    return f"{scheme}://{'?@' if at else ''}{server}{'??' if query else ''}"
 
 
 def escape(text):

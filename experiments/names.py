@@ -33,7 +33,7 @@ def create(directory: str, name: str) -> str:
         raise ExperimentError(f"{name!r}: {why}")
     directory = os.path.abspath(directory)
     try:
-        os.mkdir(directory)
+        make_private(directory)
     except FileExistsError:
         pass
     path = _make(os.path.join(directory, name)) if name.endswith(SUFFIX) else _make_numbered(directory, name)
@@ -41,8 +41,14 @@ def create(directory: str, name: str) -> str:
     return path
 
 
-def _make(path: str) -> str:
+def make_private(path: str) -> None:
+    """Make a directory that is its owner's alone, whatever the umask. Raises OSError."""
     os.mkdir(path, 0o700)
+    os.chmod(path, 0o700)
+
+
+def _make(path: str) -> str:
+    make_private(path)
     return path
 
 
@@ -68,6 +74,7 @@ def _ignore_for_git(path: str) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(os.path.join(path, ".gitignore"), flags, 0o600)
         try:
+            os.fchmod(descriptor, 0o600)
             os.write(descriptor, b"*\n")
         finally:
             os.close(descriptor)

@@ -22,6 +22,7 @@ OPTIONS_WITH_WORD = ("-W", "-X", "--check-hash-based-pycs")
 STAYING_MODULES = {"interpose", "interpose.boot", "interpose.timing.shims"}
 OUR_MODULES = ("interpose.", "__future__", "cython_runtime", "_cython_")
 OFF_NS = (1 << 64) - 1
+ANCESTORS = 4  # a shell or two may stand between a program and its child
 
 
 class NotRecorded(Exception):
@@ -73,6 +74,7 @@ def _begin():
     if _is_recorded():
         raise NotRecorded  # by another interpreter of this process
     os.environ.pop(LINEAGE, None)  # the recorder puts this process's own into what its children get
+    parent = parent or find_ancestor()
     founder, lineage, directory = find_place(parent, wanted)
     try:
         record(wanted, founder, lineage, directory, library.resolve([("system", system_library.INTRINSICS)]))
@@ -187,6 +189,56 @@ def _is_chosen(parent):
 # --- where it is recorded
 
 
+def find_ancestor():
+    """The nearest ancestor that is recorded, as INTERPOSE_LINEAGE says it; empty where there is none.
+
+    A program may start its children with a copy of its own environment, which does not have what the recorder put into
+    the real one. Their parents' mapped files tell all the same.
+    """
+    pid = os.getppid()
+    for _ in range(ANCESTORS):
+        if pid <= 1:
+            break
+        for directory in _mapped_experiments(pid):
+            founder, lineage = _founder_and_lineage(directory)
+            if _is_own_directory(directory) and _is_of(directory, pid):
+                return f"{pid} {founder} {lineage}"
+        pid = _parent_of(pid)
+    return ""
+
+
+def _read(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _mapped_experiments(pid):
+    """The directories of experiments whose threads the process has mapped."""
+    end = b".er/threads\n"
+    lines = [line for line in _read(f"/proc/{pid}/maps").splitlines(keepends=True) if line.endswith(end)]
+    return dict.fromkeys(os.fsdecode(line[line.index(b"/") : -len("/threads\n")]) for line in lines)
+
+
+def _founder_and_lineage(directory):
+    above, name = os.path.split(directory)
+    lineage = name.removesuffix(names.SUFFIX)
+    return (above, lineage) if above.endswith(names.SUFFIX) and names.is_lineage(lineage) else (directory, "")
+
+
+def _is_of(directory, pid):
+    """Whether the experiment is the process's own: a forked child has its parent's mapped as well."""
+    return b'<process pid="%d" ' % pid in _read(os.path.join(directory, names.LOG))
+
+
+def _parent_of(pid):
+    """The process's parent; 0 where it cannot be told."""
+    fields = _read(f"/proc/{pid}/stat").rpartition(b") ")[2].split()
+    return int(fields[1]) if len(fields) > 1 else 0
+
+
 def find_place(parent, wanted):
     """The founder's directory, this process's lineage, and the directory of its own experiment."""
     pid, _, rest = parent.partition(" ")
@@ -223,7 +275,7 @@ def _make_descendant(founder, step):
     while True:
         directory = names.lineage_path(founder, f"{step}{number}")
         try:
-            os.mkdir(directory, 0o700)
+            names.make_private(directory)
         except FileExistsError:
             number += 1
         else:

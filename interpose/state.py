@@ -52,12 +52,19 @@ def directory(environment: Mapping[str, str] = os.environ) -> str | None:
 def _private(path: str) -> str | None:
     """The directory at `path`, made with 0700; None where it is not one's own, or a link."""
     try:
-        os.makedirs(path, 0o700, exist_ok=True)
+        _make_levels(path)
         found = os.lstat(path)
     except OSError:
         return None
     own = found.st_uid == os.geteuid() and not os.path.islink(path) and not found.st_mode & 0o022
     return path if own else None
+
+
+def _make_levels(path: str) -> None:
+    """Make the directory and what is missing above it, each its owner's alone whatever the umask."""
+    if not os.path.isdir(path):
+        _make_levels(os.path.dirname(path))
+        names.make_private(path)
 
 
 def experiments_directory() -> str | None:

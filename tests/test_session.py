@@ -185,12 +185,21 @@ def test_few_programs_are_exempt(command, exempt):
     assert session.is_exempt(command) is exempt
 
 
-def test_secrets_on_the_command_line_are_not_kept():
-    words = ["app.py", "--password=abc", "--token", "abc", "--user", "me", "postgres://me:abc@host/db", "API_KEY=abc"]
-
-    assert describe.redact(words) == [
-        "app.py", "--password=?", "--token", "?", "--user", "me", "postgres://?@host/db", "API_KEY=?",
-    ]  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        (["app.py", "--password=abc", "--token", "abc"], ["app.py", "--password=?", "--token", "?"]),
+        (["--user", "me", "API_KEY=abc", "--pass", "-x"], ["--user", "me", "API_KEY=?", "--pass", "?"]),
+        (["postgres://me:a/b@host/db", "https://h/?a=1&token=x"], ["postgres://?@host/db", "https://h/??"]),
+        (["host=db user=u password=abc"], ["host=db user=u password=?"]),
+        (["-pabc", "-u", "user:abc", "Authorization: Bearer abc"], ["-p?", "-u", "user:?", "Authorization:?"]),
+        (['--headers={"x-api-key": "abc"}'], ['--headers={"x-api-key":?']),
+        (["-c", "connect('abc')", "--verbose", "3"], ["-c", "?", "--verbose", "3"]),
+        (["keyboard.py", "/srv/auth/app.py", "--limit", "5"], ["keyboard.py", "/srv/auth/app.py", "--limit", "5"]),
+    ],
+)
+def test_secrets_on_the_command_line_are_not_kept(words, kept):
+    assert describe.redact(words) == kept
 
 
 def test_the_command_is_described_whatever_characters_it_has(tmp_path):
@@ -200,6 +209,7 @@ def test_the_command_is_described_whatever_characters_it_has(tmp_path):
 
     assert done.stderr == ""
     assert log.arguments[-5:] == ['<&">', "??[31m", "?", "ü", "--secret=?"]
+    assert log.arguments[:2] == ["-c", "?"]
 
 
 def test_programs_nobody_here_wrote_run_unchanged(tmp_path):
@@ -306,3 +316,51 @@ def test_a_disk_that_is_full_from_the_beginning_is_told_and_nothing_is_left(tmp_
     assert left == []
     ((_, reason),) = reasons(tmp_path, monkeypatch)
     assert reason.endswith("No space left on device")
+
+
+def test_a_copied_environment_keeps_a_child_in_the_family(tmp_path):
+    program = write_program(
+        tmp_path,
+        """
+        import os, subprocess, sys, tempfile
+        place = tempfile.mkdtemp(dir=".")
+        code = "import time; time.sleep(0.001)"
+        copied = dict(os.environ)
+        subprocess.run([sys.executable, "-c", code], cwd=place, env=copied)
+        subprocess.run(["sh", "-c", f"{sys.executable} -c '{code}'; true"], cwd=place, env=copied)
+        if os.fork() == 0:
+            subprocess.run([sys.executable, "-c", code], cwd=place, env=copied)
+            os._exit(0)
+        os.wait()
+        os.rmdir(place)
+        """,
+    )
+    done = Traced(tmp_path, run(tmp_path, sys.executable, str(program), INTERPOSE="1"))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(process.lineage for process in done.experiment.processes) == ["", "_c1", "_c2", "_f1", "_f1_c1"]
+
+
+@pytest.mark.parametrize("umask", ["0000", "0777"])
+def test_modes_do_not_depend_on_the_umask(tmp_path, umask):
+    home = tmp_path / "home"
+    home.mkdir()
+    variables = {"INTERPOSE": "1", "INTERPOSE_DIR": "/proc/none", "HOME": str(home), "XDG_STATE_HOME": ""}
+    done = run(tmp_path, "sh", "-c", f'umask {umask}; exec "$0" -c "$1"', sys.executable, WRITING, **variables)
+    modes = {}
+    for directory, _, files in os.walk(home):
+        modes[directory] = os.stat(directory).st_mode & 0o777
+        modes.update({os.path.join(directory, file): os.stat(os.path.join(directory, file)).st_mode & 0o777 for file in files})
+    del modes[str(home)]
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "written", "")
+    assert set(modes.values()) == {0o700, 0o600}
+    assert all((mode == 0o700) == os.path.isdir(path) for path, mode in modes.items())
+
+
+def test_another_interpose_first_on_the_path_is_no_ones_trouble(tmp_path):
+    (tmp_path / "shadow/interpose").mkdir(parents=True)
+    (tmp_path / "shadow/interpose/__init__.py").write_text("")
+    done = run(tmp_path, sys.executable, "-c", WRITING, INTERPOSE="1", PYTHONPATH=str(tmp_path / "shadow"))
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "written", "")
