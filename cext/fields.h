@@ -52,7 +52,7 @@
     X(uint32_t, window_bytes, "no record crosses a multiple of this many bytes") \
     X(uint32_t, forks,        "forked processes so far (in threads)") \
     X(uint64_t, lost,         "calls of threads for which there was no record (in threads)") \
-    X(uint64_t, spare_2,      "0") \
+    X(uint64_t, unrecorded,   "forked processes whose subexperiment could not be made (in threads)") \
     X(uint64_t, spare_3,      "0") \
     X(uint64_t, spare_4,      "0")
 
@@ -143,6 +143,7 @@ struct overview      { OVERVIEW_FIELDS(DECLARE_FIELD) };
 enum {
     BLOCK_BYTES = 64 * 1024,
     WINDOW_BYTES = 64 * 1024,
+    THREADS_BYTES = 1024 * 1024, /* a window of threads, whose records stay mapped: 511 threads a mapping */
     BLOCK_EVENTS = (BLOCK_BYTES - sizeof(struct block_head)) / sizeof(struct event),
     THREAD_BYTES = 2048,
     OPEN_CALLS = (THREAD_BYTES - sizeof(struct thread_fields)) / sizeof(struct open_call),

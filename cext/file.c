@@ -10,13 +10,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A descriptor above those that a program uses, at once: one that it redirects or closes by its number in another
+   thread must never be ours for longer than that takes. */
+static int open_high(const char *path, int flags)
+{
+    int low = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int high = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR);
+    if (high < 0)
+        return low; /* the limit is lower */
+    close(low);
+    return high;
+}
+
 static int open_in(char path[PATH_BYTES], const char *directory, const char *name, int flags)
 {
     if (snprintf(path, PATH_BYTES, "%s/%s", directory, name) >= PATH_BYTES) {
         errno = ENAMETOOLONG;
         return -1;
     }
-    return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return open_high(path, flags);
+}
+
+int directory_create(const char *path)
+{
+    return mkdir(path, 0700) || chmod(path, 0700) ? errno : 0;
 }
 
 int file_create(struct grown_file *file, const char *directory, const char *name)
@@ -25,7 +42,7 @@ int file_create(struct grown_file *file, const char *directory, const char *name
     int opened = open_in(file->path, directory, name, O_RDWR | O_CREAT | O_EXCL);
     if (opened < 0)
         return errno;
-    int failed = fstat(opened, &status) ? errno : 0;
+    int failed = fchmod(opened, 0600) || fstat(opened, &status) ? errno : 0;
     file->device = status.st_dev;
     file->inode = status.st_ino;
     file->bytes = 0;
@@ -102,7 +119,7 @@ static int append(struct grown_file *file, int opened, const char *data, size_t 
 
 int file_append(struct grown_file *file, const void *data, size_t bytes)
 {
-    int opened = open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int opened = open_high(file->path, O_RDWR);
     if (opened < 0)
         return errno;
     int failed = append(file, opened, data, bytes);
@@ -112,7 +129,7 @@ int file_append(struct grown_file *file, const void *data, size_t bytes)
 
 int file_grow(struct grown_file *file, uint64_t bytes)
 {
-    int opened = open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int opened = open_high(file->path, O_RDWR);
     if (opened < 0)
         return errno;
     int failed = still_ours(file, opened) ? grow(file, opened, bytes) : ESTALE;
@@ -124,7 +141,7 @@ void *file_map(struct grown_file *file, uint64_t offset, size_t bytes, size_t re
 {
     void *mapped = MAP_FAILED;
     int failed = 0;
-    int opened = open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int opened = open_high(file->path, O_RDWR);
     if (opened < 0)
         return NULL;
     if (!still_ours(file, opened))
@@ -145,10 +162,11 @@ void *file_map(struct grown_file *file, uint64_t offset, size_t bytes, size_t re
 int series_create(struct series *series, const char *directory, const struct data_type *type, uint32_t first)
 {
     memset(series, 0, sizeof *series);
+    series->window_bytes = type->block_bytes;
     int failed = file_create(&series->file, directory, type->name);
     if (failed)
         return failed;
-    series->window = file_map(&series->file, 0, WINDOW_BYTES, SPACE_BYTES);
+    series->window = file_map(&series->file, 0, series->window_bytes, SPACE_BYTES);
     if (!series->window)
         return errno;
     series->head = (struct file_head *)series->window;
@@ -158,7 +176,7 @@ int series_create(struct series *series, const char *directory, const struct dat
         .head_bytes = type->head_bytes,
         .record_bytes = type->record_bytes,
         .first = first,
-        .window_bytes = WINDOW_BYTES,
+        .window_bytes = type->block_bytes,
     };
     series->end = type->head_bytes;
     series->next = first;
@@ -168,7 +186,7 @@ int series_create(struct series *series, const char *directory, const struct dat
 /* Strings have no fixed size: a reader is told that the rest of the window is empty. */
 static void close_window(struct series *series)
 {
-    uint64_t left = series->window_at + WINDOW_BYTES - series->end;
+    uint64_t left = series->window_at + series->window_bytes - series->end;
     if (series->head->record_bytes == 0 && left >= sizeof(uint32_t))
         memset(series->window + (series->end - series->window_at), 0xff, sizeof(uint32_t));
 }
@@ -176,13 +194,13 @@ static void close_window(struct series *series)
 /* The file grows through the rest of the old window, so that this can be closed. */
 static int next_window(struct series *series)
 {
-    uint64_t at = series->window_at + WINDOW_BYTES;
-    char *window = file_map(&series->file, at, WINDOW_BYTES, WINDOW_BYTES);
+    uint64_t at = series->window_at + series->window_bytes;
+    char *window = file_map(&series->file, at, series->window_bytes, WINDOW_BYTES);
     if (!window)
         return errno;
     close_window(series);
     if (series->window_at && !series->keep_windows)
-        munmap(series->window, WINDOW_BYTES);
+        munmap(series->window, series->window_bytes);
     series->window = window;
     series->window_at = at;
     series->end = at;
@@ -192,7 +210,7 @@ static int next_window(struct series *series)
 /* Is there room for `bytes` at the end? 0 or the error's number. */
 static int make_room(struct series *series, size_t bytes)
 {
-    int failed = series->end + bytes > series->window_at + WINDOW_BYTES ? next_window(series) : 0;
+    int failed = series->end + bytes > series->window_at + series->window_bytes ? next_window(series) : 0;
     if (failed)
         return failed;
     uint64_t missing = series->end + bytes > series->file.bytes ? series->end + bytes - series->file.bytes : 0;
@@ -231,7 +249,7 @@ int file_write(const char *directory, const char *name, const struct iovec *piec
     int opened = open_in(path, directory, name, O_WRONLY | O_CREAT);
     if (opened < 0)
         return errno;
-    int failed = write_whole(opened, pieces, count);
+    int failed = fchmod(opened, 0600) ? errno : write_whole(opened, pieces, count);
     close(opened);
     return failed;
 }

@@ -11,7 +11,7 @@
 
 #include "fields.h"
 
-enum { PATH_BYTES = 4096, SPACE_BYTES = 16 * 1024 };
+enum { PATH_BYTES = 4096, SPACE_BYTES = 16 * 1024, HIGH_DESCRIPTOR = 700 };
 
 /* A file of the experiment; `bytes` of it are really there. */
 struct grown_file {
@@ -19,6 +19,9 @@ struct grown_file {
     uint64_t device, inode;
     uint64_t bytes;
 };
+
+/* Make a directory that is its owner's alone, whatever the umask. 0 or the error's number. */
+int directory_create(const char *path);
 
 /* Create it, empty, readable by its owner alone. 0 or the error's number. */
 int file_create(struct grown_file *file, const char *directory, const char *name);
@@ -37,11 +40,12 @@ int file_append(struct grown_file *file, const void *data, size_t bytes);
 struct series {
     struct grown_file file;
     struct file_head *head; /* stays mapped */
-    char *window;           /* WINDOW_BYTES at `window_at` */
+    size_t window_bytes;
+    char *window; /* `window_bytes` at `window_at` */
     uint64_t window_at;
     uint64_t end; /* where the next record goes */
     uint32_t next; /* its number */
-    bool keep_windows; /* records are written to after the next one was begun */
+    bool keep_windows; /* records are written to as long as the process lives */
 };
 
 /* Create the file with its head; its first record gets the number `first`. 0 or the error's number. */

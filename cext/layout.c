@@ -42,6 +42,6 @@ const struct data_type data_types[DATA_TYPES + 1] = {
     [DATA_STRINGS] = {"strings", NULL, 0, sizeof(struct file_head), WINDOW_BYTES},
     [DATA_SITES] = {"sites", site_fields, sizeof(struct site), sizeof(struct file_head), WINDOW_BYTES},
     [DATA_STACKS] = {"stacks", stack_fields, sizeof(struct stack), sizeof(struct file_head), WINDOW_BYTES},
-    [DATA_THREADS] = {"threads", thread_fields, THREAD_BYTES, THREAD_BYTES, WINDOW_BYTES},
+    [DATA_THREADS] = {"threads", thread_fields, THREAD_BYTES, THREAD_BYTES, THREADS_BYTES},
     [DATA_OVERVIEW] = {"overview", overview_fields, sizeof(struct overview), sizeof(struct overview), WINDOW_BYTES},
 };

@@ -25,8 +25,8 @@ struct pool {
 /* Create the file of events. 0 or the error's number. */
 int pool_create(struct pool *pool, const char *directory);
 
-/* A block to write into, with room: one that an ended thread left, or a new one. NULL with errno set where the file
-   cannot grow. */
+/* A block to write into: one that an ended thread left, which may be full, or a new one. NULL with errno set where the
+   file cannot grow. */
 struct block *pool_take(struct pool *pool, uint32_t thread);
 
 /* Append the full block to the file and empty it. 0 or the error's number; then it stays as it is. */

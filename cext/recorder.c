@@ -25,13 +25,20 @@ enum { ARENA_BYTES = 64 * 1024 };
 struct recorder recorder;
 __thread struct thread *current_thread __attribute__((tls_model("initial-exec")));
 
+/* In memory that a forked child finds zeroed. Numbers of processes tell nothing: in a namespace of its own a child may
+   have its parent's. */
+struct identity {
+    uint32_t ours;    /* the process began a recording, or its subexperiment */
+    uint32_t refused; /* its subexperiment could not be made */
+};
+
 static struct {
+    struct identity *identity;
     pid_t process;
     char directory[PATH_BYTES], founder[PATH_BYTES], lineage[256], parent[256];
     char variable[PATH_BYTES + 320]; /* in the environment; changed in place, for a child may not allocate */
     enum clock_kind clock;
     int stopped; /* the error that ended the recording before the process */
-    int refused; /* process whose subexperiment could not be made */
     uint32_t fork_number; /* of the fork that is under way, where the parent knows of it */
     struct pool pool;
     struct series strings, sites, stacks, threads, overview;
@@ -45,6 +52,12 @@ static struct {
     bool once;
     struct reading begun;
 } own;
+
+/* Is this the process that the experiment is of, and no child of it? */
+static bool is_ours(void)
+{
+    return own.identity && own.identity->ours;
+}
 
 /* --- own cost */
 
@@ -116,7 +129,7 @@ static void stop_recording(int error)
         return;
     own.stopped = error ? error : ENOSPC;
     sample_overview(OVERVIEW_STOPPED, own.stopped);
-    log_event("stopped", "why", strerror(own.stopped));
+    log_event("stopped", "why", strerrordesc_np(own.stopped));
 }
 
 static int write_log(void)
@@ -249,9 +262,9 @@ uint32_t statement_intern(uint64_t key, const char *text, size_t bytes)
 /* --- threads */
 
 /* Memory that a forked child finds zeroed. */
-static struct thread *arena_take(void)
+static void *arena_take(size_t bytes)
 {
-    size_t bytes = (sizeof(struct thread) + 63) / 64 * 64;
+    bytes = (bytes + 63) / 64 * 64;
     if (own.arena_end - own.arena < (ptrdiff_t)bytes) {
         void *memory = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED || madvise(memory, ARENA_BYTES, MADV_WIPEONFORK))
@@ -259,16 +272,16 @@ static struct thread *arena_take(void)
         own.arena = memory;
         own.arena_end = own.arena + ARENA_BYTES;
     }
-    struct thread *thread = (void *)own.arena;
+    void *taken = own.arena;
     own.arena += bytes;
-    return thread;
+    return taken;
 }
 
 static struct thread *take_thread(void)
 {
     struct thread *thread = own.spare_thread;
     if (!thread)
-        return arena_take();
+        return arena_take(sizeof *thread);
     own.spare_thread = thread->next;
     memset(thread, 0, sizeof *thread);
     return thread;
@@ -346,15 +359,21 @@ static bool begin_thread(struct thread *thread)
 /* A thread that an earlier recording left, or that a fork wiped, begins anew in its own place. */
 static struct thread *enter(void)
 {
-    struct thread *thread = current_thread ? current_thread : take_thread();
+    struct thread *thread = own.stopped ? NULL : current_thread ? current_thread : take_thread();
     if (!thread)
         return NULL;
     current_thread = thread;
     pthread_setspecific(own.key, thread);
     if (begin_thread(thread))
         return thread;
-    own.threads.head->lost++;
+    stop_recording(errno);
     return NULL;
+}
+
+void recorder_lose(void)
+{
+    if (is_ours())
+        own.threads.head->lost++;
 }
 
 static bool begin_child(void);
@@ -363,7 +382,7 @@ struct thread *thread_enter(void)
 {
     int saved = errno;
     struct thread *thread = NULL;
-    if (own.process == getpid() || begin_child())
+    if (is_ours() || begin_child())
         thread = current_thread && current_thread->recording ? current_thread : enter();
     errno = saved;
     return thread;
@@ -395,11 +414,15 @@ void thread_rewind(struct thread *thread, struct thread_mark mark)
 
 static int make_room(struct thread *thread)
 {
-    if (thread->block)
-        return pool_drain(&own.pool, thread->block, thread->record->fields.dropped);
-    collect_ended();
-    thread->block = pool_take(&own.pool, thread->number);
-    return thread->block ? 0 : errno;
+    if (!thread->block) {
+        collect_ended();
+        thread->block = pool_take(&own.pool, thread->number);
+        if (!thread->block)
+            return errno;
+    }
+    /* A thread may have left its block at the very moment when it was full. */
+    bool full = thread->block->head.used >= BLOCK_EVENTS;
+    return full ? pool_drain(&own.pool, thread->block, thread->record->fields.dropped) : 0;
 }
 
 struct event *event_room(struct thread *thread)
@@ -443,13 +466,16 @@ static void write_variable(void)
 static void program_exits(int status, void *nothing)
 {
     (void)nothing;
-    recorder_end(status);
+    recorder_end(status & 0xff);
 }
 
 static int prepare_once(void)
 {
     if (own.once)
         return 0;
+    own.identity = arena_take(sizeof *own.identity);
+    if (!own.identity)
+        return ENOMEM;
     int failed = pthread_key_create(&own.key, thread_exit);
     own.once = !failed;
     if (!failed)
@@ -514,6 +540,7 @@ int recorder_begin(const struct recorder_settings *settings)
     failed = failed ? failed : begin_files(first);
     if (failed)
         return failed;
+    own.identity->ours = 1;
     write_variable();
     putenv(own.variable);
     recorder.serial++;
@@ -523,7 +550,7 @@ int recorder_begin(const struct recorder_settings *settings)
 
 void recorder_end(int status)
 {
-    if (!recorder.on || own.process != getpid())
+    if (!recorder.on || !is_ours())
         return;
     int saved = errno;
     recorder.on = 0;
@@ -552,7 +579,7 @@ static uint32_t count_fork(void)
 
 void recorder_forks(void)
 {
-    if (recorder.on && own.process == getpid())
+    if (recorder.on && is_ours())
         own.fork_number = count_fork();
 }
 
@@ -571,29 +598,37 @@ static bool name_child(void)
     return named < (int)sizeof own.lineage && placed < (int)sizeof own.directory;
 }
 
+static void give_up_child(struct file_head *parents)
+{
+    own.identity->refused = 1;
+    recorder.on = 0;
+    if (current_thread)
+        current_thread->recording = 0;
+    __atomic_add_fetch(&parents->unrecorded, 1, __ATOMIC_RELAXED);
+}
+
 /* The child goes on counting where its parent was, so what its caches know stays true. */
 static bool begin_child(void)
 {
-    if (own.refused == getpid())
+    if (!own.identity || own.identity->refused)
         return false;
     own.begun = (struct reading){clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_THREAD_CPUTIME_ID)};
     const uint32_t first[DATA_TYPES] = {1, own.strings.next, own.sites.next, own.stacks.next, 1, 1};
-    own.refused = own.process = getpid();
+    struct file_head *parents = own.threads.head; /* stays mapped */
+    own.process = getpid();
     own.stopped = 0;
     own.first_thread = own.spare_thread = NULL;
-    if (!name_child() || mkdir(own.directory, 0700) || begin_files(first) || write_log() || write_map()) {
-        recorder.on = 0;
-        if (current_thread)
-            current_thread->recording = 0;
+    if (!name_child() || directory_create(own.directory) || begin_files(first) || write_log() || write_map()) {
+        give_up_child(parents);
         return false;
     }
+    own.identity->ours = 1;
     write_variable();
-    own.refused = 0;
     return true;
 }
 
 void recorder_forked(void)
 {
-    if (recorder.on && own.process != getpid())
+    if (recorder.on && !is_ours())
         thread_enter();
 }

@@ -71,6 +71,9 @@ VISIBLE int recorder_map(const char *text, size_t bytes);
 /* Let the calling thread record, if anything is recorded in this process; NULL if not. */
 VISIBLE struct thread *thread_enter(void);
 
+/* Count a call of a thread that cannot record. */
+VISIBLE void recorder_lose(void);
+
 /* The place of the thread's next event, in a new block; NULL where there is no room. */
 VISIBLE struct event *event_room(struct thread *thread);
 

@@ -170,8 +170,11 @@ static inline bool shim_begin(struct span *span, const struct slot *slot, PyObje
 {
     PyThreadState *state = recorded_state();
     struct thread *thread = state ? recording() : NULL;
-    if (UNLIKELY(!thread))
+    if (UNLIKELY(!thread)) {
+        if (state && recorder.on)
+            recorder_lose();
         return false;
+    }
     uint32_t detail = slot->detail ? detail_of(slot, subject) : 0;
     return span_begin(span, thread, slot->intrinsic, stack_here(state), detail);
 }

@@ -75,6 +75,72 @@ def test_blocks_of_ended_threads_are_used_again(traced):
     assert os.path.getsize(done.path + "/events") < 10 * 65536
 
 
+def test_a_block_that_was_full_when_its_thread_ended_is_emptied_first(traced):
+    done = traced("""
+        import os, threading
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        def work(calls):
+            for _ in range(calls): os.write(nothing, b"x")
+        for calls in (818, 1, 817, 1, 1636, 3):
+            thread = threading.Thread(target=work, args=(calls,))
+            thread.start()
+            thread.join()
+    """)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.events("os.write")) == 818 + 1 + 817 + 1 + 1636 + 3
+    balanced(done.experiment.founder)
+
+
+def test_many_threads_need_few_mappings(traced):
+    done = traced("""
+        import threading
+        before = open("/proc/self/maps").read().count(".er/")
+        for _ in range(2000):
+            thread = threading.Thread(target=int)
+            thread.start()
+            thread.join()
+        print(open("/proc/self/maps").read().count(".er/") - before)
+    """)
+
+    assert int(done.stdout) < 10
+    assert len(done.experiment.founder.threads) == 2001
+
+
+def test_a_child_in_a_namespace_of_process_numbers_is_no_one_else(tmp_path):
+    program = write_program(
+        tmp_path,
+        """
+        import ctypes, os, sys, threading
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        threads = [threading.Thread(target=os.write, args=(nothing, b"t")) for _ in range(4)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        if ctypes.CDLL(None).unshare(0x20000000):
+            sys.exit(77)
+        if os.fork() == 0:
+            os.write(nothing, b"child")
+            sys.exit(7)
+        print(os.waitstatus_to_exitcode(os.wait()[1]))
+        """,
+    )
+    done = subprocess.run(
+        ["unshare", "-fp", "--mount-proc", sys.executable, str(program)],
+        cwd=tmp_path,
+        env=environment(INTERPOSE="1"),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip("no right to make a namespace")
+    founder, child = Traced(tmp_path, done).experiment.processes
+
+    assert (done.returncode, done.stdout) == (0, "7\n")
+    assert [event.bytes for event in events_of(founder)] == [1] * 4
+    assert [event.bytes for event in events_of(child)] == [5]
+
+
 def test_a_forked_child_has_its_own_subexperiment_and_nothing_is_there_twice(traced):
     done = traced("""
         import os, threading, warnings
@@ -155,6 +221,7 @@ WAYS_TO_END = {
     "the end of the program": ("pass", 0),
     "sys.exit": ("sys.exit(3)", 3),
     "an exception": ("raise ValueError('x')", 1),
+    "sys.exit below zero": ("sys.exit(-1)", 255),
     "os._exit": ("os._exit(4)", 4),
     "SIGTERM": ("os.kill(os.getpid(), 15)", -15),
     "SIGKILL": ("os.kill(os.getpid(), 9)", -9),
@@ -181,6 +248,21 @@ def test_what_was_completed_is_there_and_the_exit_is_unchanged(way, traced):
     assert len(done.events("os.write")) == 1000
     status = [event.status for event in founder.log.events]
     assert status == ([expected] if expected >= 0 and way != "another image" else [])
+
+
+def test_an_exit_that_fails_ends_nothing(traced):
+    done = traced("""
+        import os
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        for status in (2**40, 2**80, "x", None):
+            try:
+                os._exit(status)
+            except (OverflowError, TypeError):
+                os.write(nothing, b"x")
+    """)
+
+    assert len(done.events("os.write")) == 4
+    assert done.experiment.founder.log.events[-1].status == 0
 
 
 def test_calls_during_finalisation_are_recorded_and_harm_nothing(traced):

@@ -235,7 +235,8 @@ cdef void end_with_status(object status) noexcept:
             value = PyLong_AsLong(status)
         except OverflowError:
             return
-        recorder_end(<int>(value & 0xff))
+        if -(1 << 31) <= value < 1 << 31:
+            recorder_end(<int>(value & 0xff))
 
 
 # --- putting shims in place
@@ -357,6 +358,7 @@ cdef Installed put(object module, object intrinsic):
 cdef dict _declared = {}   # module name: intrinsics declared of it, not yet interposed
 cdef list _installed = []
 cdef list _hooks = []
+cdef reading _starting  # when the recording's own beginning began; its end is that of `interpose`
 
 
 cdef str escape(str text):
@@ -451,6 +453,8 @@ def begin(bytes directory, bytes founder, bytes lineage, *, str clock, bint stac
     failed = recorder_begin(&settings)
     if failed:
         raise OSError(failed, os.strerror(failed), directory)
+    global _starting
+    _starting = own_begin(recording())
 
 
 def describe(bytes head):
@@ -522,6 +526,7 @@ def interpose(intrinsics, modules):
     put_hook(modules["posix"], "_exit", <void *>see_exit, SIGNATURE_fast_keywords)
     if "_thread" in modules:
         put_hook(modules["_thread"], "get_ident", <void *>see_thread, SIGNATURE_pair)
+    own_end(recording(), _starting)
 
 
 def forks():
