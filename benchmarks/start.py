@@ -39,8 +39,8 @@ def measure(environments: Environments, effort: Effort) -> list[Row]:
 
 
 def _start_ms(environments: Environments, python: Path, traced: Mapping[str, str] | None) -> float:
-    # What a start leaves stays till the end: for minutes ext4 passes over inodes that were just deleted, one by one, and a
-    # file made then costs half a millisecond.
+    # What a start leaves stays till the end: for minutes ext4 passes over inodes that were just deleted, one by one,
+    # and a file made then costs half a millisecond.
     place = tempfile.mkdtemp(dir=environments.directory)
     variables = environments.variables(place, traced)
     begun_ns = time.perf_counter_ns()

@@ -36,6 +36,19 @@ int directory_create(const char *path)
     return mkdir(path, 0700) || chmod(path, 0700) ? errno : 0;
 }
 
+void directory_discard(const char *path)
+{
+    char file[PATH_BYTES];
+    static const char *const documents[] = {"log.xml", "map.xml"};
+    for (int type = 0; type < DATA_TYPES; type++)
+        if (snprintf(file, sizeof file, "%s/%s", path, data_types[type].name) < PATH_BYTES)
+            unlink(file);
+    for (int document = 0; document < 2; document++)
+        if (snprintf(file, sizeof file, "%s/%s", path, documents[document]) < PATH_BYTES)
+            unlink(file);
+    rmdir(path);
+}
+
 int file_create(struct grown_file *file, const char *directory, const char *name)
 {
     struct stat status;

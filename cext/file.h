@@ -23,6 +23,9 @@ struct grown_file {
 /* Make a directory that is its owner's alone, whatever the umask. 0 or the error's number. */
 int directory_create(const char *path);
 
+/* Remove an experiment's directory with the files that one has. */
+void directory_discard(const char *path);
+
 /* Create it, empty, readable by its owner alone. 0 or the error's number. */
 int file_create(struct grown_file *file, const char *directory, const char *name);
 

@@ -618,7 +618,10 @@ static bool begin_child(void)
     own.process = getpid();
     own.stopped = 0;
     own.first_thread = own.spare_thread = NULL;
-    if (!name_child() || directory_create(own.directory) || begin_files(first) || write_log() || write_map()) {
+    bool made = name_child() && directory_create(own.directory) == 0;
+    if (!made || begin_files(first) || write_log() || write_map()) {
+        if (made)
+            directory_discard(own.directory);
         give_up_child(parents);
         return false;
     }

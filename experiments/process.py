@@ -105,10 +105,24 @@ class Process:
     @cached_property
     def threads(self) -> list[Thread]:
         """The threads, in the order in which they were first seen."""
-        table = self._table("threads", ThreadRecord)
+        table = self._threads
         if table is None:
             return []
         return [self._thread(number, record, data) for number, record, data in table.all() if record.start_ns]
+
+    @property
+    def lost_calls(self) -> int:
+        """Calls of threads for which there was no record."""
+        return self._threads.head.lost if self._threads and self._threads.head else 0
+
+    @property
+    def unrecorded_children(self) -> int:
+        """Forked processes whose own experiment could not be made."""
+        return self._threads.head.unrecorded if self._threads and self._threads.head else 0
+
+    @cached_property
+    def _threads(self) -> RecordTable[ThreadRecord] | None:
+        return self._table("threads", ThreadRecord)
 
     @cached_property
     def overview(self) -> list[Overview]:

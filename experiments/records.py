@@ -48,6 +48,8 @@ class FileHead(NamedTuple):
     record_bytes: int
     first: int
     window_bytes: int
+    lost: int
+    unrecorded: int
 
 
 class SiteRecord(NamedTuple):

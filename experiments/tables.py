@@ -52,6 +52,7 @@ class RecordTable(Generic[Record]):
         self._data = data
         self._unpacker: Unpacker[Record] = Unpacker(data.layout, record)
         found = read_head(file, data, head)
+        self.head = found
         self.readable = found is not None
         self.first = max(found.first, 1) if found else 1
         self._note_a_broken_end()

@@ -66,6 +66,7 @@ class Build:
         self.first = {"strings": 1, "sites": 1, "stacks": 1, **(first or {})}
         self.whole_files = whole_files
         self.log = {"start_ns": START_NS, "time_ns": TIME_NS, "pid": 2**22 + 1, "version": 1} | log
+        self.heads: dict[str, dict[str, int]] = {}
         self.strings: list[bytes] = []
         self.sites: list[bytes] = []
         self.stacks: list[bytes] = []
@@ -164,6 +165,7 @@ class Build:
             record_bytes=record_bytes,
             first=self.first.get(name, 1),
             window_bytes=BLOCK_BYTES,
+            **self.heads.get(name, {}),
         )
         return data.ljust(head_bytes, b"\0")
 

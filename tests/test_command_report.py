@@ -170,6 +170,17 @@ def test_lost_events_and_a_stopped_recording_are_told(interpose):
     assert "incomplete: recording stopped, No space left on device; 1,234 events lost" in out
 
 
+def test_what_could_not_even_be_counted_by_thread_is_told(interpose):
+    build = ended(orders())
+    build.heads["threads"] = {"lost": 5, "unrecorded": 2}
+    build.write()
+
+    code, out, _ = interpose("report")
+
+    assert code == 0
+    assert "incomplete: 2 forks not recorded; 5 events lost" in out
+
+
 def test_figures_near_the_cost_of_measuring_are_marked(interpose):
     build = Build(Path("test.1.er"))
     build.intrinsic("os.write", "file")

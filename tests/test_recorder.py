@@ -417,6 +417,41 @@ def test_a_full_disk_stops_the_recording_not_the_program(tmp_path):
         subprocess.run(["umount", disk], check=True)
 
 
+def test_a_child_that_cannot_be_recorded_is_counted_and_leaves_nothing(traced):
+    done = traced("""
+        import os, resource, time
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000))
+        if os.fork() == 0:
+            time.sleep(0)
+            os._exit(3)
+        print(os.waitstatus_to_exitcode(os.wait()[1]))
+    """)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "3\n", "")
+    assert [process.lineage for process in done.experiment.processes] == [""]
+    assert done.experiment.founder.unrecorded_children == 1
+    assert not [name for name in os.listdir(done.path) if name.startswith("_")]
+
+
+def test_calls_of_threads_without_a_record_are_counted(traced):
+    done = traced("""
+        import os, resource, threading
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000))
+        def work():
+            for _ in range(10): os.write(nothing, b"x")
+        for _ in range(20):
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+    """)
+    founder = done.experiment.founder
+
+    assert done.returncode == 0
+    assert balanced(founder) + founder.lost_calls == 200
+    assert founder.lost_calls > 0
+
+
 def test_closing_every_descriptor_does_not_end_the_recording(traced):
     done = traced("""
         import os, time

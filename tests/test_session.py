@@ -349,8 +349,8 @@ def test_modes_do_not_depend_on_the_umask(tmp_path, umask):
     done = run(tmp_path, "sh", "-c", f'umask {umask}; exec "$0" -c "$1"', sys.executable, WRITING, **variables)
     modes = {}
     for directory, _, files in os.walk(home):
-        modes[directory] = os.stat(directory).st_mode & 0o777
-        modes.update({os.path.join(directory, file): os.stat(os.path.join(directory, file)).st_mode & 0o777 for file in files})
+        for path in (directory, *(os.path.join(directory, file) for file in files)):
+            modes[path] = os.stat(path).st_mode & 0o777
     del modes[str(home)]
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "written", "")

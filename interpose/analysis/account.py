@@ -97,7 +97,7 @@ def account(process: Process, sums: Mapping[int, Sums]) -> ProcessAccount:
         threads=shares,
         estimated=end.end_ns is None and any(not thread.record.end_ns for thread in known.values()),
         open_calls=list(_open_calls(process, until_ns)),
-        dropped=sum(thread.record.dropped for thread in known.values()),
+        dropped=process.lost_calls + sum(thread.record.dropped for thread in known.values()),
         unseen_cpu_ns=_unseen_cpu_ns(process, shares.values()),
     )
 

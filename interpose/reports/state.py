@@ -48,6 +48,8 @@ def what_is_missing(experiment: Experiment) -> str | None:
     for process in experiment.processes:
         if why := recording_stopped(process):
             return f"recording stopped, {clean(why)}"
+        if process.unrecorded_children:
+            return f"{count(process.unrecorded_children, 'fork')} not recorded"
     if experiment.damages.found:
         place, what = experiment.damages.found[0]
         return clean(f"{place.removeprefix(experiment.name + '/')}: {what}")
