@@ -170,6 +170,18 @@ def test_lost_events_and_a_stopped_recording_are_told(interpose):
     assert "incomplete: recording stopped, No space left on device; 1,234 events lost" in out
 
 
+def test_an_experiment_whose_log_breaks_off_has_no_age(interpose):
+    log = ended(orders()).write() / "log.xml"
+    log.write_bytes(log.read_bytes().partition(b"<process")[0])
+
+    code, out, _ = interpose("report")
+    _, listed, _ = interpose("list")
+
+    assert code == 3
+    assert "when unknown" in out
+    assert "ago" not in out + listed
+
+
 def test_what_could_not_even_be_counted_by_thread_is_told(interpose):
     build = ended(orders())
     build.heads["threads"] = {"lost": 5, "unrecorded": 2}

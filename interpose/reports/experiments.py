@@ -61,7 +61,8 @@ def _of_experiment(experiment: Experiment) -> Listed:
     calls = sum(thread.record.recorded for process in experiment.processes for thread in process.threads)
     state = ending_in_words(end) + (", damaged" if experiment.damages.found else "")
     elapsed_ns = max(last_ns - founder.log.start_ns, 0)
-    return Listed(experiment.name, state, founder.log.time_ns, command_line(founder), elapsed_ns, calls)
+    began_ns = founder.log.time_ns or None
+    return Listed(experiment.name, state, began_ns, command_line(founder), elapsed_ns, calls)
 
 
 def _values(row: Listed) -> Values:

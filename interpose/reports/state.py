@@ -33,6 +33,8 @@ def ending_in_words(end: Ending) -> str:
 def ended_ago(account: ProcessAccount, now_s: float) -> str:
     """How long ago the process ended or, while it runs, began."""
     log = account.process.log
+    if not log.time_ns:
+        return "when unknown"
     if account.ending.state == "running":
         return f"began {age(now_s - log.time_ns / SECOND_NS)}"
     return age(now_s - (log.time_ns + account.latest_ns - log.start_ns) / SECOND_NS)
