@@ -565,8 +565,8 @@ void recorder_end(int status)
         log_event("exit", "status", shown);
     } else {
         log_event("stopped", "why", "as asked");
+        unsetenv("INTERPOSE_LINEAGE");
     }
-    unsetenv("INTERPOSE_LINEAGE");
     errno = saved;
 }
 

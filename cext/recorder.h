@@ -129,7 +129,9 @@ static inline bool span_begin(struct span *span, struct thread *thread, uint32_t
     struct open_call *open = &record->open[index];
     span->thread = thread;
     span->index = index;
-    span->call = ++thread->calls;
+    if (UNLIKELY(++thread->calls == 0)) /* 0 is no call's number */
+        thread->calls = 1;
+    span->call = thread->calls;
     span->intrinsic = intrinsic;
     span->stack = stack;
     span->detail = detail;
