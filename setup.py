@@ -65,7 +65,7 @@ class BuildExt(build_ext):
 
     def initialize_options(self):
         super().initialize_options()
-        self.cython_directives = {"language_level": 3, "freethreading_compatible": True}
+        self.cython_directives = {"language_level": 3}
 
     def finalize_options(self):
         super().finalize_options()
