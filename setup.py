@@ -17,6 +17,9 @@ FOLDERS = {"interpose.timing": "timing", "interpose.experiments": "experiments",
 
 LIBRARY = "interpose.cext.libinterpose"
 LIBRARY_FILE = os.path.join("interpose", "cext", "libinterpose.so")
+BOOT_LIBRARY = "interpose.cext.libinterpose_boot"
+BOOT_SOURCE = os.path.join("cext", "boot.c")
+PLAIN_FILES = {LIBRARY: LIBRARY_FILE, BOOT_LIBRARY: os.path.join("interpose", "cext", "libinterpose_boot.so")}
 
 FLAGS = ["-O2", "-std=gnu11", "-fvisibility=hidden", "-Wall", "-Wextra"]
 WERROR = ["-Werror"] if os.environ.get("INTERPOSE_BUILD_WERROR") == "1" else []
@@ -33,12 +36,22 @@ def library():
     """The plain C library, one for each process, that everything else is linked against."""
     return Extension(
         LIBRARY,
-        sorted(glob("cext/*.c")),
+        sorted(set(glob("cext/*.c")) - {BOOT_SOURCE}),
         depends=glob("cext/*.h"),
         include_dirs=["cext"],
         extra_compile_args=[*FLAGS, *WERROR, "-pthread"],
         # Threads outlive the interpreter, and their destructors run here: it is never unmapped.
         extra_link_args=["-pthread", "-Wl,-soname,libinterpose.so", "-Wl,-z,nodelete"],
+    )
+
+
+def boot_library():
+    """What is preloaded into an interpreter that reads no start-up files; it needs no other library of ours."""
+    return Extension(
+        BOOT_LIBRARY,
+        [BOOT_SOURCE],
+        extra_compile_args=[*FLAGS, *WERROR],
+        extra_link_args=["-Wl,-soname,libinterpose_boot.so", "-Wl,-z,nodelete"],
     )
 
 
@@ -48,7 +61,7 @@ def generated(source, **options):
     return Extension(
         name if name.startswith("interpose.") else f"interpose.{name}",
         [source],
-        depends=[*glob("cext/*.h"), *glob("timing/*.pxd")],
+        depends=[*glob("cext/*.h"), *glob("timing/*.px[di]")],
         include_dirs=["cext"],
         extra_compile_args=[*FLAGS, *GENERATED, *WERROR],
         **options,
@@ -72,14 +85,15 @@ class BuildExt(build_ext):
         self.parallel = None  # the shims are linked against the library, which comes before them
 
     def get_ext_filename(self, fullname):
-        if fullname == LIBRARY:
-            return LIBRARY_FILE
-        if fullname == os.path.splitext(os.path.basename(LIBRARY_FILE))[0]:
-            return os.path.basename(LIBRARY_FILE)
+        for name, file in PLAIN_FILES.items():
+            if fullname == name:
+                return file
+            if fullname == os.path.splitext(os.path.basename(file))[0]:
+                return os.path.basename(file)
         return super().get_ext_filename(fullname)
 
     def get_export_symbols(self, ext):
-        return [] if ext.name == LIBRARY else super().get_export_symbols(ext)
+        return [] if ext.name in PLAIN_FILES else super().get_export_symbols(ext)
 
     def build_extensions(self):
         self.require_compiler()
@@ -88,8 +102,8 @@ class BuildExt(build_ext):
 
     def build_extension(self, ext):
         # Cython would copy plain C there too, and the compiler's messages would name the copy.
-        self.cython_c_in_temp = ext.name != LIBRARY
-        if ext.name != LIBRARY:
+        self.cython_c_in_temp = ext.name not in PLAIN_FILES
+        if ext.name not in PLAIN_FILES:
             ext.library_dirs = [os.path.dirname(self.get_ext_fullpath(LIBRARY))]
         super().build_extension(ext)
 
@@ -161,7 +175,9 @@ setup(
     package_data={"": ["py.typed", "*.pyi"]},
     ext_modules=[
         library(),
+        boot_library(),
         *(shim(source) for source in sorted(glob("timing/*.pyx"))),
+        *(generated(source) for source in sorted(glob("experiments/*.pyx"))),
         *(generated(source) for source in sorted(glob("interpose/**/*.pyx", recursive=True))),
     ],
     cmdclass={"build": Build, "build_ext": BuildExt, "build_startup": BuildStartup},

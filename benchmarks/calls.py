@@ -15,6 +15,8 @@ CALLS = 10_000  # fill twelve blocks, so the growth of the pool is in every roun
 TWO_READS = "two bare clock reads"
 NO_SITE = {"INTERPOSE_STACK": "none"}
 OWN_LINE = {"INTERPOSE_STACK": "own"}
+IN_A_RING = {"INTERPOSE_STACK": "own", "INTERPOSE_RING": "4MiB"}
+BY_WRAPT = {"INTERPOSE_BY": "wrapt"}
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,10 @@ class Way:
 WAYS = {
     "without site": Way("write", NO_SITE, reach="at most 2.5 x"),
     "own line": Way("write", OWN_LINE),
+    "own line, in a ring": Way("write", IN_A_RING),
     "own line beneath 3 library frames": Way("write_deep", OWN_LINE),
     "own line and statement": Way("execute", OWN_LINE),
+    "own line, by wrapt": Way("write", BY_WRAPT),
     "wrapt, two clocks": Way("write", wrapper="wrapt"),
 }
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from environments import make_environments
 from measuring import FULL, QUICK, Row
 
-BENCHMARKS = ("calls", "threads", "idle", "start", "reading")
+BENCHMARKS = ("calls", "statements", "locks", "threads", "orders", "idle", "start", "reading", "compression")
 COLUMNS = ("what", "measured", "ratio", "of", "to reach")
 
 

@@ -1,12 +1,14 @@
-"""What interpose costs at the start of Python: installed, and switched on."""
+"""What interpose costs at the start of Python: installed, switched on, and in a child that is followed."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
 from functools import partial
+from glob import glob
 from pathlib import Path
 from statistics import median
 
@@ -14,6 +16,7 @@ from environments import Environments
 from measuring import Effort, Row, take_turns, times
 
 TITLE = "Start and end of `python -c pass`"
+CHILDREN = 5
 
 
 def measure(environments: Environments, effort: Effort) -> list[Row]:
@@ -35,7 +38,47 @@ def measure(environments: Environments, effort: Effort) -> list[Row]:
         Row("without interpose", f"{base_ms:.2f} ms"),
         row("INTERPOSE not set", "within 0.3 ms"),
         row("INTERPOSE=1", "within 10 ms"),
+        *measure_children(environments, effort),
     ]
+
+
+# Children one after another, as a job starts them; the time of each from start to end, in nanoseconds.
+PARENT = """
+import subprocess, sys, time
+for _ in range(int(sys.argv[1])):
+    begun_ns = time.perf_counter_ns()
+    subprocess.run([sys.executable, *sys.argv[2:], "-c", "pass"], check=True)
+    print(time.perf_counter_ns() - begun_ns)
+"""
+
+
+def measure_children(environments: Environments, effort: Effort) -> list[Row]:
+    """Medians of `python -c pass` as a child: of a program that is not traced, and followed."""
+    rows = []
+    for options in ([], ["-S"]):
+        subjects = {
+            name: partial(_children_ms, environments, traced, options) for name, traced in (("not", None), ("", {}))
+        }
+        middle = {name: median(turns) for name, turns in take_turns(subjects, effort.starts).items()}
+        figure = f"{middle[''] - middle['not']:+.2f} ms"
+        name = f"a child {' '.join(['python', *options])} -c pass, followed"
+        rows.append(Row(name, figure, times(middle[""] / middle["not"]), "not traced", "within 10 ms"))
+    return rows
+
+
+def _children_ms(environments: Environments, traced: Mapping[str, str] | None, options: list[str]) -> float:
+    place = tempfile.mkdtemp(dir=environments.directory)
+    done = subprocess.run(
+        [environments.with_interpose, "-c", PARENT, str(CHILDREN), *options],
+        env=environments.variables(place, traced),
+        cwd=place,
+        capture_output=True,
+        check=True,
+    )
+    followed = len(glob(os.path.join(place, "test.1.er", "_c*.er")))
+    if followed != (0 if traced is None else CHILDREN):
+        raise RuntimeError(f"{followed} of {CHILDREN} children were followed")
+    return median(map(int, done.stdout.split())) / 1e6
 
 
 def _start_ms(environments: Environments, python: Path, traced: Mapping[str, str] | None) -> float:

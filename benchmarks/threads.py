@@ -21,5 +21,5 @@ def measure(environments: Environments, effort: Effort) -> list[Row]:
     figure = f"{traced_ns - untraced_ns:+,.0f} ns a call"
     return [
         Row("untraced", f"{untraced_ns:,.0f} ns a call"),
-        Row("traced", figure, times(traced_ns / untraced_ns), "untraced"),
+        Row("traced", figure, times(traced_ns / untraced_ns), "untraced", "1.40 x"),
     ]

@@ -10,7 +10,7 @@
 
 #include "visible.h"
 
-#define FORMAT_VERSION 1
+#define FORMAT_VERSION 3
 
 /* One call of an intrinsic; appended when the call has ended. */
 #define EVENT_FIELDS(X) \
@@ -39,8 +39,27 @@
     X(uint64_t, first_ns, "earliest beginning of an event in the block") \
     X(uint64_t, last_ns,  "latest end of an event in the block") \
     X(uint64_t, dropped,  "events that its thread had dropped when the block was begun") \
-    X(uint64_t, spare_1,  "0") \
-    X(uint64_t, spare_2,  "0")
+    X(uint64_t, recorded, "events that its thread had recorded then") \
+    X(uint64_t, before_wall_ns, "wall time of its thread until then, but for what the calls then in progress had taken") \
+    X(uint64_t, before_cpu_ns,  "CPU time of the same") \
+    X(uint64_t, own_wall_ns,    "wall time that recording had taken of it until then") \
+    X(uint64_t, own_cpu_ns,     "CPU time of the same") \
+    X(uint64_t, spare,    "0")
+
+/* The head of a compressed block; a frame of zstandard follows it, and zeros up to the next multiple of eight. */
+#define COMPRESSED_FIELDS(X) \
+    X(uint32_t, magic,         "0x4b425a49, the letters IZBK") \
+    X(uint32_t, transform,     "how the events lie in the frame: 0 one after the other, 1 by columns and planes") \
+    X(uint32_t, stored_bytes,  "length of the frame") \
+    X(uint32_t, raw_bytes,     "length of the events") \
+    X(uint32_t, used,          "whole events in the block") \
+    X(uint32_t, thread,        "thread that wrote last into the block") \
+    X(uint64_t, sequence,      "the block's sequence in events; each is there once") \
+    X(uint64_t, first_ns,      "earliest beginning of an event in the block") \
+    X(uint64_t, last_ns,       "latest end of an event in the block") \
+    X(uint64_t, dropped,       "events that its thread had dropped when the block was begun") \
+    X(uint32_t, checksum,      "CRC-32 of the frame") \
+    X(uint32_t, head_checksum, "CRC-32 of the fields above")
 
 /* The head of every other file of data. */
 #define HEAD_FIELDS(X) \
@@ -53,8 +72,31 @@
     X(uint32_t, forks,        "forked processes so far (in threads)") \
     X(uint64_t, lost,         "calls of threads for which there was no record (in threads)") \
     X(uint64_t, unrecorded,   "forked processes whose subexperiment could not be made (in threads)") \
-    X(uint64_t, spare_3,      "0") \
+    X(uint64_t, overwritten,  "events that gave way to newer ones in the ring (in threads)") \
     X(uint64_t, spare_4,      "0")
+
+/* The control page: what a process and those outside it tell each other, behind the head of `threads`. That of the
+   founder is for the whole experiment: every process of it maps it. Each field has one writer, the recorders (which add)
+   or the outside (a monitor, `interpose run`, a command). */
+#define CONTROL_FIELDS(X) \
+    X(uint64_t, pool_bytes,         "events may take so much of the disk at a time; 0 without limit") \
+    X(uint64_t, limit_bytes,        "events may take so much in all, compressed or not; 0 without limit") \
+    X(uint64_t, taken_bytes,        "blocks of events appended so far, by all processes") \
+    X(uint64_t, drained_bytes,      "of them given back by the monitor, compressed") \
+    X(uint64_t, full_waits,         "steps of waiting because the pool was full") \
+    X(uint64_t, full_wait_ns,       "time waited so") \
+    X(uint64_t, full_drops,         "events dropped because the pool, or the limit, was full") \
+    X(uint64_t, emptied_after_full, "times the monitor emptied a pool that had been full") \
+    X(uint64_t, monitor_ns,         "monotonic time of the monitor's last sign of life; written by it") \
+    X(uint32_t, monitor,            "the monitor's process, or 0; written by it") \
+    X(uint32_t, paused,             "1 while nothing is to be recorded; written from outside") \
+    X(uint64_t, trigger_ns,         "monotonic time when a trigger fired last") \
+    X(uint32_t, triggers,           "times a trigger fired") \
+    X(uint32_t, trigger_process,    "process in which it fired last") \
+    X(uint32_t, samples_wanted,     "samples of the overview asked for; written from outside") \
+    X(uint32_t, spare_1,            "0") \
+    X(uint64_t, most_bytes,         "most that was in the pool at a time: taken and not given back") \
+    X(uint64_t, spare_3,            "0")
 
 /* A place in the program's code. */
 #define SITE_FIELDS(X) \
@@ -104,9 +146,13 @@
     X(uint32_t, main,         "1 for the thread that began the process") \
     X(uint32_t, depth,        "calls in progress") \
     X(uint32_t, clock,        "clock that it used last: 1 rseq, 2 perf, 3 syscall") \
-    X(uint64_t, spare_1,      "0")
+    X(uint64_t, passed,       "calls of sync intrinsics that found nothing to wait for, or waited below the threshold: " \
+                              "counted, not recorded") \
+    X(uint64_t, run_delay_ns, "time it was runnable and waited for a processor, as last looked at; 0 where the " \
+                              "kernel does not tell")
 
-/* A sample of what the process has used (getrusage(2)), at its beginning, its end and wherever one was asked for. */
+/* A sample of what the process has used (getrusage(2)), at its beginning, at its end and in between: with the first event
+   that ends after each second, or whatever INTERPOSE_SAMPLE says. */
 #define OVERVIEW_FIELDS(X) \
     X(uint64_t, time_ns,              "monotonic time of the sample; 0 in an unused record") \
     X(uint64_t, cpu_ns,               "CPU time of the whole process") \
@@ -119,23 +165,42 @@
     X(uint64_t, out_blocks,           "blocks of 512 bytes written to devices") \
     X(uint64_t, voluntary_switches,   "times a thread gave up the processor") \
     X(uint64_t, involuntary_switches, "times it was taken from a thread") \
-    X(uint32_t, kind,                 "1 beginning, 2 on request, 3 end, 4 recording stopped") \
+    X(uint32_t, kind,                 "1 beginning, 2 in between, 3 end, 4 recording stopped") \
     X(int32_t,  status,               "at the end: exit status; when recording stopped: the error's number") \
-    X(uint64_t, spare_1,              "0") \
+    X(uint64_t, run_delay_ns,         "time its recorded threads were runnable and waited for a processor, as last " \
+                                      "looked at of each") \
     X(uint64_t, spare_2,              "0") \
     X(uint64_t, spare_3,              "0") \
     X(uint64_t, spare_4,              "0")
+
+/* An attempt to start a process. */
+#define CHILD_FIELDS(X) \
+    X(uint64_t, start_ns, "monotonic time when the call began that started it; 0 in an unused record") \
+    X(uint64_t, end_ns,   "monotonic time when its end was seen by waiting for it; 0 where it was not") \
+    X(uint32_t, pid,      "the process; of an exec the process itself; 0 where it is not known, or there is none") \
+    X(uint32_t, how,      "1 fork, 2 exec, 3 spawn (fork and exec in one), 4 by the C library (os.system)") \
+    X(int32_t,  status,   "once its end was seen: how it ended, as waitpid(2) gives it") \
+    X(uint32_t, error,    "of an attempt that failed: the error's number (22 where no system call was made); else 0") \
+    X(uint32_t, command,  "path of the program, a number in strings; 0 for a fork, or where it is not known") \
+    X(uint32_t, why,      "why it cannot be followed, a number in strings; 0: it may be") \
+    X(uint32_t, thread,   "thread that started it, a number in threads") \
+    X(uint32_t, number,   "of a fork: its number in the lineage (3 of _f3); else 0") \
+    X(uint64_t, spare_1,  "0") \
+    X(uint64_t, spare_2,  "0")
 
 #define DECLARE_FIELD(type, name, meaning) type name;
 
 struct event         { EVENT_FIELDS(DECLARE_FIELD) };
 struct block_head    { BLOCK_FIELDS(DECLARE_FIELD) };
+struct compressed    { COMPRESSED_FIELDS(DECLARE_FIELD) };
 struct file_head     { HEAD_FIELDS(DECLARE_FIELD) };
+struct control       { CONTROL_FIELDS(DECLARE_FIELD) };
 struct site          { SITE_FIELDS(DECLARE_FIELD) };
 struct stack         { STACK_FIELDS(DECLARE_FIELD) };
 struct open_call     { OPEN_FIELDS(DECLARE_FIELD) };
 struct thread_fields { THREAD_FIELDS(DECLARE_FIELD) };
 struct overview      { OVERVIEW_FIELDS(DECLARE_FIELD) };
+struct child         { CHILD_FIELDS(DECLARE_FIELD) };
 
 #define BLOCK_MAGIC 0x4b4c4249u
 #define FILE_MAGIC 0x45534f5052544e49ull
@@ -150,6 +215,7 @@ enum {
     STRING_BYTES = 16 * 1024, /* a longer string is cut; the cut is shown by three dots */
 };
 
+enum child_how { CHILD_FORK = 1, CHILD_EXEC, CHILD_SPAWN, CHILD_SHELL };
 enum block_state { BLOCK_WRITING = 1, BLOCK_FULL, BLOCK_LEFT };
 enum overview_kind { OVERVIEW_BEGIN = 1, OVERVIEW_SAMPLE, OVERVIEW_END, OVERVIEW_STOPPED };
 
@@ -158,10 +224,13 @@ struct thread_record {
     struct open_call open[OPEN_CALLS];
 };
 
-_Static_assert(sizeof(struct block_head) == 64, "a block's head is a cache line");
+_Static_assert(sizeof(struct compressed) == 64, "a compressed block's head is a cache line");
+_Static_assert(sizeof(struct block_head) + BLOCK_EVENTS * sizeof(struct event) == BLOCK_BYTES, "a block has no rest");
 _Static_assert(sizeof(struct file_head) == 64, "a file's head is a cache line");
+_Static_assert(sizeof(struct file_head) + sizeof(struct control) <= THREAD_BYTES, "the head of threads has room for it");
 _Static_assert(sizeof(struct event) == 80, "an event has no holes");
 _Static_assert(sizeof(struct overview) == 128, "records of a power of two never cross a window");
+_Static_assert(sizeof(struct child) == 64, "records of a power of two never cross a window");
 _Static_assert(sizeof(struct thread_record) <= THREAD_BYTES, "a thread's record holds its table");
 
 /* How a record is packed, for the experiment's own description of itself. */
@@ -177,12 +246,23 @@ struct data_type {
     const char *name;
     const struct field *fields;
     unsigned record_bytes; /* 0: each record has its own length */
-    unsigned head_bytes;   /* of the file; none in front of events */
+    unsigned head_bytes;   /* of the file; none in front of events, compressed or not */
     unsigned block_bytes;  /* no record crosses a multiple of it */
 };
 
-enum { DATA_EVENTS, DATA_STRINGS, DATA_SITES, DATA_STACKS, DATA_THREADS, DATA_OVERVIEW, DATA_TYPES };
+enum {
+    DATA_EVENTS,
+    DATA_STRINGS,
+    DATA_SITES,
+    DATA_STACKS,
+    DATA_THREADS,
+    DATA_OVERVIEW,
+    DATA_CHILDREN,
+    DATA_COMPRESSED,
+    DATA_TYPES
+};
 
 VISIBLE extern const struct data_type data_types[]; /* ends with one without a name */
 /* Each ends with one without a name. */
-VISIBLE extern const struct field block_head_fields[], file_head_fields[], open_call_fields[];
+VISIBLE extern const struct field block_head_fields[], compressed_fields[], file_head_fields[], control_fields[],
+    open_call_fields[];

@@ -10,16 +10,33 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static mode_t file_mode = 0600, directory_mode = 0700;
+
+void files_begin(bool group_reads)
+{
+    file_mode = group_reads ? 0640 : 0600;
+    directory_mode = group_reads ? S_ISGID | 0750 : 0700;
+}
+
 /* A descriptor above those that a program uses, at once: one that it redirects or closes by its number in another
    thread must never be ours for longer than that takes. */
-static int open_high(const char *path, int flags)
+static int lifted(int low)
 {
-    int low = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
     int high = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR);
     if (high < 0)
         return low; /* the limit is lower */
     close(low);
     return high;
+}
+
+static int open_high(const char *path, int flags)
+{
+    return lifted(open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600));
+}
+
+int file_open_to_read(const char *path)
+{
+    return lifted(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 }
 
 static int open_in(char path[PATH_BYTES], const char *directory, const char *name, int flags)
@@ -33,7 +50,7 @@ static int open_in(char path[PATH_BYTES], const char *directory, const char *nam
 
 int directory_create(const char *path)
 {
-    return mkdir(path, 0700) || chmod(path, 0700) ? errno : 0;
+    return mkdir(path, 0700) || chmod(path, directory_mode) ? errno : 0;
 }
 
 void directory_discard(const char *path)
@@ -55,7 +72,7 @@ int file_create(struct grown_file *file, const char *directory, const char *name
     int opened = open_in(file->path, directory, name, O_RDWR | O_CREAT | O_EXCL);
     if (opened < 0)
         return errno;
-    int failed = fchmod(opened, 0600) || fstat(opened, &status) ? errno : 0;
+    int failed = fchmod(opened, file_mode) || fstat(opened, &status) ? errno : 0;
     file->device = status.st_dev;
     file->inode = status.st_ino;
     file->bytes = 0;
@@ -105,10 +122,10 @@ static bool still_ours(const struct grown_file *file, int opened)
            (uint64_t)status.st_size >= file->bytes;
 }
 
-static int write_at_end(struct grown_file *file, int opened, const char *data, size_t bytes)
+static int write_at(int opened, uint64_t at, const char *data, size_t bytes)
 {
     for (size_t done = 0; done < bytes;) {
-        ssize_t written = pwrite(opened, data + done, bytes - done, (off_t)(file->bytes + done));
+        ssize_t written = pwrite(opened, data + done, bytes - done, (off_t)(at + done));
         if (written <= 0 && errno != EINTR)
             return written < 0 ? errno : ENOSPC;
         done += written > 0 ? (size_t)written : 0;
@@ -116,26 +133,52 @@ static int write_at_end(struct grown_file *file, int opened, const char *data, s
     return 0;
 }
 
-static int append(struct grown_file *file, int opened, const char *data, size_t bytes)
+static int append(struct grown_file *file, int opened, const void *head, size_t head_bytes, const void *data,
+                  size_t bytes)
 {
     if (!still_ours(file, opened))
         return ESTALE;
-    if (!within_limit(file->bytes + bytes))
+    if (!within_limit(file->bytes + head_bytes + bytes))
         return EFBIG;
-    int failed = write_at_end(file, opened, data, bytes);
+    int failed = write_at(opened, file->bytes, head, head_bytes);
+    failed = failed ? failed : write_at(opened, file->bytes + head_bytes, data, bytes);
     if (!failed)
-        file->bytes += bytes;
+        file->bytes += head_bytes + bytes;
     else if (ftruncate(opened, (off_t)file->bytes)) /* a part of a block is no use to anybody */
         return errno;
     return failed;
 }
 
-int file_append(struct grown_file *file, const void *data, size_t bytes)
+int file_append(struct grown_file *file, const void *head, size_t head_bytes, const void *data, size_t bytes)
 {
     int opened = open_high(file->path, O_RDWR);
     if (opened < 0)
         return errno;
-    int failed = append(file, opened, data, bytes);
+    int failed = append(file, opened, head, head_bytes, data, bytes);
+    close(opened);
+    return failed;
+}
+
+static int replace(struct grown_file *file, int opened, uint64_t at, const char *head, size_t head_bytes,
+                   const char *data, size_t bytes)
+{
+    static const char zeros[256];
+    if (!still_ours(file, opened))
+        return ESTALE;
+    if (!within_limit(at + head_bytes + bytes))
+        return EFBIG;
+    int failed = write_at(opened, at, zeros, head_bytes);
+    failed = failed ? failed : write_at(opened, at + head_bytes, data, bytes);
+    return failed ? failed : write_at(opened, at, head, head_bytes);
+}
+
+int file_replace(struct grown_file *file, uint64_t at, const void *head, size_t head_bytes, const void *data,
+                 size_t bytes)
+{
+    int opened = open_high(file->path, O_RDWR);
+    if (opened < 0)
+        return errno;
+    int failed = replace(file, opened, at, head, head_bytes, data, bytes);
     close(opened);
     return failed;
 }
@@ -168,6 +211,29 @@ void *file_map(struct grown_file *file, uint64_t offset, size_t bytes, size_t re
     close(opened);
     errno = failed;
     return failed ? NULL : mapped;
+}
+
+static bool is_a_head(const struct file_head *head, size_t bytes)
+{
+    return head->magic == FILE_MAGIC && head->version == FORMAT_VERSION && head->head_bytes == bytes;
+}
+
+struct file_head *file_map_head(const char *directory, const char *name, size_t bytes)
+{
+    char path[PATH_BYTES];
+    struct stat status;
+    int opened = open_in(path, directory, name, O_RDWR);
+    if (opened < 0)
+        return NULL;
+    void *mapped = MAP_FAILED;
+    if (fstat(opened, &status) == 0 && status.st_uid == geteuid() && status.st_size >= (off_t)bytes)
+        mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, opened, 0);
+    close(opened);
+    if (mapped != MAP_FAILED && !is_a_head(mapped, bytes)) {
+        munmap(mapped, bytes);
+        mapped = MAP_FAILED;
+    }
+    return mapped == MAP_FAILED ? NULL : mapped;
 }
 
 /* --- series */
@@ -262,9 +328,55 @@ int file_write(const char *directory, const char *name, const struct iovec *piec
     int opened = open_in(path, directory, name, O_WRONLY | O_CREAT);
     if (opened < 0)
         return errno;
-    int failed = fchmod(opened, 0600) ? errno : write_whole(opened, pieces, count);
+    int failed = fchmod(opened, file_mode) ? errno : write_whole(opened, pieces, count);
     close(opened);
     return failed;
+}
+
+bool file_read(const char *path, char *text, size_t bytes)
+{
+    int opened = open_high(path, O_RDONLY);
+    if (opened < 0)
+        return false;
+    ssize_t got = read(opened, text, bytes - 1);
+    close(opened);
+    text[got > 0 ? got : 0] = 0;
+    return got > 0;
+}
+
+int file_add(const char *directory, const char *name, const struct iovec *pieces, int count, uint64_t most)
+{
+    char path[PATH_BYTES];
+    struct stat status;
+    int opened = open_in(path, directory, name, O_WRONLY | O_CREAT | O_APPEND);
+    if (opened < 0)
+        return errno;
+    int failed = fchmod(opened, file_mode) || fstat(opened, &status) ? errno : 0;
+    size_t bytes = 0;
+    for (int index = 0; index < count; index++)
+        bytes += pieces[index].iov_len;
+    if (!failed && (!S_ISREG(status.st_mode) || (uint64_t)status.st_size + bytes > most ||
+                    !within_limit((uint64_t)status.st_size + bytes)))
+        failed = EFBIG;
+    failed = failed ? failed : write_whole(opened, pieces, count);
+    close(opened);
+    return failed;
+}
+
+void file_copy(const char *directory, const char *name, const char *source, size_t most)
+{
+    char path[PATH_BYTES], piece[4096];
+    int from = open_high(source, O_RDONLY);
+    int to = from < 0 ? -1 : open_in(path, directory, name, O_WRONLY | O_CREAT | O_TRUNC);
+    ssize_t got = to >= 0 && fchmod(to, file_mode) ? -1 : 0;
+    for (size_t copied = 0; to >= 0 && got >= 0 && copied < most && (got = read(from, piece, sizeof piece)) > 0;
+         copied += (size_t)got)
+        if (!within_limit(copied + (size_t)got) || write(to, piece, (size_t)got) != got)
+            break;
+    if (to >= 0)
+        close(to);
+    if (from >= 0)
+        close(from);
 }
 
 static ssize_t find_last(const char *text, ssize_t bytes, const char *word)

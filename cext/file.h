@@ -20,7 +20,10 @@ struct grown_file {
     uint64_t bytes;
 };
 
-/* Make a directory that is its owner's alone, whatever the umask. 0 or the error's number. */
+/* Files and directories made from now on are their owner's alone, or for the group to read as well. */
+void files_begin(bool group_reads);
+
+/* Make a directory with that mode, whatever the umask. 0 or the error's number. */
 int directory_create(const char *path);
 
 /* Remove an experiment's directory with the files that one has. */
@@ -35,8 +38,16 @@ int file_grow(struct grown_file *file, uint64_t bytes);
 /* Map `bytes` at `offset`, growing the file so that the first `real` of them are there. NULL with errno set. */
 void *file_map(struct grown_file *file, uint64_t offset, size_t bytes, size_t real);
 
-/* Write `bytes` at the end of the file. 0 or the error's number: no room, or no longer ours. */
-int file_append(struct grown_file *file, const void *data, size_t bytes);
+/* Map the head of another process's file, as long as that one is its owner's; NULL where it is not. */
+struct file_head *file_map_head(const char *directory, const char *name, size_t bytes);
+
+/* Write a head and what follows it at the end of the file. 0 or the error's number: no room, or no longer ours. */
+int file_append(struct grown_file *file, const void *head, size_t head_bytes, const void *data, size_t bytes);
+
+/* Write a head and what follows it over what lies at `at`, which is within the file. Whoever reads meanwhile, or after a
+   kill in between, finds zeros in the place of the head until all is there. 0 or the error's number. */
+int file_replace(struct grown_file *file, uint64_t at, const void *head, size_t head_bytes, const void *data,
+                 size_t bytes);
 
 /* A file of numbered records behind a head, written through one window at a time. Space within the first window is
    taken in smaller steps: most processes are short and have little to say. */
@@ -57,8 +68,21 @@ int series_create(struct series *series, const char *directory, const struct dat
 /* Room for a record of `bytes`, which no window's edge crosses; zeros. NULL with errno set where there is no room. */
 void *series_extend(struct series *series, size_t bytes);
 
+/* Put `count` pieces behind what is in the file, in one write; it is made where there is none, and stays below `most`
+   bytes. 0 or the error's number. */
+int file_add(const char *directory, const char *name, const struct iovec *pieces, int count, uint64_t most);
+
+/* Have `name` be a copy of the file at `source`, up to `most` bytes. */
+void file_copy(const char *directory, const char *name, const char *source, size_t most);
+
 /* Write the file whole, from `count` pieces, in one write. 0 or the error's number. */
 int file_write(const char *directory, const char *name, const struct iovec *pieces, int count);
+
+/* Read a file of the kernel's, as text that ends with a zero. False where there is none. */
+bool file_read(const char *path, char *text, size_t bytes);
+
+/* A descriptor of a file that is not ours, to read it; -1 with errno set. */
+int file_open_to_read(const char *path);
 
 /* Put `text`, which ends with the closing tag, in the place of the XML file's closing tag, in one write. 0 or the
    error's number. */

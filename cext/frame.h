@@ -3,6 +3,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdbool.h>
 
 #if PY_VERSION_HEX < 0x030b0000 || PY_VERSION_HEX >= 0x030e0000
 #error "interpose knows the frames of CPython 3.11, 3.12 and 3.13"
@@ -73,9 +74,25 @@ static inline int code_extra_index(freefunc release)
 #endif
 }
 
+/* How a code object keeps its extra data in all three versions; whether it does is asked at the first use. */
+struct code_extras {
+    Py_ssize_t size;
+    void *extras[];
+};
+
+static bool extras_lie_as_known;
+
+static inline void *code_extra_direct(const PyCodeObject *code, int index)
+{
+    const struct code_extras *known = code->co_extra;
+    return known && index < known->size ? known->extras[index] : NULL;
+}
+
 static inline void *code_extra(PyCodeObject *code, int index)
 {
     void *extra = NULL;
+    if (__builtin_expect(extras_lie_as_known, 1))
+        return code_extra_direct(code, index);
 #if PY_VERSION_HEX >= 0x030c0000
     PyUnstable_Code_GetExtra((PyObject *)code, index, &extra);
 #else
@@ -87,8 +104,11 @@ static inline void *code_extra(PyCodeObject *code, int index)
 static inline int code_extra_set(PyCodeObject *code, int index, void *value)
 {
 #if PY_VERSION_HEX >= 0x030c0000
-    return PyUnstable_Code_SetExtra((PyObject *)code, index, value);
+    int failed = PyUnstable_Code_SetExtra((PyObject *)code, index, value);
 #else
-    return _PyCode_SetExtra((PyObject *)code, index, value);
+    int failed = _PyCode_SetExtra((PyObject *)code, index, value);
 #endif
+    if (!failed)
+        extras_lie_as_known = code_extra_direct(code, index) == value;
+    return failed;
 }

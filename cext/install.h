@@ -68,12 +68,18 @@ static bool takes_one_argument(const PyMethodDef *definition)
     return definition->ml_flags & METH_O;
 }
 
+static bool takes_arguments(const PyMethodDef *definition)
+{
+    return definition->ml_flags & METH_VARARGS;
+}
+
 /* The slots of a type that can be interposed, by the name of the method that shows them. */
 #define TYPE_SLOTS(X) \
     X("__next__", tp_iternext, SIGNATURE_unary) \
     X("__iter__", tp_iter, SIGNATURE_unary) \
     X("__call__", tp_call, SIGNATURE_triple) \
-    X("__init__", tp_init, SIGNATURE_initialise)
+    X("__init__", tp_init, SIGNATURE_initialise) \
+    X("__del__", tp_finalize, SIGNATURE_finish)
 
 static void **type_slot(PyTypeObject *type, const char *name, enum signature *signature)
 {
@@ -110,4 +116,97 @@ static bool exchange_in_types(PyTypeObject *type, const char *name, void *from, 
         done = exchange_in_types((PyTypeObject *)PyList_GET_ITEM(subclasses, index), name, from, to);
     Py_XDECREF(subclasses);
     return done;
+}
+
+/* --- Python functions: by their vectorcall, so that every call is caught and the function stays what it is */
+
+#if PY_VERSION_HEX < 0x030c0000
+/* CPython 3.11 asks for exactly the type of functions before it goes round the vectorcall: a type under it, alike in
+   everything, is not gone round. */
+static PyObject *function_reduce(PyObject *function, PyObject *nothing)
+{
+    (void)nothing;
+    return PyObject_GetAttrString(function, "__qualname__");
+}
+
+static PyMethodDef function_methods[] = {
+    {"__reduce__", function_reduce, METH_NOARGS, NULL}, /* pickled by its name, like any function */
+    {NULL, NULL, 0, NULL},
+};
+
+static PyTypeObject interposed_function = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "function",
+    .tp_methods = function_methods,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+};
+
+static int interposed_function_begin(void)
+{
+    if (interposed_function.tp_flags & Py_TPFLAGS_READY)
+        return 0;
+    const PyTypeObject *plain = &PyFunction_Type;
+    interposed_function.tp_base = &PyFunction_Type;
+    interposed_function.tp_basicsize = plain->tp_basicsize;
+    interposed_function.tp_vectorcall_offset = plain->tp_vectorcall_offset;
+    interposed_function.tp_call = plain->tp_call;
+    interposed_function.tp_traverse = plain->tp_traverse;
+    interposed_function.tp_clear = plain->tp_clear;
+    interposed_function.tp_dealloc = plain->tp_dealloc;
+    interposed_function.tp_repr = plain->tp_repr;
+    interposed_function.tp_descr_get = plain->tp_descr_get;
+    interposed_function.tp_dictoffset = plain->tp_dictoffset;
+    interposed_function.tp_weaklistoffset = plain->tp_weaklistoffset;
+    if (PyType_Ready(&interposed_function))
+        return -1;
+    return PyDict_DelItemString(interposed_function.tp_dict, "__doc__"); /* it would stand before each function's own */
+}
+
+static void function_exchange(PyFunctionObject *function, vectorcallfunc to, bool ours)
+{
+    function->vectorcall = to;
+    function->func_version = 0;
+    Py_SET_TYPE(function, ours ? &interposed_function : &PyFunction_Type);
+}
+
+static bool is_python_function(PyObject *object)
+{
+    return PyFunction_Check(object) || Py_IS_TYPE(object, &interposed_function);
+}
+#else
+static int interposed_function_begin(void)
+{
+    return 0;
+}
+
+static void function_exchange(PyFunctionObject *function, vectorcallfunc to, bool ours)
+{
+    (void)ours;
+    PyFunction_SetVectorcall(function, to);
+}
+
+static bool is_python_function(PyObject *object)
+{
+    return PyFunction_Check(object);
+}
+#endif
+
+/* By their places: to ask by name is told to audit hooks. */
+static PyObject *function_globals(PyObject *function)
+{
+    return PyFunction_GET_GLOBALS(function);
+}
+
+static PyObject *function_file(PyObject *function)
+{
+    return ((PyCodeObject *)PyFunction_GET_CODE(function))->co_filename;
+}
+
+static void *function_vectorcall(PyObject *function)
+{
+    return (void *)((PyFunctionObject *)function)->vectorcall;
+}
+
+static void function_put(PyObject *function, void *vectorcall, bool ours)
+{
+    function_exchange((PyFunctionObject *)function, (vectorcallfunc)vectorcall, ours);
 }

@@ -5,16 +5,21 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* Two chains, side by side; what is left over is read with some of what was, for a copy of any length is a call. */
 uint64_t hash_bytes(const char *bytes, size_t length)
 {
-    uint64_t hash = hash_mix(length, 0x2545f4914f6cdd1du), word;
-    for (; length >= sizeof word; bytes += sizeof word, length -= sizeof word) {
-        memcpy(&word, bytes, sizeof word);
-        hash = hash_mix(hash, word);
+    const char *end = bytes + length;
+    uint64_t even = hash_mix(length, 0x2545f4914f6cdd1du), odd = ~even, words[2] = {0, 0};
+    for (; end - bytes > (ptrdiff_t)sizeof words; bytes += sizeof words) {
+        memcpy(words, bytes, sizeof words);
+        even = hash_mix(even, words[0]);
+        odd = hash_mix(odd, words[1]);
     }
-    word = 0;
-    memcpy(&word, bytes, length);
-    return hash_mix(hash_mix(hash, word), 0xd6e8feb86659fd93u);
+    if (length >= sizeof words)
+        memcpy(words, end - sizeof words, sizeof words);
+    else
+        memcpy(words, bytes, length);
+    return hash_mix(hash_mix(hash_mix(even, words[0]), hash_mix(odd, words[1])), 0xd6e8feb86659fd93u);
 }
 
 int cache_begin(struct cache *cache)

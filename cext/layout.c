@@ -13,8 +13,16 @@ static const struct field event_fields[] = {EVENT_FIELDS(DESCRIBE_FIELD){0}};
 const struct field block_head_fields[] = {BLOCK_FIELDS(DESCRIBE_FIELD){0}};
 #undef DESCRIBED
 
+#define DESCRIBED compressed
+const struct field compressed_fields[] = {COMPRESSED_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
 #define DESCRIBED file_head
 const struct field file_head_fields[] = {HEAD_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
+#define DESCRIBED control
+const struct field control_fields[] = {CONTROL_FIELDS(DESCRIBE_FIELD){0}};
 #undef DESCRIBED
 
 #define DESCRIBED site
@@ -37,6 +45,10 @@ static const struct field thread_fields[] = {THREAD_FIELDS(DESCRIBE_FIELD){0}};
 static const struct field overview_fields[] = {OVERVIEW_FIELDS(DESCRIBE_FIELD){0}};
 #undef DESCRIBED
 
+#define DESCRIBED child
+static const struct field child_fields[] = {CHILD_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
 const struct data_type data_types[DATA_TYPES + 1] = {
     [DATA_EVENTS] = {"events", event_fields, sizeof(struct event), 0, BLOCK_BYTES},
     [DATA_STRINGS] = {"strings", NULL, 0, sizeof(struct file_head), WINDOW_BYTES},
@@ -44,4 +56,6 @@ const struct data_type data_types[DATA_TYPES + 1] = {
     [DATA_STACKS] = {"stacks", stack_fields, sizeof(struct stack), sizeof(struct file_head), WINDOW_BYTES},
     [DATA_THREADS] = {"threads", thread_fields, THREAD_BYTES, THREAD_BYTES, THREADS_BYTES},
     [DATA_OVERVIEW] = {"overview", overview_fields, sizeof(struct overview), sizeof(struct overview), WINDOW_BYTES},
+    [DATA_COMPRESSED] = {"events.zst", NULL, 0, 0, BLOCK_BYTES},
+    [DATA_CHILDREN] = {"children", child_fields, sizeof(struct child), sizeof(struct file_head), WINDOW_BYTES},
 };

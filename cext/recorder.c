@@ -18,11 +18,27 @@
 #include <unistd.h>
 
 #include "file.h"
+#include "follow.h"
 #include "intern.h"
+#include "monitor.h"
+#include "statement.h"
+#include "variables.h"
 
-enum { ARENA_BYTES = 64 * 1024 };
+/* Of short statements one in so many is timed, a prime lest it be always the same of a few that take turns. */
+enum { ARENA_BYTES = 64 * 1024, SAMPLED = 17 };
 
-struct recorder recorder;
+/* A monitor that gave no sign for so long is none; and how long to wait for it before looking again. */
+#define MONITOR_SILENT_NS 3000000000ull
+#define FIRST_STEP_NS 1000000ull
+#define LONGEST_STEP_NS 1000000000ull
+/* So long one that lives and makes no room (its disk is full, say) is waited for, until it makes some. */
+#define LONGEST_FRUITLESS_NS 10000000000ull
+
+/* The longest text of code that lies in no file, all of them, and the list of what is mapped. */
+enum { TEXT_BYTES = 256 * 1024, TEXTS_BYTES = 16 * 1024 * 1024, OBJECTS_BYTES = 4 * 1024 * 1024 };
+
+static struct control no_control; /* where no recording is */
+struct recorder recorder = {.control = &no_control};
 __thread struct thread *current_thread __attribute__((tls_model("initial-exec")));
 
 /* In memory that a forked child finds zeroed. Numbers of processes tell nothing: in a namespace of its own a child may
@@ -38,12 +54,16 @@ static struct {
     char directory[PATH_BYTES], founder[PATH_BYTES], lineage[256], parent[256];
     char variable[PATH_BYTES + 320]; /* in the environment; changed in place, for a child may not allocate */
     enum clock_kind clock;
+    bool objects; /* what is mapped is noted */
     int stopped; /* the error that ended the recording before the process */
-    uint32_t fork_number; /* of the fork that is under way, where the parent knows of it */
     struct pool pool;
     struct series strings, sites, stacks, threads, overview;
     struct cache string_cache, stack_cache, statement_cache;
+    uint32_t wait_when_full, ring_blocks, begins_paused;
+    uint64_t drained_bytes, fruitless_ns; /* as last looked at while waiting for room, and how long in vain since */
+    uint64_t sample_every_ns, sample_ns; /* and when the next is due */
     struct thread *first_thread; /* those that record */
+    uint64_t ended_run_delay_ns;   /* of those that were cleared away */
     struct thread *spare_thread; /* those that have ended and were cleared away */
     char *arena, *arena_end;
     char *log_head;
@@ -52,6 +72,10 @@ static struct {
     bool once;
     struct reading begun;
 } own;
+
+/* Of the fork that is under way, where the parent knows of it. The thread's own: while the program's handlers for forks
+   run, others may fork. */
+static __thread uint32_t fork_number __attribute__((tls_model("initial-exec")));
 
 /* Is this the process that the experiment is of, and no child of it? */
 static bool is_ours(void)
@@ -72,12 +96,17 @@ static void charge_own(struct thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
     thread->record->fields.own_cpu_ns += cpu_ns < wall_ns ? cpu_ns : wall_ns;
 }
 
-void own_end(struct thread *thread, struct reading begin)
+static void own_end_for(struct thread *thread, struct reading begin, uint64_t times)
 {
     if (--thread->own_depth)
         return;
     struct reading end = clock_read(&thread->clock);
-    charge_own(thread, end.wall_ns - begin.wall_ns, end.cpu_ns - begin.cpu_ns);
+    charge_own(thread, times * (end.wall_ns - begin.wall_ns), times * (end.cpu_ns - begin.cpu_ns));
+}
+
+void own_end(struct thread *thread, struct reading begin)
+{
+    own_end_for(thread, begin, 1);
 }
 
 /* --- overview */
@@ -85,6 +114,15 @@ void own_end(struct thread *thread, struct reading begin)
 static uint64_t timeval_ns(struct timeval time)
 {
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
+}
+
+/* The threads' own figures, for that of the process is its first thread's alone. */
+static uint64_t run_delays_ns(void)
+{
+    uint64_t sum_ns = own.ended_run_delay_ns;
+    for (const struct thread *thread = own.first_thread; thread; thread = thread->next)
+        sum_ns += thread->record->fields.run_delay_ns;
+    return sum_ns;
 }
 
 static void sample_overview(enum overview_kind kind, int status)
@@ -106,8 +144,14 @@ static void sample_overview(enum overview_kind kind, int status)
         .involuntary_switches = (uint64_t)usage.ru_nivcsw,
         .kind = kind,
         .status = status,
+        .run_delay_ns = run_delays_ns(),
     };
     __atomic_store_n(&sample->time_ns, clock_ns(CLOCK_MONOTONIC), __ATOMIC_RELEASE);
+}
+
+static uint64_t later(uint64_t now_ns, uint64_t by_ns)
+{
+    return by_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + by_ns;
 }
 
 /* --- log.xml and map.xml */
@@ -153,6 +197,54 @@ static int write_map(void)
     return file_write(own.directory, "map.xml", &piece, 1);
 }
 
+static bool is_founder(void)
+{
+    return strcmp(own.directory, own.founder) == 0;
+}
+
+/* Not before all is calibrated, which calls shims. */
+static void begin_paused(void)
+{
+    __atomic_store_n(&recorder.control->paused, 1, __ATOMIC_RELAXED);
+    log_event("pause", "why", "as asked");
+}
+
+/* As it may stand in XML; false for what would need more than that. */
+static bool is_plain(const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 127 || strchr("<>&\"", *text))
+            return false;
+    return true;
+}
+
+void recorder_note_root(const char *path)
+{
+    char text[PATH_BYTES + 64];
+    int saved = errno, bytes = snprintf(text, sizeof text, "  <root path=\"%s\"/>\n%s", path, log_end);
+    if (bytes < (int)sizeof text && is_plain(path) && !own.stopped && is_ours())
+        xml_append(own.directory, "log.xml", log_end, text, (size_t)bytes);
+    errno = saved;
+}
+
+void recorder_note_text(uint32_t name, const char *text, size_t bytes)
+{
+    static const char nothing[3];
+    uint32_t head[2] = {name, (uint32_t)bytes};
+    const struct iovec pieces[] = {
+        {head, sizeof head}, {(void *)(uintptr_t)text, bytes}, {(void *)(uintptr_t)nothing, -bytes & 3}};
+    int saved = errno;
+    if (name && bytes <= TEXT_BYTES && !own.stopped && is_ours())
+        file_add(own.directory, "dyntext", pieces, 3, TEXTS_BYTES);
+    errno = saved;
+}
+
+static void note_objects(void)
+{
+    if (own.objects)
+        file_copy(own.directory, "objects", "/proc/self/maps", OBJECTS_BYTES);
+}
+
 int recorder_describe(const char *head, size_t bytes)
 {
     free(own.log_head);
@@ -161,8 +253,12 @@ int recorder_describe(const char *head, size_t bytes)
         return ENOMEM;
     memcpy(own.log_head, head, bytes);
     own.log_head_bytes = bytes;
+    note_objects();
     int failed = write_log();
-    return failed ? failed : write_map();
+    failed = failed ? failed : write_map();
+    if (!failed && own.begins_paused && is_founder())
+        begin_paused();
+    return failed;
 }
 
 int recorder_map(const char *text, size_t bytes)
@@ -197,17 +293,20 @@ static uint32_t counted(uint32_t number, int error)
     return number;
 }
 
+static uint32_t string_keep(uint64_t key, const char *text, size_t bytes)
+{
+    uint32_t number = counted(string_add(text, bytes), errno);
+    cache_keep(&own.string_cache, key, number);
+    return number;
+}
+
 uint32_t string_intern(const char *text, size_t bytes)
 {
     if (bytes == 0 || own.stopped)
         return 0;
     uint64_t key = key_of(hash_bytes(text, bytes));
     uint32_t number = cache_find(&own.string_cache, key);
-    if (!number) {
-        number = counted(string_add(text, bytes), errno);
-        cache_keep(&own.string_cache, key, number);
-    }
-    return number;
+    return number ? number : string_keep(key, text, bytes);
 }
 
 uint32_t site_add(const struct site *site)
@@ -252,10 +351,41 @@ uint32_t statement_find(uint64_t key)
     return cache_find(&own.statement_cache, key_of(key));
 }
 
-uint32_t statement_intern(uint64_t key, const char *text, size_t bytes)
+/* A text never seen before takes longest, and is timed by itself. */
+static uint32_t new_string(struct thread *thread, uint64_t key, const char *text, size_t bytes)
 {
-    uint32_t number = string_intern(text, bytes);
-    cache_keep(&own.statement_cache, key_of(key), number);
+    struct reading begin = own_begin(thread);
+    uint32_t number = string_keep(key, text, bytes);
+    own_end(thread, begin);
+    return number;
+}
+
+/* For how many statements this one is timed; 0: it is not. */
+static uint32_t statement_weight(size_t bytes)
+{
+    static uint32_t count;
+    if (bytes > STATEMENT_SHORT)
+        return 1;
+    return count++ % SAMPLED ? 0 : SAMPLED;
+}
+
+uint32_t statement_intern(uint64_t statement_key, const char *sql, size_t bytes, bool *literals)
+{
+    static char text[STRING_BYTES + 1]; /* under the interpreter's lock; one more byte tells that it was cut */
+    struct thread *thread = current_thread;
+    struct reading begin = {0, 0};
+    uint32_t weight = statement_weight(bytes);
+    if (weight)
+        begin = own_begin(thread);
+    size_t length = statement_normalise(sql, bytes, text, sizeof text, literals);
+    uint64_t key = key_of(hash_bytes(text, length));
+    uint32_t number = cache_find(&own.string_cache, key);
+    if (weight)
+        own_end_for(thread, begin, weight);
+    if (!number && length && !own.stopped)
+        number = new_string(thread, key, text, length);
+    if (statement_key)
+        cache_keep(&own.statement_cache, statement_key, number);
     return number;
 }
 
@@ -297,6 +427,7 @@ static void collect_ended(void)
             continue;
         }
         *place = thread->next;
+        own.ended_run_delay_ns += thread->record->fields.run_delay_ns;
         if (thread->block)
             pool_leave(&own.pool, thread->block);
         thread->next = own.spare_thread;
@@ -314,9 +445,34 @@ static void note_clock(struct thread *thread, struct reading now)
     fields->clock = thread->clock.kind;
 }
 
+/* The calling thread's, from the kernel's own count: time on a processor, time waited for one, turns. */
+static void note_run_delay(struct thread *thread)
+{
+    char text[96];
+    unsigned long long delay_ns;
+    if (file_read("/proc/thread-self/schedstat", text, sizeof text) && sscanf(text, "%*u %llu", &delay_ns) == 1)
+        thread->record->fields.run_delay_ns = delay_ns;
+}
+
+void thread_look(struct thread *thread)
+{
+    int saved = errno;
+    struct reading begin = own_begin(thread), now = clock_read(&thread->clock);
+    thread->look_ns = later(now.wall_ns, own.sample_every_ns);
+    note_clock(thread, now);
+    note_run_delay(thread);
+    if (now.wall_ns >= own.sample_ns && !own.stopped) {
+        own.sample_ns = later(now.wall_ns, own.sample_every_ns);
+        sample_overview(OVERVIEW_SAMPLE, 0);
+    }
+    own_end(thread, begin);
+    errno = saved;
+}
+
 static void end_thread(struct thread *thread)
 {
     struct reading now = clock_read(&thread->clock);
+    note_run_delay(thread);
     note_clock(thread, now);
     thread->record->fields.end_ns = now.wall_ns;
 }
@@ -344,6 +500,7 @@ static bool begin_thread(struct thread *thread)
     thread->number = own.threads.next - 1;
     clock_begin(&thread->clock, own.clock);
     struct reading now = clock_read(&thread->clock);
+    thread->look_ns = later(now.wall_ns, own.sample_every_ns);
     record->fields.start_cpu_ns = now.cpu_ns;
     record->fields.ident = (uint64_t)pthread_self();
     record->fields.tid = (uint32_t)syscall(SYS_gettid);
@@ -368,6 +525,14 @@ static struct thread *enter(void)
         return thread;
     stop_recording(errno);
     return NULL;
+}
+
+void recorder_trigger(void)
+{
+    struct control *control = recorder.control;
+    __atomic_store_n(&control->trigger_ns, clock_ns(CLOCK_MONOTONIC), __ATOMIC_RELAXED);
+    __atomic_store_n(&control->trigger_process, (uint32_t)own.process, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&control->triggers, 1, __ATOMIC_RELEASE);
 }
 
 void recorder_lose(void)
@@ -412,6 +577,147 @@ void thread_rewind(struct thread *thread, struct thread_mark mark)
 
 /* --- blocks */
 
+static bool pool_is_full(const struct control *control)
+{
+    uint64_t taken = __atomic_load_n(&control->taken_bytes, __ATOMIC_RELAXED);
+    uint64_t drained = __atomic_load_n(&control->drained_bytes, __ATOMIC_RELAXED);
+    return control->pool_bytes && taken - drained + BLOCK_BYTES > control->pool_bytes;
+}
+
+static bool limit_is_reached(const struct control *control)
+{
+    return control->limit_bytes &&
+           __atomic_load_n(&control->taken_bytes, __ATOMIC_RELAXED) + BLOCK_BYTES > control->limit_bytes;
+}
+
+static bool monitor_lives(const struct control *control)
+{
+    uint64_t sign_ns = __atomic_load_n(&control->monitor_ns, __ATOMIC_RELAXED);
+    return sign_ns && sign_ns + MONITOR_SILENT_NS > clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Is it worth waiting: has room been made in the time that this process waited last? */
+static bool hopes_for_room(const struct control *control)
+{
+    uint64_t drained = __atomic_load_n(&control->drained_bytes, __ATOMIC_RELAXED);
+    if (drained != own.drained_bytes) {
+        own.drained_bytes = drained;
+        own.fruitless_ns = 0;
+    }
+    return own.fruitless_ns < LONGEST_FRUITLESS_NS;
+}
+
+/* The interpreter's lock stays held: who chose to wait lets the whole program wait. */
+static void wait_for_monitor(struct control *control)
+{
+    uint64_t step_ns = FIRST_STEP_NS;
+    while (pool_is_full(control) && monitor_lives(control) && hopes_for_room(control)) {
+        uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
+        struct timespec step = {(time_t)(step_ns / 1000000000u), (long)(step_ns % 1000000000u)};
+        nanosleep(&step, NULL);
+        uint64_t waited_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
+        own.fruitless_ns += waited_ns;
+        __atomic_add_fetch(&control->full_waits, 1, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&control->full_wait_ns, waited_ns, __ATOMIC_RELAXED);
+        step_ns = step_ns * 2 > LONGEST_STEP_NS ? LONGEST_STEP_NS : step_ns * 2;
+    }
+}
+
+/* A pool smaller than what a monitor is started for has none yet. One that was just started has its time to come, and so
+   has `interpose run`, which has not seen yet that its program records: no sign was given ever. */
+static void call_monitor(struct control *control)
+{
+    static uint64_t called_ns;
+    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    if (monitor_lives(control) || now_ns < called_ns + MONITOR_SILENT_NS)
+        return;
+    called_ns = now_ns;
+    int failed = monitor_start(own.founder);
+    if (failed == 0 || (failed == EBUSY && control->monitor_ns == 0))
+        __atomic_store_n(&control->monitor_ns, now_ns, __ATOMIC_RELAXED);
+}
+
+/* Is there room in the pool for a block more? The recording goes on if not: there may be again. */
+static bool pool_has_room(struct control *control)
+{
+    if (own.wait_when_full && pool_is_full(control) && !limit_is_reached(control) && hopes_for_room(control)) {
+        call_monitor(control);
+        wait_for_monitor(control);
+    }
+    return !pool_is_full(control) && !limit_is_reached(control);
+}
+
+static uint64_t less(uint64_t from, uint64_t what)
+{
+    return from > what ? from - what : 0;
+}
+
+/* What the calls in progress, of which the innermost is just being recorded, have taken for themselves so far. That one
+   is already counted as made inside the one around it. */
+static struct reading taken_by_open_calls(const struct thread_record *record, struct reading now)
+{
+    const struct open_call *outermost = NULL, *innermost = NULL;
+    struct reading inner = {0, 0}, last = {0, 0};
+    for (uint32_t index = 0; index < record->fields.depth && index < OPEN_CALLS; index++) {
+        if (!record->open[index].call)
+            continue;
+        innermost = &record->open[index];
+        outermost = outermost ? outermost : innermost;
+        inner.wall_ns += innermost->inner_wall_ns;
+        inner.cpu_ns += innermost->inner_cpu_ns;
+    }
+    if (!outermost)
+        return inner;
+    if (innermost != outermost)
+        last = (struct reading){now.wall_ns - innermost->start_ns, now.cpu_ns - innermost->start_cpu_ns};
+    return (struct reading){
+        .wall_ns = less(now.wall_ns - outermost->start_ns + last.wall_ns, inner.wall_ns),
+        .cpu_ns = less(now.cpu_ns - outermost->start_cpu_ns + last.cpu_ns, inner.cpu_ns),
+    };
+}
+
+static struct block_begun begun_now(struct thread *thread)
+{
+    const struct thread_fields *fields = &thread->record->fields;
+    struct reading now = clock_read(&thread->clock), open = taken_by_open_calls(thread->record, now);
+    return (struct block_begun){
+        .dropped = fields->dropped,
+        .recorded = fields->recorded,
+        .before_wall_ns = less(now.wall_ns - fields->start_ns, open.wall_ns),
+        .before_cpu_ns = less(now.cpu_ns - fields->start_cpu_ns, open.cpu_ns),
+        .own_wall_ns = fields->own_wall_ns,
+        .own_cpu_ns = fields->own_cpu_ns,
+    };
+}
+
+static void count_taken(struct control *control)
+{
+    uint64_t taken = __atomic_add_fetch(&control->taken_bytes, BLOCK_BYTES, __ATOMIC_RELAXED);
+    uint64_t in_use = taken - __atomic_load_n(&control->drained_bytes, __ATOMIC_RELAXED);
+    uint64_t most = __atomic_load_n(&control->most_bytes, __ATOMIC_RELAXED);
+    while (in_use > most && in_use <= taken &&
+           !__atomic_compare_exchange_n(&control->most_bytes, &most, in_use, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+}
+
+static int drain(struct thread *thread)
+{
+    const struct control *control = recorder.control;
+    bool grows = pool_grows(&own.pool);
+    if (grows && own.ring_blocks && (pool_is_full(control) || limit_is_reached(control)))
+        grows = !pool_settle(&own.pool);
+    if (grows && !pool_has_room(recorder.control))
+        return EDQUOT;
+    struct block_begun begun = begun_now(thread);
+    int failed = pool_drain(&own.pool, thread->block, &begun);
+    if (failed || !grows)
+        return failed;
+    count_taken(recorder.control);
+    if (!own.ring_blocks)
+        monitor_grown(BLOCK_BYTES, own.founder);
+    return 0;
+}
+
 static int make_room(struct thread *thread)
 {
     if (!thread->block) {
@@ -422,7 +728,7 @@ static int make_room(struct thread *thread)
     }
     /* A thread may have left its block at the very moment when it was full. */
     bool full = thread->block->head.used >= BLOCK_EVENTS;
-    return full ? pool_drain(&own.pool, thread->block, thread->record->fields.dropped) : 0;
+    return full ? drain(thread) : 0;
 }
 
 struct event *event_room(struct thread *thread)
@@ -432,7 +738,9 @@ struct event *event_room(struct thread *thread)
     int saved = errno;
     struct reading begin = own_begin(thread);
     int failed = make_room(thread);
-    if (failed)
+    if (failed == EDQUOT)
+        __atomic_add_fetch(&recorder.control->full_drops, 1, __ATOMIC_RELAXED);
+    else if (failed)
         stop_recording(failed);
     note_clock(thread, clock_read(&thread->clock));
     own_end(thread, begin);
@@ -440,7 +748,29 @@ struct event *event_room(struct thread *thread)
     return failed ? NULL : &thread->block->events[thread->block->head.used];
 }
 
+void span_drop(const struct span *span)
+{
+    struct thread *thread = span->thread;
+    thread->record->fields.dropped++;
+    close_call(thread->record, span->index);
+    if (span->begin.wall_ns + span->wall_ns >= thread->look_ns)
+        thread_look(thread);
+}
+
 /* --- the recording */
+
+/* The founder's page is for the whole experiment. A forked child has it mapped; where it cannot be had, a process has
+   its own for itself. */
+static struct control *find_control(void)
+{
+    struct control *ours = (struct control *)(own.threads.head + 1);
+    if (is_founder())
+        return ours;
+    if (recorder.control != &no_control)
+        return recorder.control;
+    struct file_head *founders = file_map_head(own.founder, data_types[DATA_THREADS].name, THREAD_BYTES);
+    return founders ? (struct control *)(founders + 1) : ours;
+}
 
 static int create_files(const uint32_t first[DATA_TYPES])
 {
@@ -448,19 +778,25 @@ static int create_files(const uint32_t first[DATA_TYPES])
         [DATA_STRINGS] = &own.strings, [DATA_SITES] = &own.sites,       [DATA_STACKS] = &own.stacks,
         [DATA_THREADS] = &own.threads, [DATA_OVERVIEW] = &own.overview,
     };
-    int failed = pool_create(&own.pool, own.directory);
+    int failed = pool_create(&own.pool, own.directory, own.ring_blocks);
     for (int type = 0; type < DATA_TYPES && !failed; type++)
         if (series[type])
             failed = series_create(series[type], own.directory, &data_types[type], first[type]);
     own.threads.keep_windows = true;
+    children_forget();
+    if (failed)
+        return failed;
+    own.pool.ring.overwritten = &own.threads.head->overwritten;
+    recorder.control = find_control();
     return failed;
 }
 
 /* What a child needs to find its place; in the environment of this process's children, not in the program's mapping. */
 static void write_variable(void)
 {
-    snprintf(own.variable, sizeof own.variable, "INTERPOSE_LINEAGE=%d %s %s", (int)own.process, own.founder,
+    snprintf(own.variable, sizeof own.variable, VARIABLE_LINEAGE "=%d %s %s", (int)own.process, own.founder,
              own.lineage);
+    variables_name(own.variable);
 }
 
 static void program_exits(int status, void *nothing)
@@ -496,12 +832,27 @@ static void take_settings(const struct recorder_settings *settings)
     snprintf(own.founder, sizeof own.founder, "%s", settings->founder);
     snprintf(own.lineage, sizeof own.lineage, "%s", settings->lineage);
     own.parent[0] = 0;
+    recorder.control = &no_control;
     own.clock = settings->clock;
+    own.objects = settings->objects;
+    files_begin(settings->group_reads);
     own.stopped = 0;
     own.process = getpid();
     own.begun = (struct reading){settings->begun_wall_ns, settings->begun_cpu_ns};
+    own.wait_when_full = settings->wait_when_full;
+    own.ring_blocks = (uint32_t)(settings->ring_bytes / BLOCK_BYTES);
+    own.begins_paused = settings->paused;
+    own.fruitless_ns = 0;
+    own.sample_every_ns = settings->sample_every_ns;
     recorder.stack_kept = settings->stack_kept;
-    recorder.stack_above_ns = settings->stack_above_ns;
+    recorder.stack_above_ns = settings->stack_kept ? settings->stack_above_ns : UINT64_MAX;
+    recorder.trigger_above_ns = settings->trigger_above_ns;
+    recorder.long_ns = recorder.stack_above_ns < recorder.trigger_above_ns ? recorder.stack_above_ns
+                                                                           : recorder.trigger_above_ns;
+    recorder.trigger_exit = settings->trigger_exit;
+    snprintf(recorder.trigger_errors, sizeof recorder.trigger_errors, "%s", settings->trigger_errors);
+    recorder.wait_above_ns = settings->wait_above_ns;
+    recorder.all_waits = settings->wait_above_ns == 0;
 }
 
 /* The time from `begun` to here was recording's own: it is in the thread's time, and charged. */
@@ -522,14 +873,16 @@ static int begin_files(const uint32_t first[DATA_TYPES])
     int failed = create_files(first);
     if (failed)
         return failed;
-    sample_overview(OVERVIEW_BEGIN, 0);
     own.first_thread = NULL;
+    own.ended_run_delay_ns = 0;
+    own.sample_ns = later(clock_ns(CLOCK_MONOTONIC), own.sample_every_ns);
+    sample_overview(OVERVIEW_BEGIN, 0);
     return begin_main_thread() ? 0 : errno ? errno : ENOMEM;
 }
 
 int recorder_begin(const struct recorder_settings *settings)
 {
-    static const uint32_t first[DATA_TYPES] = {1, 1, 1, 1, 1, 1};
+    static const uint32_t first[DATA_TYPES] = {1, 1, 1, 1, 1, 1, 1};
     if (recorder.on)
         return EALREADY;
     if (getauxval(AT_SECURE))
@@ -540,6 +893,10 @@ int recorder_begin(const struct recorder_settings *settings)
     failed = failed ? failed : begin_files(first);
     if (failed)
         return failed;
+    if (is_founder()) {
+        recorder.control->pool_bytes = settings->pool_bytes;
+        recorder.control->limit_bytes = settings->limit_bytes;
+    }
     own.identity->ours = 1;
     write_variable();
     putenv(own.variable);
@@ -558,16 +915,38 @@ void recorder_end(int status)
         thread->recording = 0;
     if (current_thread && current_thread->record)
         end_thread(current_thread);
+    if (status > 0 && recorder.trigger_exit)
+        recorder_trigger();
     if (status >= 0) {
         char shown[16];
         snprintf(shown, sizeof shown, "%d", status);
         sample_overview(OVERVIEW_END, status);
+        note_objects();
         log_event("exit", "status", shown);
     } else {
         log_event("stopped", "why", "as asked");
-        unsetenv("INTERPOSE_LINEAGE");
+        variables_forget();
     }
     errno = saved;
+}
+
+/* --- children: recorded by the shims of what starts and what waits, with the interpreter's lock held */
+
+struct child *recorder_starts(const struct child *attempt)
+{
+    struct thread *thread = current_thread;
+    if (own.stopped || !is_ours() || !thread || !thread->recording)
+        return NULL;
+    struct reading begin = own_begin(thread);
+    struct child attempted = *attempt;
+    attempted.thread = thread->number;
+    if (attempted.how == CHILD_EXEC)
+        attempted.pid = (uint32_t)own.process;
+    struct child *child = children_add(own.directory, &attempted);
+    if (!child)
+        stop_recording(errno);
+    own_end(thread, begin);
+    return child;
 }
 
 /* --- forked children */
@@ -579,32 +958,34 @@ static uint32_t count_fork(void)
 
 void recorder_forks(void)
 {
-    if (recorder.on && is_ours())
-        own.fork_number = count_fork();
+    if (!recorder.on || !is_ours())
+        return;
+    fork_number = count_fork();
+    if (current_thread)
+        current_thread->fork = fork_number;
 }
 
 void recorder_has_forked(void)
 {
-    own.fork_number = 0;
+    fork_number = 0;
 }
 
 static bool name_child(void)
 {
-    unsigned fork = own.fork_number ? own.fork_number : count_fork();
-    own.fork_number = 0;
+    unsigned fork = fork_number ? fork_number : count_fork();
+    fork_number = 0;
     memcpy(own.parent, own.lineage, sizeof own.parent);
     int named = snprintf(own.lineage, sizeof own.lineage, "%s_f%u", own.parent, fork);
     int placed = snprintf(own.directory, sizeof own.directory, "%s/%s.er", own.founder, own.lineage);
     return named < (int)sizeof own.lineage && placed < (int)sizeof own.directory;
 }
 
-static void give_up_child(struct file_head *parents)
+static void refuse_child(void)
 {
     own.identity->refused = 1;
     recorder.on = 0;
     if (current_thread)
         current_thread->recording = 0;
-    __atomic_add_fetch(&parents->unrecorded, 1, __ATOMIC_RELAXED);
 }
 
 /* The child goes on counting where its parent was, so what its caches know stays true. */
@@ -613,16 +994,22 @@ static bool begin_child(void)
     if (!own.identity || own.identity->refused)
         return false;
     own.begun = (struct reading){clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_THREAD_CPUTIME_ID)};
-    const uint32_t first[DATA_TYPES] = {1, own.strings.next, own.sites.next, own.stacks.next, 1, 1};
+    const uint32_t first[DATA_TYPES] = {1, own.strings.next, own.sites.next, own.stacks.next, 1, 1, 1};
     struct file_head *parents = own.threads.head; /* stays mapped */
     own.process = getpid();
     own.stopped = 0;
     own.first_thread = own.spare_thread = NULL;
-    bool made = name_child() && directory_create(own.directory) == 0;
+    bool named = name_child();
+    if (named && !follow_matches(own.lineage)) {
+        refuse_child();
+        return false;
+    }
+    bool made = named && directory_create(own.directory) == 0;
     if (!made || begin_files(first) || write_log() || write_map()) {
         if (made)
             directory_discard(own.directory);
-        give_up_child(parents);
+        refuse_child();
+        __atomic_add_fetch(&parents->unrecorded, 1, __ATOMIC_RELAXED);
         return false;
     }
     own.identity->ours = 1;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "children.h"
 #include "clock.h"
 #include "fields.h"
 #include "pool.h"
@@ -20,7 +21,9 @@ struct thread {
     uint32_t number;
     uint32_t calls;
     uint32_t ended;
+    uint32_t fork;      /* number of its last fork */
     uint32_t own_depth; /* what is recording's own may call what is */
+    uint64_t look_ns;   /* from when on what the thread and its process have used is to be looked at */
     struct thread_record *record;
     struct block *block;
     struct thread *next;
@@ -31,8 +34,15 @@ struct thread {
 struct recorder {
     uint32_t on;
     uint32_t serial; /* of the recording in this process; caches of an earlier one are void */
+    uint64_t long_ns; /* the lesser of the next two, of those that matter */
     uint64_t stack_above_ns;
+    uint64_t trigger_above_ns;
+    uint64_t wait_above_ns; /* shorter waits for locks and their like are counted, not recorded */
     uint32_t stack_kept; /* stacks are recorded at all */
+    uint32_t all_waits;  /* free locks are recorded as well */
+    uint32_t trigger_exit;
+    char trigger_errors[512];
+    struct control *control; /* of the whole experiment; never NULL */
 };
 
 struct recorder_settings {
@@ -42,8 +52,19 @@ struct recorder_settings {
     enum clock_kind clock;
     uint32_t stack_kept;
     uint64_t stack_above_ns;
+    uint64_t wait_above_ns; /* 0: free locks as well */
+    uint64_t pool_bytes, limit_bytes; /* of the whole experiment, where this process is its founder */
+    uint32_t wait_when_full;
+    uint64_t ring_bytes; /* full blocks of each process go round in so much of the disk; 0: none is overwritten */
+    uint64_t trigger_above_ns; /* a call so long fires the trigger; UINT64_MAX: none does */
+    const char *trigger_errors; /* the names of errors that do, with spaces between them; "*" for all */
+    uint32_t trigger_exit; /* an exit status that is not 0 does */
+    uint32_t paused; /* nothing is recorded until somebody outside says so, where this process is its founder */
+    uint64_t sample_every_ns; /* UINT64_MAX: only at the beginning and the end */
     uint64_t begun_wall_ns; /* since when the time is ours */
     uint64_t begun_cpu_ns;
+    uint32_t objects; /* the files that are mapped are noted */
+    uint32_t group_reads;
 };
 
 VISIBLE extern struct recorder recorder;
@@ -56,6 +77,12 @@ VISIBLE int recorder_begin(const struct recorder_settings *settings);
    same head. 0 or the error's number. */
 VISIBLE int recorder_describe(const char *head, size_t bytes);
 
+/* Note a directory that the program's own code was imported from, in the log. */
+VISIBLE void recorder_note_root(const char *path);
+
+/* Keep the text of code that lies in no file; `name` is the number of the name that it has for one. */
+VISIBLE void recorder_note_text(uint32_t name, const char *text, size_t bytes);
+
 /* End of the recording, and of the process with `status` if that is known (>= 0). */
 VISIBLE void recorder_end(int status);
 
@@ -65,11 +92,17 @@ VISIBLE void recorder_forks(void);
 VISIBLE void recorder_has_forked(void);
 VISIBLE void recorder_forked(void);
 
+/* Record an attempt to start a process, of the calling thread; NULL where nothing can be recorded. */
+VISIBLE struct child *recorder_starts(const struct child *attempt);
+
 /* Put entries, and the closing tag after them, into map.xml. 0 or the error's number. */
 VISIBLE int recorder_map(const char *text, size_t bytes);
 
 /* Let the calling thread record, if anything is recorded in this process; NULL if not. */
 VISIBLE struct thread *thread_enter(void);
+
+/* A trigger fired: it is counted, with the time and the process, for whoever looks at the control page. */
+VISIBLE void recorder_trigger(void);
 
 /* Count a call of a thread that cannot record. */
 VISIBLE void recorder_lose(void);
@@ -77,14 +110,18 @@ VISIBLE void recorder_lose(void);
 /* The place of the thread's next event, in a new block; NULL where there is no room. */
 VISIBLE struct event *event_room(struct thread *thread);
 
+/* Sample what the thread and its process have used. */
+VISIBLE void thread_look(struct thread *thread);
+
 /* Numbers for a text, a place in the code, a stack; 0 where there is no room. */
 VISIBLE uint32_t string_intern(const char *text, size_t bytes);
 VISIBLE uint32_t site_add(const struct site *site);
 VISIBLE uint32_t stack_intern(uint32_t site, uint32_t outer, uint32_t cut);
 
-/* The number of the normalised text of a statement; `key` stands for the whole of it. */
+/* The number of the normalised text of a statement, and whether literals were in it. Where a `key` stands for the whole
+   statement (0: none does) it is found by it the next time. What it takes is own cost, of short statements by samples. */
 VISIBLE uint32_t statement_find(uint64_t key);
-VISIBLE uint32_t statement_intern(uint64_t key, const char *text, size_t bytes);
+VISIBLE uint32_t statement_intern(uint64_t key, const char *sql, size_t bytes, bool *literals);
 
 /* Time between the two is recording's own; they may stand within each other. */
 VISIBLE struct reading own_begin(struct thread *thread);
@@ -113,6 +150,12 @@ static inline struct thread *recording(void)
     if (LIKELY(thread && thread->recording))
         return thread;
     return recorder.on ? thread_enter() : NULL;
+}
+
+/* Nothing is to be recorded for a while, as somebody outside says. */
+static inline bool recorder_paused(void)
+{
+    return UNLIKELY(__atomic_load_n(&recorder.control->paused, __ATOMIC_RELAXED));
 }
 
 /* False where the call is too deep inside others for the table: it is counted as dropped. */
@@ -180,6 +223,18 @@ static inline void close_call(struct thread_record *record, uint32_t index)
     __atomic_store_n(&record->fields.depth, depth, __ATOMIC_RELEASE);
 }
 
+/* The call was no event: it is counted as passed through. What it had inside counts for the call around it. */
+static inline void span_pass(const struct span *span)
+{
+    struct thread_record *record = span->thread->record;
+    record->fields.made--;
+    record->fields.passed++;
+    close_call(record, span->index);
+}
+
+/* There is no room for its event. */
+VISIBLE void span_drop(const struct span *span);
+
 static inline uint32_t charge_parent(struct thread_record *record, const struct span *span)
 {
     if (LIKELY(span->index == 0))
@@ -204,8 +259,7 @@ static inline void span_record(const struct span *span, uint64_t bytes, uint32_t
     else
         event = event_room(thread);
     if (UNLIKELY(!event)) {
-        record->fields.dropped++;
-        close_call(record, span->index);
+        span_drop(span);
         return;
     }
     *event = (struct event){
@@ -232,4 +286,6 @@ static inline void span_record(const struct span *span, uint64_t bytes, uint32_t
     __atomic_store_n(&head->used, head->used + 1, __ATOMIC_RELEASE);
     record->fields.recorded++;
     close_call(record, span->index);
+    if (UNLIKELY(end_ns >= thread->look_ns))
+        thread_look(thread);
 }

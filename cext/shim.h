@@ -1,192 +1,177 @@
-/* What every shim does before and after the real call; the shims themselves are in timing/shims.pyx. */
+/* What every shim does before and after the real call; the shims themselves are in timing/bodies.pxi. */
 #pragma once
 
-#include <errno.h>
-#include <stdio.h>
+#include "changes.h"
+#include "environment.h"
+#include "outcome.h"
 
-#include "recorder.h"
-#include "sites.h"
-#include "statement.h"
-#include "stubs.h"
-
-enum { DESCRIPTORS_KNOWN = 256, STATEMENT_READ = 64 * 1024 };
-
-/* --- detail */
-
-static uint32_t intern_normalised(PyObject *statement, uint64_t key)
+/* What changes while nothing is looked at is not known afterwards. */
+static __attribute__((noinline)) struct thread *not_looked_at(const struct slot *slot)
 {
-    static char text[STRING_BYTES + 1]; /* under the interpreter's lock; one more byte tells that it was cut */
-    Py_ssize_t bytes;
-    const char *sql = PyUnicode_AsUTF8AndSize(statement, &bytes);
-    if (sql)
-        return statement_intern(key, text, statement_normalise(sql, (size_t)bytes, text, sizeof text));
-    PyErr_Clear();
-    return 0;
+    if (slot->effect | slot->traffic)
+        forget_descriptors();
+    holders_unknown = true;
+    return NULL;
 }
 
-static uint32_t intern_beginning(PyObject *statement, uint64_t key)
+/* The calling thread, where its calls are recorded now; a call that cannot be is counted. */
+static inline struct thread *recorded_thread(const struct slot *slot, PyThreadState *state)
 {
-    PyObject *beginning = PyUnicode_Substring(statement, 0, STATEMENT_READ);
-    if (!beginning) {
-        PyErr_Clear();
-        return 0;
-    }
-    uint32_t number = intern_normalised(beginning, key);
-    Py_DECREF(beginning);
-    return number;
-}
-
-static __attribute__((noinline)) uint32_t new_statement(PyObject *statement, uint64_t key)
-{
-    struct thread *thread = current_thread;
-    struct reading begin = own_begin(thread);
-    bool whole = PyUnicode_GET_LENGTH(statement) <= STATEMENT_READ;
-    uint32_t number = whole ? intern_normalised(statement, key) : intern_beginning(statement, key);
-    own_end(thread, begin);
-    return number;
-}
-
-static uint32_t statement_detail(PyObject *statement)
-{
-    if (!PyUnicode_CheckExact(statement))
-        return 0;
-    Py_hash_t hash = ((PyASCIIObject *)statement)->hash;
-    if (hash == -1)
-        hash = PyObject_Hash(statement);
-    uint64_t key = (uint64_t)hash ^ ((uint64_t)PyUnicode_GET_LENGTH(statement) << 48);
-    uint32_t number = statement_find(key);
-    return LIKELY(number) ? number : new_statement(statement, key);
-}
-
-static uint32_t descriptor_detail(PyObject *descriptor)
-{
-    static uint32_t known[DESCRIPTORS_KNOWN], known_serial;
-    char text[32];
-    if (known_serial != recorder.serial) {
-        memset(known, 0, sizeof known);
-        known_serial = recorder.serial;
-    }
-    if (!PyLong_CheckExact(descriptor))
-        return 0;
-    int overflow;
-    long number = PyLong_AsLongAndOverflow(descriptor, &overflow);
-    if (overflow || number < 0)
-        return 0;
-    if (number < DESCRIPTORS_KNOWN && known[number])
-        return known[number];
-    uint32_t detail = string_intern(text, (size_t)snprintf(text, sizeof text, "descriptor %ld", number));
-    if (number < DESCRIPTORS_KNOWN)
-        known[number] = detail;
-    return detail;
-}
-
-static inline uint32_t detail_of(const struct slot *slot, PyObject *subject)
-{
-    if (!subject)
-        return 0;
-    return slot->detail == DETAIL_STATEMENT ? statement_detail(subject) : descriptor_detail(subject);
-}
-
-/* The argument that the detail is taken from, by the way arguments are passed; NULL where it was not given. */
-static inline PyObject *subject_in_array(const struct slot *slot, PyObject *const *arguments, Py_ssize_t count)
-{
-    return slot->detail && slot->detail_argument < count ? arguments[slot->detail_argument] : NULL;
-}
-
-static inline PyObject *subject_in_tuple(const struct slot *slot, PyObject *arguments)
-{
-    if (!slot->detail || !arguments || !PyTuple_Check(arguments) ||
-        slot->detail_argument >= PyTuple_GET_SIZE(arguments))
-        return NULL;
-    return PyTuple_GET_ITEM(arguments, slot->detail_argument);
-}
-
-/* METH_O passes the argument itself, METH_VARARGS a tuple of them, METH_NOARGS nothing. */
-static inline PyObject *subject_of_pair(const struct slot *slot, PyObject *argument)
-{
-    if (!slot->detail || !argument)
-        return NULL;
-    return slot->detail_argument == DETAIL_WHOLE ? argument : subject_in_tuple(slot, argument);
-}
-
-/* --- error */
-
-static long errno_of(PyObject *error)
-{
-    if (!error || !PyObject_TypeCheck(error, (PyTypeObject *)PyExc_OSError))
-        return 0;
-    PyObject *number = ((PyOSErrorObject *)error)->myerrno;
-    int overflow = 0;
-    return number && PyLong_CheckExact(number) ? PyLong_AsLongAndOverflow(number, &overflow) : 0;
-}
-
-/* The exception that is set, by its type's name and the system's error number; it stays set. */
-static __attribute__((noinline)) uint32_t error_here(void)
-{
-    char text[256];
-    PyObject *type, *value, *traceback;
-    struct thread *thread = current_thread;
-    struct reading begin = own_begin(thread);
-    PyErr_Fetch(&type, &value, &traceback);
-    int bytes = 0;
-    if (type && PyType_Check(type)) {
-        const char *name = ((PyTypeObject *)type)->tp_name;
-        long number = errno_of(value);
-        bytes = number ? snprintf(text, sizeof text, "%s errno %ld", name, number)
-                       : snprintf(text, sizeof text, "%s", name);
-    }
-    PyErr_Restore(type, value, traceback);
-    if (bytes <= 0)
-        bytes = snprintf(text, sizeof text, "error");
-    size_t length = strnlen(text, sizeof text);
-    uint32_t number = string_intern(text, length);
-    own_end(thread, begin);
-    return number;
-}
-
-/* --- bytes */
-
-static inline uint64_t bytes_of(const struct slot *slot, PyObject *result)
-{
-    if (slot->bytes == BYTES_NONE || !result || !PyLong_CheckExact(result))
-        return 0;
-    int overflow;
-    long long bytes = PyLong_AsLongLongAndOverflow(result, &overflow);
-    return overflow || bytes < 0 ? 0 : (uint64_t)bytes;
-}
-
-/* --- the two sides of a call */
-
-/* The calling thread's state if it runs in the interpreter that is recorded: another one may have a lock of its own,
-   and ours is all that orders what the recorder does. */
-static inline PyThreadState *recorded_state(void)
-{
-    PyThreadState *state = _PyThreadState_UncheckedGet();
-    return LIKELY(state && state->interp == sites_interpreter) ? state : NULL;
+    if (recorder_paused())
+        return not_looked_at(slot);
+    struct thread *thread = state ? recording() : NULL;
+    if (UNLIKELY(!thread && state && recorder.on))
+        recorder_lose();
+    return thread;
 }
 
 /* False: pass through, there is nothing to end. */
-static inline bool shim_begin(struct span *span, const struct slot *slot, PyObject *subject)
+static inline bool shim_begin(struct call *call, const struct slot *slot, PyObject *owner,
+                              PyObject *const *arguments, Py_ssize_t count)
 {
     PyThreadState *state = recorded_state();
-    struct thread *thread = state ? recording() : NULL;
-    if (UNLIKELY(!thread)) {
-        if (state && recorder.on)
-            recorder_lose();
+    struct thread *thread = recorded_thread(slot, state);
+    if (UNLIKELY(!thread))
         return false;
+    uint32_t intrinsic = slot->intrinsic, detail = 0;
+    call->slot = slot;
+    call->owner = owner;
+    call->arguments = arguments;
+    call->count = count;
+    if (slot->traffic) {
+        call->known = descriptor_known(call->descriptor = descriptor_of(subject_of(call)));
+        detail = call->known ? call->known->name : 0;
+        intrinsic += kind_of_traffic(slot, call->known, thread);
+    } else {
+        if (slot->choice | slot->effect)
+            call->descriptor = descriptor_of_call(call);
+        if (slot->detail)
+            detail = detail_of(call);
+        call->span.detail = detail;
+        if (slot->choice)
+            intrinsic += chosen_kind(call, thread);
+        if (slot->effect)
+            change_before(call);
     }
-    uint32_t detail = slot->detail ? detail_of(slot, subject) : 0;
-    return span_begin(span, thread, slot->intrinsic, stack_here(state), detail);
+    return span_begin(&call->span, thread, intrinsic, stack_here(state), detail);
 }
 
-static inline void shim_end(struct span *span, const struct slot *slot, PyObject *result, bool failed)
+/* It did not wait long enough to be recorded, and nothing inside of it did. */
+static inline bool did_not_wait(const struct slot *slot, const struct span *span)
 {
+    uint64_t waited_ns = slot->waits == WAITS_off_cpu ? span->wall_ns - span->cpu_ns : span->wall_ns;
+    return waited_ns < recorder.wait_above_ns && span->thread->record->open[span->index].inner_wall_ns == 0;
+}
+
+/* A call took long enough to look at it more closely. What waits for work may take as long as it likes. */
+static __attribute__((noinline)) void look_at_long_call(struct span *span)
+{
+    if (span->wall_ns >= recorder.stack_above_ns)
+        span->stack = whole_stack_here();
+    if (span->wall_ns >= recorder.trigger_above_ns && !is_idle_number(span->intrinsic))
+        recorder_trigger();
+}
+
+static inline void shim_end(struct call *call, PyObject *result, bool failed)
+{
+    struct span *span = &call->span;
+    const struct slot *slot = call->slot;
     if (UNLIKELY(!span_stop(span)))
         return;
+    uint64_t bytes = failed ? 0 : bytes_of(call, result);
+    bool changes = slot->effect && !failed && !(slot->traffic && (!call->known || call->known->kind != KIND_net));
+    if (changes)
+        change_after(call, result, bytes);
+    else if (UNLIKELY(failed && slot->effect >= EFFECT_fork))
+        start_failed(call);
+    if (slot->waits && did_not_wait(slot, span)) {
+        span_pass(span);
+        return;
+    }
     uint32_t error = UNLIKELY(failed) ? error_here() : 0;
-    if (UNLIKELY(span->wall_ns >= recorder.stack_above_ns && recorder.stack_kept))
-        span->stack = whole_stack_here();
-    span_record(span, bytes_of(slot, result), error);
+    if (UNLIKELY(span->wall_ns >= recorder.long_ns))
+        look_at_long_call(span);
+    if (slot->detail == DETAIL_path && !span->detail && subject_of(call))
+        span->detail = kept_path(subject_of(call));
+    span_record(span, bytes, error);
+}
+
+static inline bool begin_pair(struct call *call, const struct slot *slot, PyObject *owner, PyObject *const *argument)
+{
+    if (slot->shape == SHAPE_TUPLE)
+        return shim_begin(call, slot, owner, items_of(*argument), count_of(*argument));
+    return shim_begin(call, slot, owner, argument, slot->shape == SHAPE_ONE);
+}
+
+static inline bool begin_tuple(struct call *call, const struct slot *slot, PyObject *owner, PyObject *arguments)
+{
+    return shim_begin(call, slot, owner, items_of(arguments), count_of(arguments));
+}
+
+/* A Python function: the object whose method it is, if it is one, is its first argument. */
+static inline bool begin_vector(struct call *call, const struct slot *slot, PyObject *function,
+                                PyObject *const *arguments, size_t flags)
+{
+    Py_ssize_t count = PyVectorcall_NARGS(flags);
+    bool method = slot->shape == SHAPE_METHOD && count > 0;
+    return shim_begin(call, slot, method ? *arguments : function, arguments + method, count - method);
+}
+
+static inline bool is_free(const struct slot *slot, PyObject *lock)
+{
+    switch ((enum lock)slot->lock) {
+    case LOCK_plain:
+        return is_free_plain(lock);
+    case LOCK_recursive:
+        return is_free_recursive(lock);
+    default:
+        return is_free_semaphore(lock, slot->ask);
+    }
+}
+
+/* Was `acquire` told not to wait, by its first argument or by name? */
+static bool will_not_wait(PyObject *first, PyObject *keywords)
+{
+    PyObject *blocking = !first && keywords ? PyDict_GetItemWithError(keywords, name_of_blocking) : first;
+    return blocking == Py_False || (blocking && PyLong_CheckExact(blocking) && descriptor_of_number(blocking) == 0);
+}
+
+/* A lock that is free need not be waited for, and who asks without waiting does not wait: the call is passed through,
+   and merely counted. NULL: it is to be timed, or nothing is recorded. */
+static inline struct thread *lock_passes(const struct slot *slot, PyObject *lock, PyThreadState *state, PyObject *first,
+                                         PyObject *keywords)
+{
+    if (UNLIKELY(!state || recorder.all_waits) || (!is_free(slot, lock) && !will_not_wait(first, keywords)))
+        return NULL;
+    return recorder_paused() ? NULL : recording();
+}
+
+static inline bool is_taken(const PyObject *result)
+{
+    return result && result != Py_False;
+}
+
+/* Nobody had to wait. */
+static inline void lock_passed(const struct slot *slot, PyObject *lock, PyThreadState *state, struct thread *thread,
+                               PyObject *result)
+{
+    thread->record->fields.passed++;
+    if (slot->detail == DETAIL_holder && is_taken(result) && !(slot->lock == LOCK_recursive && is_taken_again(lock)))
+        lock_taken(state, lock, thread);
+}
+
+/* Somebody waited for it, and may have got it. */
+static inline void lock_waited(const struct slot *slot, PyObject *lock, PyThreadState *state, PyObject *result)
+{
+    struct thread *thread = current_thread;
+    if (slot->detail == DETAIL_holder && is_taken(result) && state && thread && thread->recording)
+        lock_taken(state, lock, thread);
+}
+
+/* A result as it was given, an exception as it is set. */
+static PyObject *given(PyObject *result)
+{
+    return result;
 }
 
 /* What calibration calls instead of an intrinsic. */

@@ -6,6 +6,7 @@
 
 #include "frame.h"
 #include "recorder.h"
+#include "sources.h"
 
 enum { STACK_DEPTH = 128, OWN_PREFIXES = 16, PREFIX_BYTES = 1024 };
 
@@ -18,6 +19,8 @@ struct place {
 struct code_sites {
     uint32_t serial; /* of the recording that the numbers belong to */
     uint32_t own;
+    uint32_t holds; /* it stands among the holders of locks */
+    PyCodeObject *code; /* lives as long as this does */
     uint32_t file, function, first_line;
     uint32_t count;
     struct place places[]; /* by instruction */
@@ -68,15 +71,18 @@ static struct code_sites *describe_code(PyCodeObject *code, struct code_sites *s
     if (!sites)
         sites = calloc(1, sizeof *sites + count * sizeof(struct place));
     else
-        memset(sites, 0, sizeof *sites + count * sizeof(struct place));
+        memset(sites->places, 0, count * sizeof(struct place));
     if (!sites)
         return NULL;
+    sites->code = code;
     sites->serial = recorder.serial;
     sites->own = is_own(code->co_filename);
     sites->file = intern_text(code->co_filename);
     sites->function = intern_text(code->co_qualname);
     sites->first_line = (uint32_t)code->co_firstlineno;
     sites->count = count;
+    if (sites->own && recorder.on)
+        note_source(code->co_filename, sites->file);
     return sites;
 }
 
@@ -195,11 +201,12 @@ static uint32_t whole_stack_here(void)
     return stack;
 }
 
-static int sites_begin(void)
+/* `release` is called with what is known of a code object when that is freed. */
+static int sites_begin(freefunc release)
 {
     sites_interpreter = PyInterpreterState_Get();
     if (sites_index < 0)
-        sites_index = code_extra_index(free);
+        sites_index = code_extra_index(release);
     return sites_index < 0 ? -1 : 0;
 }
 
@@ -215,4 +222,12 @@ static bool add_library_prefix(const char *prefix)
         return false;
     strcpy(library_prefixes[library_prefix_count++], prefix);
     return true;
+}
+
+/* The calling thread's state if it runs in the interpreter that is recorded: another one may have a lock of its own,
+   and ours is all that orders what the recorder does. */
+static inline PyThreadState *recorded_state(void)
+{
+    PyThreadState *state = _PyThreadState_UncheckedGet();
+    return LIKELY(state && state->interp == sites_interpreter) ? state : NULL;
 }

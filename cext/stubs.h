@@ -1,15 +1,17 @@
 /* The static pools of stubs, one for each signature of a C function that can be put in another's place.
 
    CPython hands a C function no hint of which definition it was called through, so each stub is a function of its own
-   that knows its slot, and jumps to the slot's body with it. The bodies are the shims (timing/shims.pyx). */
+   that knows its slot, and jumps to the slot's body with it. The bodies are the shims (timing/bodies.pxi). */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* name, what a body takes after its slot, as declared, as passed on; what it gives; how many stubs.
-   `pair` serves METH_NOARGS, METH_O and METH_VARARGS; `triple` METH_VARARGS | METH_KEYWORDS, tp_call and tp_new. */
+   `pair` serves METH_NOARGS, METH_O and METH_VARARGS; `triple` METH_VARARGS | METH_KEYWORDS and tp_call; `vector` the
+   vectorcall of a Python function. */
 #define SIGNATURES(X) \
     X(pair, PyObject *, (PyObject *self, PyObject *argument), (self, argument)) \
     X(triple, PyObject *, (PyObject *self, PyObject *arguments, PyObject *keywords), (self, arguments, keywords)) \
@@ -20,25 +22,136 @@
     X(method, PyObject *, \
       (PyObject *self, PyTypeObject *type, PyObject *const *arguments, size_t count, PyObject *names), \
       (self, type, arguments, count, names)) \
+    X(vector, PyObject *, \
+      (PyObject *self, PyObject *const *arguments, size_t count, PyObject *names), \
+      (self, arguments, count, names)) \
     X(unary, PyObject *, (PyObject *self), (self)) \
-    X(initialise, int, (PyObject *self, PyObject *arguments, PyObject *keywords), (self, arguments, keywords))
+    X(initialise, int, (PyObject *self, PyObject *arguments, PyObject *keywords), (self, arguments, keywords)) \
+    X(finish, void, (PyObject *self), (self))
 
 enum { STUBS = 256 };
 
-enum detail_kind { DETAIL_NONE, DETAIL_STATEMENT, DETAIL_DESCRIPTOR };
-enum { DETAIL_WHOLE = 255 }; /* as the number of the argument: the one argument of METH_O */
-enum bytes_kind { BYTES_NONE, BYTES_RESULT };
+/* What a call can be of; the words are those of the reports. */
+#define KINDS(X) X(db) X(screen) X(file) X(net) X(process) X(sync) X(sleep) X(idle)
+
+/* What is kept of a call besides its times. */
+#define DETAILS(X) \
+    X(statement,  "SQL without its literals") \
+    X(descriptor, "what lies behind a descriptor, a raw file or a socket: a path, an address, a stream") \
+    X(path,       "a path as it was given") \
+    X(address,    "an address, as host and port or as a path") \
+    X(host,       "host and port, given as two arguments") \
+    X(command,    "the program that a command runs, without its arguments") \
+    X(database,   "a database's path, without the parameters of a URI") \
+    X(tls,        "what lies behind the socket of an encrypted connection") \
+    X(holder,     "the thread and the line that took a lock last")
+
+/* What tells how much was moved. */
+#define MOVES(X) \
+    X(result,   "the result: a number, or the length of it or of its first part") \
+    X(argument, "the length of the first argument")
+
+/* How one of several kinds is chosen. Whatever waits inside a call that is idle is idle too. */
+#define CHOICES(X) \
+    X(nested,     "the first kind, unless inside a call that is idle") \
+    X(descriptor, "by what lies behind the descriptor") \
+    X(receive,    "idle where a server waits for its client's next request") \
+    X(select,     "by the descriptors in three lists; sleep where there are none") \
+    X(poll,       "by the descriptors that were registered")
+
+/* What a call changes in what is known of descriptors and of children. */
+#define EFFECTS(X) \
+    X(open,     "the result is the descriptor of the path that is the call's detail") \
+    X(make,     "the result, or what is in it, are new descriptors") \
+    X(socket,   "a new socket, unless it is made for a descriptor that was there") \
+    X(forget,   "what was known of the descriptor is so no more") \
+    X(range,    "a range of descriptors means nothing any more") \
+    X(connect,  "a client's socket") \
+    X(listen,   "a server's socket") \
+    X(accept,   "the result begins with the descriptor of a server's connection") \
+    X(send,     "something was sent") \
+    X(receive,  "something was received") \
+    X(watch,    "a descriptor was registered to be waited for") \
+    X(unwatch,  "it no longer is") \
+    X(unwatch_all, "nothing is registered: with the result, or with the object where there is none") \
+    X(fork,     "the result is a child, or begins with one and a new descriptor") \
+    X(spawn,    "the result is a child that runs the program at the path") \
+    X(search,   "the same; the program is looked for along PATH") \
+    X(fork_exec, "the same; the first of several paths that can be run") \
+    X(popen,    "where it fails, so did the child that it started") \
+    X(exec,     "the process becomes another program") \
+    X(shell,    "a shell is started, and waited for") \
+    X(wait,     "the result begins with a child and how it ended") \
+    X(waitid,   "the result tells a child and how it ended, in its own way")
+
+/* How a call that starts a program passes an environment on, to which what a descendant needs is added. */
+#define PASSES(X) \
+    X(list,    "the sixth argument: a list of bytes, or None for the process's own") \
+    X(mapping, "the third argument, or `env`: a mapping") \
+    X(spawn,   "the same; from CPython 3.13 on it may be None for the process's own") \
+    X(search,  "the same, and the program is looked for in PATH") \
+    X(own,     "the process's own, for the time of the call") \
+    X(shell,   "the process's own, from then on: it is a shell's, and others may run meanwhile")
+
+/* What sort of lock is taken, and so how one sees whether it is free. */
+#define LOCKS(X) \
+    X(plain,     "a Lock") \
+    X(recursive, "an RLock") \
+    X(semaphore, "a semaphore of multiprocessing")
+
+#define NUMBER_OF_KIND(name) KIND_##name,
+#define NUMBER_OF_DETAIL(name, meaning) DETAIL_##name,
+#define NUMBER_OF_MOVE(name, meaning) MOVES_##name,
+#define NUMBER_OF_CHOICE(name, meaning) CHOICE_##name,
+#define NUMBER_OF_EFFECT(name, meaning) EFFECT_##name,
+#define NUMBER_OF_PASSES(name, meaning) PASSES_##name,
+#define NUMBER_OF_LOCK(name, meaning) LOCK_##name,
+enum kind { KINDS(NUMBER_OF_KIND) KIND_COUNT };
+enum detail_kind { DETAIL_none, DETAILS(NUMBER_OF_DETAIL) };
+enum moves { MOVES_none, MOVES(NUMBER_OF_MOVE) };
+enum choice { CHOICE_none, CHOICES(NUMBER_OF_CHOICE) };
+enum effect { EFFECT_none, EFFECTS(NUMBER_OF_EFFECT) };
+enum passes { PASSES_none, PASSES(NUMBER_OF_PASSES) };
+enum lock { LOCK_none, LOCKS(NUMBER_OF_LOCK) };
+
+/* The words of each list, in the order of the numbers, ended by NULL. */
+#define WORD_OF_KIND(name) #name,
+#define WORD(name, meaning) #name,
+static const char *const kind_words[] = {KINDS(WORD_OF_KIND) NULL};
+static const char *const detail_words[] = {"", DETAILS(WORD) NULL};
+static const char *const moves_words[] = {"", MOVES(WORD) NULL};
+static const char *const choice_words[] = {"", CHOICES(WORD) NULL};
+static const char *const effect_words[] = {"", EFFECTS(WORD) NULL};
+static const char *const passes_words[] = {"", PASSES(WORD) NULL};
+static const char *const lock_words[] = {"", LOCKS(WORD) NULL};
+
+/* What waits is recorded from a time on, and counted below it: of C functions the time they took, of Python functions
+   the time that they were not running. */
+enum waits { WAITS_not, WAITS_wall, WAITS_off_cpu };
+
+enum { SUBJECT_OWNER = 255 }; /* in the place of an argument's number: the object itself */
 
 /* What a stub knows. */
 struct slot {
     void *body; /* the shim, or a hook of the tracer's own */
     void *real; /* the function in whose place the stub stands */
-    uint32_t intrinsic;
-    uint8_t detail;          /* enum detail_kind */
-    uint8_t detail_argument; /* which argument it is taken from */
-    uint8_t bytes;           /* enum bytes_kind */
+    void *ask;  /* of a semaphore: what tells whether it is free */
+    uint32_t intrinsic;        /* its number for the first of its kinds */
+    uint8_t kinds[KIND_COUNT]; /* for each kind: what is to be added to that number */
+    uint8_t detail, subject;   /* subject: which argument the detail is taken from */
+    uint8_t moves, choice, effect, lock, passes;
+    uint8_t waits; /* enum waits */
+    uint8_t traffic; /* it reads or writes what lies behind a descriptor */
+    uint8_t shape; /* of pair: how its argument is to be understood */
     uint8_t taken;
 };
+
+/* Is it one of the many that ask the same of a descriptor: what lies behind it, of which kind it is? */
+static inline bool is_traffic(const struct slot *slot)
+{
+    bool asks = slot->detail == DETAIL_descriptor && slot->choice == CHOICE_descriptor;
+    return asks && (slot->effect == EFFECT_none || slot->effect == EFFECT_send || slot->effect == EFFECT_receive);
+}
 
 #define STRIP(...) __VA_ARGS__
 #define TYPE_OF_FUNCTION(name, result, declared, passed) \

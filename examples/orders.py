@@ -1,17 +1,23 @@
-"""Order entry: reads transactions, keeps orders in a database, shows a screen for each and prints receipts.
+"""Order entry: takes transactions, keeps orders in a database, shows a screen for each and prints receipts.
 
-    python examples/orders.py examples/orders.txt
+    python examples/orders.py examples/orders.txt    a file of transactions
+    … | python examples/orders.py                    the same from a pipe
+    python examples/orders.py                        at a terminal: a menu, and a form for each transaction
 
-A transaction is a line, its fields separated by bars; empty lines and lines that begin with # are skipped:
+In a file a transaction is a line, its fields separated by bars; empty lines and lines that begin with # are skipped:
 
     NEW|customer|item|quantity|price in cents
     PAY|order|amount in cents
     SHOW|order
+
+With `--database shop.db` the orders stay in shop.db, and shop.db.log has a line for each transaction. Without it both
+lie in a temporary directory and are gone at the end, so that the same input always gives the same screens.
 """
 
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sqlite3
 import sys
@@ -21,11 +27,21 @@ import time
 from collections.abc import Iterator
 from typing import TextIO
 
-WIDTH = 60
+FORMS = {
+    "NEW": ("customer", "item", "quantity", "price in cents"),
+    "PAY": ("order", "amount in cents"),
+    "SHOW": ("order",),
+}
+CREDIT_LIMIT = 500_000  # cents that a customer may owe
 PRINTER_SECONDS = 0.002  # the receipt printer takes so long for a line
+WIDTH = 60
+LABEL = 16
+CLEAR = "\033[H\033[2J"
 TABLES = """
-CREATE TABLE orders (number INTEGER PRIMARY KEY, customer TEXT, item TEXT, quantity INTEGER, price INTEGER);
-CREATE TABLE payments (number INTEGER REFERENCES orders, amount INTEGER);
+CREATE TABLE IF NOT EXISTS orders (
+    number INTEGER PRIMARY KEY, customer TEXT, item TEXT, quantity INTEGER, price INTEGER
+);
+CREATE TABLE IF NOT EXISTS payments (number INTEGER REFERENCES orders, amount INTEGER);
 """
 
 
@@ -42,9 +58,14 @@ class Orders:
         self._cursor = self._connection.cursor()
 
     def add(self, customer: str, item: str, quantity: int, price: int) -> int:
-        """Take an order; gives its number."""
+        """Take an order of a customer whose credit allows it; gives its number."""
+        if not customer or not item:
+            raise Refused("customer and item are needed")
         if quantity < 1 or price < 1:
             raise Refused("quantity and price must be above 0")
+        owed = self.owed(customer) + quantity * price
+        if owed > CREDIT_LIMIT:
+            raise Refused(f"{customer} would owe {money(owed)}, the limit is {money(CREDIT_LIMIT)}")
         values = (customer, item, quantity, price)
         self._cursor.execute("INSERT INTO orders VALUES (NULL, ?, ?, ?, ?)", values)
         self._connection.commit()
@@ -53,8 +74,8 @@ class Orders:
     def pay(self, number: int, amount: int) -> None:
         """Take a payment for an order."""
         due = self.due(number)
-        if amount > due:
-            raise Refused(f"only {money(due)} is due")
+        if not 0 < amount <= due:
+            raise Refused(f"{money(due)} is due")
         self._cursor.execute("INSERT INTO payments VALUES (?, ?)", (number, amount))
         self._connection.commit()
 
@@ -73,6 +94,12 @@ class Orders:
         (paid,) = self._cursor.execute(query, (number,)).fetchone()
         return quantity * price - int(paid)
 
+    def owed(self, customer: str) -> int:
+        """What is still to be paid of all orders of a customer, in cents."""
+        query = "SELECT number FROM orders WHERE customer = ?"
+        numbers = [number for (number,) in self._cursor.execute(query, (customer,)).fetchall()]
+        return sum(self.due(number) for number in numbers)
+
     def totals(self) -> tuple[int, int, int]:
         """How many orders there are, what they are worth and what was paid, in cents."""
         query = "SELECT COUNT(*), COALESCE(SUM(quantity * price), 0) FROM orders"
@@ -86,65 +113,122 @@ def money(cents: int) -> str:
     return f"{cents // 100:,}.{cents % 100:02}"
 
 
-def screen(orders: Orders, number: int) -> list[str]:
-    """The lines that show an order, the item's description broken to the width of the screen."""
+def number_in(field: str) -> int:
+    """The whole number that a field holds."""
+    if not (field.isascii() and field.isdigit() and len(field) < 10):
+        raise Refused(f"{field!r} is no number of up to nine digits")
+    return int(field)
+
+
+def show_order(orders: Orders, number: int) -> None:
+    """Show an order, the item's description broken to the width of the screen."""
     customer, item, quantity, price = orders.get(number)
-    described = textwrap.wrap(item, WIDTH - 12) or [""]
-    lines = [f"{'order':<12}{number}", f"{'customer':<12}{customer}", f"{'item':<12}{described[0]}"]
-    lines += [f"{'':<12}{line}" for line in described[1:]]
-    lines.append(f"{'price':<12}{quantity:>6} x {money(price):>10} = {money(quantity * price):>12}")
-    return [*lines, f"{'due':<12}{money(orders.due(number)):>34}", "-" * WIDTH]
-
-
-def show(lines: list[str]) -> None:
-    """Write lines to the screen at once."""
-    os.write(sys.stdout.fileno(), "".join(f"{line}\n" for line in lines).encode())
+    described = textwrap.wrap(item, WIDTH - LABEL)
+    print(f"{'order':<{LABEL}}{number}")
+    print(f"{'customer':<{LABEL}}{customer}")
+    print(f"{'item':<{LABEL}}{described[0]}")
+    for line in described[1:]:
+        print(f"{'':<{LABEL}}{line}")
+    print(f"{'price':<{LABEL}}{quantity:>6} x {money(price):>10} = {money(quantity * price):>12}")
+    print(f"{'due':<{LABEL}}{money(orders.due(number)):>34}")
+    print("-" * WIDTH)
 
 
 def print_receipt(number: int, amount: int) -> None:
     """Have the printer print a receipt, which is as slow as the printer."""
     for line in ("RECEIPT", f"order {number}", money(amount)):
-        show([f"| {line:^{WIDTH - 4}} |"])
+        print(f"| {line:^{WIDTH - 4}} |")
         time.sleep(PRINTER_SECONDS)
 
 
-def enter(orders: Orders, transaction: str) -> None:
-    """Carry out one transaction and show the answer; what is refused is said in a line."""
-    verb, *fields = transaction.split("|")
+def carry_out(orders: Orders, transaction: list[str]) -> int:
+    """Carry out one transaction and show the answer; gives the number of its order."""
+    match transaction:
+        case ["NEW", customer, item, quantity, price]:
+            number = orders.add(customer, item, number_in(quantity), number_in(price))
+            show_order(orders, number)
+        case ["PAY", order, amount]:
+            number = number_in(order)
+            orders.pay(number, number_in(amount))
+            print_receipt(number, number_in(amount))
+        case ["SHOW", order]:
+            number = number_in(order)
+            show_order(orders, number)
+        case _:
+            raise Refused("no such transaction")
+    return number
+
+
+def enter(orders: Orders, transaction: list[str]) -> None:
+    """Carry out one transaction and log it; what is refused is said in a line."""
+    entered = "|".join(transaction)
     try:
-        match verb, fields:
-            case "NEW", [customer, item, quantity, price]:
-                show(screen(orders, orders.add(customer, item, int(quantity), int(price))))
-            case "PAY", [number, amount]:
-                orders.pay(int(number), int(amount))
-                print_receipt(int(number), int(amount))
-            case "SHOW", [number]:
-                show(screen(orders, int(number)))
-            case _:
-                raise Refused("no such transaction")
-    except (Refused, ValueError) as error:
-        show([f"refused: {transaction}: {error}"])
+        number = carry_out(orders, transaction)
+    except Refused as reason:
+        print(f"refused: {entered}: {reason}")
+        logging.warning("refused: %s: %s", entered, reason)
+    else:
+        logging.info("order %d: %s", number, entered)
 
 
-def transactions(lines: TextIO) -> Iterator[str]:
+def read(lines: TextIO) -> Iterator[list[str]]:
     """The transactions among lines."""
     for line in lines:
         if line.strip() and not line.startswith("#"):
-            yield line.strip()
+            yield [field.strip() for field in line.split("|")]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description="Enter orders, one transaction a line.")
-    parser.add_argument("file", nargs="?", type=argparse.FileType("r"), default=sys.stdin)
-    parser.add_argument("--database", metavar="FILE", help="a new database to keep the orders in")
+def draw(title: str) -> None:
+    """Clear the screen and draw its head."""
+    print(f"{CLEAR}ORDER ENTRY {title:>{WIDTH - 12}}\n{'-' * WIDTH}")
+
+
+def ask(title: str) -> Iterator[list[str]]:
+    """The transactions that are typed at the terminal; the answer to each comes on a fresh screen."""
+    draw(title)
+    try:
+        while (verb := input(f"{', '.join(FORMS)} or QUIT: ").strip().upper()) != "QUIT":
+            fields = [input(f"{label:<{LABEL}}").strip() for label in FORMS.get(verb, ())]
+            draw(title)
+            if verb:
+                yield [verb, *fields]
+    except (EOFError, KeyboardInterrupt):
+        print()
+
+
+def run(file: TextIO, database: str, title: str) -> None:
+    """Enter every transaction of a file, or whatever is typed where it is a terminal."""
+    orders = Orders(database)
+    logging.basicConfig(
+        filename=f"{database}.log", encoding="utf-8", level=logging.INFO, format="%(asctime)s %(message)s"
+    )
+    typed = file is sys.stdin and file.isatty() and sys.stdout.isatty()
+    for transaction in ask(title) if typed else read(file):
+        enter(orders, transaction)
+    count, worth, paid = orders.totals()
+    print(f"{count} orders, worth {money(worth)}, paid {money(paid)}")
+
+
+def main() -> str | None:
+    """Give None, or what went wrong."""
+    parser = argparse.ArgumentParser(description="Enter orders from a file, a pipe or the terminal.")
+    parser.add_argument("file", nargs="?", help="transactions, one a line (default: standard input)")
+    parser.add_argument("--database", metavar="FILE", help="keep the orders in FILE, a log in FILE.log")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        orders = Orders(arguments.database or os.path.join(directory, "orders.db"))
-        for transaction in transactions(arguments.file):
-            enter(orders, transaction)
-        count, worth, paid = orders.totals()
-        show([f"{count} orders, worth {money(worth)}, paid {money(paid)}"])
-    return 0
+    try:
+        with (
+            tempfile.TemporaryDirectory() as directory,
+            open(arguments.file, encoding="utf-8") if arguments.file else sys.stdin as file,
+        ):
+            database = arguments.database or os.path.join(directory, "orders.db")
+            run(file, database, arguments.database or "nothing is kept")
+    except UnicodeError:
+        return f"orders.py: {arguments.file or 'standard input'}: this is not text in UTF-8"
+    except OSError as error:
+        return f"orders.py: {error.filename or 'the screen'}: {error.strerror}"
+    except sqlite3.Error as error:
+        return f"orders.py: {arguments.database or 'the database'}: {error}"
+    return None
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""The events file: blocks of events, each read whole into memory of one's own.
+"""The events of a process: blocks, each read whole into memory of one's own.
 
-A full block is copied to the end of the file and used again. Where it was being copied when the process was
-killed, both are there, with the same sequence; the first holds all that the second does.
+A full block is copied to the end of the file `events` and used again. Where it was being copied when the process
+was killed, both are there, with the same sequence; the first holds all that the second does. A monitor may move
+full blocks from there to `events.zst`, in their order, at any moment: it appends a block there before it takes it
+away here. Whoever finds a block gone looks there for what has come, and so misses none and sees none twice.
 """
 
 from __future__ import annotations
@@ -9,80 +11,142 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from interpose.experiments.compressed import CompressedFile, Found, as_block_head
 from interpose.experiments.files import DataFile, OpenFile
 from interpose.experiments.layout import DataType, Layout, Unpacker
 from interpose.experiments.records import BlockHead, Event
+from interpose.experiments.sequences import Sequences
 
 BLOCK_MAGIC = 0x4B4C4249
+BLOCK_BYTES = 64 * 1024
+FULL = 2
+HELD_BYTES = 64 * 1024 * 1024
+
+
+class Place(NamedTuple):
+    """Where a block was found: at which byte of `events`, or of `events.zst`, and its sequence."""
+
+    offset: int
+    compressed: bool
+    sequence: int
 
 
 class Block(NamedTuple):
-    """A block in use: its place in the file from 0, its head, and the bytes of its whole events."""
+    """A block in use: its place, its head, and the bytes of its whole events."""
 
-    number: int
+    place: Place
     head: BlockHead
     events: memoryview
 
 
-def _is_first(head: BlockHead, seen: set[int]) -> bool:
-    if head.sequence in seen:
-        return False
-    seen.add(head.sequence)
-    return True
-
-
 class EventFile:
-    """The events of one process, as they lie in blocks."""
+    """The events of one process, as they lie in blocks, compressed or not."""
 
-    def __init__(self, file: DataFile, data: DataType) -> None:
+    def __init__(self, file: DataFile, data: DataType, compressed: CompressedFile | None = None) -> None:
         assert data.layout is not None and data.inner is not None
         self.layout: Layout = data.layout
         self._file = file
+        self._compressed = compressed
         self._block_bytes = data.block_bytes
         self._head_bytes = data.inner.record_bytes
         self._head = Unpacker(data.inner, BlockHead)
         self._event = Unpacker(data.layout, Event)
 
     def blocks(self) -> Iterator[Block]:
-        """Each block in use, in the order of the file. Its memory is used again for the next one."""
+        """Each block in use, those of a thread as it wrote them. The memory is used again for the next one.
+
+        In `events` the block that a thread wrote last lies in front of its full ones, if it has any: the first
+        that is met there of a thread is held until a later one of it comes, or nothing more. Of the blocks of
+        more threads than there is room for, those begun first are given up.
+        """
+        held: dict[int, Block] = {}
+        met: set[int] = set()
+        room = max(HELD_BYTES // self._block_bytes, 1)
+        for block in self._in_order_of_the_files():
+            thread = block.head.thread
+            if thread not in met and not block.place.compressed:
+                met.add(thread)
+                held[thread] = block._replace(events=memoryview(bytes(block.events)))
+                if len(held) > room:
+                    yield held.pop(min(held, key=lambda each: held[each].head.sequence))
+                continue
+            if thread in held and held[thread].head.sequence < block.head.sequence:
+                yield held.pop(thread)
+            yield block
+        yield from sorted(held.values(), key=lambda block: block.head.sequence)
+
+    def _in_order_of_the_files(self) -> Iterator[Block]:
         buffer = bytearray(self._block_bytes)
-        seen: set[int] = set()
+        moved = _Moved(self._compressed)
         with self._file.opened() as file:
-            offset = 0
-            while file and (count := file.read_into(buffer, offset)):
-                block = self._block(offset, memoryview(buffer)[:count])
-                if block and _is_first(block.head, seen) and self._is_still(block.head, file, offset):
+            end, offset = moved.bound(file, self._block_bytes), 0
+            yield from moved.blocks()
+            while file and offset < end and (count := file.read_into(buffer, offset)):
+                block = self._block(offset, memoryview(buffer)[:count], file)
+                if block is None or not self._is_still(block.head, file, offset):
+                    yield from moved.blocks()
+                elif moved.is_first(block.head.sequence):
+                    end = end if block.head.state == FULL else moved.bound(file, self._block_bytes)
                     yield block
                 offset = self._after(file, offset, buffer)
+            yield from moved.blocks()
+            self._note_what_is_torn(moved, file)
 
-    def heads(self) -> Iterator[tuple[int, BlockHead]]:
-        """Number and head of each block in use, in the order of the file, without reading the events."""
-        seen: set[int] = set()
+    def heads(self) -> Iterator[tuple[Place, BlockHead]]:
+        """Place and head of each block in use, in the order of the files, without reading the events."""
+        moved = _Moved(self._compressed)
         with self._file.opened() as file:
-            offset = 0
-            while file and (data := file.read(offset, self._head_bytes)):
+            end, offset = moved.bound(file, self._block_bytes), 0
+            yield from moved.heads()
+            while file and offset < end and (data := file.read(offset, self._head_bytes)):
                 head = self._head_of(offset, data)
-                if head and _is_first(head, seen):
-                    yield offset // self._block_bytes, head
+                if head is None:
+                    yield from moved.heads()
+                elif moved.is_first(head.sequence):
+                    end = end if head.state == FULL else moved.bound(file, self._block_bytes)
+                    yield Place(offset, False, head.sequence), head
                 offset = self._after(file, offset, data)
+            yield from moved.heads()
 
-    def block(self, number: int) -> Block | None:
-        """The block `number`, or None where it is not in use."""
-        offset = number * self._block_bytes
-        data = self._file.read(offset, self._block_bytes)
-        return self._block(offset, memoryview(data))
+    def block(self, place: Place) -> Block | None:
+        """The block that was found at `place`, wherever it lies by now; None where it is nowhere."""
+        with self._file.opened() as file:
+            block = self._block_at(place.offset, file) if file and not place.compressed else None
+            if block is None or block.head.sequence != place.sequence:
+                block = self._elsewhere(place, file)
+            return block
 
     def events(self, block: Block) -> Iterator[Event]:
         """The events of `block`, in the order of their ends."""
         return self._event.many(block.events)
 
-    def _is_still(self, head: BlockHead, file: OpenFile, offset: int) -> bool:
-        """Whether the block was not emptied while it was read; if so its copy comes later in the file."""
-        data = file.read(offset, self._head_bytes)
-        return len(data) < self._head_bytes or self._head.one(data).sequence == head.sequence
+    def _block_at(self, offset: int, file: OpenFile) -> Block | None:
+        data = file.read(offset, self._block_bytes)
+        block = self._block(offset, memoryview(data), file)
+        return block if block and self._is_still(block.head, file, offset) else None
 
-    def _block(self, offset: int, data: memoryview) -> Block | None:
-        if len(data) < self._block_bytes:
+    def _elsewhere(self, place: Place, file: OpenFile | None) -> Block | None:
+        """A block that was moved: in its copy, which lies behind, or among the compressed ones."""
+        offset = place.offset + self._block_bytes
+        while file and not place.compressed and (data := file.read(offset, self._head_bytes)):
+            head = self._head_of(offset, data)
+            if head and head.sequence == place.sequence and (block := self._block_at(offset, file)):
+                return block
+            offset = self._after(file, offset, data)
+        begin = place.offset if place.compressed else 0
+        for found in self._compressed.heads(begin) if self._compressed else ():
+            if self._compressed and found.head.sequence == place.sequence:
+                events = self._compressed.block(found)
+                return _moved_block(found, events) if events else None
+        return None
+
+    def _is_still(self, head: BlockHead, file: OpenFile, offset: int) -> bool:
+        """Whether the block was not emptied or taken away while it was read."""
+        data = file.read(offset, self._head_bytes)
+        return len(data) >= self._head_bytes and self._head.one(data).sequence == head.sequence
+
+    def _block(self, offset: int, data: memoryview, file: OpenFile) -> Block | None:
+        if len(data) < self._block_bytes and offset + len(data) == file.size_bytes():
             self._file.damaged(
                 f"cut short at byte {offset + len(data)}, in block {offset // self._block_bytes}"
             )
@@ -94,7 +158,7 @@ class EventFile:
         if head.used > whole:
             self._file.damaged(f"block {offset // self._block_bytes} says it holds {head.used} events")
         end = self._head_bytes + min(head.used, room) * self.layout.record_bytes
-        return Block(offset // self._block_bytes, head, data[self._head_bytes : end])
+        return Block(Place(offset, False, head.sequence), head, data[self._head_bytes : end])
 
     def _head_of(self, offset: int, data: memoryview | bytes) -> BlockHead | None:
         """The head of the block in use that `data` begins with, or None where there is none."""
@@ -116,3 +180,72 @@ class EventFile:
         if found is None:
             return max(offset, file.size_bytes())
         return max(offset, found // self._block_bytes * self._block_bytes)
+
+    def _note_what_is_torn(self, moved: _Moved, file: OpenFile | None) -> None:
+        """A block that is there in part was being moved, and is still in `events`; unless nothing is in there."""
+        if moved.torn and self._compressed and (file is None or not file.size_bytes()):
+            self._compressed.damaged(moved.torn)
+
+
+class _Moved:
+    """The compressed blocks, as far as they have been seen; and which blocks have been seen at all."""
+
+    def __init__(self, compressed: CompressedFile | None) -> None:
+        self._compressed = compressed
+        self._seen = Sequences()
+        self._end = 0
+        self._bound = 0
+        self._beyond = 0
+
+    def bound(self, file: OpenFile | None, block_bytes: int) -> int:
+        """Where to stop: what is in the files now is to be read, and not all that a program may still write.
+
+        Gives the end in `events`. What was in front of that may still be moved: so many blocks at most are to be
+        read from behind the present end of the compressed ones. Asked again where a block is read that is being
+        written, for all that its thread wrote before must be read as well.
+        """
+        end = file.size_bytes() if file else 0
+        self._beyond = end // block_bytes
+        self._bound = self._compressed.size_bytes() if self._compressed else 0
+        return end
+
+    def _is_beyond(self, found: Found) -> bool:
+        if found.offset < self._bound:
+            return False
+        self._beyond -= 1
+        return self._beyond < 0
+
+    def is_first(self, sequence: int) -> bool:
+        """Whether a block is seen for the first time; from now on it was seen."""
+        return self._seen.add(sequence)
+
+    def blocks(self) -> Iterator[Block]:
+        """Those that have come since, but for what was seen."""
+        for found, events in self._compressed.blocks(self._end) if self._compressed else ():
+            if self._is_beyond(found):
+                return
+            self._end = found.end
+            if self.is_first(found.head.sequence):
+                yield _moved_block(found, events)
+
+    def heads(self) -> Iterator[tuple[Place, BlockHead]]:
+        """The heads of those that have come since."""
+        for found in self._compressed.heads(self._end) if self._compressed else ():
+            if self._is_beyond(found):
+                return
+            self._end = found.end
+            if self.is_first(found.head.sequence):
+                yield _moved_place(found), as_block_head(found.head)
+
+    @property
+    def torn(self) -> str:
+        """What is wrong with the end of the compressed blocks; empty where it is whole."""
+        return self._compressed.torn_at(self._end) if self._compressed else ""
+
+
+def _moved_place(found: Found) -> Place:
+    return Place(found.offset, True, found.head.sequence)
+
+
+def _moved_block(found: Found, events: memoryview) -> Block:
+    return Block(_moved_place(found), as_block_head(found.head), events)

@@ -8,27 +8,33 @@ CODE_OPTIONS = ("-c", "--command", "-e", "--eval")
 USER_OPTIONS = ("-u", "--user")
 
 
-def head(format_version, layout, *, version, settings, clock, cost):
+def head(format_version, layout, *, version, settings, clock, cost, interposed, roots=()):
     """The text of log.xml up to the process itself, which the recorder adds (a forked child has the same head).
 
     `version` is that of interpose, `layout` what interpose.timing.shims.layout gives; `clock` kind, reason, cost of a
-    reading in nanoseconds and resolution in seconds; `cost` what a recorded call costs and what of it lies inside its
-    own clock readings.
+    reading in nanoseconds and resolution in seconds; `cost` what a recorded call costs, what of it lies inside its
+    own clock readings, and how long a wait for a lock is to be recorded, all in nanoseconds; `interposed` in
+    what way calls are interposed, and why so; `roots` the directories that the program imports from.
     """
     lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<experiment version="{format_version}">']
     python = ".".join(map(str, sys.version_info[:3]))
     made_by = {"version": version, "python": python, "implementation": sys.implementation.name}
     lines.append(_element("collector", name="interpose", **made_by))
     lines.append(_system())
+    lines.append(_element("user", uid=os.getuid(), terminal=_terminal()))
     lines.append("  <settings>")
     lines += [_element("setting", 2, name=name, value=value) for name, value in settings.items()]
     lines.append("  </settings>")
     kind, why, read_ns, resolution_s = clock
     resolution_ns = max(1, round(resolution_s * 1e9))
     lines.append(_element("clock", kind=kind, why=why, read_ns=read_ns, resolution_ns=resolution_ns))
-    lines.append(_element("cost", call_ns=cost[0], inside_ns=cost[1]))
+    call_ns, inside_ns, wait_above_ns = cost
+    by, why = interposed
+    lines.append(_element("interposed", by=by, why=why))
+    lines.append(_element("cost", call_ns=call_ns, inside_ns=inside_ns, wait_above_ns=wait_above_ns))
     lines += _layout(*layout)
     lines += _command()
+    lines += [_element("root", path=path) for path in roots]
     return "\n".join(lines) + "\n"
 
 
@@ -44,8 +50,19 @@ def _system():
     )
 
 
-def _layout(types, file_head, block_head, open_call):
+def _terminal():
+    """The terminal that one of the standard streams is; empty where none is."""
+    for descriptor in (0, 1, 2):
+        try:
+            return os.ttyname(descriptor)
+        except OSError:
+            pass
+    return ""
+
+
+def _layout(types, file_head, control, block_heads, open_call):
     yield from _group("head", file_head)
+    yield from _group("control", control, offset=_end(file_head))
     for name, record_bytes, head_bytes, block_bytes, fields in types:
         attributes = {
             "name": name,
@@ -54,7 +71,7 @@ def _layout(types, file_head, block_head, open_call):
             "block_bytes": block_bytes,
         }
         inner = list(_fields(fields, 2))
-        if name == "events":
+        if block_head := block_heads.get(name):
             inner += _group("block", block_head, 2, bytes=_end(block_head))
         if name == "threads":
             table_at, entry_bytes = _end(fields), _end(open_call)

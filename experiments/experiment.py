@@ -3,39 +3,67 @@
 from __future__ import annotations
 
 import os
-import re
+from functools import cached_property
 
-from interpose.errors import ExperimentError
+from interpose.errors import ExperimentError, UsageError
 from interpose.experiments import names
+from interpose.experiments.children import split_lineage
 from interpose.experiments.files import Damages
+from interpose.experiments.labels import Mark, read_marks
+from interpose.experiments.notes import read_notes
 from interpose.experiments.process import Process
-
-_FORKED = re.compile(r"(.*)_f[0-9]+")
 
 
 class Experiment:
     """An experiment, open for reading: `processes` are the founder (first) and its descendants.
 
-    What turns out to be damaged while one reads is in `damages`. Raises ExperimentError where `directory`
-    is not there, is not an experiment, or is one of a version that cannot be read.
+    What turns out to be damaged while one reads is in `damages`; `packed` is the file that it was unpacked
+    from, if it was. Raises ExperimentError where `directory` is not there, is not an experiment, or is one of
+    a version that cannot be read.
     """
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, damages: Damages | None = None) -> None:
         self.directory = os.path.abspath(directory)
         self.name = os.path.basename(self.directory)
-        self.damages = Damages()
+        self.damages = Damages() if damages is None else damages
+        self.packed: str | None = None
         _refuse_what_is_none(directory)
         if _is_descendant(self.name):
             self.processes = [self._one_descendant()]
         else:
-            founder = Process(self.directory, self.name, "", self.damages)
-            self.processes = [founder, *self._descendants(self.directory, self.name)]
+            self.processes = [] if _is_of_ranks(self.directory) else [self._founder()]
+            self.processes += self._descendants(self.directory, self.name)
+            self.processes = self.processes or [self._founder()]
             _join_families(self.processes)
 
     @property
     def founder(self) -> Process:
-        """The process that the experiment began with."""
+        """The process that the experiment began with; of ranks of MPI alone the first."""
         return self.processes[0]
+
+    @property
+    def founder_directory(self) -> str:
+        """Where the founder lies, of a descendant's own directory too: the notes, labels and archives are there."""
+        above = os.path.dirname(self.directory)
+        return above if _is_descendant(self.name) and above.endswith(names.SUFFIX) else self.directory
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """The lines that were noted of the experiment."""
+        return read_notes(self.founder_directory, os.path.basename(self.founder_directory), self.damages)
+
+    @cached_property
+    def marks(self) -> list[Mark]:
+        """The marks of the labels."""
+        return read_marks(self.founder_directory, os.path.basename(self.founder_directory), self.damages)
+
+    def refuse_if_unpacked(self, what: str) -> None:
+        """Raises UsageError where the experiment is one file: `what` is not written into that."""
+        if self.packed:
+            raise UsageError(f"{self.packed}: {what} cannot be written into a packed experiment")
+
+    def _founder(self) -> Process:
+        return Process(self.directory, self.name, "", self.damages)
 
     def _one_descendant(self) -> Process:
         """The process of a descendant's own directory; its numbers may be those of processes beside it."""
@@ -65,6 +93,14 @@ class Experiment:
                 where, _, what = str(error).partition(": ")
                 self.damages.add(where, what)
         return processes
+
+
+def _is_of_ranks(directory: str) -> bool:
+    """Whether no process but ranks of MPI, and what they started, was recorded: the founder's log is empty."""
+    try:
+        return os.stat(os.path.join(directory, names.LOG)).st_size == 0 and names.is_recorded(directory)
+    except OSError:
+        return False
 
 
 def _refuse_what_is_none(directory: str) -> None:
@@ -98,8 +134,13 @@ def _is_descendant(name: str) -> bool:
 
 
 def _join_families(processes: list[Process]) -> None:
-    """Give each forked process the one that forked it, whose lineage is the beginning of its own."""
+    """Give each process those that came from it, and the one that it came from: its lineage is the beginning
+    of its own."""
     of_lineage = {process.lineage: process for process in processes}
     for process in processes:
-        if forked := _FORKED.fullmatch(process.lineage):
-            process.parent = of_lineage.get(forked[1])
+        lineage, how, _ = split_lineage(process.lineage)
+        starter = of_lineage.get(lineage) if how else None
+        if starter is not None:
+            process.starter = starter
+            process.parent = starter if how == "f" else None
+            starter.descendants.append(process)

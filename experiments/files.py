@@ -71,6 +71,15 @@ class DataFile:
         finally:
             os.close(descriptor)
 
+    @contextmanager
+    def opened_if_there(self) -> Iterator[OpenFile | None]:
+        """The same for a file that need not be there."""
+        if os.path.lexists(self.path):
+            with self.opened() as file:
+                yield file
+        else:
+            yield None
+
     def read(self, offset: int, count: int) -> bytes:
         """Up to `count` bytes from `offset`; fewer at the end of the file."""
         with self.opened() as file:
@@ -109,9 +118,9 @@ class OpenFile:
             return None if error.errno == errno.ENXIO else offset
 
 
-def open_plain(path: str) -> int:
+def open_plain(path: str, mode: int = os.O_RDONLY) -> int:
     """A descriptor of the plain file at `path`. Raises OSError for links, devices and pipes."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = os.open(path, mode | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a plain file")

@@ -115,6 +115,19 @@ def _arrangement(
     return lambda values: pick((*values, 0))
 
 
+class Packer:
+    """Packs records of one layout from the named tuple `record`, which has all of its fields in any order."""
+
+    def __init__(self, layout: Layout, record: type[NamedTuple]) -> None:
+        names = [name for name in layout.fields if name in record._fields]
+        self._struct = struct.Struct(_format([layout.fields[name] for name in names], layout.record_bytes))
+        self._pick = itemgetter(*(record._fields.index(name) for name in names))
+
+    def one(self, record: tuple[int, ...]) -> bytes:
+        """The bytes of a record."""
+        return self._struct.pack(*self._pick(record))
+
+
 Record = TypeVar("Record", bound=NamedTuple)
 
 

@@ -11,7 +11,12 @@ from interpose.experiments.elements import Attributes, read_elements
 from interpose.experiments.files import Damages
 from interpose.experiments.layout import TYPES, DataType, Field, Layout, LayoutError
 
-READS_UP_TO = 1
+READS_UP_TO = 3
+KINDS_AT_MOST = 8
+ROOTS_AT_MOST = 256
+LAST_INTRINSIC = 2**32 - 1
+_UNKNOWN = "?"
+_KINDS = re.compile(r"[a-z]{1,16}(?: [a-z]{1,16})*")
 
 
 @dataclass(frozen=True)
@@ -34,15 +39,21 @@ class Log:
     system: Attributes = field(default_factory=dict)
     settings: Attributes = field(default_factory=dict)
     clock: Attributes = field(default_factory=dict)
+    interposed: Attributes = field(default_factory=dict)
     resolution_ns: int = 0
     call_ns: int = 0
     inside_ns: int = 0
     head: Layout | None = None
+    control: Layout | None = None
+    control_offset: int = 0
     data: dict[str, DataType] = field(default_factory=dict)
     executable: str = ""
     cwd: str = ""
+    user: Attributes = field(default_factory=dict)
+    roots: list[str] = field(default_factory=list)
     arguments: list[str] = field(default_factory=list)
     pid: int = 0
+    ppid: int = 0
     start_ns: int = 0
     time_ns: int = 0
     parent: str = ""
@@ -51,10 +62,15 @@ class Log:
 
 @dataclass(frozen=True)
 class Intrinsic:
-    """Something that can be called: its public dotted name, and its kind (db, file, net ...)."""
+    """Something that can be called: its public dotted name, and its kind (db, file, net ...).
+
+    `by` is the way in which it was interposed; `why_not` the reason where it was not.
+    """
 
     name: str
     kind: str
+    by: str = field(default="", compare=False)
+    why_not: str = field(default="", compare=False)
 
 
 def read_log(path: str, place: str, damages: Damages) -> Log:
@@ -73,18 +89,62 @@ def read_log(path: str, place: str, damages: Damages) -> Log:
 
 
 def read_map(path: str, place: str, damages: Damages) -> dict[int, Intrinsic]:
-    """The intrinsics that the map.xml at `path` names, by number; one named later replaces an earlier one."""
-    intrinsics: dict[int, Intrinsic] = {}
+    """The intrinsics that the map.xml at `path` names, by number.
 
-    def begin(name: str, attributes: Attributes) -> None:
-        if name == "intrinsic" and (number := _integer(attributes.get("number", ""))):
-            intrinsics[number] = Intrinsic(attributes.get("name", "?"), attributes.get("kind", "?"))
-
+    One whose calls are of several kinds has as many numbers, from its own on. An entry that is named again
+    replaces the earlier one; a number that another entry has stays with that.
+    """
+    reader = _MapReader(place, damages)
     try:
-        read_elements(path, place, damages, begin, lambda text: None, lambda name: None)
+        read_elements(path, place, damages, reader.begin, lambda text: None, lambda name: None)
     except OSError as error:
         damages.add(place, error.strerror or "cannot be read")
-    return intrinsics
+    return reader.intrinsics
+
+
+class _MapReader:
+    """Gathers the intrinsics from the elements of a map.xml."""
+
+    def __init__(self, place: str, damages: Damages) -> None:
+        self.intrinsics: dict[int, Intrinsic] = {}
+        self._begins: dict[int, int] = {}  # the number of the entry that each number is of
+        self._place = place
+        self._damages = damages
+
+    def begin(self, element: str, attributes: Attributes) -> None:
+        number = _integer(attributes.get("number", "")) if element == "intrinsic" else None
+        if not number:
+            return
+        name = attributes.get("name", _UNKNOWN)
+        kinds = self._kinds(number, attributes)
+        if number < 0 or number + len(kinds) - 1 > LAST_INTRINSIC:
+            self._damages.add(self._place, f"no intrinsic can have the number {number}")
+            return
+        self._forget(number)
+        why_not = attributes.get("why", _UNKNOWN) if attributes.get("installed") == "0" else ""
+        for mine, kind in enumerate(kinds, number):
+            if mine in self.intrinsics:
+                self._damages.add(self._place, f"number {mine} is of two intrinsics")
+            else:
+                self.intrinsics[mine] = Intrinsic(name, kind, attributes.get("by", ""), why_not)
+                self._begins[mine] = number
+
+    def _forget(self, number: int) -> None:
+        """Give back the numbers of an earlier entry for `number`."""
+        for mine in range(number, number + KINDS_AT_MOST):
+            if self._begins.get(mine) == number:
+                del self.intrinsics[mine], self._begins[mine]
+
+    def _kinds(self, number: int, attributes: Attributes) -> list[str]:
+        """The kind for each number of an entry; its one kind where it does not say several, as they must be."""
+        kind, several = attributes.get("kind", _UNKNOWN), attributes.get("kinds")
+        if several is None:
+            return [kind]
+        kinds = several.split(" ", KINDS_AT_MOST)
+        if len(kinds) > KINDS_AT_MOST or not _KINDS.fullmatch(several) or kind not in (kinds[0], _UNKNOWN):
+            self._damages.add(self._place, f"the kinds of intrinsic {number} are no list of kinds")
+            return [kind]
+        return kinds
 
 
 class _LogReader:
@@ -101,10 +161,14 @@ class _LogReader:
             "experiment": self._experiment,
             "collector": lambda attributes: self.log.collector.update(attributes),
             "system": lambda attributes: self.log.system.update(attributes),
+            "user": lambda attributes: self.log.user.update(attributes),
+            "root": self._root,
             "setting": self._setting,
             "clock": self._clock,
+            "interposed": lambda attributes: self.log.interposed.update(attributes),
             "cost": self._cost,
             "head": self._describe,
+            "control": self._describe,
             "data": self._describe,
             "block": self._describe,
             "table": self._describe,
@@ -120,7 +184,7 @@ class _LogReader:
             raise ExperimentError(f"{self._place}: not an experiment's")
         if element := self._elements.get(name):
             element(attributes)
-            if name in ("head", "data", "block", "table"):
+            if name in ("head", "control", "data", "block", "table"):
                 self._open[-1].element = name
 
     def text(self, text: str) -> None:
@@ -152,6 +216,11 @@ class _LogReader:
             raise ExperimentError(f"{self._place}: format {version}; this version reads up to {READS_UP_TO}")
         self.log.version = version
 
+    def _root(self, attributes: Attributes) -> None:
+        path = attributes.get("path", "")
+        if path and len(self.log.roots) < ROOTS_AT_MOST:
+            self.log.roots.append(path)
+
     def _setting(self, attributes: Attributes) -> None:
         self.log.settings[attributes.get("name", "?")] = attributes.get("value", "")
 
@@ -172,6 +241,7 @@ class _LogReader:
 
     def _process(self, attributes: Attributes) -> None:
         self.log.pid = self._number(attributes, "pid")
+        self.log.ppid = self._number(attributes, "ppid")
         self.log.start_ns = self._number(attributes, "start_ns")
         self.log.time_ns = self._number(attributes, "time_ns")
         self.log.parent = attributes.get("parent", "")
@@ -202,6 +272,10 @@ class _LogReader:
         if name == "head":
             end = max((field.end for field in description.fields), default=0)
             self.log.head = Layout(description.fields, end)
+        elif name == "control":
+            end = max((field.end for field in description.fields), default=0)
+            self.log.control = Layout(description.fields, end)
+            self.log.control_offset = self._number(description.attributes, "offset")
         elif name == "data":
             inner, self._inner = self._inner, None
             data = self._data_type(description, inner)

@@ -8,7 +8,9 @@ from interpose.errors import ExperimentError
 
 SUFFIX = ".er"
 LOG = "log.xml"
+MAP = "map.xml"
 LINEAGE_LETTERS = "fxc"
+RANKS = "M"  # what the lineage of a rank of MPI begins with
 
 
 def why_not(name: str) -> str | None:
@@ -22,8 +24,9 @@ def why_not(name: str) -> str | None:
     return None
 
 
-def create(directory: str, name: str) -> str:
-    """Make an experiment's directory, 0700, and give its path from the root on.
+def create(directory: str, name: str, group_reads: bool = False) -> str:
+    """Make an experiment's directory, 0700, and give its path from the root on. Where the group may read it, that of
+    `directory`, the mode is 02750.
 
     `NAME.er` is taken as it is; from any other name comes `name.1.er`, or the number after the highest there
     is, one for each process that asks, however many ask at once. A `directory` that is not there is made, its
@@ -38,6 +41,8 @@ def create(directory: str, name: str) -> str:
         pass
     path = _make(os.path.join(directory, name)) if name.endswith(SUFFIX) else _make_numbered(directory, name)
     _ignore_for_git(path)
+    if group_reads:
+        _let_group_read(path, directory)
     return path
 
 
@@ -45,6 +50,32 @@ def make_private(path: str) -> None:
     """Make a directory that is its owner's alone, whatever the umask. Raises OSError."""
     os.mkdir(path, 0o700)
     os.chmod(path, 0o700)
+
+
+def make_like_above(path: str) -> None:
+    """Make a directory in an experiment's, which the same may read. Raises OSError."""
+    make_private(path)
+    if does_group_read(os.path.dirname(path)):
+        os.chmod(path, 0o2750)
+
+
+def does_group_read(directory: str) -> bool:
+    """Whether the experiment's directory was made for a group to read. Raises OSError."""
+    return os.stat(directory).st_mode & 0o2040 == 0o2040
+
+
+def file_mode(directory: str) -> int:
+    """The mode of files that whoever may read the experiment's directory may read. Raises OSError."""
+    return 0o640 if does_group_read(directory) else 0o600
+
+
+def _let_group_read(path: str, directory: str) -> None:
+    """Where that group is none of the user's, nobody else reads it: any other group may be of others."""
+    try:
+        os.chown(path, -1, os.stat(directory).st_gid)
+        os.chmod(path, 0o2750)
+    except OSError:
+        pass
 
 
 def _make(path: str) -> str:
@@ -59,6 +90,12 @@ def _make_numbered(directory: str, stem: str) -> str:
             return _make(os.path.join(directory, f"{stem}.{number}{SUFFIX}"))
         except FileExistsError:  # another process was faster
             number += 1
+
+
+def split_numbered(name: str) -> tuple[str, int]:
+    """Stem and number of `stem.12.er`; the number is 0 for any other name."""
+    stem = name.removesuffix(SUFFIX).rpartition(".")[0]
+    return stem, _number(name, stem)
 
 
 def _number(name: str, stem: str) -> int:
@@ -87,7 +124,7 @@ def remove_empty(path: str) -> bool:
     """Remove an experiment's directory in which nothing was recorded; gives whether it is gone."""
     try:
         found = os.listdir(path)
-        if set(found) <= {".gitignore", LOG} and not is_recorded(path):
+        if set(found) <= {".gitignore", LOG, "notes"} and not is_recorded(path):
             for name in found:
                 os.unlink(os.path.join(path, name))
         os.rmdir(path)
@@ -97,9 +134,12 @@ def remove_empty(path: str) -> bool:
 
 
 def is_recorded(path: str) -> bool:
-    """Whether a process was recorded there: it takes an experiment by an empty log, then describes itself."""
+    """Whether a process was recorded there: it takes an experiment by an empty log, then describes itself. Where ranks
+    of MPI are all there is, the log stays empty."""
     try:
-        return os.stat(os.path.join(path, LOG)).st_size > 0
+        if os.stat(os.path.join(path, LOG)).st_size > 0:
+            return True
+        return any(name.startswith(f"{RANKS}_r") and name.endswith(SUFFIX) for name in os.listdir(path))
     except OSError:
         return False
 
@@ -119,8 +159,7 @@ def list_experiments(directory: str) -> list[str]:
             written_ns = os.stat(os.path.join(path, LOG)).st_mtime_ns
         except OSError:
             continue
-        stem = name[: -len(SUFFIX)].rpartition(".")[0]
-        found.append((written_ns, stem, _number(name, stem), path))
+        found.append((written_ns, *split_numbered(name), path))
     return [path for *_, path in sorted(found)]
 
 
@@ -134,11 +173,17 @@ def newest(directory: str) -> str | None:
 
 
 def is_lineage(text: str) -> bool:
-    """Whether a text is a lineage: empty for the founder, else steps like `_f1_x2`."""
+    """Whether a text is a lineage: empty for the founder, else steps like `_f1_x2`; `M_r3` for a rank of MPI, and
+    steps after it."""
     start, *steps = text.split("_")
-    return not start and all(
-        step[:1] in LINEAGE_LETTERS and step[1:].isascii() and step[1:].isdecimal() for step in steps
-    )
+    if start == RANKS:
+        rank, steps = steps[:1], steps[1:]
+        return bool(rank) and _is_step(rank[0], "r") and all(_is_step(step, LINEAGE_LETTERS) for step in steps)
+    return not start and all(_is_step(step, LINEAGE_LETTERS) for step in steps)
+
+
+def _is_step(step: str, letters: str) -> bool:
+    return step[:1] in tuple(letters) and step[1:].isascii() and step[1:].isdecimal()
 
 
 def lineage_path(founder: str, lineage: str) -> str:

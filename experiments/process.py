@@ -6,18 +6,33 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from interpose.experiments import compressed
 from interpose.experiments.blocks import EventFile
+from interpose.experiments.children import EXEC, Child, assign
+from interpose.experiments.compressed import CompressedFile
+from interpose.experiments.dynamic import DYNTEXT, read_dynamic
 from interpose.experiments.files import Damages, DataFile
-from interpose.experiments.layout import DataType, Record, Unpacker
+from interpose.experiments.layout import DataType, Layout, LayoutError, Record, Unpacker
 from interpose.experiments.log import Intrinsic, Log, read_log, read_map
-from interpose.experiments.records import OpenCall, Overview, SiteRecord, StackRecord, ThreadRecord
+from interpose.experiments.objects import OBJECTS, MappedObject, read_objects
+from interpose.experiments.records import (
+    ChildRecord,
+    OpenCall,
+    Overview,
+    SiteRecord,
+    StackRecord,
+    ThreadRecord,
+)
+from interpose.experiments.ring import RingFile
 from interpose.experiments.tables import RecordTable, StringTable, table_or_none
 
 UNKNOWN = "?"
+ABSENT = "this Python has no such name"  # as the shims say it
 UNKNOWN_INTRINSIC = Intrinsic(UNKNOWN, UNKNOWN)
 DEEPEST_STACK = 10_000
+READ_AGAIN_AT_MOST = 20
 
 Instead = TypeVar("Instead")
 
@@ -43,9 +58,19 @@ class Thread:
     record: ThreadRecord
     open_calls: tuple[OpenCall, ...]
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether every call that was made is recorded, dropped or in progress."""
+        counted = self.record.recorded + self.record.dropped + len(self.open_calls)
+        return self.record.made == counted
+
 
 class Process:
-    """One process of an experiment. `parent` is the one that forked it: they share numbers."""
+    """One process of an experiment.
+
+    `parent` is the one that forked it: they share numbers. `starter` is the one that it came from, in whatever
+    way, and `descendants` are those that came from it.
+    """
 
     def __init__(self, directory: str, place: str, lineage: str, damages: Damages) -> None:
         self.directory = directory
@@ -53,6 +78,9 @@ class Process:
         self.lineage = lineage
         self.damages = damages
         self.parent: Process | None = None
+        self.starter: Process | None = None
+        self.descendants: list[Process] = []
+        self.experiment = ""  # its name, where several are read as one
         self.log: Log = read_log(os.path.join(directory, "log.xml"), f"{place}/log.xml", damages)
 
     def string(self, number: int) -> str:
@@ -74,6 +102,12 @@ class Process:
                 return process._intrinsics[number]
             process = process.parent
         return self._missing("map.xml", number, UNKNOWN_INTRINSIC)
+
+    @property
+    def not_interposed(self) -> dict[str, str]:
+        """Why an intrinsic was not interposed although it is there, by its name."""
+        found = self._intrinsics.values()
+        return {each.name: each.why_not for each in found if each.why_not not in ("", ABSENT)}
 
     def frames(self, stack: int) -> Iterator[Site]:
         """The sites of the stack `stack`, from the innermost outward; none where it is not there."""
@@ -102,9 +136,66 @@ class Process:
             self._sites_seen[number] = self._find_site(number)
         return self._sites_seen[number]
 
+    def files(self) -> Iterator[str]:
+        """The files that this process's own sites name, each once."""
+        seen = set()
+        for _, record, _ in self._sites.all() if self._sites else ():
+            if record.file and record.file not in seen:
+                seen.add(record.file)
+                yield self.string(record.file)
+
+    def roots(self) -> list[str]:
+        """The directories that the process imported from, those of the processes that forked it included."""
+        return [*self.log.roots, *(self.parent.roots() if self.parent else ())]
+
+    def dynamic_text(self, file: str) -> str | None:
+        """The text of code whose file is none, as this process or those that forked it saw it; None if unknown."""
+        process: Process | None = self
+        while process:
+            if file in process._dynamic:
+                return process._dynamic[file]
+            process = process.parent
+        return None
+
+    def dynamic_texts(self) -> dict[str, str]:
+        """All texts of code whose file is none, by its name, that this process itself saw."""
+        return self._dynamic
+
+    def strings(self) -> Iterator[tuple[int, str]]:
+        """Number and text of each string of this process's own."""
+        return self._strings.all() if self._strings else iter(())
+
+    def raw_table(self, name: str) -> RecordTable[Any] | None:
+        """The records of the file `name`."""
+        tables: dict[str, RecordTable[Any] | None] = {
+            "sites": self._sites,
+            "stacks": self._stacks,
+            "threads": self._threads,
+            "children": self._table("children", ChildRecord) if self._has("children") else None,
+        }
+        return tables[name] if name in tables else self._table(name, Overview)
+
+    def mapped_objects(self) -> list[MappedObject]:
+        """The load objects that were mapped; none where they were not asked for."""
+        return list(read_objects(self._file(OBJECTS))) if self._has(OBJECTS) else []
+
     @cached_property
     def threads(self) -> list[Thread]:
-        """The threads, in the order in which they were first seen."""
+        """The threads, in the order in which they were first seen, each as it was at one instant.
+
+        While a thread runs, its record may be read in the middle of a change: then it is read again.
+        """
+        found = self._read_threads()
+        for _ in range(READ_AGAIN_AT_MOST):
+            if all(thread.adds_up for thread in found):
+                break
+            again = self._read_threads()
+            if again == found:
+                break  # it was killed in the middle
+            found = [old if old.adds_up else new for old, new in zip(found, again, strict=False)]
+        return found
+
+    def _read_threads(self) -> list[Thread]:
         table = self._threads
         if table is None:
             return []
@@ -120,6 +211,16 @@ class Process:
         """Forked processes whose own experiment could not be made."""
         return self._threads.head.unrecorded if self._threads and self._threads.head else 0
 
+    @property
+    def is_ring(self) -> bool:
+        """Whether only the newest events are kept."""
+        return self.log.settings.get("INTERPOSE_RING", "off") != "off"
+
+    @property
+    def overwritten(self) -> int:
+        """Events that gave way to newer ones."""
+        return self._threads.head.overwritten if self._threads and self._threads.head else 0
+
     @cached_property
     def _threads(self) -> RecordTable[ThreadRecord] | None:
         return self._table("threads", ThreadRecord)
@@ -131,6 +232,36 @@ class Process:
         return [record for _, record, _ in table.all() if record.time_ns] if table else []
 
     @cached_property
+    def children(self) -> list[Child]:
+        """The attempts to start a process, in the order in which they were noted."""
+        if not os.path.lexists(os.path.join(self.directory, "children")):
+            return []
+        table = self._table("children", ChildRecord)
+        records = [record for _, record, _ in table.all() if record.start_ns] if table else []
+        return [Child(each, self.string(each.command), self.string(each.why)) for each in records]
+
+    @cached_property
+    def started_as(self) -> Child | None:
+        """The attempt that this process came from, as its starter noted it."""
+        return self.starter._assigned.get(self.lineage) if self.starter else None
+
+    @cached_property
+    def became(self) -> Child | None:
+        """The exec by which the process became another program, if it did."""
+        execs = [child for child in self.children if child.record.how == EXEC and not child.record.error]
+        return execs[-1] if execs else None
+
+    @cached_property
+    def not_followed(self) -> list[Child]:
+        """The processes that were started and have no experiment of their own."""
+        followed = {child.record for child in self._assigned.values()}
+        return [child for child in self.children if not child.record.error and child.record not in followed]
+
+    @cached_property
+    def _assigned(self) -> dict[str, Child]:
+        return assign(self.children, self.descendants)
+
+    @cached_property
     def events(self) -> EventFile | None:
         """The events, or None where log.xml does not describe them."""
         data = self.log.data.get("events")
@@ -138,7 +269,20 @@ class Process:
         if data is None or data.layout is None or data.inner is None:
             file.damaged("not described in log.xml")
             return None
-        return EventFile(file, data)
+        if self.is_ring:
+            return RingFile(file, data)
+        return EventFile(file, data, self._compressed(data.layout))
+
+    def _compressed(self, events: Layout) -> CompressedFile | None:
+        """The compressed events, which no experiment before version 3 has."""
+        data, file = self.log.data.get(compressed.NAME), self._file(compressed.NAME)
+        if data is None:
+            return None
+        try:
+            return CompressedFile(file, data, events)
+        except LayoutError as error:
+            self.damages.add(f"{self.place}/log.xml", str(error))
+            return None
 
     @cached_property
     def _intrinsics(self) -> dict[int, Intrinsic]:
@@ -160,6 +304,10 @@ class Process:
     @cached_property
     def _stacks(self) -> RecordTable[StackRecord] | None:
         return self._table("stacks", StackRecord)
+
+    @cached_property
+    def _dynamic(self) -> dict[str, str]:
+        return read_dynamic(self._file(DYNTEXT), self.string) if self._has(DYNTEXT) else {}
 
     @cached_property
     def _sites_seen(self) -> dict[int, Site]:
@@ -205,6 +353,9 @@ class Process:
         table = data[described.inner_offset : described.inner_offset + count * size]
         calls = Unpacker(described.inner, OpenCall).many(table)
         return Thread(number, record, tuple(call for call in calls if call.call))
+
+    def _has(self, name: str) -> bool:
+        return os.path.lexists(os.path.join(self.directory, name))
 
     def _file(self, name: str) -> DataFile:
         return DataFile(os.path.join(self.directory, name), f"{self.place}/{name}", self.damages)

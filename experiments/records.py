@@ -37,6 +37,29 @@ class BlockHead(NamedTuple):
     sequence: int
     first_ns: int
     last_ns: int
+    dropped: int
+    recorded: int = 0
+    before_wall_ns: int = 0
+    before_cpu_ns: int = 0
+    own_wall_ns: int = 0
+    own_cpu_ns: int = 0
+
+
+class CompressedHead(NamedTuple):
+    """The head of a compressed block of events."""
+
+    magic: int
+    transform: int
+    stored_bytes: int
+    raw_bytes: int
+    used: int
+    thread: int
+    sequence: int
+    first_ns: int
+    last_ns: int
+    dropped: int
+    checksum: int
+    head_checksum: int
 
 
 class FileHead(NamedTuple):
@@ -50,6 +73,7 @@ class FileHead(NamedTuple):
     window_bytes: int
     lost: int
     unrecorded: int
+    overwritten: int
 
 
 class SiteRecord(NamedTuple):
@@ -97,6 +121,8 @@ class ThreadRecord(NamedTuple):
     tid: int
     main: int
     depth: int
+    passed: int
+    run_delay_ns: int
 
 
 class Overview(NamedTuple):
@@ -104,5 +130,30 @@ class Overview(NamedTuple):
 
     time_ns: int
     cpu_ns: int
+    user_ns: int
+    system_ns: int
+    max_rss_bytes: int
+    minor_faults: int
+    major_faults: int
+    in_blocks: int
+    out_blocks: int
+    voluntary_switches: int
+    involuntary_switches: int
     kind: int
     status: int
+    run_delay_ns: int
+
+
+class ChildRecord(NamedTuple):
+    """An attempt to start a process."""
+
+    start_ns: int
+    end_ns: int
+    pid: int
+    how: int
+    status: int
+    error: int
+    command: int
+    why: int
+    thread: int
+    number: int

@@ -138,6 +138,13 @@ class StringTable:
         self._kept[number] = text = data.decode("utf-8", "replace")
         return text
 
+    def all(self) -> Iterator[tuple[int, str]]:
+        """Number and text of each string."""
+        number = self.first
+        while (text := self.get(number)) is not None:
+            yield number, text
+            number += 1
+
     def _go_on(self) -> None:
         """Find the strings that were written since this was last done."""
         with self._file.opened() as file:

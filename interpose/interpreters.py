@@ -67,6 +67,7 @@ class Answer(NamedTuple):
     version: str | None
     site: bool
     startup_files: Sequence[str] = ()
+    preloaded: bool = False  # our boot library is, where no start-up file of ours is read
 
     @property
     def python_version(self) -> str:
@@ -127,9 +128,31 @@ def ask(interpreter: Interpreter) -> Answer | None:
             check=True,
         )
         said = json.loads(done.stdout.splitlines()[-1])
-        return Answer(**{**said, "python": tuple(said["python"])})
+        library = boot_library([interpreter.path, *interpreter.options])
+        ours = tuple(said["python"][:2]) == sys.version_info[:2]
+        return Answer(**{**said, "python": tuple(said["python"]), "preloaded": bool(library) and ours})
     except (OSError, ValueError, TypeError, KeyError, IndexError, subprocess.SubprocessError):
         return None
+
+
+def boot_library(words: Sequence[str]) -> str:
+    """The library that is preloaded into a command's interpreter for it to record: empty where none is."""
+    try:
+        from interpose.timing import shims
+    except ImportError:  # nothing is compiled for this Python
+        return ""
+    path = shutil.which(words[0])
+    library = shims.boot_library(os.fsencode(path), map(os.fsencode, words)) if path else b""
+    return os.fsdecode(library)
+
+
+def preload(environment: dict[str, str], words: Sequence[str]) -> dict[str, str]:
+    """The environment for a command, with the boot library behind what is preloaded, where it needs that."""
+    library = boot_library(words)
+    if not library:
+        return environment
+    before = [environment["LD_PRELOAD"]] if "LD_PRELOAD" in environment else []
+    return {**environment, "LD_PRELOAD": ":".join([*before, library])}
 
 
 def obstacles(answer: Answer) -> list[str]:
@@ -141,6 +164,8 @@ def obstacles(answer: Answer) -> list[str]:
             f"{answer.executable} is Python {answer.python_version};"
             f" interpose records {'.'.join(map(str, OLDEST))} and later"
         ]
+    if answer.preloaded:
+        return []
     if not answer.site:
         return [f"{answer.executable} is started with -S: start-up files are not read"]
     if answer.version is None:

@@ -11,17 +11,26 @@ _begun = (time.monotonic_ns(), time.thread_time_ns())
 import os  # noqa: E402
 import sys  # noqa: E402
 
-from interpose import __version__, library, settings, state, system_library  # noqa: E402
-from interpose.errors import InterposeError  # noqa: E402
+from interpose import __version__, library, settings, system_library  # noqa: E402
+from interpose.errors import InterposeError, SettingError  # noqa: E402
 from interpose.experiments import describe, names  # noqa: E402
 
 LINEAGE = "INTERPOSE_LINEAGE"
+ADDED = "INTERPOSE_ADDED"  # the names of the variables that an ancestor gave us, not the program
 EXEMPT = "off"  # as a lineage: what an exempt program starts is exempt too
 EXEMPT_PROGRAMS = ("interpose", "pip", "tox")
 OPTIONS_WITH_WORD = ("-W", "-X", "--check-hash-based-pycs")
 STAYING_MODULES = {"interpose", "interpose.boot", "interpose.timing.shims"}
 OUR_MODULES = ("interpose.", "__future__", "cython_runtime", "_cython_")
 OFF_NS = (1 << 64) - 1
+# The variables by which launchers tell a rank of MPI its number, and one without which each does not mean that.
+RANKS = {
+    "OMPI_COMM_WORLD_RANK": "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK": "PMIX_RANK",
+    "PMI_RANK": "PMI_RANK",
+    "MV2_COMM_WORLD_RANK": "MV2_COMM_WORLD_RANK",
+    "SLURM_PROCID": "SLURM_STEP_ID",
+}
 ANCESTORS = 4  # a shell or two may stand between a program and its child
 
 
@@ -35,11 +44,17 @@ def begin(before):
         _begin()
     except NotRecorded as reason:
         if str(reason):
-            state.note_not_recorded(program_name(sys.orig_argv), os.getpid(), str(reason))
+            _note_not_recorded(str(reason))
     except Exception as error:
-        state.note_not_recorded(program_name(sys.orig_argv), os.getpid(), _in_words(error))
+        _note_not_recorded(_in_words(error))
     finally:
         _forget(before)
+
+
+def _note_not_recorded(reason):
+    from interpose import state
+
+    state.note_not_recorded(program_name(sys.orig_argv), os.getpid(), reason)
 
 
 def _forget(before):
@@ -60,27 +75,72 @@ def _in_words(error):
 
 
 def _begin():
+    environment = hide_added(os.environ)
     if os.geteuid() != os.getuid() or os.getegid() != os.getgid():
         raise NotRecorded("the program runs with another user's rights")
     if "t" in sys.abiflags:
         raise NotRecorded("a free-threaded interpreter is not supported yet")
-    parent = os.environ.get(LINEAGE, "")
+    parent = environment.get(LINEAGE, "")
     if parent == EXEMPT or (is_exempt(sys.orig_argv) and not _is_chosen(parent)):
-        os.environ[LINEAGE] = EXEMPT
+        _exempt(environment)
         raise NotRecorded
-    wanted = settings.in_force(os.environ)
+    wanted = settings.in_force(environment)
     if not wanted.record:
         raise NotRecorded
     if _is_recorded():
         raise NotRecorded  # by another interpreter of this process
-    os.environ.pop(LINEAGE, None)  # the recorder puts this process's own into what its children get
     parent = parent or find_ancestor()
+    choose_descendants(wanted)
     founder, lineage, directory = find_place(parent, wanted)
     try:
-        record(wanted, founder, lineage, directory, library.resolve([("system", system_library.INTRINSICS)]))
+        record(wanted, founder, lineage, directory, intrinsics_of(wanted))
     except Exception:
         _discard(directory)
         raise
+
+
+def hide_added(environ):
+    """The environment as it was given; what is not the program's own is taken out of the mapping `environ`, not out of
+    what children inherit."""
+    if ADDED not in environ and LINEAGE not in environ:
+        return environ
+    given = dict(environ)
+    for name in (ADDED, LINEAGE, *given.get(ADDED, "").split(" ")):
+        if name.startswith("INTERPOSE"):
+            environ._data.pop(environ.encodekey(name), None)
+    return given
+
+
+def choose_descendants(wanted):
+    """Choose which descendants are recorded. Raises SettingError."""
+    from interpose.timing import shims
+
+    command = " ".join(describe.redact(sys.orig_argv)) if wanted.follow[:1] == "=" else ""
+    if wrong := shims.choose_descendants(os.fsencode(wanted.follow), os.fsencode(command)):
+        raise SettingError(f"{wanted.said['INTERPOSE_FOLLOW']}: {wrong}")
+
+
+def variables_of(wanted):
+    """What descendants are given where they have not got it: what is set, each `NAME=value` and a zero byte."""
+    texts = wanted.environment().items()
+    set_here = [(name, text) for name, text in texts if wanted.origins[name] != "default" or name == "INTERPOSE"]
+    return b"".join([os.fsencode(f"{name}={text}") + b"\0" for name, text in set_here if "\0" not in text])
+
+
+def _exempt(environment):
+    """What this process starts is exempt as well."""
+    if ADDED not in environment:
+        os.environ[LINEAGE] = EXEMPT
+        return
+    for name in environment:
+        if name.startswith("INTERPOSE") and name not in os.environ:
+            os.unsetenv(name)
+
+
+def intrinsics_of(wanted):
+    """The intrinsics that are to be interposed, in the search order of their libraries."""
+    layers = ("raw", "buffered") if wanted.files == "buffered" else ("raw",)
+    return library.resolve([("system", system_library.INTRINSICS)], layers)
 
 
 def _is_recorded():
@@ -109,17 +169,32 @@ def record(wanted, founder, lineage, directory, intrinsics):
     """Begin recording into `directory`, which was made for it. Raises what went wrong; then nothing is in place."""
     from interpose.timing import shims
 
+    shims.prepare_monitor(os.fsencode(sys.executable or ""), b":".join(import_directories()))
+    why_not = "" if wanted.by == "place" else "as asked"
+    why_not = why_not or shims.works_in_place(sys.modules)
     try:
-        _record(shims, wanted, founder, lineage, directory)
-        shims.interpose(intrinsics, sys.modules)
+        _record(shims, wanted, founder, lineage, directory, ("wrapt", why_not) if why_not else ("place", ""))
+        if why_not:
+            _wrap(shims, intrinsics)
+        else:
+            shims.interpose(intrinsics, sys.modules)
     except Exception:
         shims.end()
         raise
     os.register_at_fork(before=shims.forks, after_in_parent=shims.has_forked, after_in_child=shims.forked)
 
 
-def _record(shims, wanted, founder, lineage, directory):
+def _wrap(shims, intrinsics):
+    """Interpose what wrapt reaches: wanted so, or what is left where shims in place do not work."""
+    from interpose import wrappers
+
+    shims.interpose(wrappers.publish(intrinsics), sys.modules, wrappers.Wrappers())
+
+
+def _record(shims, wanted, founder, lineage, directory, interposed):
     clock, why = shims.choose_clock(wanted.clock)
+    roots = import_roots()
+    wait_above_ns = shims.calibrate_waits() if wanted.wait_above_ns is None else wanted.wait_above_ns
     shims.begin(
         os.fsencode(directory),
         os.fsencode(founder),
@@ -127,9 +202,21 @@ def _record(shims, wanted, founder, lineage, directory):
         clock=clock,
         stacks=wanted.stack != "none",
         stack_above_ns=OFF_NS if wanted.stack_above_ns is None else wanted.stack_above_ns,
+        wait_above_ns=wait_above_ns,
+        pool_bytes=wanted.pool_bytes,
+        limit_bytes=wanted.limit_bytes,
+        wait_when_full=wanted.when_full == "wait",
+        ring_bytes=wanted.ring_bytes,
+        **_trigger(wanted.trigger),
+        paused=wanted.paused,
+        sample_every_ns=OFF_NS if wanted.sample_every_ns is None else wanted.sample_every_ns,
         begun_wall_ns=_begun[0],
         begun_cpu_ns=_begun[1],
         libraries=library_directories(),
+        roots=[os.fsencode(path) for path in roots],
+        group_reads=names.does_group_read(directory),
+        objects=wanted.archive in settings.ARCHIVES_OF_OBJECTS,
+        variables=variables_of(wanted),
     )
     call_ns, inside_ns, read_ns = shims.calibrate()
     head = describe.head(
@@ -138,9 +225,20 @@ def _record(shims, wanted, founder, lineage, directory):
         version=__version__,
         settings=wanted.texts,
         clock=(clock, why, read_ns, time.get_clock_info("monotonic").resolution),
-        cost=(call_ns, inside_ns),
+        cost=(call_ns, inside_ns, wait_above_ns),
+        interposed=interposed,
+        roots=roots,
     )
     shims.describe(head.encode("utf-8", "replace"))
+
+
+def _trigger(trigger):
+    """What the recorder is to take note of."""
+    if trigger is None:
+        return {"trigger_above_ns": OFF_NS, "trigger_errors": b"", "trigger_exit": False}
+    above_ns = OFF_NS if trigger.above_ns is None else trigger.above_ns
+    errors = " ".join(trigger.errors).encode()
+    return {"trigger_above_ns": above_ns, "trigger_errors": errors, "trigger_exit": trigger.exit}
 
 
 # --- which program this is
@@ -240,12 +338,17 @@ def _parent_of(pid):
 
 
 def find_place(parent, wanted):
-    """The founder's directory, this process's lineage, and the directory of its own experiment."""
+    """The founder's directory, this process's lineage, and the directory of its own experiment. Raises NotRecorded."""
     pid, _, rest = parent.partition(" ")
     founder, _, lineage = rest.rpartition(" ")
     if founder.startswith("/") and names.is_lineage(lineage) and _is_own_directory(founder):
-        if not lineage and _claim(founder):
+        rank = "" if lineage else find_rank(pid)
+        if not lineage and _may_be_founder(parent, wanted) and _claim(founder) and not rank:
             return founder, "", founder
+        if wanted.follow == "off" or not os.path.exists(os.path.join(founder, names.LOG)):
+            raise NotRecorded
+        if rank and (directory := _make_followed(founder, rank)):
+            return founder, rank, directory
         return founder, *_make_descendant(founder, lineage + ("_x" if pid == str(os.getpid()) else "_c"))
     founder = _create(wanted)
     _claim(founder)
@@ -262,36 +365,93 @@ def _is_own_directory(path):
 
 def _claim(founder):
     """Of all the processes that `interpose run` started, the first to come here is the founder."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        os.close(os.open(os.path.join(founder, names.LOG), flags, 0o600))
+        _make_empty(os.path.join(founder, names.LOG))
     except FileExistsError:
         return False
     return True
 
 
+def _make_empty(path):
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    os.close(os.open(path, flags, 0o600))
+
+
+def _may_be_founder(parent, wanted):
+    """Whether a process that `interpose run` has started, or what it has, may be the one that all others are of."""
+    from interpose.timing import shims
+
+    return wanted.follow == "off" or _is_chosen(parent) or shims.is_followed(b"")
+
+
+def find_rank(pid):
+    """The lineage of a rank of MPI, by what its launcher says, which the process that began all was not told itself;
+    empty for what is no rank."""
+    texts = _read(f"/proc/{pid}/environ").split(b"\0") if any(name in os.environ for name in RANKS) else []
+    for name, needed in RANKS.items():
+        rank = os.environ.get(name, "")
+        plain = rank.isascii() and rank.isdecimal() and len(rank) < 10
+        if plain and needed in os.environ and os.fsencode(f"{name}={rank}") not in texts:
+            return f"M_r{int(rank)}"
+    return ""
+
+
 def _make_descendant(founder, step):
     number = 1
-    while True:
-        directory = names.lineage_path(founder, f"{step}{number}")
-        try:
-            names.make_private(directory)
-        except FileExistsError:
-            number += 1
+    while not (directory := _make_followed(founder, f"{step}{number}")):
+        number += 1
+    return f"{step}{number}", directory
+
+
+def _make_followed(founder, lineage):
+    """The directory made for a lineage; empty where that is taken. Raises NotRecorded where it is not to be recorded:
+    then a file has the name, so that the next lineage has the next number."""
+    from interpose.timing import shims
+
+    directory = names.lineage_path(founder, lineage)
+    followed = shims.is_followed(lineage.encode())
+    try:
+        if followed:
+            names.make_like_above(directory)
         else:
-            return f"{step}{number}", directory
+            _make_empty(directory)
+    except FileExistsError:
+        return ""
+    if not followed:
+        raise NotRecorded
+    return directory
 
 
 def _create(wanted):
     try:
-        return names.create(wanted.dir, wanted.name)
+        return names.create(wanted.dir, wanted.name, wanted.group_reads)
     except FileExistsError:
         raise
     except OSError:
+        from interpose import state
+
         elsewhere = state.experiments_directory()
         if elsewhere is None:
             raise
         return names.create(elsewhere, wanted.name)
+
+
+def import_roots():
+    """The directories that the program imports from, as far as is known before its first line."""
+    how, what = split_command(sys.orig_argv)
+    try:
+        own = os.path.dirname(os.path.realpath(what)) if how == "script" and what != "-" else os.getcwd()
+    except OSError:
+        own = ""
+    found = [own, *sys.path]
+    return [path for path in dict.fromkeys(found) if path.startswith("/")][:64]
+
+
+def import_directories():
+    """Where the monitor finds what it imports, as bytes: first where we lie, then what is installed beside."""
+    installed = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
+    found = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *installed]
+    return [os.fsencode(path) for path in dict.fromkeys(found) if ":" not in path]
 
 
 def library_directories():

@@ -27,6 +27,18 @@ LARGEST_FILE_BYTES = 1 << 20
 RECORDABLE = ("calls",)
 CLOCKS = ("auto", "rseq", "perf", "syscall")
 STACKS = ("own", "none")
+LAYERS = ("raw", "buffered")
+WAYS = ("place", "wrapt")
+WHEN_FULL = ("drop", "wait")
+SIZE_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+LEAST_SIZE_BYTES = 1 << 20
+ARCHIVES_OF_SOURCES = ("on", "src", "usedsrc", "all")
+ARCHIVES_OF_OBJECTS = ("ldobjects", "usedldobjects", "all")
+ARCHIVES = ("off", *ARCHIVES_OF_SOURCES, "ldobjects", "usedldobjects")
+FOLLOW = ("off", "on")
+LARGEST_RING_BYTES = 16 << 30
+ANY_ERROR = "*"
+LONGEST_ERRORS = 500
 DURATION_UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 
 
@@ -78,10 +90,114 @@ def one_of(choices: tuple[str, ...]) -> Callable[[str], str]:
     return parse
 
 
+def parse_size(text: str) -> int:
+    """Bytes for `512MiB`, `2GiB` or a number of MiB; 0 for `off`. At least 1 MiB."""
+    if text == "off":
+        return 0
+    number, unit = (text[:-3], text[-3:]) if text[-3:] in SIZE_UNITS else (text, "MiB")
+    try:
+        size_bytes = round(float(number) * SIZE_UNITS[unit])
+    except (ValueError, OverflowError):
+        size_bytes = -1
+    if not LEAST_SIZE_BYTES <= size_bytes < 1 << 63:
+        raise ValueError("not a size from 1MiB on, like 512MiB, 2GiB, nor off")
+    return size_bytes
+
+
+def parse_switch(text: str) -> bool:
+    """Whether something is on."""
+    if text not in ("0", "1"):
+        raise ValueError("not one of 0, 1")
+    return text == "1"
+
+
+def parse_ring(text: str) -> int:
+    """Bytes for `64MiB`, `1GiB` or a number of MiB; 0 for `off`."""
+    size_bytes = parse_size(text)
+    if size_bytes > LARGEST_RING_BYTES:
+        raise ValueError(f"a ring is of {LARGEST_RING_BYTES >> 30}GiB at most")
+    return size_bytes
+
+
+def parse_trigger(text: str) -> Trigger | None:
+    """What a trigger fires at, for `call > 2s`, `error`, `error = NAME`, `exit != 0`, or several; None for `off`."""
+    if text == "off":
+        return None
+    trigger = Trigger()
+    for words in (each.split() for each in text.split(",")):
+        what = " ".join(words[:2])
+        if what == "call >" and len(words) == 3 and words[2] != "off":
+            duration_ns = parse_duration_ns(words[2]) or 1
+            trigger.above_ns = min(trigger.above_ns or duration_ns, duration_ns)
+        elif words == ["error"]:
+            trigger.errors += (ANY_ERROR,)
+        elif what == "error =" and len(words) == 3 and _is_dotted_name(words[2]):
+            trigger.errors += (words[2],)
+        elif words == ["exit", "!=", "0"]:
+            trigger.exit = True
+        else:
+            raise ValueError("not a trigger like call > 2s, error, error = NAME, exit != 0, nor off")
+    if len(" ".join(trigger.errors)) > LONGEST_ERRORS:
+        raise ValueError(f"the names of errors are at most {LONGEST_ERRORS} letters")
+    return trigger
+
+
+def _is_dotted_name(text: str) -> bool:
+    return text.isascii() and all(word.isidentifier() for word in text.split("."))
+
+
+def parse_count(text: str) -> int:
+    """A whole number from 0 on."""
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise ValueError("not a number from 0 on")
+    return int(text)
+
+
+def parse_waits(text: str) -> int | None:
+    """Nanoseconds from which on a wait is recorded: 0 for `all`, None for `auto`, which is measured at the start."""
+    if text in ("auto", "all"):
+        return None if text == "auto" else 0
+    try:
+        duration_ns = parse_duration_ns(text)
+    except ValueError:
+        duration_ns = None
+    if duration_ns is None:
+        raise ValueError("not a duration like 10us, nor auto, nor all")
+    return duration_ns
+
+
+def parse_interval(text: str) -> int | None:
+    """Nanoseconds for `2s`, `500ms` or a number of seconds; 1 s for `on`, None for `off`."""
+    if text == "on":
+        return DURATION_UNITS_NS["s"]
+    interval_ns = parse_duration_ns(f"{text}s" if text[-1:].isdigit() else text)
+    if interval_ns == 0:
+        raise ValueError("an interval is longer than nothing")
+    return interval_ns
+
+
+def parse_follow(text: str) -> str:
+    """The text, if it can be one; whether the expression behind `=` is one is seen where it is compiled."""
+    if text not in FOLLOW and not (text[:1] == "=" and text[1:]):
+        raise ValueError(f"not one of {', '.join(FOLLOW)}, nor = and a regular expression")
+    return text
+
+
+class Trigger:
+    """What a trigger fires at: a call at least so long, these errors by name, an exit status that is not 0."""
+
+    __slots__ = ("above_ns", "errors", "exit")
+
+    def __init__(self) -> None:
+        self.above_ns: int | None = None
+        self.errors: tuple[str, ...] = ()
+        self.exit = False
+
+
 class Setting:
     """One thing that can be set: its names, its default as one would write it, and what it means."""
 
-    __slots__ = ("default", "form", "key", "meaning", "name", "parse", "variable")
+    __slots__ = ("default", "form", "key", "letter", "meaning", "name", "parse", "variable")
 
     def __init__(
         self,
@@ -92,6 +208,7 @@ class Setting:
         default: str,
         parse: Callable[[str], object],
         meaning: str,
+        letter: str = "",
     ) -> None:
         self.name = name
         self.variable = variable
@@ -100,11 +217,17 @@ class Setting:
         self.default = default
         self.parse = parse
         self.meaning = meaning
+        self.letter = letter
 
     @property
     def option(self) -> str:
         """The option of `interpose run`."""
         return f"--{self.key}"
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Every way to write the option: with one letter, where it has one, and with its name."""
+        return (f"-{self.letter}", self.option) if self.letter else (self.option,)
 
 
 SETTINGS = (
@@ -126,6 +249,7 @@ SETTINGS = (
         ".",
         parse_directory,
         "where experiments are made; in a file, from the file's own directory on",
+        letter="d",
     ),
     Setting(
         "name",
@@ -163,6 +287,143 @@ SETTINGS = (
         parse_duration_ns,
         "a call at least this long (10ms, 500us, 2s, or off) keeps the whole stack",
     ),
+    Setting(
+        "wait_above_ns",
+        "INTERPOSE_SYNC",
+        "sync",
+        "auto|all|DURATION",
+        "auto",
+        parse_waits,
+        "a wait for a lock or its like is recorded from this time on, shorter ones are counted; auto measures what"
+        " free locks take, all records free locks too",
+    ),
+    Setting(
+        "sample_every_ns",
+        "INTERPOSE_SAMPLE",
+        "sample",
+        "on|off|SECONDS",
+        "on",
+        parse_interval,
+        "how often it is noted what the process has used (CPU, memory, faults, switches), with the next call that"
+        " ends; on is each second, off only at the beginning and the end",
+        letter="S",
+    ),
+    Setting(
+        "pool_bytes",
+        "INTERPOSE_POOL",
+        "pool",
+        "SIZE",
+        "2GiB",
+        parse_size,
+        "how much of the disk the events of an experiment may take at a time (512MiB, 2GiB, off: without limit)",
+    ),
+    Setting(
+        "when_full",
+        "INTERPOSE_WHEN_FULL",
+        "when-full",
+        "|".join(WHEN_FULL),
+        "drop",
+        one_of(WHEN_FULL),
+        "when the pool is full: drop events, counted, or let the program wait for the monitor that makes room",
+    ),
+    Setting(
+        "limit_bytes",
+        "INTERPOSE_LIMIT",
+        "limit",
+        "SIZE",
+        "off",
+        parse_size,
+        "how many events are recorded at most, by their size before compression; afterwards they are dropped, counted",
+        letter="L",
+    ),
+    Setting(
+        "ring_bytes",
+        "INTERPOSE_RING",
+        "ring",
+        "SIZE",
+        "off",
+        parse_ring,
+        "keep only the newest events of each process, so many (64MiB, 1GiB, off: all are kept); `interpose save` keeps"
+        " what is there",
+    ),
+    Setting(
+        "trigger",
+        "INTERPOSE_TRIGGER",
+        "trigger",
+        "WHEN",
+        "off",
+        parse_trigger,
+        "when to take note: call > 2s, error, error = sqlite3.OperationalError, exit != 0, or several with commas."
+        " It is counted, and `interpose run` keeps a copy of the experiment as it is then",
+    ),
+    Setting(
+        "saves",
+        "INTERPOSE_SAVES",
+        "saves",
+        "N",
+        "3",
+        parse_count,
+        "how many copies `interpose run` keeps because a trigger fired, at most",
+    ),
+    Setting(
+        "paused",
+        "INTERPOSE_PAUSED",
+        "paused",
+        "0|1",
+        "0",
+        parse_switch,
+        "1: nothing is recorded until somebody outside says so, as `interpose run --at` does",
+    ),
+    Setting(
+        "files",
+        "INTERPOSE_FILES",
+        "files",
+        "|".join(LAYERS),
+        "raw",
+        one_of(LAYERS),
+        "where files are interposed: raw is what reaches the outside, buffered the buffers above it as well",
+    ),
+    Setting(
+        "by",
+        "INTERPOSE_BY",
+        "by",
+        "|".join(WAYS),
+        "place",
+        one_of(WAYS),
+        "how calls are interposed: in place (all of them), or with wrapt those that wrappers can reach",
+    ),
+    Setting(
+        "archive",
+        "INTERPOSE_ARCHIVE",
+        "archive",
+        "|".join(ARCHIVES),
+        "usedsrc",
+        one_of(ARCHIVES),
+        "what is copied into the experiment after the program's end: usedsrc (also on, src) the sources that calls were"
+        " made from, usedldobjects (also ldobjects) the programs and libraries that were mapped, all both, off nothing",
+        letter="a",
+    ),
+    Setting(
+        "follow",
+        "INTERPOSE_FOLLOW",
+        "follow",
+        "off|on|=REGEX",
+        "on",
+        parse_follow,
+        "which descendants are recorded: all, none, or those whose command line (as reports show it) or lineage the"
+        " expression (extended, of POSIX) matches; of what `interpose run` starts that is no Python itself, the first"
+        " Python program that matches is the founder",
+        letter="F",
+    ),
+    Setting(
+        "group_reads",
+        "INTERPOSE_GROUP_READS",
+        "group-reads",
+        "0|1",
+        "0",
+        parse_switch,
+        "1: the group of the directory where experiments are made may read them, where the user is of that group",
+    ),
 )
 BY_KEY = {setting.key: setting for setting in SETTINGS}
 
@@ -176,10 +437,25 @@ class Settings:
     clock: str
     stack: str
     stack_above_ns: int | None
+    wait_above_ns: int | None
+    sample_every_ns: int | None
+    pool_bytes: int
+    when_full: str
+    limit_bytes: int
+    ring_bytes: int
+    trigger: Trigger | None
+    saves: int
+    paused: bool
+    files: str
+    by: str
+    archive: str
+    follow: str
+    group_reads: bool
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
         self.origins: dict[str, str] = {}
+        self.said: dict[str, str] = {}  # as it was said there, for messages
 
     def environment(self) -> dict[str, str]:
         """The variables that give a program these same settings, wherever it is started."""
@@ -203,6 +479,7 @@ def resolve(
         setattr(settings, setting.name, value)
         settings.texts[setting.variable] = text
         settings.origins[setting.variable] = origin
+        settings.said[setting.variable] = said
     settings.dir = _absolute(settings.dir, settings.origins["INTERPOSE_DIR"])
     return settings
 
@@ -332,8 +609,8 @@ def _is_comment(rest: str) -> bool:
 def table() -> list[tuple[str, str, str, str, str]]:
     """A row for each setting: the variable, the option with its form, the key, the default, the meaning."""
     return [
-        (setting.variable, f"{setting.option} {setting.form}", setting.key, setting.default, setting.meaning)
-        for setting in SETTINGS
+        (each.variable, f"{', '.join(each.options)} {each.form}", each.key, each.default, each.meaning)
+        for each in SETTINGS
     ]
 
 

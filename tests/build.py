@@ -7,6 +7,9 @@ import struct
 from functools import cache
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
+from zlib import crc32
+
+import zstandard
 
 SOURCE = Path(__file__).parents[1] / "cext" / "fields.h"
 SIZES = {"u32": 4, "i32": 4, "u64": 8}
@@ -14,7 +17,9 @@ CODES = {"u32": "I", "i32": "i", "u64": "Q"}
 
 BLOCK_BYTES = 64 * 1024
 THREAD_BYTES = 2048
+OPEN_CALLS = 39
 BLOCK_MAGIC = 0x4B4C4249
+COMPRESSED_MAGIC = 0x4B425A49
 FILE_MAGIC = 0x45534F5052544E49
 SECOND = 1_000_000_000
 START_NS = 5_000 * SECOND
@@ -65,15 +70,17 @@ class Build:
         self.directory = Path(directory)
         self.first = {"strings": 1, "sites": 1, "stacks": 1, **(first or {})}
         self.whole_files = whole_files
-        self.log = {"start_ns": START_NS, "time_ns": TIME_NS, "pid": 2**22 + 1, "version": 1} | log
+        self.log = {"start_ns": START_NS, "time_ns": TIME_NS, "pid": 2**22 + 1, "version": 3} | log
         self.heads: dict[str, dict[str, int]] = {}
         self.strings: list[bytes] = []
         self.sites: list[bytes] = []
         self.stacks: list[bytes] = []
         self.threads: list[tuple[dict[str, int], list[dict[str, int]]]] = []
         self.overview: list[dict[str, int]] = []
+        self.children: list[dict[str, int]] = []
         self.blocks: list[tuple[dict[str, int], list[dict[str, int]]]] = []
-        self.intrinsics: list[tuple[int, str, str]] = []
+        self.moved: list[int] = []  # which of them lie in events.zst, and not in events
+        self.intrinsics: list[tuple[int, str, tuple[str, ...]]] = []
         self.log_events: list[str] = []
 
     def string(self, text: str | bytes) -> int:
@@ -91,9 +98,11 @@ class Build:
         self.stacks.append(pack("STACK", site=site, outer=outer))
         return len(self.stacks) + self.first["stacks"] - 1
 
-    def intrinsic(self, name: str, kind: str) -> int:
-        self.intrinsics.append((len(self.intrinsics) + 1, name, kind))
-        return len(self.intrinsics)
+    def intrinsic(self, name: str, *kinds: str) -> int:
+        """An intrinsic with as many numbers as kinds; gives the first of them."""
+        number = 1 + sum(len(taken) for _, _, taken in self.intrinsics)
+        self.intrinsics.append((number, name, kinds))
+        return number
 
     def thread(self, *, open_calls: list[dict[str, int]] | None = None, **values: int) -> int:
         opened = open_calls or []
@@ -102,6 +111,10 @@ class Build:
 
     def sample(self, **values: int) -> None:
         self.overview.append(values)
+
+    def child(self, **values: int) -> None:
+        """An attempt to start a process."""
+        self.children.append({"start_ns": START_NS} | values)
 
     def block(self, events: list[dict[str, int]], **head: int) -> None:
         """A block that holds `events`; what `head` does not say is as the events have it."""
@@ -132,7 +145,9 @@ class Build:
         return self.directory
 
     def files(self) -> dict[str, bytes]:
+        started = self.table_file("children", "CHILD", [pack("CHILD", **each) for each in self.children])
         return {
+            **({"children": started} if self.children else {}),
             "log.xml": self.log_xml().encode(),
             "map.xml": self.map_xml().encode(),
             "strings": self.strings_file(),
@@ -144,8 +159,14 @@ class Build:
             "overview": self.table_file(
                 "overview", "OVERVIEW", [pack("OVERVIEW", **each) for each in self.overview]
             ),
-            "events": b"".join(self.block_bytes(*each) for each in self.blocks),
-        }
+            "events": b"".join(
+                bytes(BLOCK_BYTES) if number in self.moved else self.block_bytes(*each)
+                for number, each in enumerate(self.blocks)
+            ),
+        } | ({"events.zst": self.compressed_file()} if self.moved else {})
+
+    def compressed_file(self) -> bytes:
+        return b"".join(compressed(*self.blocks[number]) for number in self.moved)
 
     def block_bytes(self, head: dict[str, int], events: list[dict[str, int]]) -> bytes:
         data = pack("BLOCK", **head) + b"".join(pack("EVENT", **event) for event in events)
@@ -160,7 +181,7 @@ class Build:
         data = pack(
             "HEAD",
             magic=FILE_MAGIC,
-            version=1,
+            version=int(str(self.log["version"])),
             head_bytes=head_bytes,
             record_bytes=record_bytes,
             first=self.first.get(name, 1),
@@ -191,10 +212,14 @@ class Build:
 
     def map_xml(self) -> str:
         lines = [
-            f'<intrinsic number="{number}" name={quoteattr(name)} kind="{kind}" installed="1"/>'
-            for number, name, kind in self.intrinsics
+            f'<intrinsic number="{number}" name={quoteattr(name)} {self.kinds(kinds)} installed="1"/>'
+            for number, name, kinds in self.intrinsics
         ]
         return "\n".join(['<?xml version="1.0" encoding="utf-8"?>', "<map>", *lines, "</map>", ""])
+
+    def kinds(self, kinds: tuple[str, ...]) -> str:
+        several = f" kinds={quoteattr(' '.join(kinds))}" if len(kinds) > 1 else ""
+        return f"kind={quoteattr(kinds[0])}{several}"
 
     def log_xml(self) -> str:
         log = {
@@ -203,31 +228,41 @@ class Build:
             "call_ns": 70,
             "inside_ns": 30,
             "host": "h",
+            "ppid": 1,
         } | self.log
         arguments = "".join(f"<argument>{escape(each)}</argument>" for each in log["arguments"])  # type: ignore[attr-defined]
-        table = f'<table offset="{size_of("THREAD")}" record_bytes="{size_of("OPEN")}" records="40">'
+        table = f'<table offset="{size_of("THREAD")}" record_bytes="{size_of("OPEN")}" records="{OPEN_CALLS}">'
         table += f"{describe('OPEN')}</table>"
         block = f'<block bytes="{size_of("BLOCK")}">{describe("BLOCK")}</block>'
         strings = (
             f'name="strings" record_bytes="0" head_bytes="{size_of("HEAD")}" block_bytes="{BLOCK_BYTES}"'
         )
-        process = f'pid="{log["pid"]}" ppid="1" start_ns="{log["start_ns"]}" time_ns="{log["time_ns"]}"'
+        process = f'pid="{log["pid"]}" ppid="{log["ppid"]}" start_ns="{log["start_ns"]}" time_ns="{log["time_ns"]}"'
         cwd = quoteattr(str(log["cwd"]))
+        settings = log.get("settings", {})
+        assert isinstance(settings, dict)
         return "\n".join(
             [
                 '<?xml version="1.0" encoding="utf-8"?>',
                 f'<experiment version="{log["version"]}">',
                 '<collector name="interpose" version="0.1.0" python="3.11.7" implementation="cpython"/>',
                 f'<system host="{log["host"]}" os="Linux" arch="x86_64" page_bytes="4096" cpus="2"/>',
+                "<settings>",
+                *(f"<setting name={quoteattr(name)} value={quoteattr(value)}/>" for name, value in settings.items()),
+                "</settings>",
                 '<clock kind="rseq" why="self-test passed" read_ns="27" resolution_ns="1"/>',
                 f'<cost call_ns="{log["call_ns"]}" inside_ns="{log["inside_ns"]}"/>',
                 f"<head>{describe('HEAD')}</head>",
+                f'<control offset="{size_of("HEAD")}">{describe("CONTROL")}</control>',
                 self.data("events", "EVENT", 0, block),
                 self.data("threads", "THREAD", THREAD_BYTES, table),
                 self.data("overview", "OVERVIEW", self.head_bytes("overview")),
+                self.data("children", "CHILD", size_of("HEAD")),
                 self.data("sites", "SITE", size_of("HEAD")),
                 self.data("stacks", "STACK", size_of("HEAD")),
                 f"<data {strings}/>",
+                f'<data name="events.zst" record_bytes="0" head_bytes="0" block_bytes="{BLOCK_BYTES}">',
+                f'<block bytes="{size_of("COMPRESSED")}">{describe("COMPRESSED")}</block></data>',
                 f'<command executable="/usr/bin/python" cwd={cwd}>{arguments}</command>',
                 f"<process {process}/>",
                 *self.log_events,
@@ -241,6 +276,20 @@ class Build:
         attributes = f'name="{name}" record_bytes="{record_bytes}" head_bytes="{head_bytes}"'
         attributes += f' block_bytes="{BLOCK_BYTES}"'
         return f"<data {attributes}>{describe(record)}{more}</data>"
+
+
+def compressed(head: dict[str, int], events: list[dict[str, int]], frame: bytes | None = None, **more: int) -> bytes:
+    """A block as it lies in events.zst; in `frame`, and with the fields `more` of its head, where they are given."""
+    records = b"".join(pack("EVENT", **event) for event in events)
+    if frame is None:
+        frame = zstandard.ZstdCompressor().compress(records)
+    kept = {name: head[name] for name in ("used", "thread", "sequence", "first_ns", "last_ns")}
+    values = {"magic": COMPRESSED_MAGIC, "raw_bytes": len(records), "stored_bytes": len(frame)}
+    values |= {"checksum": crc32(frame), **kept, **more}
+    unsigned = pack("COMPRESSED", **values)[:-4]
+    values["head_checksum"] = crc32(unsigned) ^ more.get("head_checksum", 0)
+    data = pack("COMPRESSED", **values) + frame
+    return data + bytes(-len(data) % 8)
 
 
 def event(start_ns: int, wall_ns: int, cpu_ns: int = 0, **more: int) -> dict[str, int]:

@@ -15,7 +15,8 @@ __all__ = ["recorded", "traced"]
 @pytest.fixture
 def own_environment(tmp_path: Path) -> dict[str, str]:
     """An environment without settings of whoever runs the tests."""
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("INTERPOSE")}
+    theirs = ("INTERPOSE", "PYTHONUNBUFFERED")
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(theirs)}
     return {**plain, "XDG_STATE_HOME": str(tmp_path / "state"), "COLUMNS": "80"}
 
 

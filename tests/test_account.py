@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from interpose.analysis.account import NOTHING, account
 from interpose.analysis.ending import ending, recording_stopped
-from interpose.analysis.profile import by_kind, by_thread, closing_rows, profile, wait_ns
+from interpose.analysis.profile import by_kind, by_thread, profile, wait_ns
 from interpose.analysis.reduce import reduce_events
 from interpose.experiments.experiment import Experiment
 from tests.build import SECOND, START_NS, Build, event
@@ -45,6 +45,9 @@ def random_events(draw):
     return rows
 
 
+BEFORE = ("before_wall_ns", "before_cpu_ns", "own_wall_ns", "own_cpu_ns")
+
+
 @given(
     rows=random_events(),
     threads=st.lists(
@@ -61,21 +64,23 @@ def random_events(draw):
         max_size=3,
     ),
     ended=st.booleans(),
+    ring=st.one_of(st.just({}), st.fixed_dictionaries(dict.fromkeys(BEFORE, times) | {"recorded": st.integers(0, 3)})),
 )
-def test_the_column_adds_up_to_the_thread_time_to_the_nanosecond(tmp_path_factory, rows, threads, ended):
-    build = Build(tmp_path_factory.mktemp("account") / "t.1.er")
+def test_the_column_adds_up_to_the_thread_time_to_the_nanosecond(tmp_path_factory, rows, threads, ended, ring):
+    build = Build(tmp_path_factory.mktemp("account") / "t.1.er", settings={"INTERPOSE_RING": "1MiB" if ring else "off"})
+    build.heads["threads"] = {"overwritten": 7 if ring else 0}
     build.intrinsic("os.write", "file")
     build.intrinsic("sqlite3.Cursor.execute", "db")
     for thread in threads:
         build.thread(**thread)
     if rows:
-        build.block(rows)
+        build.block(rows, **ring)
     if ended:
         build.ended(SECOND, SECOND // 2)
 
     made = profile(Experiment(str(build.write())), "intrinsic")
     whole = made.total
-    column = [*by_kind(made.rows), *closing_rows(whole)]
+    column = by_kind(made)
 
     for shown in (made.rows, column):
         assert sum(row.sums.self_wall_ns for row in shown) == whole.wall_ns
@@ -123,9 +128,7 @@ def test_a_thread_that_nobody_saw_end_ends_with_its_process(tmp_path):
         ({"open_calls": [{"start_ns": START_NS + 77, "call": 9}]}, event(5, 40), 77),
     ],
 )
-def test_where_a_process_was_killed_its_threads_end_with_the_last_that_is_known(
-    tmp_path, thread, row, last_ns
-):
+def test_where_a_process_was_killed_its_threads_end_with_the_last_that_is_known(tmp_path, thread, row, last_ns):
     build = Build(tmp_path / "t.1.er")
     build.block([row])
     build.thread(**thread)
@@ -164,6 +167,14 @@ def test_recorded_calls_that_are_not_there_are_noted(tmp_path):
 
     assert made.dropped == 4
     assert "t.1.er/events: 2 of 3 recorded calls are not there" in map(str, made.process.damages.found)
+
+
+def test_calls_that_did_not_wait_are_counted_over_all_threads(tmp_path):
+    build = Build(tmp_path / "t.1.er")
+    build.thread(end_ns=START_NS + 9, passed=1_000)
+    build.thread(end_ns=START_NS + 9, passed=234)
+
+    assert accounted(build).passed == 1_234
 
 
 def test_a_call_in_the_table_and_among_the_events_has_ended(tmp_path):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from interpose.settings import SETTINGS
+
 
 @pytest.fixture
 def examine(interpose):
@@ -29,6 +31,9 @@ def test_a_whole_install_has_a_clock_costs_and_nothing_in_the_way(examine):
     assert found["clock"]["why"]
     assert int(found["clock"]["read_ns"]) > 0
     assert found["cost"]["call_ns"] > found["cost"]["inside_ns"] >= 0
+    assert found["interposed"] == {"by": "place", "why": ""}
+    assert found["intrinsics"] > 200
+    assert all(why == "this Python has no such name" for why in found["not_interposed"].values())
     assert [Path(path).name for path in found["interpreter"]["startup_files"]] == [
         "interpose.pth",
         "interpose.start",
@@ -48,13 +53,12 @@ def test_settings_are_shown_with_where_they_came_from(examine, tmp_path):
 
     found, _ = examine(variables={"INTERPOSE": "1", "INTERPOSE_STACK": "none"})
 
-    assert {row["variable"]: (row["value"], row["origin"]) for row in found["settings"]} == {
+    defaults = {setting.variable: (setting.default, "default") for setting in SETTINGS}
+    assert {row["variable"]: (row["value"], row["origin"]) for row in found["settings"]} == defaults | {
         "INTERPOSE": ("calls", "environment"),
         "INTERPOSE_DIR": (str(tmp_path / "work"), "default"),
         "INTERPOSE_NAME": ("mine", f"{file}:2"),
-        "INTERPOSE_CLOCK": ("auto", "default"),
         "INTERPOSE_STACK": ("none", "environment"),
-        "INTERPOSE_STACK_ABOVE": ("10ms", "default"),
     }
     assert found["notes"] == []
 
@@ -93,7 +97,6 @@ def test_a_directory_in_which_nothing_can_be_made_is_in_the_way(examine, tmp_pat
     [
         (["-m", "pip", "list"], "pip"),
         ([sys.executable, "-X", "dev", "-m", "tox"], "are not recorded"),
-        ([sys.executable, "-S", "app.py"], "-S: start-up files are not read"),
         (["ls"], "/ls is not Python"),
         (["nosuch-command"], "nosuch-command: command not found"),
     ],
@@ -104,6 +107,14 @@ def test_what_is_in_the_way_of_a_command_is_said(examine, words, said):
     assert len(found["obstacles"]) == 1
     assert said in found["obstacles"][0]
     assert code == 1
+
+
+def test_without_start_up_files_a_library_is_preloaded(examine):
+    found, code = examine("--", sys.executable, "-S", "app.py")
+
+    assert (found["obstacles"], code) == ([], 0)
+    assert found["interpreter"]["preloaded"]
+    assert found["intrinsics"] > 100
 
 
 def test_a_script_is_examined_by_its_first_line(examine, tmp_path):

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from interpose import state
+from interpose.analysis.profile import GROUPINGS
 from interpose.commands.main import BROKEN_PIPE, main
 from tests.build import SECOND, START_NS, Build, event
 
@@ -92,7 +94,7 @@ def test_the_first_screen(interpose):
         "test.1.er  python orders.py   exit 0   2 minutes ago   complete, 0 events lost",
         "elapsed 20.00 s   thread time 20.00 s   CPU 14.00 s   200 calls",
         "",
-        "              calls      wall       CPU      wait  share",
+        "              calls self wall  self CPU      wait  share",
         " db             100    5.00 s    1.20 s    3.80 s   25 %",
         " file           100    2.00 s    0.05 s    1.95 s   10 %",
         " program              12.98 s   12.75 s    0.23 s   65 %  between the calls",
@@ -135,7 +137,7 @@ def test_a_program_that_nobody_saw_end_has_estimated_times(interpose):
 
     assert "ended unseen" in out
     assert "thread time 20.00 s (estimated)" in out
-    assert " in sqlite3.Cursor.execute at orders.py:88 for at least 5.00 s when killed\n" in out
+    assert " in sqlite3.Cursor.execute at orders.py:88 for at least 5.00 s until last seen\n" in out
 
 
 def test_a_running_program_is_told_so(interpose):
@@ -252,6 +254,137 @@ def test_rows_are_sorted_and_limited(interpose):
     assert [row[:2] for row in rows] == [["file", "os.write"], ["program", ""], ["interpose", ""]]
 
 
+def served(name="test.1.er"):
+    """A server: 20 seconds, of which 15 it waited for work; 1,234,567 locks that were free."""
+    build = Build(Path(name), time_ns=int((time.time() - 140) * SECOND))
+    accept = build.intrinsic("socket.socket.accept", "net", "idle")
+    acquire = build.intrinsic("threading.Lock.acquire", "sync")
+    serve = build.stack(build.site("/home/u/shop/serve.py", 7, "serve"))
+    rows = [event(0, 15 * SECOND, 0, call=1, intrinsic=accept + 1, stack=serve)]
+    rows.append(event(15 * SECOND, SECOND, SECOND // 2, call=2, intrinsic=accept, stack=serve))
+    rows.append(event(17 * SECOND, SECOND, 0, call=3, intrinsic=acquire, stack=serve))
+    build.events(rows)
+    build.thread(end_ns=START_NS + 20 * SECOND, end_cpu_ns=SECOND, recorded=3, passed=1_234_567, main=1, tid=812)
+    build.ended(20 * SECOND, SECOND)
+    return build
+
+
+def test_waiting_for_work_is_the_last_row_and_no_line_of_ones_own(interpose):
+    served().write()
+
+    _, out, _ = interpose("report")
+
+    lines = [line.split() for line in out.splitlines()]
+    table = lines[4 : lines.index([], 4)]
+    assert [cells[0] for cells in table] == ["net", "sync", "program", "interpose", "idle"]
+    assert " ".join(table[1]).endswith(" 1,234,567 did not wait")
+    assert " ".join(table[-1]) == "idle 1 15.00 s 0.00 s 15.00 s 75 % waiting for work"
+    assert "your lines" in out and "15.0 s  1 x" not in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("sort", ["name", "calls", "wall", "wait", "cpu"])
+@pytest.mark.parametrize(
+    ("limit", "kinds"),
+    [
+        ("9", {"net", "sync", "program", "interpose", "idle"}),
+        ("2", {"net", "sync", "program", "interpose"}),
+    ],
+)
+def test_waiting_for_work_is_last_however_one_sorts_and_the_first_to_go(interpose, sort, limit, kinds):
+    served().write()
+
+    for by in ("intrinsic", "site", "function", "detail"):
+        _, out, _ = interpose("report", "--by", by, "--sort", sort, "--limit", limit, "--format", "json")
+        found = [row["kind"] for row in json.loads(out)]
+        assert set(found) == kinds
+        assert ("idle" not in found) or found[-1] == "idle"
+
+
+def test_the_kinds_of_one_intrinsic_are_told_apart(interpose):
+    served().write()
+
+    _, out, _ = interpose("report", "--by", "site")
+
+    found = [line.split()[:2] for line in out.splitlines()]
+    assert found[0] == ["kind", "intrinsic"]
+    assert ["net", "socket.socket.accept"] in found
+    assert found[-1] == ["idle", "socket.socket.accept"]
+
+
+def test_a_call_in_progress_that_waits_for_work_has_its_kind(interpose):
+    build = served()
+    opened = [{"start_ns": START_NS + 19 * SECOND, "call": 4, "intrinsic": 2, "stack": 1}]
+    build.thread(open_calls=opened, tid=813)
+    build.write()
+
+    rows = json.loads(interpose("events", "--last", "1", "--format", "json")[1])
+    _, screen, _ = interpose("report")
+
+    assert [(row["intrinsic"], row["kind"], row["state"]) for row in rows] == [
+        ("socket.socket.accept", "idle", "exit")
+    ]
+    assert " in socket.socket.accept at serve.py:7 for 1.00 s when it ended\n" in screen
+
+
+def test_json_of_threads_tells_the_calls_that_did_not_wait(interpose):
+    served().write()
+
+    _, out, _ = interpose("report", "--by", "thread", "--format", "json")
+
+    assert [(row["thread"], row["kind"], row["passed"]) for row in json.loads(out)] == [
+        ("812 main", None, 1_234_567),
+        (None, "program", 0),
+        (None, "interpose", 0),
+        ("812 main", "idle", 0),
+    ]
+
+
+def test_tables_fit_eighty_columns_and_tell_self_and_inclusive_times(interpose, monkeypatch):
+    served().write()
+    monkeypatch.setattr("interpose.commands.output._NO_WIDTH", 80)
+
+    for by in GROUPINGS:
+        _, out, _ = interpose("report", "--by", by)
+        head, *rows = out.splitlines()
+        assert " calls  self wall  self CPU     wait  inclusive" in head
+        assert max(map(len, [head, *rows])) <= 80
+
+
+def test_the_inclusive_time_is_that_of_the_outer_call(interpose):
+    build = Build(Path("test.1.er"))
+    query, sleep = build.intrinsic("sqlite3.Cursor.execute", "db"), build.intrinsic("time.sleep", "sleep")
+    build.block(
+        [
+            event(10, 30_000_000, call=3, parent=2, intrinsic=sleep),
+            event(5, 50_000_000, call=2, parent=1, intrinsic=query, inner_wall_ns=30_000_000),
+            event(0, 90_000_000, 7_000_000, call=1, intrinsic=query, inner_wall_ns=50_000_000),
+        ]
+    )
+    build.thread(end_ns=START_NS + 100_000_000, recorded=3)
+    build.ended(100_000_000, 7_000_000)
+    build.write()
+
+    text = interpose("report", "--by", "intrinsic", "--sort", "inclusive")[1].splitlines()
+    rows = json.loads(interpose("report", "--format", "json")[1])
+    calls = json.loads(interpose("events", "--format", "json")[1])
+
+    assert [" ".join(line.split()) for line in text[1:4]] == [
+        "db sqlite3.Cursor.execute 2 60.00 ms 7.00 ms 53.00 ms 90.00 ms 60 %",
+        "sleep time.sleep 1 30.00 ms 0.00 ms 30.00 ms 30.00 ms 30 %",
+        "program 10.00 ms 0.00 ms 10.00 ms 10 %",
+    ]
+    assert [(row["wall_ns"], row["self_wall_ns"]) for row in rows[:2]] == [
+        (90_000_000, 60_000_000),
+        (30_000_000, 30_000_000),
+    ]
+    assert [(call["wall_ns"], call["self_wall_ns"], call["self_cpu_ns"]) for call in calls] == [
+        (90_000_000, 40_000_000, 7_000_000),
+        (50_000_000, 20_000_000, 0),
+        (30_000_000, 30_000_000, 0),
+    ]
+
+
 def test_results_go_into_a_file(interpose, place):
     ended(orders()).write()
 
@@ -337,12 +470,12 @@ def test_wrong_usage_ends_with_2(interpose, arguments):
 
 
 def test_a_later_version_is_named(interpose):
-    orders(version=2).write()
+    orders(version=4).write()
 
     assert interpose("report") == (
         1,
         "",
-        "interpose: test.1.er/log.xml: format 2; this version reads up to 1\n",
+        "interpose: test.1.er/log.xml: format 4; this version reads up to 3\n",
     )
 
 
@@ -426,7 +559,7 @@ def test_an_empty_list_is_said(interpose, place):
 def test_recorded_text_never_reaches_the_terminal_raw(interpose):
     nasty = "\x1b]0;owned\x07\n\u202e=1+1"
     build = Build(Path("test.1.er"), arguments=["app.py", "\u202e"])
-    number = build.intrinsic("os.write\u202e", "file")
+    number = build.intrinsic("os.write\u202e", "file", "\u202e=1+1", "idle")
     site = build.site(f"/x/{nasty}.py", 1, nasty)
     build.block(
         [
@@ -440,14 +573,15 @@ def test_recorded_text_never_reaches_the_terminal_raw(interpose):
             )
         ]
     )
-    build.thread(end_ns=START_NS + SECOND)
+    odd = build.intrinsic("=1+1", "=1+1\n\u202e\x9b")
+    build.block([event(6_000_000, 5_000_000, call=2, intrinsic=odd)])
+    build.thread(end_ns=START_NS + SECOND, passed=3)
     build.write()
 
     for written in ("text", "json", "csv", "markdown"):
         for command in (
             ["report"],
-            ["report", "--by", "site"],
-            ["report", "--by", "detail"],
+            *(["report", "--by", by] for by in GROUPINGS),
             ["events"],
             ["list"],
         ):
@@ -456,6 +590,7 @@ def test_recorded_text_never_reaches_the_terminal_raw(interpose):
                 written,
                 command,
             )
+            assert written != "csv" or not re.search(r"^=|,=|\"=", out, re.M)
 
 
 def test_a_reader_that_goes_away_is_no_error(monkeypatch):

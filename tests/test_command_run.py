@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from interpose.experiments import names
+from interpose.experiments.experiment import Experiment
+from interpose.settings import SETTINGS
+
 PRINT_WORDS = "import json, sys; print(json.dumps(sys.argv))"
 
 
@@ -151,6 +155,39 @@ def test_an_experiment_that_is_there_is_not_overwritten(interpose, tmp_path):
     assert done.stderr == f"interpose: {tmp_path}/work/mine.er: is there already\n"
 
 
+def test_a_numbered_experiment_that_is_there_gives_way_to_the_next_number(interpose, tmp_path):
+    (tmp_path / "out" / "job.4.er").mkdir(parents=True)
+
+    done = interpose("run", "-o", f"{tmp_path}/out/job.4.er", sys.executable, "-c", "pass")
+
+    assert done.stderr == "interpose: job.4.er is there already: this is job.5.er\n"
+    assert experiments(tmp_path / "out") == ["job.4.er", "job.5.er"]
+
+
+@pytest.mark.parametrize("path", ["mine", "out/", "out/.er", "a\nb.er"])
+def test_a_path_that_cannot_be_an_experiment_is_refused(interpose, tmp_path, path):
+    done = interpose("run", "-o", path, "echo", "started")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("interpose: -o ")
+    assert done.stderr.count("\n") == 1
+    assert experiments(tmp_path / "work") == []
+
+
+def test_a_dry_run_says_what_would_be_and_runs_nothing(interpose, tmp_path):
+    done = interpose("run", "-n", "-d", "there", "--clock", "perf", "app.py", "a b")
+
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert lines[0] == f"{sys.executable} app.py 'a b'"
+    assert [line.split() for line in lines if "option" in line] == [
+        ["INTERPOSE", "calls", "option"],
+        ["INTERPOSE_DIR", f"{tmp_path}/work/there", "option"],
+        ["INTERPOSE_CLOCK", "perf", "option"],
+    ]
+    assert list((tmp_path / "work").iterdir()) == []
+
+
 def test_the_program_gets_the_settings_and_its_experiment(interpose, tmp_path):
     (tmp_path / "work" / "pyproject.toml").write_text('[tool.interpose]\nclock = "perf"\ndir = "e e"\n')
 
@@ -162,12 +199,10 @@ def test_the_program_gets_the_settings_and_its_experiment(interpose, tmp_path):
     pid, path = environment.pop("INTERPOSE_LINEAGE").split(" ", 1)
     assert pid.isdecimal()
     assert path == f"{tmp_path}/work/e e/test.1.er "
-    assert environment == {
+    assert environment == {setting.variable: setting.default for setting in SETTINGS} | {
         "INTERPOSE": "calls",
         "INTERPOSE_DIR": f"{tmp_path}/work/e e",
-        "INTERPOSE_NAME": "test",
         "INTERPOSE_CLOCK": "perf",
-        "INTERPOSE_STACK": "own",
         "INTERPOSE_STACK_ABOVE": "off",
     }
 
@@ -181,17 +216,47 @@ def test_where_nothing_was_recorded_it_says_so_and_leaves_nothing(interpose, tmp
     assert experiments(tmp_path / "work") == []
 
 
-def test_an_interpreter_without_interpose_is_told_how_to_get_it(interpose, tmp_path):
+def test_an_interpreter_without_interpose_is_recorded_all_the_same(interpose, tmp_path):
     bare = tmp_path / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
     python = str(bare / "bin" / "python")
 
     done = interpose("run", python, "-c", "print(1)")
 
-    assert (done.returncode, done.stdout) == (0, "1\n")
-    assert done.stderr == (
-        f"interpose: {python} has no interpose; install it there: {python} -m pip install interpose\n"
-    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+    assert names.is_recorded(str(tmp_path / "work" / "test.1.er"))
+
+
+@pytest.mark.parametrize("options", [("-S",), ("-I", "-S", "-E")])
+def test_an_interpreter_that_reads_no_start_up_files_is_recorded(interpose, tmp_path, options):
+    show = "import os, sys; print('LD_PRELOAD' in os.environ, [p for p in sys.path if 'site-packages' in p])"
+
+    done = interpose("run", sys.executable, *options, "-c", show)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "False []\n", "")
+    assert names.is_recorded(str(tmp_path / "work" / "test.1.er"))
+
+
+JOB = "for program in app01 app02 app03; do $PYTHON $program.py; done"
+
+
+@pytest.mark.parametrize("option", ["-F", "--follow"])
+def test_of_a_job_the_programs_that_match_are_recorded(interpose, tmp_path, option):
+    for program in ("app01", "app02", "app03"):
+        (tmp_path / "work" / f"{program}.py").write_text(f"print('{program}')\n")
+
+    done = interpose("run", option, "=app02", "sh", "-c", JOB, variables={"PYTHON": sys.executable})
+
+    (process,) = Experiment(str(tmp_path / "work" / "test.1.er")).processes
+    assert (done.stdout, done.stderr) == ("app01\napp02\napp03\n", "")
+    assert process.log.arguments[-1] == "app02.py"
+
+
+def test_a_pattern_that_is_none_is_one_line(interpose):
+    done = interpose("run", "-F", "=(", "true")
+
+    assert done.returncode == 2
+    assert done.stderr == "interpose: --follow =(: Unmatched ( or \\(\n"
 
 
 def test_the_reason_that_the_program_kept_is_told(interpose, tmp_path):

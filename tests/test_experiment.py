@@ -5,7 +5,9 @@ import os
 import pytest
 
 from interpose.errors import ExperimentError
+from interpose.experiments import blocks
 from interpose.experiments.experiment import Experiment
+from interpose.experiments.log import Intrinsic
 from interpose.experiments.process import Site
 from tests.build import START_NS, Build, event
 
@@ -75,7 +77,7 @@ def test_a_descendant_of_a_later_version_is_noted_and_the_rest_read(tmp_path):
 
     assert len(experiment.processes) == 1
     assert [str(each) for each in experiment.damages.found] == [
-        "t.1.er/_c1.er/log.xml: format 9; this version reads up to 1"
+        "t.1.er/_c1.er/log.xml: format 9; this version reads up to 3"
     ]
 
 
@@ -163,6 +165,41 @@ def test_calls_in_progress_are_those_of_the_table_that_have_not_ended(tmp_path):
     assert str(process.damages.found[0]) == "t.1.er/threads: thread 2 says it is in 4294967295 calls"
 
 
+def test_an_experiment_of_the_first_version_is_read_and_has_what_it_has(tmp_path):
+    build = Build(tmp_path / "t.1.er", version=1)
+    build.thread(recorded=1, passed=77)
+    build.block([event(0, 5)])
+    log = build.write() / "log.xml"
+    log.write_text(log.read_text().replace('name="passed"', 'name="spare_1"'))
+
+    process = Experiment(str(build.directory)).founder
+
+    assert (process.log.version, process.threads[0].record.recorded) == (1, 1)
+    assert process.threads[0].record.passed == 0
+    assert process.damages.found == []
+
+
+def test_calls_of_one_intrinsic_may_be_of_several_kinds_also_in_progress(tmp_path):
+    build = Build(tmp_path / "t.1.er")
+    build.intrinsic("time.sleep", "sleep")
+    write = build.intrinsic("os.write", "file", "screen", "net", "idle")
+    build.thread(open_calls=[{"start_ns": START_NS, "call": 1, "intrinsic": write + 3}])
+    build.write()
+    child = Build(tmp_path / "t.1.er" / "_f1.er")
+    child.write()
+
+    founder, forked = Experiment(str(build.directory)).processes
+
+    numbers = [founder.threads[0].open_calls[0].intrinsic, write, write + 2]
+    assert [founder.intrinsic(number) for number in numbers] == [
+        Intrinsic("os.write", "idle"),
+        Intrinsic("os.write", "file"),
+        Intrinsic("os.write", "net"),
+    ]
+    assert forked.intrinsic(write + 1) == Intrinsic("os.write", "screen")
+    assert founder.damages.found == []
+
+
 def test_a_block_that_was_being_copied_at_the_kill_counts_once(tmp_path):
     build = Build(tmp_path / "t.1.er")
     build.block([event(number, 5) for number in range(818)])
@@ -174,7 +211,36 @@ def test_a_block_that_was_being_copied_at_the_kill_counts_once(tmp_path):
     starts = [each.start_ns for block in process.events.blocks() for each in process.events.events(block)]
 
     assert len(starts) == len(set(starts)) == 819
-    assert [number for number, _ in process.events.heads()] == [0, 1]
+    assert [place.offset for place, _ in process.events.heads()] == [0, 65536]
+
+
+@pytest.mark.parametrize("held_bytes", [0, 2 * 65536, 64 << 20])
+def test_every_block_is_given_once_however_few_can_be_held(tmp_path, monkeypatch, held_bytes):
+    monkeypatch.setattr(blocks, "HELD_BYTES", held_bytes)
+    build = Build(tmp_path / "t.1.er")
+    for sequence in (7, 8, 9):
+        build.block([event(sequence, 5, thread=sequence)], sequence=sequence, state=1)
+    for sequence in range(1, 7):
+        build.block([event(sequence, 5, thread=7 + sequence % 3)], sequence=sequence)
+
+    process = Experiment(str(build.write())).founder
+    given = [block.head.sequence for block in process.events.blocks()]
+
+    assert sorted(given) == list(range(1, 10))
+    assert held_bytes < 64 << 20 or given == list(range(1, 10))
+
+
+@pytest.mark.parametrize("state", [1, 2, 3])
+def test_the_block_that_a_thread_wrote_last_is_given_last(tmp_path, state):
+    build = Build(tmp_path / "t.1.er")
+    build.block([event(0, 900)], sequence=3, state=state)
+    build.block([event(1, 5)], sequence=1)
+    build.block([event(9, 5)], sequence=2)
+
+    process = Experiment(str(build.write())).founder
+
+    starts = [row.start_ns - START_NS for block in process.events.blocks() for row in process.events.events(block)]
+    assert starts == [1, 9, 0]
 
 
 def test_a_block_that_says_more_than_it_holds_gives_what_it_holds(tmp_path):

@@ -1,24 +1,28 @@
 """Damaged experiments: cut or flipped anywhere, they are read as far as they go, by both reducers alike."""
 
 import os
+from io import StringIO
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interpose.analysis.lineage import tree, unfollowed, walk
 from interpose.analysis.profile import profile
 from interpose.analysis.reduce import PlainReducer, reduce_events
 from interpose.analysis.trace import last, trace
 from interpose.errors import ExperimentError
 from interpose.experiments.experiment import Experiment
+from interpose.reports import text as table
 from interpose.reports.colour import Paint
+from interpose.reports.processes import processes_table
 from interpose.reports.summary import Screen, summary
 from tests.build import SECOND, START_NS, Build, event, size_of
 
 compiled = pytest.importorskip("interpose.analysis.reducer")
 
 EVENTS_END = 400  # beyond it there is nothing in the block but room
-FILES = ["log.xml", "map.xml", "strings", "sites", "stacks", "threads", "overview", "events"]
+FILES = ["log.xml", "map.xml", "strings", "sites", "stacks", "threads", "overview", "children", "events"]
 
 
 def small(directory, whole_files=False):
@@ -49,6 +53,8 @@ def small(directory, whole_files=False):
     opened = [{"start_ns": START_NS + 3000, "call": 3, "intrinsic": 1, "stack": inner}]
     build.thread(end_cpu_ns=70, seen_ns=START_NS + 4000, recorded=2, main=1, tid=812, open_calls=opened)
     build.thread(start_ns=START_NS + 1500, end_ns=START_NS + 2500, end_cpu_ns=20, recorded=1, tid=813)
+    build.child(how=3, pid=7, command=text, end_ns=START_NS + 9, status=9)
+    build.child(how=2, pid=2**22 + 1, start_ns=START_NS + 5000)
     build.sample(time_ns=START_NS, kind=1)
     build.sample(time_ns=START_NS + 9, kind=2, cpu_ns=9)
     return build
@@ -71,17 +77,32 @@ def read_all(path):
     traced = list(trace(experiment))
     assert all(isinstance(row.process.string(row.event.detail), str) for row in traced)
     assert len(list(last(experiment, 2))) == min(len(traced), 2)
+    rows = list(walk(tree(experiment)))
+    assert len(rows) == len(experiment.processes) + len(unfollowed(experiment))
+    table.write(processes_table(rows, experiment.founder), StringIO(), 80)
     return sum(sums.calls for sums in plain.values()), experiment
 
 
-@pytest.mark.parametrize("name", FILES)
+LONG_FILES = ("log.xml", "threads")  # a minute each
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in LONG_FILES else ()) for n in FILES])
 def test_a_file_cut_at_any_byte_is_read_as_far_as_it_goes(tmp_path, name):
+    cut_and_read(tmp_path, name, 1)
+
+
+@pytest.mark.parametrize("name", LONG_FILES)
+def test_a_long_file_cut_here_and_there_is_read_as_far_as_it_goes(tmp_path, name):
+    cut_and_read(tmp_path, name, 37)
+
+
+def cut_and_read(tmp_path, name, step):
     path = small(tmp_path / "t.1.er").write() / name
     whole = path.stat().st_size
     assert read_all(path.parent)[1].damages.found == []
 
     end = min(whole - 1, EVENTS_END if name == "events" else whole)
-    for size in [*range(whole - 1, end, -997), *range(end, -1, -1)]:
+    for size in [*range(whole - 1, end, -997), *range(end, -1, -step)]:
         os.truncate(path, size)
         result = read_all(path.parent)
         if result is None:
@@ -95,12 +116,12 @@ def test_a_file_cut_at_any_byte_is_read_as_far_as_it_goes(tmp_path, name):
 
 def nobody_can_know(name, size, whole):
     """Whether no more was cut than the end of a last line, or whole records that nothing else speaks of."""
-    if name == "overview":
-        return size % size_of("OVERVIEW") == 0 and size > 0
+    if name in ("overview", "children"):
+        return size % size_of({"overview": "OVERVIEW", "children": "CHILD"}[name]) == 0 and size > 0
     return name.endswith(".xml") and size == whole - 1
 
 
-@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 144, 65535, 65536, 65537, 131071])
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 95, 96, 97, 144, 175, 176, 65535, 65536, 65537, 131071])
 def test_a_file_that_has_room_left_is_read_as_far_as_it_goes(tmp_path, size):
     build = small(tmp_path / "t.1.er", whole_files=True)
     build.block([event(5000, 1, call=9)])
@@ -110,7 +131,8 @@ def test_a_file_that_has_room_left_is_read_as_far_as_it_goes(tmp_path, size):
 
     calls, experiment = read_all(path.parent)
 
-    assert calls == min(max(size - 64, 0) // 80, 3) + (size >= 65536 + 64 + 80)
+    head = size_of("BLOCK")
+    assert calls == min(max(size - head, 0) // 80, 3) + (size >= 65536 + head + 80)
     assert experiment.damages.found
 
 
@@ -136,7 +158,7 @@ def test_any_file_may_be_noise(tmp_path_factory, name, noise):
     read_all(path.parent)
 
 
-@given(name=st.sampled_from(["strings", "sites", "stacks", "threads", "overview", "events"]), data=st.data())
+@given(name=st.sampled_from(FILES[2:]), data=st.data())
 def test_any_number_of_a_record_may_be_any_number(tmp_path_factory, name, data):
     path = small(tmp_path_factory.mktemp("numbers") / "t.1.er").write() / name
     content = bytearray(path.read_bytes())

@@ -26,6 +26,7 @@ CAPTURE = (
     "interpose.state",
     "interpose.system_library",
     "interpose.timing",
+    "interpose.wrappers",
 )
 NOT_IN_THE_PROGRAM = ("interpose.analysis", "interpose.commands", "interpose.reports")
 MAY_IMPORT = {
@@ -39,7 +40,8 @@ MAY_IMPORT = {
     "interpose/session.py": CAPTURE,
     "interpose/settings.py": CAPTURE,
     "interpose/state.py": CAPTURE,
-    "interpose/system_library.py": CAPTURE,
+    "interpose/system_library": CAPTURE,
+    "interpose/wrappers.py": CAPTURE,
 }
 PRINTING = ("print", "sys.stdout.write", "sys.stderr.write")
 NAMES_OF_NOTHING = {"utils", "util", "helpers", "helper", "manager", "common", "base", "misc"}

@@ -8,7 +8,7 @@ from interpose.errors import ExperimentError
 from interpose.experiments import elements
 from interpose.experiments.files import Damages
 from interpose.experiments.log import Intrinsic, read_log, read_map
-from tests.build import Build, fields
+from tests.build import OPEN_CALLS, Build, fields
 
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
 
@@ -44,12 +44,12 @@ def test_a_whole_log_is_read(reading, tmp_path):
     log, damages = reading(build.log_xml())
 
     assert damages == []
-    assert (log.version, log.pid, log.cwd, log.arguments) == (1, 812, "/home/u", ["app.py", "<&>", ""])
+    assert (log.version, log.pid, log.cwd, log.arguments) == (3, 812, "/home/u", ["app.py", "<&>", ""])
     assert (log.call_ns, log.inside_ns, log.resolution_ns) == (70, 30, 1)
     assert (log.events[0].kind, log.events[0].signal, log.events[0].status) == ("exit", 9, None)
-    assert set(log.data) == {"events", "threads", "overview", "sites", "stacks", "strings"}
+    assert set(log.data) == {"events", "threads", "overview", "children", "sites", "stacks", "strings", "events.zst"}
     assert list(log.data["events"].layout.fields) == [name for name, _ in fields("EVENT")]
-    assert log.data["threads"].inner_records == 40
+    assert log.data["threads"].inner_records == OPEN_CALLS
 
 
 @pytest.mark.parametrize("text", ["", "not xml", HEAD, "<html/>", HEAD + '<experiment version="x"/>'])
@@ -59,8 +59,8 @@ def test_what_is_not_an_experiments_log_is_refused(reading, text):
 
 
 def test_a_later_version_is_refused_by_name(reading):
-    with pytest.raises(ExperimentError, match=r"t\.1\.er/log\.xml: format 2; this version reads up to 1"):
-        reading(HEAD + '<experiment version="2"/>')
+    with pytest.raises(ExperimentError, match=r"t\.1\.er/log\.xml: format 4; this version reads up to 3"):
+        reading(HEAD + '<experiment version="4"/>')
 
 
 def test_a_document_type_declaration_is_refused(reading):
@@ -142,6 +142,76 @@ def test_a_later_intrinsic_replaces_an_earlier_one_of_its_number(mapping):
 
     assert found == {1: Intrinsic("b", "file")}
     assert damages == []
+
+
+def test_an_intrinsic_of_several_kinds_has_a_number_for_each(mapping):
+    found, damages = mapping(
+        '<map><intrinsic number="3" name="os.write" kind="file" kinds="file screen net"/>'
+        '<intrinsic number="6" name="b" kind="db"/></map>'
+    )
+
+    assert found == {
+        3: Intrinsic("os.write", "file"),
+        4: Intrinsic("os.write", "screen"),
+        5: Intrinsic("os.write", "net"),
+        6: Intrinsic("b", "db"),
+    }
+    assert damages == []
+
+
+def test_an_intrinsic_that_is_named_again_replaces_all_its_numbers(mapping):
+    found, damages = mapping(
+        '<map><intrinsic number="1" name="a" kind="file" kinds="file net idle"/>'
+        '<intrinsic number="1" name="b" kind="db" kinds="db idle"/></map>'
+    )
+
+    assert found == {1: Intrinsic("b", "db"), 2: Intrinsic("b", "idle")}
+    assert damages == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ('number="1" name="a" kind="file" kinds="file net"', 'number="2" name="b" kind="db"'),
+        ('number="2" name="b" kind="db"', 'number="1" name="a" kind="file" kinds="file net"'),
+    ],
+)
+def test_of_two_intrinsics_with_the_same_number_the_first_has_it(mapping, first, second):
+    found, damages = mapping(f"<map><intrinsic {first}/><intrinsic {second}/></map>")
+
+    assert found[1] == Intrinsic("a", "file")
+    assert found[2] == (Intrinsic("a", "net") if first.startswith('number="1"') else Intrinsic("b", "db"))
+    assert damages == ["t.1.er/map.xml: number 2 is of two intrinsics"]
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    ["", " ", "file  net", "file,net", "file NET", "file&#9;net", "file n\u00e9t", "net file", "file " * 9, "file" * 9],
+)
+def test_kinds_that_are_no_list_of_kinds_are_noted(mapping, kinds):
+    found, damages = mapping(f'<map><intrinsic number="1" name="a" kind="file" kinds="{kinds}"/></map>')
+
+    assert found == {1: Intrinsic("a", "file")}
+    assert damages == ["t.1.er/map.xml: the kinds of intrinsic 1 are no list of kinds"]
+
+
+def test_eight_kinds_are_the_most(mapping):
+    kinds = "file screen net process sync sleep db idle"
+
+    found, damages = mapping(f'<map><intrinsic number="1" name="a" kind="file" kinds="{kinds}"/></map>')
+
+    assert [found[number].kind for number in range(1, 9)] == kinds.split()
+    assert damages == []
+
+
+@pytest.mark.parametrize(
+    ("number", "kinds"), [(2**32, "file"), (2**32 - 1, "file net"), (-1, "file net"), (10**19, "file")]
+)
+def test_numbers_that_no_event_can_have_are_noted(mapping, number, kinds):
+    found, damages = mapping(f'<map><intrinsic number="{number}" name="a" kind="file" kinds="{kinds}"/></map>')
+
+    assert found == {}
+    assert damages == [f"t.1.er/map.xml: no intrinsic can have the number {number}"]
 
 
 def test_a_map_cut_short_is_read_as_far_as_it_goes(mapping):

@@ -7,10 +7,12 @@ import stat
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tracing import Traced, environment, events_of, write_program
 
+from interpose.analysis.reduce import reduce_events
 from interpose.experiments.experiment import Experiment
 
 
@@ -37,8 +39,8 @@ def test_many_threads_record_every_call_once(traced):
     calls = [(event.thread, event.call) for event in done.events("os.write")]
 
     assert len(calls) == len(set(calls)) == 40_000
-    assert balanced(founder) == 40_000
-    assert len([thread for thread in founder.threads if thread.record.recorded]) == 8
+    assert balanced(founder) == len(done.events()) >= 40_000
+    assert len({thread for thread, _ in calls}) == 8
 
 
 def test_a_thread_is_known_from_its_beginning_to_its_end(traced):
@@ -137,8 +139,8 @@ def test_a_child_in_a_namespace_of_process_numbers_is_no_one_else(tmp_path):
     founder, child = Traced(tmp_path, done).experiment.processes
 
     assert (done.returncode, done.stdout) == (0, "7\n")
-    assert [event.bytes for event in events_of(founder)] == [1] * 4
-    assert [event.bytes for event in events_of(child)] == [5]
+    assert [event.bytes for event in events_of(founder, "os.write")] == [1] * 4
+    assert [event.bytes for event in events_of(child, "os.write")] == [5]
 
 
 def test_a_forked_child_has_its_own_subexperiment_and_nothing_is_there_twice(traced):
@@ -170,9 +172,9 @@ def test_a_forked_child_has_its_own_subexperiment_and_nothing_is_there_twice(tra
     assert (done.returncode, done.stderr) == (0, "")
     assert lineages == ["", "_f1", "_f1_f1", "_f2", "_f3", "_f4", "_f5"]
     for process in experiment.processes[1:]:
-        assert [event.bytes for event in events_of(process)] in ([6], [10])
-        assert [process.intrinsic(event.intrinsic).name for event in events_of(process)] == ["os.write"]
-        frames = [frame for event in events_of(process) for frame in process.frames(event.stack)]
+        writes = list(events_of(process, "os.write"))
+        assert [event.bytes for event in writes] in ([6], [10])
+        frames = [frame for event in writes for frame in process.frames(event.stack)]
         assert [os.path.basename(frame.file) for frame in frames] == ["program.py"]
     statuses = {process.lineage: process.log.events[-1].status for process in experiment.processes}
     assert statuses == {"": 0, "_f1": 0, "_f1_f1": 7, "_f2": 1, "_f3": 2, "_f4": 3, "_f5": 4}
@@ -331,7 +333,9 @@ def kill_at(directory, delay_s):
     running.stdout.close()
     counted = int.from_bytes((directory / "counter").read_bytes(), "little")
     process = Experiment(str(directory / "test.1.er")).founder
-    return counted, sum(1 for _ in events_of(process))
+    calls = ("os.write", "sqlite3.Cursor.execute")
+    found = reduce_events(process, ("intrinsic",))
+    return counted, sum(sums.calls for (number,), sums in found.items() if process.intrinsic(number).name in calls)
 
 
 def test_a_killed_program_loses_at_most_the_call_in_progress(tmp_path):
@@ -342,11 +346,18 @@ def test_a_killed_program_loses_at_most_the_call_in_progress(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_program_killed_200_times_loses_at_most_the_call_in_progress(tmp_path):
-    for turn in range(200):
-        counted, recorded = kill_at(tmp_path / "killed", (turn * 7919 % 200) / 1000)
+@pytest.mark.reach
+def test_a_program_killed_1000_times_loses_at_most_the_call_in_progress(tmp_path):
+    def kill(turn):
+        directory = tmp_path / str(turn)
+        outcome = kill_at(directory, (turn * 7919 % 1000) / 10_000)
+        shutil.rmtree(directory)
+        return outcome
 
-        assert counted <= recorded <= counted + 2
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        outcomes = list(pool.map(kill, range(1000)))
+
+    assert all(counted <= recorded <= counted + 2 for counted, recorded in outcomes)
 
 
 def test_a_call_in_progress_at_the_kill_is_in_the_table(traced):
@@ -357,9 +368,10 @@ def test_a_call_in_progress_at_the_kill_is_in_the_table(traced):
         connection.cursor().execute("select die(), 'secret'")
     """)
     founder = done.experiment.founder
-    (call,) = founder.threads[0].open_calls
+    call, killing = founder.threads[0].open_calls
 
     assert done.returncode == -signal.SIGKILL
+    assert founder.intrinsic(killing.intrinsic).name == "os.kill"
     assert founder.intrinsic(call.intrinsic).name == "sqlite3.Cursor.execute"
     assert founder.string(call.detail) == "select die(), ?"
     assert next(founder.frames(call.stack)).line == 5
@@ -385,7 +397,7 @@ def assert_only_data_were_lost(done):
     dropped = sum(thread.record.dropped for thread in founder.threads)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
-    assert recorded + dropped == balanced(founder) == 60_000
+    assert recorded + dropped == balanced(founder) >= 60_000
     assert 0 < recorded < 60_000
     assert [sample.kind for sample in founder.overview] == [1, 4, 3]
     assert [event.kind for event in founder.log.events][-1:] == ["exit"]
@@ -448,7 +460,10 @@ def test_calls_of_threads_without_a_record_are_counted(traced):
     founder = done.experiment.founder
 
     assert done.returncode == 0
-    assert balanced(founder) + founder.lost_calls == 200
+    recorded = sum(1 for _ in events_of(founder, "os.write"))
+    assert recorded + founder.lost_calls >= 200
+    dropped = sum(thread.record.dropped for thread in founder.threads)
+    assert balanced(founder) == sum(1 for _ in events_of(founder)) + dropped
     assert founder.lost_calls > 0
 
 
@@ -547,7 +562,8 @@ def test_a_million_calls_are_a_million_events(traced):
     founder = done.experiment.founder
 
     assert done.stdout == "1000000\n"
-    assert sum(1 for _ in events_of(founder)) == 1_000_000 == balanced(founder)
+    assert sum(1 for _ in events_of(founder, "sqlite3.Cursor.execute")) == 1_000_000
+    assert sum(1 for _ in events_of(founder)) == balanced(founder)
 
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
@@ -585,4 +601,4 @@ def test_counts_equal_straces(calls, tmp_path):
     assert made == calls
     # Beside the program's there are our own: log.xml, map.xml, .gitignore, but not one for each call.
     assert calls <= made_traced <= calls + 20 + calls // 500
-    assert sum(1 for _ in events_of(founder)) == calls
+    assert sum(1 for _ in events_of(founder, "os.write")) == calls

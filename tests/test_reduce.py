@@ -28,10 +28,10 @@ def event_layout():
     return Layout(described, end)
 
 
-def both(layout, by, pieces):
+def both(layout, by, pieces, group_of=None, **limits):
     """The sums of both reducers, and what each left out."""
     results = []
-    for made in (PlainReducer(layout, by), compiled.CompiledReducer(layout, by)):
+    for made in (reducer(layout, by, group_of, **limits) for reducer in (PlainReducer, compiled.CompiledReducer)):
         for piece in pieces:
             made.add(piece)
         results.append((made.sums(), made.impossible))
@@ -47,15 +47,59 @@ events = st.lists(
     max_size=40,
 )
 keys = st.lists(st.sampled_from(KEYS), unique=True, max_size=KEYS_AT_MOST).map(tuple)
+groupings = st.sampled_from([None, lambda key: 0, lambda key: sum(key) % 2, lambda key: key[0] if key else 7])
 
 
-@given(events, keys)
-def test_both_give_the_same_sums(rows, by):
+@given(events, keys, groupings)
+def test_both_give_the_same_sums(rows, by, group_of):
     records = b"".join(pack("EVENT", **row) for row in rows)
 
-    plain, fast = both(event_layout(), by, [records[:80], records[80:]])
+    plain, fast = both(event_layout(), by, [records[:80], records[80:]], group_of)
 
     assert plain == fast
+
+
+@given(events, keys, groupings, st.integers(0, 3))
+def test_both_give_up_what_waits_at_the_same_event(rows, by, group_of, most):
+    records = b"".join(pack("EVENT", **row) for row in rows)
+
+    plain, fast = both(event_layout(), by, [records], group_of, unsettled_at_most=most)
+
+    assert plain == fast
+
+
+@st.composite
+def nested_calls(draw, number, begins_ns, depth):
+    """Calls one after the other from `begins_ns` on, each with calls inside; in the order of their ends."""
+    rows, now_ns = [], begins_ns
+    for _ in range(draw(st.integers(0, 3 if depth else 1))):
+        parent, mine = number[0], number[1]
+        number[1] += 1
+        inside = []
+        if depth < 4:
+            number[0] = mine
+            inside, now_ns = draw(nested_calls(number, now_ns + draw(few), depth + 1))
+            number[0] = parent
+        begin_ns = min((row["start_ns"] for row in inside), default=now_ns)
+        now_ns += draw(few)
+        values = {"start_ns": begin_ns, "wall_ns": now_ns - begin_ns, "call": mine, "parent": parent}
+        rows += [*inside, values | {"intrinsic": draw(st.integers(1, 4)), "thread": 1}]
+    return rows, now_ns
+
+
+@given(st.data())
+def test_the_inclusive_time_of_a_group_is_that_in_which_one_of_its_calls_was_open(data):
+    rows, _ = data.draw(nested_calls([0, 1], 100, 0))
+    records = b"".join(pack("EVENT", **row) for row in rows)
+
+    for sums, _ in both(event_layout(), ("intrinsic",), [records], lambda key: key[0] % 2):
+        for group in (0, 1):
+            of_group = [row for row in rows if row["intrinsic"] % 2 == group]
+            instants = {
+                ns for row in of_group for ns in range(row["start_ns"], row["start_ns"] + row["wall_ns"])
+            }
+            found = [Sums(*numbers).wall_ns for key, numbers in sums.items() if key[0] % 2 == group]
+            assert sum(found) == len(instants)
 
 
 @given(st.binary(max_size=4000), keys, st.data())
@@ -113,6 +157,51 @@ def test_self_times_leave_out_what_was_inside():
         assert Sums(*sums[()]).self_wall_ns == 70 + 30
         assert Sums(*sums[()]).self_cpu_ns == 30 + 20
         assert Sums(*sums[()]).top_cpu_ns == 50
+
+
+def test_a_call_inside_another_of_its_group_adds_nothing_to_the_inclusive_time():
+    # 1 is around 2, 2 around 3, 3 around 4; the first and the third are of one intrinsic, the second is another.
+    records = b"".join(
+        pack("EVENT", call=call, parent=call - 1, intrinsic=intrinsic, wall_ns=wall_ns, cpu_ns=wall_ns // 10)
+        for call, intrinsic, wall_ns in [(4, 9, 10), (3, 7, 20), (2, 8, 30), (1, 7, 40)]
+    )
+
+    for sums, _ in both(event_layout(), ("intrinsic",), [records[:160], records[160:]]):
+        found = {key[0]: (Sums(*numbers).wall_ns, Sums(*numbers).cpu_ns) for key, numbers in sums.items()}
+        assert found == {9: (10, 1), 8: (30, 3), 7: (40, 4)}
+
+
+def test_calls_whose_outer_call_never_came_are_outermost():
+    records = pack("EVENT", call=3, parent=2, wall_ns=5) + pack("EVENT", call=2, parent=1, wall_ns=9)
+    records += pack("EVENT", call=5, parent=4, wall_ns=7) + pack("EVENT", call=6, parent=6, wall_ns=1)
+
+    for sums, _ in both(event_layout(), (), [records]):
+        assert Sums(*sums[()]).wall_ns == 9 + 7 + 1
+
+
+def test_the_order_of_a_threads_blocks_is_that_of_writing(tmp_path):
+    # As they lie in the file: the block being written, in which the outer call has ended, then the full ones.
+    build = Build(tmp_path / "t.1.er")
+    build.block([event(20, 5, call=4), event(0, 100, call=1)], sequence=4, state=1)
+    build.block([event(1, 3, call=2, parent=1)], sequence=1)
+    build.block([event(5, 3, call=1, thread=2)], sequence=2)
+    build.block([event(6, 3, call=3, parent=1)], sequence=3)
+    build.thread()
+    process = Experiment(str(build.write())).founder
+
+    for reducer in (PlainReducer, compiled.CompiledReducer):
+        sums = reduce_events(process, ("thread",), reducer)
+        assert (sums[(1,)].calls, sums[(1,)].wall_ns) == (4, 105)
+        assert sums[(2,)].wall_ns == 3
+
+
+def test_what_a_grouping_raises_comes_out():
+    def group_of(key):
+        raise ZeroDivisionError
+
+    for reducer in (PlainReducer, compiled.CompiledReducer):
+        with pytest.raises(ZeroDivisionError):
+            reducer(event_layout(), ("thread",), group_of).add(pack("EVENT"))
 
 
 def test_more_keys_than_there_is_room_for_are_refused():

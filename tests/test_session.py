@@ -49,7 +49,8 @@ def test_the_bare_variable_records(tmp_path):
 
     assert (done.stdout, done.stderr) == ("written", "")
     assert experiments(tmp_path) == ["test.1.er"]
-    assert [event.bytes for event in events_of(Experiment(str(tmp_path / "test.1.er")).founder)] == [7]
+    founder = Experiment(str(tmp_path / "test.1.er")).founder
+    assert [event.bytes for event in events_of(founder, "os.write")] == [7]
 
 
 @pytest.mark.parametrize("options", [["-I"], ["-E"], ["-s"], ["-O"], ["-X", "dev"], ["-W", "error"]])
@@ -83,7 +84,7 @@ def test_a_hundred_founders_at_once_have_a_hundred_experiments(tmp_path):
     assert all((each.stdout, each.stderr) == ("written", "") for each in done)
     assert len(experiments(tmp_path)) == 100
     for name in experiments(tmp_path):
-        assert len(list(events_of(Experiment(str(tmp_path / name)).founder))) == 1
+        assert len(list(events_of(Experiment(str(tmp_path / name)).founder, "os.write"))) == 1
 
 
 def test_a_setting_that_means_nothing_leaves_the_program_alone_and_is_kept(tmp_path, monkeypatch):
@@ -210,27 +211,6 @@ def test_the_command_is_described_whatever_characters_it_has(tmp_path):
     assert done.stderr == ""
     assert log.arguments[-5:] == ['<&">', "??[31m", "?", "ü", "--secret=?"]
     assert log.arguments[:2] == ["-c", "?"]
-
-
-def test_programs_nobody_here_wrote_run_unchanged(tmp_path):
-    pytest.importorskip("sqlite_utils")
-    rows = "".join(f"{number},name{number % 7},{number * 1.5}\n" for number in range(2000))
-    (tmp_path / "data.csv").write_text("id,name,amount\n" + rows)
-    tool = os.path.join(os.path.dirname(sys.executable), "sqlite-utils")
-    question = "select name, count(*), sum(amount) from t group by name order by name"
-
-    outputs = []
-    for value in ("0", "1"):
-        load = run(tmp_path, sys.executable, tool, "insert", f"{value}.db", "t", "data.csv", "--csv", INTERPOSE=value)
-        ask = run(tmp_path, sys.executable, tool, "query", f"{value}.db", question, INTERPOSE=value)
-        outputs.append((load.returncode, load.stdout, load.stderr, ask.returncode, ask.stdout, ask.stderr))
-
-    assert outputs[0] == outputs[1]
-    assert '"count(*)": 286' in outputs[1][4]
-    assert experiments(tmp_path) == ["test.1.er", "test.2.er"]
-    report = run(tmp_path, sys.executable, "-m", "interpose", "report")
-    assert (report.returncode, report.stderr) == (0, "")
-    assert "complete, 0 events lost" in report.stdout
 
 
 def test_cpu_time_agrees_with_the_kernels_over_mixed_work_in_four_threads(tmp_path):

@@ -45,24 +45,24 @@ def test_events_come_in_the_order_of_their_beginnings(tmp_path_factory, blocks, 
 
 @pytest.fixture
 def blocks_read(monkeypatch):
-    """The numbers of the blocks read."""
-    numbers = []
+    """The sequences of the blocks read."""
+    sequences = []
     read = EventFile.block
 
-    def noting(self, number):
-        numbers.append(number)
-        return read(self, number)
+    def noting(self, place):
+        sequences.append(place.sequence)
+        return read(self, place)
 
     monkeypatch.setattr(EventFile, "block", noting)
-    return numbers
+    return sequences
 
 
 def test_the_last_events_are_found_without_reading_the_first_blocks(tmp_path, blocks_read):
     experiment = recorded(tmp_path, [[(10 * place + n, 1) for n in range(5)] for place in range(20)])
 
     assert begun(last(experiment, 7)) == begun(trace(experiment))[-7:]
-    assert blocks_read[:2] == [19, 18]
-    assert blocks_read[2] == 0
+    assert blocks_read[:2] == [20, 19]
+    assert blocks_read[2] == 1
 
 
 def test_blocks_are_read_when_their_turn_comes(tmp_path, blocks_read):
@@ -71,7 +71,7 @@ def test_blocks_are_read_when_their_turn_comes(tmp_path, blocks_read):
     rows = trace(experiment)
     next(rows)
 
-    assert blocks_read == [0]
+    assert blocks_read == [1]
 
 
 def test_events_of_several_processes_are_merged(tmp_path):

@@ -40,15 +40,17 @@ class Traced:
     def events(self, name: str = "", process: Process | None = None) -> list[Event]:
         """The events of the founder, or of `process`, in the order of their beginnings; all, or those of the intrinsic
         called `name`."""
-        process = process or self.experiment.founder
-        events = [event for event in events_of(process) if name in ("", process.intrinsic(event.intrinsic).name)]
+        events = list(events_of(process or self.experiment.founder, name))
         return sorted(events, key=lambda event: event.start_ns)
 
 
-def events_of(process: Process) -> Iterator[Event]:
+def events_of(process: Process, name: str = "") -> Iterator[Event]:
+    """The events of a process as they lie in its file; all, or those of the intrinsic called `name`."""
     assert process.events is not None
     for block in process.events.blocks():
-        yield from process.events.events(block)
+        for event in process.events.events(block):
+            if name in ("", process.intrinsic(event.intrinsic).name):
+                yield event
 
 
 def write_program(directory: Path, source: str) -> Path:

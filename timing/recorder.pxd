@@ -18,7 +18,9 @@ cdef extern from "fields.h":
         unsigned block_bytes
     const c_data_type data_types[]
     const c_field block_head_fields[]
+    const c_field compressed_fields[]
     const c_field file_head_fields[]
+    const c_field control_fields[]
     const c_field open_call_fields[]
     enum:
         FORMAT_VERSION
@@ -31,6 +33,9 @@ cdef extern from "fields.h":
     struct c_event "event":
         uint64_t wall_ns
 
+cdef extern from "monitor.h":
+    void monitor_prepare(const char *, const char *)
+
 cdef extern from "recorder.h" nogil:
     struct c_block "block":
         c_block_head head
@@ -41,6 +46,7 @@ cdef extern from "recorder.h" nogil:
         c_clock clock
     struct c_recorder "recorder":
         uint32_t on
+        uint64_t wait_above_ns
     c_recorder recorder_state "recorder"
     struct recorder_settings:
         const char *directory
@@ -49,8 +55,20 @@ cdef extern from "recorder.h" nogil:
         clock_kind clock
         uint32_t stack_kept
         uint64_t stack_above_ns
+        uint64_t wait_above_ns
+        uint64_t sample_every_ns
+        uint64_t pool_bytes
+        uint64_t limit_bytes
+        uint32_t wait_when_full
+        uint64_t ring_bytes
+        uint64_t trigger_above_ns
+        const char *trigger_errors
+        uint32_t trigger_exit
+        uint32_t paused
         uint64_t begun_wall_ns
         uint64_t begun_cpu_ns
+        uint32_t objects
+        uint32_t group_reads
     struct span:
         uint64_t wall_ns
     int recorder_begin(const recorder_settings *)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from interpose.experiments.children import EXEC, Child
 from interpose.experiments.process import Process
 
 OVERVIEW_END = 3
@@ -16,28 +17,58 @@ _SLACK_NS = 2_000_000_000  # boot time is told in seconds, a process's start in 
 class Ending:
     """The end of a process.
 
-    `state` is `exit` (with `status`), `killed` (with `signal`), `running`, or `unseen` where nobody saw it
-    end. `end_ns` is the monotonic instant of the end, None where it is not known.
+    `state` is `exit` (with `status`), `killed` (with `signal`), `exec` (it became `command`), `running`, `saved` where
+    the experiment is a copy that was made while it ran, or `unseen` where nobody saw it end. `end_ns` is the monotonic
+    instant of the end, or of the copy; None where it is not known.
     """
 
     state: str
     end_ns: int | None = None
     status: int = 0
     signal: int = 0
+    command: str = ""
 
 
 def ending(process: Process) -> Ending:
-    """How `process` ended."""
+    """How `process` ended: as who waited for it says, as it wrote itself, or by becoming another program."""
     samples = [sample for sample in process.overview if sample.kind == OVERVIEW_END]
+    if process.became and not samples:
+        return Ending("exec", process.became.record.start_ns, command=process.became.command)
+    seen = ending_of_number(process)
+    if samples and not (seen and seen.state == "killed"):
+        return Ending("exit", samples[-1].time_ns, status=seen.status if seen else samples[-1].status)
+    return seen or _as_saved(process) or Ending("running" if is_running(process) else "unseen")
+
+
+def _as_saved(process: Process) -> Ending | None:
+    saved = [event for event in process.log.events if event.kind == "saved"]
+    return Ending("saved", saved[-1].time_ns or None) if saved else None
+
+
+def ending_of_number(process: Process) -> Ending | None:
+    """The end of who has this process's number last, as its parent saw it, else as its log has it; or None.
+
+    What a process became by exec has the number of what it was.
+    """
+    child, starter = process.started_as, process.starter
+    if child and starter and child.record.how == EXEC:
+        return ending_of_number(starter)
+    return (ending_of_child(child) if child else None) or _as_noted_in_log(process)
+
+
+def _as_noted_in_log(process: Process) -> Ending | None:
     exits = [event for event in process.log.events if event.kind == "exit"]
     killed = [event for event in exits if event.signal]
     if killed:
         return Ending("killed", killed[-1].time_ns or None, signal=killed[-1].signal or 0)
-    if samples:
-        return Ending("exit", samples[-1].time_ns, status=samples[-1].status)
-    if exits:
-        return Ending("exit", exits[-1].time_ns or None, status=exits[-1].status or 0)
-    return Ending("running" if is_running(process) else "unseen")
+    return Ending("exit", exits[-1].time_ns or None, status=exits[-1].status or 0) if exits else None
+
+
+def ending_of_child(child: Child) -> Ending | None:
+    """The end of a child as its record tells it, or None."""
+    if child.signal is not None:
+        return Ending("killed", child.record.end_ns, signal=child.signal)
+    return Ending("exit", child.record.end_ns, status=child.exit_status or 0) if child.has_ended else None
 
 
 def recording_stopped(process: Process) -> str | None:

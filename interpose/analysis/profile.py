@@ -1,29 +1,41 @@
 """From sums to rows: what each kind, intrinsic, site, function, detail, thread or process took.
 
-The self times of all rows, of the row `program` and of the row `interpose` add up to the thread time, to the
-nanosecond (`interpose.analysis.account`).
+The self times of all rows, of the row `program` and of the row `interpose` (and, where there are such, of the rows
+`before the ring` and `paused`) add up to the thread time, to the nanosecond (`interpose.analysis.account`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import os
+import pwd
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from interpose.analysis.account import NOTHING, ProcessAccount, Share, account
 from interpose.analysis.reduce import Key, Reducer, reduce_events
-from interpose.analysis.sums import Sums
+from interpose.analysis.sums import Sums, total
 from interpose.experiments.experiment import Experiment
+from interpose.experiments.labels import Window
+from interpose.experiments.pauses import pauses_of
 from interpose.experiments.process import UNKNOWN, UNKNOWN_SITE, Process, Site
 
 PROGRAM = "program"
 INTERPOSE = "interpose"
-KINDS = ("db", "screen", "file", "net", "process", "sync", "sleep")
+BEFORE = "before the ring"
+PAUSED = "paused"
+SYNC = "sync"
+IDLE = "idle"
+KINDS = ("db", "screen", "file", "net", "process", SYNC, "sleep")
 UNCERTAIN_TIMES = 10
 
 
 @dataclass
 class Row:
-    """What some calls took: `kind` and `intrinsic` are None where they differ, `labels` what else it is."""
+    """What some calls took: `kind` and `intrinsic` are None where they differ, `labels` what else it is.
+
+    `is_of_calls` is false of the program's row and our own. `passed` are calls of the kind `sync` that did not
+    wait, in the rows of that kind, of a thread or a process; they are in no other figure.
+    """
 
     kind: str | None
     intrinsic: str | None
@@ -31,24 +43,39 @@ class Row:
     site: Site | None = None
     comment: str = ""
     sums: Sums = field(default_factory=Sums)
+    is_of_calls: bool = True
+    passed: int = 0
 
     @property
-    def is_of_calls(self) -> bool:
-        """Whether the row is of recorded calls: not the program's or our own."""
-        return self.kind not in (PROGRAM, INTERPOSE)
+    def is_idle(self) -> bool:
+        """Whether the row is of calls that waited for work."""
+        return self.is_of_calls and self.kind == IDLE
 
 
 @dataclass
 class Profile:
-    """The rows of a grouping, the largest self wall time first; then what is the program's and our own."""
+    """The rows of a grouping, the largest self wall time first; then what is the program's and our own.
+
+    Rows of calls that waited for work are the last of all. Where `is_part` there are only some calls, those of a
+    label, and nothing that they would be a part of: no closing rows, and the total is what they took.
+    """
 
     rows: list[Row]
     accounts: list[ProcessAccount]
+    is_part: bool = False
 
     @property
     def total(self) -> Share:
-        """All threads of all processes."""
+        """All threads of all processes; of a part, its calls."""
+        if self.is_part:
+            sums = total(row.sums for row in self.rows)
+            return Share(sums.self_wall_ns, sums.self_cpu_ns, 0, 0, 0, 0)
         return sum((share for each in self.accounts for share in each.threads.values()), NOTHING)
+
+    @property
+    def passed(self) -> int:
+        """Calls of the kind `sync` that did not wait, and were not recorded."""
+        return sum(each.passed for each in self.accounts)
 
 
 @dataclass(frozen=True)
@@ -59,20 +86,95 @@ class Grouping:
     row_of: Callable[[Process, Mapping[str, int]], Row]
 
 
-def profile(experiment: Experiment, by: str, reducer: type[Reducer] | None = None) -> Profile:
-    """The profile of `experiment`, grouped by one of `GROUPINGS`."""
-    grouping = GROUPINGS[by]
-    fields = ("thread", *grouping.needs)
-    measured = [(process, reduce_events(process, fields, reducer)) for process in experiment.processes]
-    accounts = [account(process, by_thread(sums)) for process, sums in measured]
-    rows = grouped(
-        (grouping.row_of(process, dict(zip(fields, key, strict=True))), sums)
-        for process, of_key in measured
-        for key, sums in of_key.items()
-    )
-    made = Profile(sorted(rows, key=lambda row: -row.sums.self_wall_ns), accounts)
-    made.rows += closing_rows(made.total)
+def profile(
+    experiment: Experiment,
+    by: str,
+    reducer: type[Reducer] | None = None,
+    label: Sequence[Window] | None = None,
+) -> Profile:
+    """The profile of `experiment`, grouped by one of `GROUPINGS`; of a label only the calls that began in it."""
+    rows = _Rows()
+    accounts: list[ProcessAccount] = []
+    if label is not None:
+        for process in experiment.processes:
+            rows.add_events(process, GROUPINGS[by], reducer, label)
+        rows.made.sort(key=lambda row: -row.sums.self_wall_ns)
+        return Profile(ranked(rows.made), accounts, is_part=True)
+    pauses = pauses_of(experiment)
+    for process in experiment.processes:
+        sums = rows.add_events(process, GROUPINGS[by], reducer)
+        accounts.append(account(process, by_thread(sums), pauses))
+    if by in WHOLES:
+        rows.add_passed(by, accounts)
+    made = Profile(sorted(rows.made, key=lambda row: -row.sums.self_wall_ns), accounts)
+    if by == "kind":
+        add_passed(made.rows, made.passed)
+    made.rows = ranked([*made.rows, *closing_rows(made.total)])
     return made
+
+
+def ranked(rows: Iterable[Row]) -> list[Row]:
+    """The rows of calls, then those of the program and our own, then those of calls that waited for work."""
+    return sorted(rows, key=lambda row: 2 if row.is_idle else 0 if row.is_of_calls else 1)
+
+
+def add_passed(kinds: list[Row], passed: int) -> None:
+    """Put into the row `sync` how many calls did not wait; where there are such but no row, it is made."""
+    of_sync = [row for row in kinds if row.is_of_calls and row.kind == SYNC]
+    if passed and not of_sync:
+        of_sync = [Row(SYNC, None)]
+        kinds += of_sync
+    for row in of_sync:
+        row.passed = passed
+        row.comment = f"{passed:,} did not wait" if passed else ""
+
+
+class _Rows:
+    """Rows in the making: one for each that differs in kind, intrinsic or labels."""
+
+    def __init__(self) -> None:
+        self.made: list[Row] = []
+        self._numbers: dict[tuple[object, ...], int] = {}
+
+    def number(self, row: Row) -> int:
+        """The place in `made` of the row that is like `row`."""
+        likeness = (row.kind, row.intrinsic, row.site, *row.labels.items())
+        number = self._numbers.setdefault(likeness, len(self.made))
+        if number == len(self.made):
+            self.made.append(row)
+        return number
+
+    def add_events(
+        self,
+        process: Process,
+        grouping: Grouping,
+        reducer: type[Reducer] | None,
+        label: Sequence[Window] | None = None,
+    ) -> dict[Key, Sums]:
+        """Add the events of `process`; gives their sums by thread and what the grouping needs.
+
+        Rows are found while events are read: a call made inside another of its row adds no inclusive time.
+        """
+        fields = ("thread", *grouping.needs)
+        numbers: dict[Key, int] = {}
+
+        def number_of(key: Key) -> int:
+            row = grouping.row_of(process, dict(zip(fields, key, strict=True)))
+            numbers[key] = number = self.number(row)
+            return number
+
+        found = reduce_events(process, fields, reducer, number_of, label)
+        for key, sums in found.items():
+            self.made[numbers[key]].sums.add(sums)
+        return found
+
+    def add_passed(self, by: str, accounts: Iterable[ProcessAccount]) -> None:
+        """Put into the rows of threads or processes how many calls of each did not wait."""
+        for process in (each.process for each in accounts):
+            for thread in process.threads:
+                if thread.record.passed:
+                    labels = _whole_labels(process, thread.number, by)
+                    self.made[self.number(Row(None, None, labels))].passed += thread.record.passed
 
 
 def by_thread(sums: Mapping[Key, Sums]) -> dict[int, Sums]:
@@ -84,29 +186,39 @@ def by_thread(sums: Mapping[Key, Sums]) -> dict[int, Sums]:
 
 
 def grouped(rows: Iterable[tuple[Row, Sums]]) -> list[Row]:
-    """One row for each that differs in kind, intrinsic or labels, with the sums of all its likes."""
-    alike: dict[tuple[object, ...], Row] = {}
+    """One row for each that differs in kind, intrinsic or labels, with the sums of all its likes.
+
+    Self times add up; of the inclusive times only a profile knows what is in two rows.
+    """
+    alike = _Rows()
     for row, sums in rows:
-        key = (row.kind, row.intrinsic, row.site, *row.labels.items())
-        alike.setdefault(key, row).sums.add(sums)
-    return list(alike.values())
+        alike.made[alike.number(row)].sums.add(sums)
+    return alike.made
 
 
-def by_kind(rows: Iterable[Row]) -> list[Row]:
-    """The rows of calls by kind, in the order of `KINDS`."""
-    kinds = grouped((Row(row.kind, None), row.sums) for row in rows if row.is_of_calls)
+def by_kind(made: Profile) -> list[Row]:
+    """The rows of a profile by kind, in the order of `KINDS`, with the closing rows and then what was idle."""
+    kinds = grouped((_row_of_kind(row.kind), row.sums) for row in made.rows if row.is_of_calls)
+    add_passed(kinds, made.passed)
     order = {kind: place for place, kind in enumerate(KINDS)}
-    return sorted(kinds, key=lambda row: (order.get(row.kind or "", len(order)), row.kind))
+    kinds.sort(key=lambda row: (order.get(row.kind or "", len(order)), row.kind))
+    return ranked([*kinds, *closing_rows(made.total)])
 
 
 def closing_rows(whole: Share) -> list[Row]:
-    """The rows of the program and of our own cost."""
-    return [
+    """The rows of the program, of our own cost, of the time whose events a ring no longer has, and of the time when
+    recording was paused."""
+    before = _closing_row(BEFORE, whole.before_wall_ns, whole.before_cpu_ns, "its calls were overwritten")
+    rows = [
         _closing_row(PROGRAM, whole.program_wall_ns, whole.program_cpu_ns, "between the calls"),
         _closing_row(
             INTERPOSE, whole.own_wall_ns, whole.own_cpu_ns, "own cost: start measured, calls calibrated"
         ),
+        *([before] if whole.before_wall_ns else []),
     ]
+    if whole.paused_wall_ns:
+        rows.append(_closing_row(PAUSED, whole.paused_wall_ns, whole.paused_cpu_ns, "not recorded; CPU estimated"))
+    return rows
 
 
 def wait_ns(row: Row) -> int:
@@ -120,17 +232,21 @@ def is_uncertain(total_ns: int, calls: int, inside_ns: int, resolution_ns: int) 
 
 
 def own_lines(rows: Iterable[Row]) -> list[Row]:
-    """Those rows of a grouping by site whose line is the program's own."""
-    return [row for row in rows if row.site and row.site.own]
+    """Those rows of a grouping by site whose line is the program's own, and which did not wait for work."""
+    return [row for row in rows if row.site and row.site.own and not row.is_idle]
 
 
 def _closing_row(kind: str, wall_ns: int, cpu_ns: int, comment: str) -> Row:
     sums = Sums(wall_ns=wall_ns, cpu_ns=cpu_ns, self_wall_ns=wall_ns, self_cpu_ns=cpu_ns)
-    return Row(kind, None, sums=sums, comment=comment)
+    return Row(kind, None, sums=sums, comment=comment, is_of_calls=False)
 
 
 def _of_kind(process: Process, key: Mapping[str, int]) -> Row:
-    return Row(process.intrinsic(key["intrinsic"]).kind, None)
+    return _row_of_kind(process.intrinsic(key["intrinsic"]).kind)
+
+
+def _row_of_kind(kind: str | None) -> Row:
+    return Row(kind, None, comment="waiting for work" if kind == IDLE else "")
 
 
 def _of_intrinsic(process: Process, key: Mapping[str, int]) -> Row:
@@ -158,14 +274,25 @@ def _of_detail(process: Process, key: Mapping[str, int]) -> Row:
     return row
 
 
-def _of_thread(process: Process, key: Mapping[str, int]) -> Row:
-    return Row(
-        None, None, {"thread": thread_label(process, key["thread"]), "process": process_label(process)}
-    )
+def _of_whole(by: str) -> Callable[[Process, Mapping[str, int]], Row]:
+    """What gives the row of a thread or of what it is a part of."""
+
+    def row_of(process: Process, key: Mapping[str, int]) -> Row:
+        return Row(_idle_or_none(process, key), None, _whole_labels(process, key["thread"], by))
+
+    return row_of
 
 
-def _of_process(process: Process, key: Mapping[str, int]) -> Row:
-    return Row(None, None, {"process": process_label(process)})
+def _whole_labels(process: Process, thread: int, by: str) -> dict[str, str]:
+    """The labels of a thread's row, or of that of what it is a part of."""
+    if by == "thread":
+        return {"thread": thread_label(process, thread), "process": process_label(process)}
+    return {by: _WHOLE_LABELS[by](process)}
+
+
+def _idle_or_none(process: Process, key: Mapping[str, int]) -> str | None:
+    """What waited for work is in a row of its own, of each thread and process too."""
+    return IDLE if process.intrinsic(key["intrinsic"]).kind == IDLE else None
 
 
 def thread_label(process: Process, number: int) -> str:
@@ -177,8 +304,44 @@ def thread_label(process: Process, number: int) -> str:
 
 
 def process_label(process: Process) -> str:
-    """The number of `process` and, of a descendant, its lineage."""
-    return f"{process.log.pid} {process.lineage}".rstrip()
+    """The number of `process` and, of a descendant, its lineage; before it the experiment, where there are several."""
+    return f"{process.experiment} {process.log.pid} {process.lineage}".strip()
+
+
+def experiment_label(process: Process) -> str:
+    """The name of the experiment that `process` is in."""
+    return process.place.partition("/")[0]
+
+
+def user_label(process: Process) -> str:
+    """The user's name, where the user is of this host; else the number."""
+    uid = process.log.user.get("uid", UNKNOWN)
+    if process.log.system.get("host") != os.uname().nodename:
+        return uid
+    try:
+        return pwd.getpwuid(int(uid)).pw_name
+    except (KeyError, ValueError, OverflowError):
+        return uid
+
+
+def terminal_label(process: Process) -> str:
+    """The terminal that the process had; `none` where it had none."""
+    return process.log.user.get("terminal", UNKNOWN) or "none"
+
+
+def host_label(process: Process) -> str:
+    """The host that the process ran on."""
+    return process.log.system.get("host", UNKNOWN)
+
+
+_WHOLE_LABELS = {
+    "process": process_label,
+    "experiment": experiment_label,
+    "user": user_label,
+    "terminal": terminal_label,
+    "host": host_label,
+}
+WHOLES = ("thread", *_WHOLE_LABELS)
 
 
 GROUPINGS = {
@@ -187,6 +350,5 @@ GROUPINGS = {
     "site": Grouping(("intrinsic", "stack"), _of_site),
     "function": Grouping(("intrinsic", "stack"), _of_function),
     "detail": Grouping(("intrinsic", "detail"), _of_detail),
-    "thread": Grouping((), _of_thread),
-    "process": Grouping((), _of_process),
+    **{by: Grouping(("intrinsic",), _of_whole(by)) for by in WHOLES},
 }

@@ -6,16 +6,33 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 KEYS_AT_MOST = 4
-MEASURED = ("start_ns", "wall_ns", "cpu_ns", "inner_wall_ns", "inner_cpu_ns", "bytes", "parent", "error")
+MEASURED = (
+    "start_ns",
+    "wall_ns",
+    "cpu_ns",
+    "inner_wall_ns",
+    "inner_cpu_ns",
+    "bytes",
+    "parent",
+    "error",
+    "call",
+    "thread",
+)
 
 MOST = 2**63 - 1  # no sum grows beyond it
 LONGEST_NS = 2**56  # two years: no call is longer
 LATEST_NS = 2**62
+UNSETTLED_AT_MOST = 100_000  # keys of calls whose outer calls are still to come
 
 
 @dataclass(slots=True)
 class Sums:
-    """Sums over events. Self times leave out calls recorded inside; `top_cpu_ns` is of outermost calls."""
+    """Sums over events.
+
+    `wall_ns` and `cpu_ns` are inclusive: with what the calls had inside, but without the calls that were made
+    inside another one of their group, whose time is in that one. Self times leave out the calls recorded
+    inside. `top_cpu_ns` is of outermost calls.
+    """
 
     calls: int = 0
     errors: int = 0

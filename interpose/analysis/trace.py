@@ -13,6 +13,7 @@ from itertools import count
 from typing import NamedTuple
 
 from interpose.analysis.ending import ending
+from interpose.experiments.blocks import Place
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.process import Process
 from interpose.experiments.records import BlockHead, Event
@@ -50,8 +51,8 @@ class _Waiting(NamedTuple):
     """A block that is still to be read, sorted by the instant `at_ns`."""
 
     at_ns: int
-    place: int
-    number: int
+    process: int
+    place: Place
 
 
 def trace(experiment: Experiment, since_ns: int = 0) -> Iterator[Traced]:
@@ -86,16 +87,16 @@ class _Entries:
     def blocks(self, instant: Callable[[BlockHead], int], since_ns: int) -> Iterator[_Waiting]:
         """The blocks in which something ended at `since_ns` or later, with an instant of each."""
         for place, process in enumerate(self._processes):
-            for number, head in process.events.heads() if process.events else ():
+            for found, head in process.events.heads() if process.events else ():
                 if head.last_ns >= since_ns:
-                    yield _Waiting(instant(head), place, number)
+                    yield _Waiting(instant(head), place, found)
 
     def of_block(self, waiting: _Waiting) -> Iterator[_Entry]:
         """The events of a block."""
-        events = self._processes[waiting.place].events
-        block = events.block(waiting.number) if events else None
+        events = self._processes[waiting.process].events
+        block = events.block(waiting.place) if events else None
         for event in events.events(block) if events and block else ():
-            yield self._entry(waiting.place, event, ENDED)
+            yield self._entry(waiting.process, event, ENDED)
 
     def in_progress(self) -> Iterator[_Entry]:
         """The calls in progress, as events without times."""

@@ -8,13 +8,26 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
 
 # Sent to us alone; what the terminal sends, the child gets itself.
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 LEFT_TO_THE_CHILD = (signal.SIGINT, signal.SIGQUIT)
 SI_KERNEL = 0x80
+
+
+class Attendant(Protocol):
+    """What is done beside the child while it runs."""
+
+    signals: frozenset[signal.Signals]
+    """Signals to us that are for it, and are not passed on to the child."""
+
+    def signalled(self, number: signal.Signals) -> None:
+        """One of its signals came."""
+
+    def attend(self) -> float | None:
+        """Do what is due; gives the seconds until something may be due again, None where nothing will."""
 
 
 class Ended(NamedTuple):
@@ -28,13 +41,13 @@ class Ended(NamedTuple):
     time_ns: int
 
 
-def run(words: Sequence[str], environment: dict[str, str]) -> Ended:
+def run(words: Sequence[str], environment: dict[str, str], attendants: Sequence[Attendant] = ()) -> Ended:
     """Start a program, pass signals on to it, wait for its end. Raises OSError where it cannot be started.
 
     The signals are blocked from before it starts until its end, and taken one at a time: none is lost, and
     none goes to a process that has the number after the child.
     """
-    waited_for = {signal.SIGCHLD, *FORWARDED}
+    waited_for = {signal.SIGCHLD, *FORWARDED}.union(*(each.signals for each in attendants))
     handlers = {number: signal.getsignal(number) for number in (signal.SIGCHLD, *LEFT_TO_THE_CHILD)}
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*waited_for, *LEFT_TO_THE_CHILD})
 
@@ -50,12 +63,30 @@ def run(words: Sequence[str], environment: dict[str, str]) -> Ended:
         _handle(dict.fromkeys(LEFT_TO_THE_CHILD, signal.SIG_IGN))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, LEFT_TO_THE_CHILD)  # blocked, even an ignored one waits
         while process.poll() is None:
-            came = signal.sigwaitinfo(waited_for)
-            if came.si_signo != signal.SIGCHLD and came.si_code != SI_KERNEL:
+            came = _next_signal(waited_for, [each.attend() for each in attendants])
+            if came is not None and not _taken(came, attendants) and came.si_code != SI_KERNEL:
                 process.send_signal(came.si_signo)
         return Ended(process.pid, process.returncode, time.monotonic_ns())
     finally:
         as_we_were()
+
+
+def _next_signal(
+    waited_for: set[signal.Signals], seconds: Iterable[float | None]
+) -> signal.struct_siginfo | None:
+    """The signal that comes within the least of `seconds`, or None."""
+    limit = min((each for each in seconds if each is not None), default=None)
+    return signal.sigwaitinfo(waited_for) if limit is None else signal.sigtimedwait(waited_for, max(limit, 0))
+
+
+def _taken(came: signal.struct_siginfo, attendants: Sequence[Attendant]) -> bool:
+    """Whether the signal is not for the child."""
+    number = signal.Signals(came.si_signo)
+    for each in attendants:
+        if number in each.signals:
+            each.signalled(number)
+            return True
+    return number == signal.SIGCHLD
 
 
 def end_as(returncode: int) -> int:

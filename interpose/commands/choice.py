@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
+import tempfile
+import weakref
+from collections.abc import Sequence
 
 from interpose import state
-from interpose.errors import ExperimentError
-from interpose.experiments import names
+from interpose.commands.archiving import archive_at_once
+from interpose.errors import ExperimentError, UsageError
+from interpose.experiments import group, names
+from interpose.experiments.collection import Collection
 from interpose.experiments.experiment import Experiment
+from interpose.experiments.files import Damages
+from interpose.experiments.labels import Window, windows
+from interpose.experiments.packed import SUFFIX, unpack
 from interpose.reports.table import clean
 from interpose.settings import in_force
 
@@ -22,14 +31,88 @@ def add_experiment_argument(parser: argparse.ArgumentParser) -> None:
         "experiment",
         nargs="?",
         metavar="EXPERIMENT",
-        help="the experiment's directory (the newest when left out)",
+        help="the experiment's directory, or it packed: NAME.er.tar.zst (the newest when left out)",
     )
 
 
-def open_experiment(given: str | None) -> Experiment:
-    """The experiment `given`, or the newest, and what is newer and not recorded. Raises ExperimentError."""
+def add_experiments_argument(parser: argparse.ArgumentParser) -> None:
+    """The arguments EXPERIMENT …, of which there may be none."""
+    parser.add_argument(
+        "experiments",
+        nargs="*",
+        metavar="EXPERIMENT",
+        help="directories, NAME.er.tar.zst, or groups NAME.erg (the newest experiment when left out)",
+    )
+
+
+def add_label_argument(parser: argparse.ArgumentParser) -> None:
+    """The option --label."""
+    parser.add_argument("--label", metavar="NAME", help="only calls that began in a window of that label")
+
+
+def labelled(experiment: Experiment, name: str | None) -> list[Window] | None:
+    """The windows of the label `name`; None where none is asked for. Raises UsageError where there are none."""
+    if name is None:
+        return None
+    if isinstance(experiment, Collection):
+        raise UsageError("--label is for one experiment: each has its own")
+    if found := windows(experiment.marks, name):
+        return found
+    known = ", ".join(dict.fromkeys(mark.name for mark in experiment.marks)) or "none"
+    raise UsageError(f"--label {name}: there is no such window; labels: {known}")
+
+
+def open_experiments(given: Sequence[str]) -> Experiment:
+    """The experiments `given` and those of the groups among them, read as one; else the newest.
+
+    Of several, those that cannot be read are noted. Raises ExperimentError where none can.
+    """
+    paths = list({os.path.realpath(path): path for each in given for path in _members(each)}.values())
+    if len(paths) < 2:
+        return open_experiment(paths[0] if paths else None)
+    damages, opened = Damages(), []
+    for path in paths:
+        try:
+            opened.append(open_experiment(path, damages=damages))
+        except ExperimentError as error:
+            place, _, what = str(error).rpartition(": ")
+            damages.add(place, what)
+    if not opened:
+        raise ExperimentError(str(damages.found[0]))
+    return Collection(opened)
+
+
+def _members(path: str) -> list[str]:
+    return group.members(path) if group.is_group(path) else [path]
+
+
+def open_experiment(given: str | None, archive: bool = True, damages: Damages | None = None) -> Experiment:
+    """The experiment `given`, or the newest, and what is newer and not recorded. Raises ExperimentError.
+
+    Whoever is the first to read it archives its sources, unless `archive` is false.
+    """
+    experiment = _open(given, Damages() if damages is None else damages)
+    if archive:
+        archive_at_once(experiment)
+    return experiment
+
+
+def _unpacked(path: str, damages: Damages) -> Experiment:
+    """The experiment that the file at `path` holds, in a directory that goes when it does. Raises ExperimentError."""
+    directory = tempfile.mkdtemp(prefix="interpose-")
+    try:
+        experiment = Experiment(unpack(path, directory, damages), damages)
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    weakref.finalize(experiment, shutil.rmtree, directory, True)
+    experiment.packed = path
+    return experiment
+
+
+def _open(given: str | None, damages: Damages) -> Experiment:
     if given is not None:
-        return Experiment(given)
+        return _one_member(given, damages) if group.is_group(given) else _named(given, damages)
     directory = in_force(os.environ).dir
     newest = names.newest(directory)
     if newest is None:
@@ -37,7 +120,20 @@ def open_experiment(given: str | None) -> Experiment:
             "; ".join([f"no experiment in {directory}", *_elsewhere(), *_last_not_recorded()])
         )
     _say_what_was_not_recorded(newest)
-    return Experiment(newest)
+    return Experiment(newest, damages)
+
+
+def _named(path: str, damages: Damages) -> Experiment:
+    is_packed = path.endswith(SUFFIX) and os.path.isfile(path)
+    return _unpacked(path, damages) if is_packed else Experiment(path, damages)
+
+
+def _one_member(path: str, damages: Damages) -> Experiment:
+    """The experiment that a group names, where only one can be read. Raises ExperimentError for several."""
+    members = group.members(path)
+    if len(members) > 1:
+        raise ExperimentError(f"{path}: names {len(members):,} experiments; this reads one at a time")
+    return _named(members[0], damages)
 
 
 def note_damages(experiment: Experiment) -> int:

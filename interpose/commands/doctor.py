@@ -14,12 +14,13 @@ from interpose import __version__, interpreters, session, settings, state
 from interpose.errors import SettingError
 from interpose.interpreters import Interpreter
 from interpose.reports.table import clean
-from interpose.trial import Trial, record_nothing
+from interpose.trial import Trial, record_imports
 
 NAME = "doctor"
 HELP = "say whether programs are recorded here, with which clock, at what cost; if not, why not"
 USAGE = "interpose doctor [--format text|json] [-- COMMAND ...]"
 SHOWN = 5
+PRELOADED = "a library is preloaded instead, by `interpose run` and into descendants; not by INTERPOSE=1 alone"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +31,9 @@ class Findings:
     interpreter: interpreters.Answer | None
     clock: dict[str, str]
     cost: dict[str, int]
+    interposed: dict[str, str]
+    intrinsics: int
+    not_interposed: dict[str, str]
     settings: list[dict[str, str]]
     not_recorded: list[str]
     elsewhere: list[str]
@@ -71,6 +75,9 @@ def examine(words: list[str]) -> Findings:
         interpreter=answer,
         clock=trial.clock,
         cost={"call_ns": trial.call_ns, "inside_ns": trial.inside_ns} if trial.clock else {},
+        interposed=trial.interposed,
+        intrinsics=trial.intrinsics,
+        not_interposed=trial.not_interposed,
         settings=in_force,
         not_recorded=[str(note) for note in state.not_recorded()[-SHOWN:]],
         elsewhere=state.experiments_elsewhere()[-SHOWN:],
@@ -91,7 +98,7 @@ def examine_interpreter(
     if answer is None:
         return None, nothing, [f"{interpreter.path} does not say what it is"]
     in_the_way = [*interpreters.obstacles(answer), *examine_program(interpreter)]
-    trial = record_nothing(interpreter, variables) if variables else nothing
+    trial = record_imports(interpreter, variables) if variables else nothing
     if trial.why_not and variables and not in_the_way:
         in_the_way.append(f"a trial with {interpreter.path} recorded nothing: {trial.why_not}")
     return answer, trial, in_the_way
@@ -176,18 +183,28 @@ def sections(found: Findings) -> Iterator[tuple[str, list[str]]]:
     if answer := found.interpreter:
         yield "interpreter", [interpreter_line(answer)]
         read = "read at start" if answer.site else "not read: -S"
-        yield "start-up", [f"{path}  {read}" for path in answer.startup_files] or ["no start-up files"]
+        files = [f"{path}  {read}" for path in answer.startup_files] or ["no start-up files"]
+        yield "start-up", [*files, *([PRELOADED] if answer.preloaded else [])]
     if clock := found.clock:
         read = f"a reading costs {clock.get('read_ns')} ns"
         yield "clock", [f"{clock.get('kind')}: {clock.get('why')}", read]
     if cost := found.cost:
         inside = f"{cost['inside_ns']} ns of it lie between its own two readings"
         yield "shim", [f"a recorded call costs {cost['call_ns']} ns; {inside}"]
+    if found.intrinsics:
+        yield "interposed", [interposed_line(found)]
+        yield "not so", [f"{name}: {why}" for name, why in sorted(found.not_interposed.items())]
     yield "settings", [f"{row['variable']:<22}{row['value']:<10}  {row['origin']}" for row in found.settings]
     yield "not recorded", found.not_recorded
     yield "elsewhere", found.elsewhere
     yield "note", found.notes
     yield "in the way", found.obstacles or ["nothing: programs are recorded"]
+
+
+def interposed_line(found: Findings) -> str:
+    """How many intrinsics are interposed, and in what way."""
+    by, why = found.interposed.get("by", ""), found.interposed.get("why", "")
+    return f"{found.intrinsics} intrinsics, {'in place' if by == 'place' else f'by {by}: {why}'}"
 
 
 def interpreter_line(answer: interpreters.Answer) -> str:

@@ -12,7 +12,25 @@ from typing import Protocol, TextIO
 from interpose import __version__
 from interpose.errors import InterposeError
 
-COMMANDS = ("run", "report", "events", "list", "doctor")
+COMMANDS = (
+    "run",
+    "report",
+    "events",
+    "overview",
+    "display",
+    "processes",
+    "list",
+    "notes",
+    "label",
+    "archive",
+    "save",
+    "cp",
+    "mv",
+    "rm",
+    "check",
+    "export",
+    "doctor",
+)
 BROKEN_PIPE = 141  # as a shell tells it: 128 and SIGPIPE
 INTERRUPTED = 130
 

@@ -39,6 +39,17 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def seconds(text: str) -> float | str:
+    """The time in seconds, from a tenth of one to a day, that `text` is, for argparse; what is no number, as it is."""
+    try:
+        found = float(text)
+    except ValueError:
+        return text
+    if not 0.1 <= found <= 86_400:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time from 0.1 to 86400 seconds")
+    return found
+
+
 @contextmanager
 def opened_output(path: str | None) -> Iterator[TextIO]:
     """The file to write results to: standard output, or the one at `path`. Raises InterposeError."""
@@ -56,7 +67,7 @@ def write_table(table: Table, arguments: argparse.Namespace) -> None:
     """Write `table` in the format and to the place that `arguments` say."""
     module = importlib.import_module(f"interpose.reports.{arguments.format}")
     with opened_output(arguments.output) as out:
-        module.write(table, out, width_of(out, where_nobody_looks=_NO_WIDTH))
+        module.write(table, out, table_width(out))
 
 
 def screen_for(out: TextIO, experiment: Experiment) -> Screen:
@@ -69,6 +80,11 @@ def width_of(out: TextIO, where_nobody_looks: int = _WIDTH) -> int:
     if not out.isatty() and not os.environ.get("COLUMNS"):
         return where_nobody_looks
     return shutil.get_terminal_size((_WIDTH, 24)).columns
+
+
+def table_width(out: TextIO) -> int:
+    """How wide the lines of a table may be."""
+    return width_of(out, where_nobody_looks=_NO_WIDTH)
 
 
 def paint_for(out: TextIO) -> Paint:

@@ -3,50 +3,100 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from io import StringIO
 
 from interpose.analysis.profile import GROUPINGS, profile
-from interpose.commands.choice import add_experiment_argument, note_damages, open_experiment
+from interpose.commands.choice import (
+    add_experiments_argument,
+    add_label_argument,
+    labelled,
+    note_damages,
+    open_experiments,
+)
+from interpose.commands.following import follow
 from interpose.commands.output import (
     add_output_arguments,
     opened_output,
     positive,
     screen_for,
+    seconds,
+    table_width,
     write_table,
 )
+from interpose.errors import UsageError
+from interpose.experiments.collection import Collection
 from interpose.experiments.experiment import Experiment
+from interpose.reports import text
 from interpose.reports.rows import SORTS, arranged, profile_table
 from interpose.reports.summary import summary
+from interpose.reports.table import Table
 
 NAME = "report"
 HELP = "tell where the time of an experiment went"
+FOLLOWED_EACH_S = 2.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_experiment_argument(parser)
+    add_experiments_argument(parser)
     parser.add_argument(
         "--by", choices=tuple(GROUPINGS), help="a table with a row for each; else the first screen"
     )
+    add_label_argument(parser)
     parser.add_argument("--sort", choices=SORTS, metavar="COLUMN", help=f"sort rows by {', '.join(SORTS)}")
+    parser.add_argument(
+        "--follow",
+        nargs="?",
+        type=seconds,
+        const=FOLLOWED_EACH_S,
+        metavar="SECONDS",
+        help=f"again every so many seconds ({FOLLOWED_EACH_S:g} unless said) until the program has ended",
+    )
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows of calls")
     add_output_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    experiment = open_experiment(arguments.experiment)
+    if arguments.follow and (arguments.output or arguments.format != "text"):
+        raise UsageError("--follow: what is followed is text, and goes to standard output")
+    if isinstance(arguments.follow, str):  # the option's value may be left out, not the experiment's name after it
+        arguments.experiments.insert(0, arguments.follow)
+        arguments.follow = FOLLOWED_EACH_S
+    experiment = open_experiments(arguments.experiments)
+    if arguments.follow and isinstance(experiment, Collection):
+        raise UsageError("--follow: one experiment at a time")
     by = arguments.by or _by_when_not_said(arguments)
-    if by is None:
+    if arguments.follow:
+        experiment = follow(experiment, lambda now: _text(now, by, arguments), arguments.follow, sys.stdout)
+    elif by is None:
         _write_summary(experiment, arguments.output)
     else:
-        made = profile(experiment, by)
-        made.rows = arranged(made.rows, arguments.sort, arguments.limit)
-        write_table(profile_table(made, by, experiment.founder.log), arguments)
+        write_table(_table(experiment, by, arguments), arguments)
     return note_damages(experiment)
+
+
+def _table(experiment: Experiment, by: str, arguments: argparse.Namespace) -> Table:
+    made = profile(experiment, by, label=labelled(experiment, arguments.label))
+    made.rows = arranged(made.rows, arguments.sort, arguments.limit)
+    return profile_table(made, by, experiment.founder.log)
+
+
+def _text(experiment: Experiment, by: str | None, arguments: argparse.Namespace) -> str:
+    """What would be written of the experiment as it is now."""
+    out = StringIO()
+    if by is None:
+        out.writelines(f"{line}\n" for line in summary(screen_for(sys.stdout, experiment)))
+    else:
+        text.write(_table(experiment, by, arguments), out, table_width(sys.stdout))
+    return out.getvalue()
 
 
 def _by_when_not_said(arguments: argparse.Namespace) -> str | None:
     """The grouping for formats that have no first screen, and where rows are to be sorted."""
     if arguments.format == "markdown":
         return "kind"
+    if arguments.label:
+        return "intrinsic"
     return "intrinsic" if arguments.format != "text" or arguments.sort or arguments.limit else None
 
 

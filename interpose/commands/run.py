@@ -5,12 +5,18 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import shlex
+import signal
 import sys
 import time
+from datetime import datetime
 
 from interpose import interpreters, settings, state
 from interpose.commands import child
-from interpose.errors import InterposeError, UsageError
+from interpose.commands.saving import Saver, signal_named
+from interpose.commands.schedule import Clockwork, add_schedule_arguments, schedule_of
+from interpose.commands.watching import Watching
+from interpose.errors import InterposeError, SettingError, UsageError
 from interpose.experiments import endings, names
 
 NAME = "run"
@@ -19,6 +25,7 @@ USAGE = "interpose run [options] [--] (-m MODULE | SCRIPT.py | COMMAND) [argumen
 DESCRIPTION = """\
 Everything after the program belongs to the program. Its exit code is passed through. A script and a module
 are run with the interpreter that interpose itself is installed for, another command is looked for in PATH."""
+NOTES_AT_MOST = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,8 +35,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.allow_abbrev = False
     for setting in settings.SETTINGS:
         parser.add_argument(
-            setting.option, dest=setting.name, metavar=setting.form, default=None, help=setting.meaning
+            *setting.options, dest=setting.name, metavar=setting.form, default=None, help=setting.meaning
         )
+    parser.add_argument(
+        "-o",
+        dest="experiment",
+        metavar="PATH.er",
+        help="the experiment, with its directory; NAME.N.er that is there already gets the next number",
+    )
+    parser.add_argument(
+        "-C",
+        dest="notes",
+        metavar="TEXT",
+        action="append",
+        default=[],
+        help=f"a note to keep with the experiment; up to {NOTES_AT_MOST}",
+    )
+    add_schedule_arguments(parser)
+    parser.add_argument(
+        "--save-on",
+        metavar="SIGNAL",
+        help="a signal that, sent to interpose run, has a copy of the experiment kept as it is then (SIGUSR1)",
+    )
+    parser.add_argument(
+        "-n", "--dry-run", action="store_true", help="say what would be run and recorded, and run nothing"
+    )
     parser.add_argument(
         "-m", dest="module", metavar="MODULE", nargs=argparse.REMAINDER, help=argparse.SUPPRESS
     )
@@ -39,22 +69,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the program; gives its exit code. Where a signal killed it, the same signal kills this process."""
     words = program_words(arguments)
+    schedule = schedule_of(arguments, datetime.now())
+    if schedule and not schedule.is_open(time.time()):
+        arguments.paused = "1"
     in_force = settings_in_force(arguments)
+    if arguments.dry_run:
+        return show_settings(words, in_force)
+    save_on = signal_named(arguments.save_on) if arguments.save_on is not None else None
+    if len(arguments.notes) > NOTES_AT_MOST:
+        raise UsageError(f"-C: at most {NOTES_AT_MOST} notes")
     experiment = make_experiment(in_force) if in_force.record else None
+    if experiment and arguments.notes:
+        note(experiment, arguments.notes)
     began_s = int(time.time())
+    watching = Watching(experiment)
+    attendants: list[child.Attendant] = [watching]
+    if experiment and schedule:
+        attendants.append(Clockwork(experiment, schedule, in_force.paused))
+    command = interpreters.command_words(words)
+    environment = program_environment(in_force, experiment)
+    if in_force.record:
+        environment = interpreters.preload(environment, command)
     try:
-        ended = child.run(interpreters.command_words(words), program_environment(in_force, experiment))
+        ended = child.run(command, environment, [*attendants, *savers(in_force, experiment, save_on)])
     except OSError as error:
         return not_started(words, experiment, error)
     if experiment is None:
         tell("not recorded: INTERPOSE is 0")
     elif names.is_recorded(experiment):
         endings.complete(experiment, ended.pid, ended.returncode, ended.time_ns)
+        watching.end()
         show_summary(experiment)
+        archive(experiment, in_force)
     else:
         names.remove_empty(experiment)
         tell(why_not_recorded(words, ended.pid, began_s))
     return child.end_as(ended.returncode)
+
+
+def savers(
+    in_force: settings.Settings, experiment: str | None, save_on: signal.Signals | None
+) -> list[child.Attendant]:
+    """Who keeps copies while the program runs, where they are asked for."""
+    if experiment is None or not (save_on or in_force.trigger):
+        return []
+    return [Saver(experiment, save_on, in_force.saves if in_force.trigger else 0)]
 
 
 def program_words(arguments: argparse.Namespace) -> list[str]:
@@ -72,16 +131,47 @@ def program_words(arguments: argparse.Namespace) -> list[str]:
 def settings_in_force(arguments: argparse.Namespace) -> settings.Settings:
     """The settings of the run; where nothing says what to record, calls are. Raises SettingError."""
     options = {setting.key: getattr(arguments, setting.name) for setting in settings.SETTINGS}
+    if arguments.experiment is not None:
+        options.update(place_of(arguments.experiment))
     file = settings.read_file(".")
     if settings.resolve(options, os.environ, file).origins["INTERPOSE"] == "default":
         options["record"] = "1"
-    return settings.resolve(options, os.environ, file)
+    found = settings.resolve(options, os.environ, file)
+    check_pattern(found)
+    return found
+
+
+def check_pattern(found: settings.Settings) -> None:
+    """Raise SettingError where the pattern of descendants is none."""
+    try:
+        from interpose.timing import shims
+    except ImportError:  # nothing is compiled for this Python; another may run the program
+        return
+    if wrong := shims.choose_descendants(os.fsencode(found.follow)):
+        raise SettingError(f"{found.said['INTERPOSE_FOLLOW']}: {wrong}")
+
+
+def place_of(path: str) -> dict[str, str]:
+    """The settings that make an experiment at `path`. Raises UsageError for what cannot be one."""
+    directory, name = os.path.split(path)
+    why = names.why_not(name) or (None if name.endswith(names.SUFFIX) else f"its name ends with {names.SUFFIX}")
+    if why:
+        raise UsageError(f"-o {path}: {why}")
+    return {"dir": directory or ".", "name": name}
+
+
+def show_settings(words: list[str], in_force: settings.Settings) -> int:
+    """Print the command, and every setting with its origin."""
+    print(" ".join(map(shlex.quote, interpreters.command_words(words))))
+    for variable, value in in_force.environment().items():
+        print(f"{variable:<22} {value:<10} {in_force.origins[variable]}")
+    return 0
 
 
 def make_experiment(in_force: settings.Settings) -> str:
     """The path of a new experiment. Raises InterposeError where it cannot be made."""
     try:
-        return names.create(in_force.dir, in_force.name)
+        return create_experiment(in_force.dir, in_force.name, in_force.group_reads)
     except FileExistsError as error:
         raise InterposeError(f"{error.filename}: is there already") from None
     except OSError as error:
@@ -89,6 +179,29 @@ def make_experiment(in_force: settings.Settings) -> str:
         raise InterposeError(
             f"{in_force.dir}: {why}; INTERPOSE_DIR or --dir names another directory"
         ) from None
+
+
+def create_experiment(directory: str, name: str, group_reads: bool) -> str:
+    """The path of a new experiment: where NAME.N.er is there already, the next number. Raises OSError."""
+    try:
+        return names.create(directory, name, group_reads)
+    except FileExistsError:
+        stem, number = names.split_numbered(name)
+        if not number:
+            raise
+    path = names.create(directory, stem, group_reads)
+    tell(f"{name} is there already: this is {os.path.basename(path)}")
+    return path
+
+
+def note(experiment: str, texts: list[str]) -> None:
+    """Keep the notes of the command line; where they cannot be kept, say so."""
+    from interpose.experiments.notes import write_notes
+
+    try:
+        write_notes(experiment, [line for text in texts for line in text.splitlines()])
+    except (OSError, InterposeError) as error:
+        tell(f"-C: {error}")
 
 
 def program_environment(in_force: settings.Settings, experiment: str | None) -> dict[str, str]:
@@ -138,8 +251,23 @@ def show_summary(experiment: str) -> None:
         screen = screen_for(sys.stderr, Experiment(experiment))
     except InterposeError as error:
         return tell(str(error))
-    lines = [*summary.first_lines(screen), *summary.totals(screen), summary.next_commands(screen.width)]
+    lines = [*summary.notes(screen), *summary.first_lines(screen), *summary.totals(screen)]
+    lines += summary.triggers(screen)
+    lines.append(summary.next_commands(screen.width))
     sys.stderr.write("".join(f"{line}\n" for line in lines))
+
+
+def archive(experiment: str, in_force: settings.Settings) -> None:
+    """Archive what was wanted, now that the program has ended. Nothing of that is the program's, or an error."""
+    if in_force.archive == "off":
+        return
+    from interpose.commands.archiving import archive_at_once
+    from interpose.experiments.experiment import Experiment
+
+    try:
+        archive_at_once(Experiment(experiment))
+    except InterposeError as error:
+        tell(str(error))
 
 
 def tell(line: str) -> None:

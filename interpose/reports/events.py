@@ -23,6 +23,8 @@ NAMES = (
     "intrinsic",
     "wall_ns",
     "cpu_ns",
+    "self_wall_ns",
+    "self_cpu_ns",
     "bytes",
     "site",
     "function",
@@ -40,8 +42,9 @@ def events_table(experiment: Experiment, rows: Iterable[Traced]) -> Table:
     columns = [
         Column("since start", lambda row: f"{(row.event.start_ns - start_ns) / SECOND_NS:.6f} s"),
         *_who_columns(experiment, labels),
-        Column("wall", lambda row: duration(row.event.wall_ns) if row.state == ENDED else _open(row.state)),
-        Column("CPU", lambda row: duration(row.event.cpu_ns) if row.state == ENDED else ""),
+        Column("self wall", lambda row: _shown(_self_wall_ns(row)) or _open(row.state)),
+        Column("self CPU", lambda row: _shown(_self_cpu_ns(row))),
+        Column("inclusive", lambda row: _shown(row.event.wall_ns if row.state == ENDED else None)),
         Column("bytes", lambda row: f"{row.event.bytes:,}" if row.event.bytes else "", optional=True),
         Column("intrinsic", lambda row: clean("  " * row.depth + _name(row)), right=False, flexible=True),
         Column("where", lambda row: clean(_where(row, places)), right=False, flexible=True),
@@ -87,6 +90,8 @@ def _values(row: Traced, start_ns: int, labels: _ThreadLabels) -> Values:
         _name(row),
         event.wall_ns if ended else None,
         event.cpu_ns if ended else None,
+        _self_wall_ns(row),
+        _self_cpu_ns(row),
         event.bytes,
         f"{site.file}:{site.line}" if site else None,
         site.function if site else None,
@@ -95,6 +100,19 @@ def _values(row: Traced, start_ns: int, labels: _ThreadLabels) -> Values:
         row.state,
     )
     return dict(zip(NAMES, values, strict=True))
+
+
+def _self_wall_ns(row: Traced) -> int | None:
+    """Wall time without the calls recorded inside; None while the call is in progress."""
+    return max(row.event.wall_ns - row.event.inner_wall_ns, 0) if row.state == ENDED else None
+
+
+def _self_cpu_ns(row: Traced) -> int | None:
+    return max(row.event.cpu_ns - row.event.inner_cpu_ns, 0) if row.state == ENDED else None
+
+
+def _shown(ns: int | None) -> str:
+    return "" if ns is None else duration(ns)
 
 
 def _name(row: Traced) -> str:

@@ -1,54 +1,65 @@
-"""The table of a profile: a row for each group, its names, calls, self times, and what the call moved."""
+"""The table of a profile: a row for each group, its names, calls, self and inclusive times, and what was moved."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from interpose.analysis.profile import Profile, Row, is_uncertain, wait_ns
+from interpose.analysis.profile import WHOLES, Profile, Row, is_uncertain, ranked, wait_ns
 from interpose.experiments.log import Log
 from interpose.reports.places import Places
-from interpose.reports.table import Column, Table, Values, clean
+from interpose.reports.table import Column, Table, clean
 from interpose.reports.units import percent, scale_for
 
 LABELS = {
     "site": ("site", "function"),
     "function": ("function", "file"),
     "detail": ("detail",),
+    **{by: (by,) for by in WHOLES},
     "thread": ("thread", "process"),
-    "process": ("process",),
 }
+COUNTING_PASSED = ("kind", *WHOLES)
 NUMBERS = ("calls", "errors", "wall_ns", "cpu_ns", "self_wall_ns", "self_cpu_ns", "bytes")
-SORTS = ("name", "calls", "errors", "wall", "cpu", "wait", "bytes")
+SORTS = ("name", "calls", "errors", "wall", "cpu", "wait", "inclusive", "bytes")
 
 
 def profile_table(profile: Profile, by: str, log: Log) -> Table:
     """The table of `profile`, which is grouped by `by`."""
     labels = LABELS.get(by, ())
+    passed = ("passed",) if by in COUNTING_PASSED else ()
     return Table(
-        names=("kind", "intrinsic", *labels, *NUMBERS),
-        values=lambda row: _values(row, labels),
-        columns=[*_name_columns(profile, by, log), *_number_columns(profile, log)],
+        names=("kind", "intrinsic", *labels, *NUMBERS, *passed),
+        values=lambda row: _values(row, labels) | dict.fromkeys(passed, row.passed),
+        columns=[*_name_columns(profile, by, log), *_number_columns(profile, by, log)],
         rows=profile.rows,
     )
 
 
 def arranged(rows: Sequence[Row], sort: str | None, limit: int | None) -> list[Row]:
-    """The rows of calls, sorted by one of `SORTS` if any, at most `limit`; then the closing rows."""
+    """The rows of calls, sorted by one of `SORTS` if any, at most `limit`; then the closing rows.
+
+    What waited for work comes last of all, and is the first to go where there are more rows than `limit`.
+    """
     calls = [row for row in rows if row.is_of_calls]
     if sort:
         calls.sort(key=lambda row: _sort_key(row, sort))
-    return calls[:limit] + [row for row in rows if not row.is_of_calls]
+    calls.sort(key=lambda row: row.is_idle)
+    return ranked([*calls[:limit], *(row for row in rows if not row.is_of_calls)])
 
 
 def _sort_key(row: Row, sort: str) -> Any:
     if sort == "name":
         return [row.kind or "", row.intrinsic or "", *row.labels.values()]
-    numbers = {"wall": row.sums.self_wall_ns, "cpu": row.sums.self_cpu_ns, "wait": wait_ns(row)}
+    numbers = {
+        "wall": row.sums.self_wall_ns,
+        "cpu": row.sums.self_cpu_ns,
+        "wait": wait_ns(row),
+        "inclusive": row.sums.wall_ns,
+    }
     return -(numbers[sort] if sort in numbers else getattr(row.sums, sort))
 
 
-def _values(row: Row, labels: Sequence[str]) -> Values:
+def _values(row: Row, labels: Sequence[str]) -> dict[str, Any]:
     named = {"kind": row.kind, "intrinsic": row.intrinsic} | {
         label: row.labels.get(label) for label in labels
     }
@@ -56,41 +67,53 @@ def _values(row: Row, labels: Sequence[str]) -> Values:
 
 
 def _name_columns(profile: Profile, by: str, log: Log) -> list[Column]:
-    intrinsic = _ending_column("intrinsic", lambda row: row.intrinsic or row.kind or "")
     if by == "kind":
         return [Column("kind", lambda row: clean(row.kind or ""), right=False)]
-    if by == "intrinsic":
-        return [
-            Column("kind", lambda row: clean(row.kind or "") if row.is_of_calls else "", right=False),
-            intrinsic,
-        ]
-    if by in ("thread", "process"):
+    kind = Column("kind", lambda row: clean(row.kind or "") if row.is_of_calls else "", right=False)
+    told = [kind] if by == "intrinsic" or _kinds_tell_rows_apart(profile) else []
+    if by in WHOLES:
         first, *others = LABELS[by]
         named = Column(first, lambda row: clean(row.labels.get(first) or row.kind or ""), right=False)
-        return [named, *map(_label_column, others)]
+        return [named, *map(_label_column, others), *told]
+    intrinsic = _ending_column("intrinsic", lambda row: row.intrinsic or row.kind or "")
+    if by == "intrinsic":
+        return [*told, intrinsic]
     if by == "detail":
-        return [intrinsic, _label_column("detail")]
-    return [intrinsic, *_place_columns(profile, by, log)]
+        return [*told, intrinsic, _label_column("detail")]
+    return [*told, intrinsic, *_place_columns(profile, by, log)]
 
 
-def _label_column(label: str) -> Column:
-    return Column(label, lambda row: clean(row.labels.get(label, "")), right=False, flexible=True)
+def _kinds_tell_rows_apart(profile: Profile) -> bool:
+    """Whether an intrinsic has rows of several kinds, or a row is of waiting for work."""
+    calls = [row for row in profile.rows if row.is_of_calls]
+    kinds = {(row.intrinsic, row.kind) for row in calls}
+    return any(row.is_idle for row in calls) or len(kinds) > len({row.intrinsic for row in calls})
+
+
+def _label_column(label: str, optional: bool = False) -> Column:
+    def show(row: Row) -> str:
+        return clean(row.labels.get(label, ""))
+
+    return Column(label, show, right=False, flexible=True, optional=optional)
 
 
 def _place_columns(profile: Profile, by: str, log: Log) -> list[Column]:
     places = Places([row.site.file for row in profile.rows if row.site], log.cwd)
-    function = _label_column("function")
     if by == "function":
-        return [function, _ending_column("file", lambda row: places.file(row.labels.get("file", "")))]
-    return [_ending_column("site", lambda row: places.line(row.site) if row.site else ""), function]
+        file = _ending_column("file", lambda row: places.file(row.labels.get("file", "")), optional=True)
+        return [_label_column("function"), file]
+    site = _ending_column("site", lambda row: places.line(row.site) if row.site else "")
+    return [site, _label_column("function", optional=True)]
 
 
-def _ending_column(title: str, show: Callable[[Row], str]) -> Column:
+def _ending_column(title: str, show: Callable[[Row], str], optional: bool = False) -> Column:
     """A column of names whose ends tell most."""
-    return Column(title, lambda row: clean(show(row)), right=False, flexible=True, keep="end")
+    return Column(
+        title, lambda row: clean(show(row)), right=False, flexible=True, optional=optional, keep="end"
+    )
 
 
-def _number_columns(profile: Profile, log: Log) -> list[Column]:
+def _number_columns(profile: Profile, by: str, log: Log) -> list[Column]:
     whole_ns = profile.total.wall_ns
     scale = scale_for(whole_ns)
 
@@ -102,13 +125,18 @@ def _number_columns(profile: Profile, log: Log) -> list[Column]:
     if any(row.sums.errors for row in profile.rows):
         columns.append(Column("errors", lambda row: _count(row.sums.errors, row), optional=True))
     columns += [
-        Column("wall", lambda row: time(row, row.sums.self_wall_ns)),
-        Column("CPU", lambda row: time(row, row.sums.self_cpu_ns)),
+        Column("self wall", lambda row: time(row, row.sums.self_wall_ns)),
+        Column("self CPU", lambda row: time(row, row.sums.self_cpu_ns)),
         Column("wait", lambda row: time(row, wait_ns(row))),
+        Column("inclusive", lambda row: time(row, row.sums.wall_ns) if row.is_of_calls else ""),
         Column("share", lambda row: percent(row.sums.self_wall_ns, whole_ns), optional=True),
     ]
     if any(row.sums.bytes for row in profile.rows):
         columns.append(Column("bytes", lambda row: _count(row.sums.bytes, row), optional=True))
+    if by == "kind":
+        columns.append(Column("", lambda row: clean(row.comment), right=False, flexible=True))
+    elif any(row.passed for row in profile.rows):
+        columns.append(Column("passed", lambda row: _count(row.passed, row), optional=True))
     return columns
 
 

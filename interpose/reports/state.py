@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 from interpose.analysis.account import ProcessAccount
 from interpose.analysis.ending import Ending, recording_stopped
+from interpose.experiments.blocks import BLOCK_BYTES
+from interpose.experiments.control import control_of
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.process import Process
 from interpose.reports.table import clean
@@ -24,10 +26,13 @@ def command_line(process: Process) -> str:
 
 
 def ending_in_words(end: Ending) -> str:
-    """`exit 0`, `killed by SIGKILL`, `running`, `ended unseen`."""
+    """`exit 0`, `killed by SIGKILL`, `became true by exec`, `running`, `saved while running`, `ended unseen`."""
     if end.state == "killed":
         return f"killed by {_signal_name(end.signal)}"
-    return {"exit": f"exit {end.status}", "running": "running"}.get(end.state, "ended unseen")
+    if end.state == "exec":
+        return clean(f"became {_last_part(end.command) or 'another program'} by exec")
+    known = {"exit": f"exit {end.status}", "running": "running", "saved": "saved while running"}
+    return known.get(end.state, "ended unseen")
 
 
 def ended_ago(account: ProcessAccount, now_s: float) -> str:
@@ -52,18 +57,33 @@ def what_is_missing(experiment: Experiment) -> str | None:
             return f"recording stopped, {clean(why)}"
         if process.unrecorded_children:
             return f"{count(process.unrecorded_children, 'fork')} not recorded"
+    if why := why_full(experiment):
+        return why
     if experiment.damages.found:
         place, what = experiment.damages.found[0]
         return clean(f"{place.removeprefix(experiment.name + '/')}: {what}")
     return None
 
 
+def why_full(experiment: Experiment) -> str | None:
+    """Why events were dropped for want of room; None where none were."""
+    page = control_of(experiment)
+    if page is None or not page.full_drops:
+        return None
+    at_limit = page.limit_bytes and page.taken_bytes + BLOCK_BYTES > page.limit_bytes
+    return "the limit was reached (INTERPOSE_LIMIT)" if at_limit else "the pool was full (INTERPOSE_POOL)"
+
+
 def completeness(experiment: Experiment, accounts: Iterable[ProcessAccount], running: bool) -> str:
-    """`complete, 0 events lost`, or what is missing first, and the events lost."""
+    """`complete, 0 events lost`, or what is missing first, and the events lost; of a ring, what it still has."""
+    accounts = list(accounts)
     lost = f"{count(events_lost(accounts), 'event')} lost"
+    if overwritten := sum(account.overwritten for account in accounts):
+        found = sum(account.found for account in accounts)
+        lost = f"ring: the last {found:,} of {count(found + overwritten, 'call')}, {lost}"
     if missing := what_is_missing(experiment):
         return f"incomplete: {missing}; {lost}"
-    return lost if running else f"complete, {lost}"
+    return lost if running or overwritten else f"complete, {lost}"
 
 
 def _last_part(path: str) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from interpose.analysis.account import OpenCallFound, ProcessAccount
+from interpose.analysis.lineage import program_of, unfollowed, why_not
 from interpose.analysis.profile import (
+    BEFORE,
     INTERPOSE,
     Profile,
     Row,
@@ -17,6 +20,8 @@ from interpose.analysis.profile import (
     own_lines,
     wait_ns,
 )
+from interpose.experiments.collection import Collection
+from interpose.experiments.control import control_of
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.log import Log
 from interpose.reports.colour import Paint
@@ -28,10 +33,19 @@ from interpose.reports.units import Scale, count, duration, percent, scale_for
 NEXT = ("interpose events", "interpose report --by site", "interpose report --by detail", "interpose list")
 _OWN_LINES = 3
 _OPEN_CALLS = 5
+_NOTES = 10
+_EXPERIMENTS_NAMED = 100
 _LEAST_COMMAND = 12
+_LEAST_WIDTH = 80
 _GAP = "   "
+_WHEN = {
+    "exit": "when it ended",
+    "killed": "when killed",
+    "exec": "when it became another program",
+    "saved": "when saved",
+}
 # The comments of the rows are shorter than in other formats, for 80 columns.
-_COMMENTS = {INTERPOSE: "own cost, calibrated"}
+_COMMENTS = {INTERPOSE: "own cost, calibrated", BEFORE: "overwritten"}
 
 
 @dataclass(frozen=True)
@@ -58,24 +72,39 @@ class Screen:
 
 
 def summary(screen: Screen) -> Iterator[str]:
-    """The lines of the first screen."""
+    """The lines of the first screen; what somebody noted of the experiment comes first of all."""
+    yield from notes(screen)
     yield from first_lines(screen)
     yield from totals(screen)
     yield ""
     yield from kinds(screen)
     yield ""
     below = [
+        *triggers(screen),
         *wait_not_seen(screen),
         *cpu_not_seen(screen),
         *lines_of_ones_own(screen),
         *calls_in_progress(screen),
+        *not_interposed(screen),
+        *not_followed(screen),
     ]
     yield from (shortened(line, screen.width) for line in below)
     yield next_commands(screen.width)
 
 
+def notes(screen: Screen) -> Iterator[str]:
+    """The notes, as many as leave room for the rest."""
+    found = screen.experiment.notes
+    for line in found[:_NOTES]:
+        yield shortened(clean(line), screen.width)
+    if len(found) > _NOTES:
+        yield f"and {count(len(found) - _NOTES, 'more line')}: interpose notes"
+
+
 def first_lines(screen: Screen) -> list[str]:
     """The experiment, its command, how and when it ended, whether it is complete: one line or two."""
+    if isinstance(screen.experiment, Collection):
+        return _lines_of_several(screen, screen.experiment)
     name = shortened(clean(screen.experiment.name), screen.width // 4, keep="end")
     state = ending_in_words(screen.founder.ending)
     ago = ended_ago(screen.founder, screen.now_s)
@@ -86,8 +115,18 @@ def first_lines(screen: Screen) -> list[str]:
     command = shortened(command_line(screen.experiment.founder), max(left, _LEAST_COMMAND))
     first = _GAP.join([f"{screen.paint('bold', name)}  {command}", state, ago])
     line = shortened(complete, screen.width)
-    told = line if line.startswith("complete, 0 ") else screen.paint("warning", line)
+    is_well = line.startswith("complete, 0 ") or (line.startswith("ring: ") and line.endswith(", 0 events lost"))
+    told = line if is_well else screen.paint("warning", line)
     return [f"{first}{_GAP}{told}"] if on_one else [first, told]
+
+
+def _lines_of_several(screen: Screen, collection: Collection) -> list[str]:
+    """How many experiments there are, which, and whether all are complete."""
+    named = clean(", ".join(each.name for each in collection.experiments[:_EXPERIMENTS_NAMED]))
+    more = len(collection.experiments) - _EXPERIMENTS_NAMED
+    line = f"{collection.name}  {named}{f' and {more:,} more' if more > 0 else ''}"
+    complete = completeness(collection, screen.profile.accounts, screen.is_running)
+    return [shortened(line, screen.width), shortened(complete, screen.width)]
 
 
 def totals(screen: Screen) -> list[str]:
@@ -113,22 +152,41 @@ def totals(screen: Screen) -> list[str]:
 
 
 def elapsed_ns(screen: Screen) -> int:
-    """From the founder's beginning to the last end, or until now."""
+    """From the founder's beginning to the last end, or until now; of several experiments, on the calendar."""
+    if isinstance(screen.experiment, Collection):
+        return _calendar_ns(screen.profile.accounts)
     if screen.is_running:
         return max(_now_ns() - screen.log.start_ns, 0)
     return max(account.latest_ns for account in screen.profile.accounts) - screen.log.start_ns
+
+
+def _calendar_ns(accounts: Sequence[ProcessAccount]) -> int:
+    """From the first beginning to the last end."""
+    logs = [(account.process.log, account.latest_ns) for account in accounts]
+    ends = [log.time_ns + latest_ns - log.start_ns for log, latest_ns in logs]
+    return max(max(ends) - min(log.time_ns for log, _ in logs), 0)
 
 
 def kinds(screen: Screen) -> list[str]:
     """The table of the kinds; its column of wall times adds up to the thread time."""
     whole = screen.profile.total
     scale = scale_for(whole.wall_ns)
-    rows = [*by_kind(screen.profile.rows), *closing_rows(whole)]
-    cells = [["", "calls", "wall", "CPU", "wait", "share", ""]]
+    rows = by_kind(screen.profile)
+    cells = [["", "calls", "self wall", "self CPU", "wait", "share", ""]]
     cells += [_kind_cells(row, scale, screen.log, whole.wall_ns) for row in rows]
     least = (10, 8, 10, 10, 10, 7)
     widths = [max(size, *(columns_of(line[place]) + 1 for line in cells)) for place, size in enumerate(least)]
-    return [_kind_line(line, widths) for line in cells]
+    paper = max(screen.width, _LEAST_WIDTH)
+    return [shortened(_kind_line(line, widths), paper) for line in cells]
+
+
+def triggers(screen: Screen) -> Iterator[str]:
+    """A line where a trigger fired: how often, and when last, since the program began."""
+    page = control_of(screen.experiment)
+    if page and page.triggers:
+        after = duration(max(page.trigger_ns - screen.log.start_ns, 0))
+        last = f", last after {after}" if page.triggers > 1 else f" after {after}"
+        yield f" a trigger fired {count(page.triggers, 'time')}{last}"
 
 
 def wait_not_seen(screen: Screen) -> Iterator[str]:
@@ -166,6 +224,25 @@ def calls_in_progress(screen: Screen) -> Iterator[str]:
         yield f" and {count(len(found) - _OPEN_CALLS, 'more call')} in progress"
 
 
+def not_interposed(screen: Screen) -> Iterator[str]:
+    """A line where something could not be interposed that the program has."""
+    found = {
+        name: why for each in screen.profile.accounts for name, why in each.process.not_interposed.items()
+    }
+    for name, why in list(found.items())[:1]:
+        others = f" (and {len(found) - 1} more: interpose doctor)" if len(found) > 1 else ""
+        yield f" not interposed  {clean(f'{name}: {why}')}{others}"
+
+
+def not_followed(screen: Screen) -> Iterator[str]:
+    """A line where processes were started that have no experiment of their own."""
+    found = unfollowed(screen.experiment)
+    if found:
+        programs = Counter((program_of(child, process), why_not(child)) for process, child in found)
+        named = (f"{program} ({why}) {number:,}" for (program, why), number in programs.most_common())
+        yield clean(f" not followed  {count(len(found), 'process', 'processes')}: {', '.join(named)}")
+
+
 def next_commands(width: int) -> str:
     """What to ask next, as many commands as fit."""
     line = f" next: {NEXT[0]}"
@@ -188,9 +265,11 @@ def _how_long(account: ProcessAccount, found: OpenCallFound) -> str:
     if account.ending.state == "running":
         return f" for {duration(max(_now_ns() - found.call.start_ns, 0))} so far"
     known_ns = max(found.until_ns - found.call.start_ns, 0)
+    when = _WHEN.get(account.ending.state)
+    if not known_ns:
+        return f" {when or 'when last seen'}"
     least = "at least " if account.ending.end_ns is None else ""
-    when = "when it ended" if account.ending.state == "exit" else "when killed"
-    return f" for {least}{duration(known_ns)} {when}" if known_ns else f" {when}"
+    return f" for {least}{duration(known_ns)} {when or 'until last seen'}"
 
 
 def _now_ns() -> int:
@@ -209,7 +288,7 @@ def _kind_cells(row: Row, scale: Scale, log: Log, whole_ns: int) -> list[str]:
         shown(row.sums.self_cpu_ns),
         shown(wait_ns(row)),
         percent(row.sums.self_wall_ns, whole_ns),
-        _COMMENTS.get(row.kind or "", row.comment),
+        row.comment if row.is_of_calls else _COMMENTS.get(row.kind or "", row.comment),
     ]
 
 

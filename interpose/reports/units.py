@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SECOND_NS = 1_000_000_000
+_SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 _AGES = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
@@ -42,9 +43,17 @@ def duration(ns: int) -> str:
     return f"{_three_figures(ns / SECOND_NS)} s"
 
 
-def count(number: int, noun: str) -> str:
-    """`1 call`, `41,207 calls`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def size(size_bytes: int) -> str:
+    """`size_bytes` in binary units, to three figures or so: `512 B`, `64.0 KiB`, `2.00 GiB`."""
+    number, unit = float(size_bytes), 0
+    while number >= 999.5 and unit < len(_SIZES) - 1:
+        number, unit = number / 1024, unit + 1
+    return f"{_three_figures(number) if unit else size_bytes} {_SIZES[unit]}"
+
+
+def count(number: int, noun: str, several: str = "") -> str:
+    """`1 call`, `41,207 calls`; `several` is the plural where it is not made by an s."""
+    return f"{number:,} {noun if number == 1 else several or noun + 's'}"
 
 
 def age(seconds: float) -> str:

@@ -1,0 +1,161 @@
+/* A call that a shim times, and what it was given; how its detail and its kind are found. */
+#pragma once
+
+#include "detail.h"
+#include "locks.h"
+#include "recorder.h"
+#include "stubs.h"
+
+/* A call that a shim times: the span, and what the call was given, in whatever way it was given it. */
+struct call {
+    struct span span;
+    const struct slot *slot;
+    PyObject *owner;
+    PyObject *const *arguments;
+    Py_ssize_t count;
+    int descriptor; /* that it is about, or -1 */
+    const struct descriptor *known; /* of traffic: what is known of it, or NULL */
+    struct child *child; /* of what is recorded before it is tried: its record, or NULL */
+};
+
+/* How arguments are to be understood: of a METH_NOARGS, METH_O or METH_VARARGS function; of a Python function that is a
+   method. */
+enum shape { SHAPE_NOTHING, SHAPE_ONE, SHAPE_TUPLE, SHAPE_METHOD };
+
+static inline PyObject *const *items_of(PyObject *arguments)
+{
+    return arguments && PyTuple_Check(arguments) ? ((PyTupleObject *)arguments)->ob_item : NULL;
+}
+
+static inline PyObject *first_of(PyObject *arguments)
+{
+    return arguments && PyTuple_Check(arguments) && PyTuple_GET_SIZE(arguments) ? PyTuple_GET_ITEM(arguments, 0) : NULL;
+}
+
+static inline Py_ssize_t count_of(PyObject *arguments)
+{
+    return arguments && PyTuple_Check(arguments) ? PyTuple_GET_SIZE(arguments) : 0;
+}
+
+/* What the detail is of; NULL where it was not given, or by name. */
+static inline PyObject *subject_of(const struct call *call)
+{
+    if (call->slot->subject == SUBJECT_OWNER)
+        return call->owner;
+    return call->slot->subject < call->count ? call->arguments[call->slot->subject] : NULL;
+}
+
+static inline PyObject *argument_of(const struct call *call, Py_ssize_t number)
+{
+    return number < call->count ? call->arguments[number] : NULL;
+}
+
+/* The descriptor that it is about: the object's own, or that of what is given. */
+static int descriptor_of_call(const struct call *call)
+{
+    const struct slot *slot = call->slot;
+    if (slot->effect == EFFECT_watch || slot->effect == EFFECT_unwatch)
+        return descriptor_of(argument_of(call, 0));
+    if (slot->detail == DETAIL_tls)
+        return descriptor_of_tls(call->owner);
+    return descriptor_of(slot->detail == DETAIL_address ? call->owner : subject_of(call));
+}
+
+/* --- detail and kind */
+
+static uint32_t detail_of(const struct call *call)
+{
+    PyObject *subject = subject_of(call);
+    if (!subject)
+        return 0;
+    switch ((enum detail_kind)call->slot->detail) {
+    case DETAIL_statement:
+        return statement_detail(subject);
+    case DETAIL_descriptor:
+        return descriptor_detail(subject);
+    case DETAIL_path:
+        return path_detail(subject);
+    case DETAIL_address:
+        return address_detail(subject);
+    case DETAIL_host:
+        return host_detail(subject, argument_of(call, call->slot->subject + 1));
+    case DETAIL_command:
+        return command_detail(subject);
+    case DETAIL_database:
+        return database_detail(subject);
+    case DETAIL_tls:
+        return detail_of_descriptor(descriptor_of_tls(subject));
+    case DETAIL_holder:
+        return holder_detail(subject);
+    case DETAIL_none:
+        break;
+    }
+    return 0;
+}
+
+/* Numbers of intrinsics that are idle; all that are numbered higher are taken for others. */
+enum { IDLE_NUMBERS = 4096 };
+static uint64_t idle_numbers[IDLE_NUMBERS / 64];
+
+static void number_is_idle(uint32_t number)
+{
+    if (number < IDLE_NUMBERS)
+        idle_numbers[number / 64] |= (uint64_t)1 << number % 64;
+}
+
+static void forget_idle_numbers(void)
+{
+    memset(idle_numbers, 0, sizeof idle_numbers);
+}
+
+static inline bool is_idle_number(uint32_t number)
+{
+    return number < IDLE_NUMBERS && (idle_numbers[number / 64] >> number % 64 & 1);
+}
+
+static inline bool inside_idle(const struct thread *thread)
+{
+    uint32_t depth = thread->record->fields.depth;
+    if (LIKELY(depth == 0 || depth > OPEN_CALLS))
+        return false;
+    return is_idle_number(thread->record->open[depth - 1].intrinsic);
+}
+
+static enum kind kind_of_descriptor(const struct descriptor *known)
+{
+    return known ? (enum kind)known->kind : KIND_file;
+}
+
+static enum kind kind_of_receiver(const struct descriptor *known)
+{
+    bool serves = known && (known->role == ROLE_CONNECTION || known->role == ROLE_LISTENER);
+    return serves && is_idle(known) ? KIND_idle : KIND_net;
+}
+
+static inline uint32_t kind_of_traffic(const struct slot *slot, const struct descriptor *known,
+                                       const struct thread *thread)
+{
+    enum kind kind = kind_of_descriptor(known);
+    bool waits = (kind == KIND_process || kind == KIND_net) && inside_idle(thread);
+    return slot->kinds[waits ? KIND_idle : kind];
+}
+
+/* What has to be added to the number of an intrinsic of several kinds. */
+static __attribute__((noinline)) uint32_t chosen_kind(const struct call *call, const struct thread *thread)
+{
+    const struct slot *slot = call->slot;
+    if (slot->choice == CHOICE_descriptor)
+        return kind_of_traffic(slot, descriptor_known(call->descriptor), thread);
+    if (slot->kinds[KIND_idle] && inside_idle(thread))
+        return slot->kinds[KIND_idle];
+    switch ((enum choice)slot->choice) {
+    case CHOICE_receive:
+        return slot->kinds[kind_of_receiver(descriptor_known(call->descriptor))];
+    case CHOICE_select:
+        return slot->kinds[kind_of_selected(call->arguments, call->count)];
+    case CHOICE_poll:
+        return slot->kinds[kind_of_watched(call->owner)];
+    default:
+        return 0;
+    }
+}

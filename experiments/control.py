@@ -1,0 +1,82 @@
+"""The control page: what a program and those outside it tell each other while it runs, in the head of `threads`."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from interpose.errors import ExperimentError
+from interpose.experiments.experiment import Experiment
+from interpose.experiments.files import open_plain
+from interpose.experiments.layout import Unpacker
+from interpose.experiments.process import Process
+
+
+class ControlRecord(NamedTuple):
+    """What the page says."""
+
+    pool_bytes: int
+    limit_bytes: int
+    taken_bytes: int
+    drained_bytes: int
+    full_waits: int
+    full_wait_ns: int
+    full_drops: int
+    emptied_after_full: int
+    monitor_ns: int
+    monitor: int
+    paused: int
+    trigger_ns: int
+    triggers: int
+    trigger_process: int
+    samples_wanted: int
+    most_bytes: int
+
+
+def control_of(experiment: Experiment) -> ControlRecord | None:
+    """What the page of `experiment` says now; None where there is none, or it cannot be read."""
+    try:
+        return Control(experiment.founder).read()
+    except ExperimentError:
+        return None
+
+
+class Control:
+    """The control page of the experiment whose founder is `process`. Raises ExperimentError where it has none."""
+
+    def __init__(self, process: Process) -> None:
+        layout = process.log.control
+        self.place = f"{process.place}/threads"
+        if layout is None:
+            raise ExperimentError(f"{self.place}: has no control page; it was recorded by an earlier version")
+        self._path = os.path.join(process.directory, "threads")
+        self._layout = layout
+        self._offset = process.log.control_offset
+        self._unpack = Unpacker(layout, ControlRecord)
+
+    def read(self) -> ControlRecord:
+        """What the page says now."""
+        descriptor = self._open(os.O_RDONLY)
+        try:
+            data = os.pread(descriptor, self._layout.record_bytes, self._offset)
+        finally:
+            os.close(descriptor)
+        if len(data) < self._layout.record_bytes:
+            raise ExperimentError(f"{self.place}: cut short")
+        return self._unpack.one(data)
+
+    def write(self, **values: int) -> None:
+        """Put `values` into the fields of these names. Each is written whole; nobody else writes it."""
+        descriptor = self._open(os.O_RDWR)
+        try:
+            for name, value in values.items():
+                field = self._layout.fields[name]
+                os.pwrite(descriptor, value.to_bytes(field.size_bytes, "little"), self._offset + field.offset)
+        finally:
+            os.close(descriptor)
+
+    def _open(self, mode: int) -> int:
+        try:
+            return open_plain(self._path, mode)
+        except OSError as error:
+            raise ExperimentError(f"{self.place}: {error.strerror}") from error

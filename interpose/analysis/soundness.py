@@ -1,0 +1,51 @@
+"""Whether all of an experiment can be read: every number that an event names, every file, every archived content."""
+
+from __future__ import annotations
+
+from interpose.analysis.account import account
+from interpose.analysis.profile import by_thread
+from interpose.analysis.reduce import reduce_events
+from interpose.experiments.archives import OBJECT, read_content, read_index
+from interpose.experiments.experiment import Experiment
+from interpose.experiments.process import Process
+from interpose.experiments.sources import LARGEST_SOURCE_BYTES
+
+_LARGEST_OBJECT_BYTES = 1 << 30
+
+
+def read_all(experiment: Experiment) -> tuple[int, int]:
+    """Read all that can be; gives the calls and the archived files. What is wrong is in the experiment's damages."""
+    calls = sum(_read_process(process) for process in experiment.processes)
+    assert isinstance(experiment.notes, list)
+    return calls, _read_archive(experiment)
+
+
+def _read_process(process: Process) -> int:
+    sums = reduce_events(process, ("thread", "intrinsic", "stack", "detail"))
+    for _, intrinsic, stack, detail in sums:
+        process.intrinsic(intrinsic)
+        process.string(detail)
+        _read_stack(process, stack)
+    for (error,) in reduce_events(process, ("error",)):
+        process.string(error)
+    process.dynamic_text("")
+    for found in account(process, by_thread(sums)).open_calls:
+        process.intrinsic(found.call.intrinsic)
+        _read_stack(process, found.call.stack)
+    return sum(each.calls for each in sums.values())
+
+
+def _read_stack(process: Process, stack: int) -> None:
+    for _ in process.frames(stack):
+        pass
+
+
+def _read_archive(experiment: Experiment) -> int:
+    founder = experiment.founder_directory
+    place = f"{experiment.name}/archives"
+    entries = read_index(founder, experiment.name, experiment.damages)
+    for entry in entries.values():
+        largest_bytes = _LARGEST_OBJECT_BYTES if entry.kind == OBJECT else LARGEST_SOURCE_BYTES
+        if read_content(founder, entry, largest_bytes) is None:
+            experiment.damages.add(f"{place}/{entry.content}", "is not what was archived")
+    return len(entries)

@@ -1,0 +1,22 @@
+"""`interpose cp`: copy experiments, also while they are written."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+
+from interpose.commands.places import add_places_arguments, do, targets
+from interpose.experiments.copying import copy
+
+NAME = "cp"
+HELP = "copy an experiment to a new name, or several into a directory"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_places_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    for source, target in targets(arguments.experiments, arguments.target):
+        do(partial(copy, source, target), target)
+    return 0

@@ -1,0 +1,25 @@
+"""`interpose export`: the raw data of an experiment as text."""
+
+from __future__ import annotations
+
+import argparse
+
+from interpose.commands.choice import add_experiment_argument, note_damages, open_experiment
+from interpose.commands.output import opened_output
+from interpose.reports.raw import raw
+
+NAME = "export"
+HELP = "write the raw data of an experiment as text"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_experiment_argument(parser)
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE and not to the terminal")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    experiment = open_experiment(arguments.experiment)
+    with opened_output(arguments.output) as out:
+        for line in raw(experiment):
+            out.write(line + "\n")
+    return note_damages(experiment)

@@ -1,0 +1,51 @@
+"""`interpose save`: a copy of an experiment as it is now, while its program goes on."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from interpose.analysis.ending import is_running
+from interpose.commands.choice import add_experiment_argument, note_damages, open_experiment
+from interpose.errors import InterposeError, UsageError
+from interpose.experiments import names, saving
+from interpose.experiments.experiment import Experiment
+
+NAME = "save"
+HELP = "keep a copy of an experiment as it is now, while its program goes on"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_experiment_argument(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="PATH.er", help="the copy (left out: NAME.save.N.er beside the experiment)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.output is not None:
+        refuse_what_cannot_be(arguments.output)
+    experiment = open_experiment(arguments.experiment)
+    experiment.refuse_if_unpacked("a copy")
+    print(save(experiment, arguments.output))
+    return note_damages(experiment)
+
+
+def refuse_what_cannot_be(path: str) -> None:
+    """Raises UsageError where `path` cannot be an experiment's."""
+    name = os.path.basename(path)
+    if why := names.why_not(name):
+        raise UsageError(f"-o {path}: {why}")
+    if not name.endswith(names.SUFFIX):
+        raise UsageError(f"-o {path}: its name ends with {names.SUFFIX}")
+
+
+def save(experiment: Experiment, to: str | None = None) -> str:
+    """The path of a copy of `experiment` as it is now. Raises InterposeError where none can be made."""
+    try:
+        return saving.save(experiment, is_running, to)
+    except FileExistsError as error:
+        raise InterposeError(f"{error.filename}: is there already") from None
+    except OSError as error:
+        place = error.filename or to or experiment.directory
+        raise InterposeError(f"{place}: {error.strerror}; -o names another place") from None

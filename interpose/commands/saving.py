@@ -1,0 +1,76 @@
+"""What `interpose run` keeps copies for while its child runs: a signal that asks for one, a trigger that fired."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from interpose.commands.save import save
+from interpose.errors import ExperimentError, InterposeError, UsageError
+from interpose.experiments import names
+from interpose.experiments.control import Control
+from interpose.experiments.experiment import Experiment
+from interpose.experiments.files import Damages
+from interpose.experiments.process import Process
+
+LOOK_EVERY_S = 0.05
+NOT_FOR_SAVING = ("SIGKILL", "SIGSTOP", "SIGCHLD", "SIGINT", "SIGQUIT", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL")
+
+
+def signal_named(text: str) -> signal.Signals:
+    """The signal called `USR1`, `SIGUSR1` or by its number. Raises UsageError for one that cannot ask for anything."""
+    wanted = text.upper()
+    wanted = wanted if wanted.startswith("SIG") else f"SIG{wanted}"
+    for number in signal.Signals:
+        if wanted == number.name or text == str(int(number)):
+            if number.name not in NOT_FOR_SAVING:
+                return number
+            raise UsageError(f"{text}: that signal is not one to ask with")
+    raise UsageError(f"{text}: no signal is called so")
+
+
+class Saver:
+    """Keeps a copy of the experiment at each of the signals, and of as many triggers as `at_most` says."""
+
+    def __init__(self, experiment: str, asked_by: signal.Signals | None, at_most: int) -> None:
+        self.signals = frozenset({asked_by} if asked_by else ())
+        self._experiment = experiment
+        self._left = at_most
+        self._seen = 0
+        self._page: Control | None = None
+
+    def signalled(self, number: signal.Signals) -> None:
+        """Keep a copy, as was asked."""
+        self._save()
+
+    def attend(self) -> float | None:
+        """Keep a copy if a trigger has fired since; gives when to look again, None where no copy is left."""
+        if self._left == 0:
+            return None
+        fired = self._triggers()
+        if fired > self._seen:
+            self._seen = fired
+            self._left -= 1
+            self._save()
+        return LOOK_EVERY_S
+
+    def _triggers(self) -> int:
+        try:
+            if self._page is None and names.is_recorded(self._experiment):
+                self._page = Control(Process(self._experiment, os.path.basename(self._experiment), "", Damages()))
+            return self._page.read().triggers if self._page else 0
+        except ExperimentError:
+            return 0
+
+    def _save(self) -> None:
+        try:
+            if not names.is_recorded(self._experiment):
+                return _tell("nothing was recorded yet, so there is nothing to save")
+            _tell(f"saved as {save(Experiment(self._experiment))}")
+        except InterposeError as error:
+            _tell(f"not saved: {error}")
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(f"interpose: {line}\n")

@@ -1,0 +1,132 @@
+"""Recording by the clock: `interpose run --at 02:00 --for 10m --every 1h` records only then."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import signal
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from interpose.commands.times import duration_ns
+from interpose.errors import ExperimentError, UsageError
+from interpose.experiments import names
+from interpose.experiments.files import Damages
+from interpose.experiments.pauses import Switch
+from interpose.experiments.process import Process
+
+SOON_S = 0.05  # the program has not begun to record
+LONGEST_S = 30.0  # somebody may set the calendar's clock
+_TIME = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?")
+
+
+class Schedule(NamedTuple):
+    """When to record, by the calendar's clock: from `begin_s` on, for `for_s` (None: to the end), every `every_s`."""
+
+    begin_s: float
+    for_s: float | None = None
+    every_s: float | None = None
+
+    def is_open(self, now_s: float) -> bool:
+        """Whether it is to be recorded now."""
+        since_s = now_s - self.begin_s
+        if since_s < 0 or self.for_s is None:
+            return since_s >= 0
+        return (since_s % self.every_s if self.every_s else since_s) < self.for_s
+
+    def left_s(self, now_s: float) -> float | None:
+        """The seconds until that changes; None where it never will."""
+        since_s = now_s - self.begin_s
+        if since_s < 0:
+            return -since_s
+        if self.for_s is None or (self.every_s is None and since_s >= self.for_s):
+            return None
+        within_s = since_s % self.every_s if self.every_s else since_s
+        return self.for_s - within_s if within_s < self.for_s else (self.every_s or 0) - within_s
+
+
+def add_schedule_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options --at, --for and --every."""
+    parser.add_argument(
+        "--at", metavar="WHEN", help="record from then on: a time of day (02:00), or so long after the start (30s, 5m)"
+    )
+    parser.add_argument("--for", dest="for_", metavar="DURATION", help="record for so long (30s, 10m, 1h), then pause")
+    parser.add_argument("--every", metavar="DURATION", help="with --for: again each time so much has passed (1h)")
+
+
+def schedule_of(arguments: argparse.Namespace, now: datetime) -> Schedule | None:
+    """When to record, as the options say; None where they say nothing. Raises UsageError."""
+    if arguments.at is None and arguments.for_ is None and arguments.every is None:
+        return None
+    begin_s = now.timestamp() if arguments.at is None else _begin_s(arguments.at, now)
+    for_s, every_s = _seconds("--for", arguments.for_), _seconds("--every", arguments.every)
+    if every_s is not None and (for_s is None or for_s >= every_s):
+        raise UsageError("--every: needs --for, a shorter time")
+    return Schedule(begin_s, for_s, every_s)
+
+
+def _begin_s(when: str, now: datetime) -> float:
+    if (after_ns := duration_ns(when)) is not None:
+        return now.timestamp() + after_ns / 1e9
+    found = _TIME.fullmatch(when)
+    if found is None:
+        raise UsageError(f"--at {when}: neither a time like 02:00 nor a duration like 5m")
+    hour, minute, second = (int(part or 0) for part in found.groups())
+    begin = now.replace(hour=hour, minute=minute, second=second, microsecond=0)
+    return (begin if begin >= now else begin + timedelta(days=1)).timestamp()
+
+
+def _seconds(option: str, text: str | None) -> float | None:
+    found_ns = None if text is None else duration_ns(text)
+    if text is not None and not found_ns:
+        raise UsageError(f"{option} {text}: not a duration like 30s, 10m, 1h")
+    return None if found_ns is None else found_ns / 1e9
+
+
+class Clockwork:
+    """Pauses the recording of `experiment` and lets it go on, as `schedule` says, while the program runs."""
+
+    signals: frozenset[signal.Signals] = frozenset()
+
+    def __init__(
+        self, experiment: str, schedule: Schedule, paused: bool, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._experiment = experiment
+        self._schedule = schedule
+        self._paused = paused
+        self._clock = clock
+        self._switch: Switch | None = None
+
+    def signalled(self, number: signal.Signals) -> None:
+        """No signal is for the clock."""
+
+    def attend(self) -> float | None:
+        """Pause or go on if it is time; gives the seconds until it may be."""
+        now_s = self._clock()
+        wanted = not self._schedule.is_open(now_s)
+        try:
+            if wanted != self._paused and not self._turn(wanted):
+                return SOON_S
+        except (ExperimentError, OSError):
+            return None  # it is gone
+        left_s = self._schedule.left_s(now_s)
+        return None if left_s is None else min(left_s, LONGEST_S)
+
+    def _turn(self, paused: bool) -> bool:
+        """Gives whether it could be done: the program may not have begun."""
+        if self._switch is None:
+            if not names.is_recorded(self._experiment):
+                return False
+            process = Process(self._experiment, os.path.basename(self._experiment), "", Damages())
+            if process.log.control is None or not process.log.pid:
+                return False  # it is being written
+            self._switch = Switch(process)
+        if paused:
+            self._switch.pause()
+        else:
+            self._switch.resume()
+        self._paused = paused
+        return True

@@ -1,0 +1,75 @@
+"""`interpose run` as the monitor of its program: it compresses what is recorded while it waits, and what is left."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from interpose.errors import InterposeError
+
+if TYPE_CHECKING:
+    from interpose.monitor import Monitor
+
+AT_ONCE_S = 0.1  # a look takes little longer: the program's signals wait
+AT_THE_END_S = 0.25  # so long may the exit code of a program have to wait that recorded much in its last moments
+
+
+class Watching:
+    """The monitor of an experiment as long as `run` waits; nothing where there is none, or none can be had."""
+
+    def __init__(self, experiment: str | None) -> None:
+        self._experiment = experiment
+        self._monitor: Monitor | None = None
+
+    signals: frozenset[signal.Signals] = frozenset()
+
+    def signalled(self, number: signal.Signals) -> None:
+        """No signal is for the monitor."""
+
+    def attend(self) -> float | None:
+        """Compress what there is; gives for how many seconds there will be nothing, None for ever."""
+        if self._experiment is None:
+            return None
+        try:
+            self._monitor = self._monitor or _begun(self._experiment)
+            return self._monitor.look(time.monotonic() + AT_ONCE_S)
+        except (OSError, ImportError, InterposeError):
+            self._experiment = None
+            return None
+
+    def end(self) -> None:
+        """The program has ended: compress the rest, or leave it to a process of its own where that takes long, or
+        where descendants of the program still run."""
+        until_s = time.monotonic() + AT_THE_END_S
+        if self._experiment is None or self._monitor is None:
+            return
+        try:
+            self._monitor.look(until_s)
+            self._monitor.look(until_s)
+            done = self._monitor.is_done
+            self._monitor.close()
+            if not done:
+                _go_on_alone(self._experiment)
+        except (OSError, InterposeError):
+            return
+
+
+def _begun(experiment: str) -> Monitor:
+    from interpose.monitor import Monitor
+
+    return Monitor(experiment)
+
+
+def _go_on_alone(experiment: str) -> None:
+    """Start a monitor that is nobody's child. Raises OSError."""
+    subprocess.Popen(
+        [sys.executable, "-m", "interpose.monitor", experiment],
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )

@@ -1,0 +1,276 @@
+"""The monitor of an experiment: a process beside the program, which compresses what the program has recorded.
+
+It is `interpose run` while its program runs, or a process that the recorder starts when a program has recorded much.
+There is one for an experiment, with all its processes: who has the lock on its directory. It knows of the processes
+what lies in their directories and in /proc; no program knows of it.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import sys
+import time
+from collections.abc import Callable
+
+from interpose.analysis.ending import ending, is_running
+from interpose.errors import ExperimentError
+from interpose.experiments import compressed, names
+from interpose.experiments.control import Control
+from interpose.experiments.drain import Drain, Waiting
+from interpose.experiments.files import Damages
+from interpose.experiments.process import Process
+
+SHORTEST_S, LONGEST_S = 0.1, 0.5  # between two looks: the shorter, the more there was to do
+FIRST_VERSION = 3  # of the format: before it, blocks in the state full may be in use
+ASKED_AT_MOST = 5  # how often one asks how a process ended that nobody saw alive
+NEVER = float("inf")
+
+Clock = Callable[[], float]
+
+
+class Watched:
+    """One process of the experiment. `done` when all that it recorded is compressed, or never will be."""
+
+    def __init__(self, directory: str, place: str) -> None:
+        self.directory = directory
+        self.place = place
+        self.done = False
+        self._process: Process | None = None
+        self._drain: Drain | None = None
+        self._was_seen = False
+        self._asked = 0
+        self._until_the_end = False  # where space cannot be given back before
+        self._given_bytes = 0
+
+    def take_given_bytes(self) -> int:
+        """How much of the disk full blocks had that were moved since this was asked last."""
+        given_bytes, self._given_bytes = self._given_bytes, 0
+        return given_bytes
+
+    def left_bytes(self) -> int:
+        """How much of the disk those blocks have that are full and were not moved yet."""
+        try:
+            return self._drain.left_bytes() if self._drain and not self.done else 0
+        except OSError:
+            return 0
+
+    def look(self, deadline_s: float = NEVER) -> bool:
+        """Compress what has become full, and all when the process has ended; gives whether there was anything.
+
+        Not much more is done than can be until `deadline_s`, of time.monotonic().
+        """
+        try:
+            return not self.done and self._look(deadline_s)
+        except (OSError, ExperimentError):
+            return False  # removed, or no room: what is there stays as it is, and may be looked at again
+
+    def _look(self, deadline_s: float) -> bool:
+        drain = self._ready()
+        if drain is None or self._process is None:
+            return False
+        had_ended = self._has_ended(drain)
+        worked = (had_ended or not self._until_the_end) and self._move_full(drain, deadline_s)
+        if had_ended and not drain.has_grown():
+            self._finish(drain, deadline_s)
+        return worked
+
+    def _ready(self) -> Drain | None:
+        """The drain, as soon as the process has described itself."""
+        if self._drain is None and _is_described(self.directory):
+            process = Process(self.directory, self.place, "", Damages())
+            events, into = (process.log.data.get(name) for name in ("events", compressed.NAME))
+            if process.log.version < FIRST_VERSION or events is None or into is None or process.is_ring:
+                self.done = True
+                return None
+            self._process = process
+            self._drain = Drain(self.directory, self.place, events, into)
+        return self._drain
+
+    def _move_full(self, drain: Drain, deadline_s: float) -> bool:
+        if not drain.has_grown():
+            return False
+        with drain:
+            for waiting in drain.full():
+                self._move(drain, waiting)
+                if time.monotonic() > deadline_s:
+                    break
+        return True
+
+    def _move(self, drain: Drain, waiting: Waiting) -> None:
+        try:
+            drain.move(waiting, give=not self._until_the_end)
+            self._given_bytes += drain.block_bytes
+        except OSError as error:
+            if error.errno != errno.EOPNOTSUPP:
+                raise
+            self._until_the_end = True
+
+    def _has_ended(self, drain: Drain) -> bool:
+        """Whether the process can write no more, for it has ended or become another program.
+
+        Where the kernel does not tell, it is gone, and was seen before or has said so itself: a process of another
+        namespace has a number of which nothing is known here.
+        """
+        assert self._process is not None
+        written = drain.is_written()
+        if written is not None:
+            return not written
+        if is_running(self._process) and self._has_mapped(self._process.log.pid):
+            self._was_seen = True
+            return False
+        if self._was_seen:
+            return True
+        self._asked += 1
+        self.done = self._asked > ASKED_AT_MOST
+        self._process = Process(self.directory, self.place, "", Damages())
+        return ending(self._process).state in ("exit", "killed")
+
+    def _has_mapped(self, pid: int) -> bool:
+        """Whether the process has the record of its threads mapped, as it has as long as it records; in doubt, yes.
+
+        The founder's is mapped by all processes of the experiment, also by what it becomes itself by exec.
+        """
+        path = os.path.join(self.directory, "threads")
+        try:
+            wanted = os.fsencode(f" {os.stat(path).st_ino} ")
+            with open(f"/proc/{pid}/maps", "rb") as maps:
+                return any(wanted in line for line in maps)
+        except OSError:
+            return os.path.exists(f"/proc/{pid}")
+
+    def _finish(self, drain: Drain, deadline_s: float) -> None:
+        with drain:
+            for waiting in drain.rest():
+                if time.monotonic() > deadline_s:
+                    return
+                drain.move(waiting, give=False)
+            drain.empty()
+        self.done = True
+
+
+class Page:
+    """What the monitor tells the program, on the experiment's control page. Raises ExperimentError."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+        self._begun = False
+        self._times_full = 0
+
+    def tell(self, given_bytes: int, left_bytes: int) -> None:
+        """That the monitor lives, and what it gave back; nothing where the experiment is no longer there."""
+        try:
+            page = self._control.read()
+            given_bytes += page.drained_bytes
+            if not self._begun:  # one that was killed may have given back what it did not tell
+                given_bytes = max(given_bytes, page.taken_bytes - left_bytes)
+                self._times_full = page.full_waits + page.full_drops if page.emptied_after_full else 0
+                self._begun = True
+            emptied = page.emptied_after_full
+            if not left_bytes and page.full_waits + page.full_drops > self._times_full:
+                self._times_full = page.full_waits + page.full_drops
+                emptied += 1
+            self._control.write(
+                monitor=os.getpid(),
+                monitor_ns=time.monotonic_ns(),
+                drained_bytes=given_bytes,
+                emptied_after_full=emptied,
+            )
+        except (ExperimentError, OSError):
+            return
+
+    def leave(self) -> None:
+        """That there is no monitor any more."""
+        try:
+            self._control.write(monitor=0)
+        except (ExperimentError, OSError):
+            return
+
+
+def _is_described(directory: str) -> bool:
+    """Whether a process has described itself there; the founder never does where ranks of MPI are all there is."""
+    try:
+        return os.stat(os.path.join(directory, names.LOG)).st_size > 0
+    except OSError:
+        return False
+
+
+def page_of(founder: str) -> Page | None:
+    """The page of the experiment, or None where it has none."""
+    try:
+        return Page(Control(Process(founder, "", "", Damages())))
+    except (ExperimentError, OSError):
+        return None
+
+
+class Monitor:
+    """Watches all the processes of the experiment in `founder`. Raises BlockingIOError where another one does."""
+
+    def __init__(self, founder: str) -> None:
+        self._founder = founder
+        self._watched: dict[str, Watched] = {}
+        self._pause_s = SHORTEST_S
+        self._page: Page | None = None
+        self._is_gone = False
+        self._lock = os.open(founder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            raise
+
+    def close(self) -> None:
+        """Let another one watch."""
+        if self._page:
+            self._page.leave()
+        os.close(self._lock)
+
+    def look(self, deadline_s: float = NEVER) -> float:
+        """Look at every process once; gives for how many seconds there will be nothing to do."""
+        self._find()
+        if self._page is None and names.is_recorded(self._founder):
+            self._page = page_of(self._founder)
+        worked = [each.look(deadline_s) for each in self._watched.values()]
+        if self._page:
+            left_bytes = sum(each.left_bytes() for each in self._watched.values())
+            self._page.tell(sum(each.take_given_bytes() for each in self._watched.values()), left_bytes)
+        self._pause_s = SHORTEST_S if any(worked) else min(2 * self._pause_s, LONGEST_S)
+        return self._pause_s
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every process that is recorded has ended and all is compressed, or the experiment is gone."""
+        if self._is_gone or not self._watched:
+            return self._is_gone
+        return all(each.done for each in self._watched.values() if _is_described(each.directory))
+
+    def _find(self) -> None:
+        """Take in the processes that have come; the founder is the first."""
+        try:
+            found = os.listdir(self._founder)
+        except OSError:
+            self._watched.clear()
+            self._is_gone = True
+            return
+        for name in ("", *found):
+            lineage = name.removesuffix(names.SUFFIX)
+            if name not in self._watched and (name == "" or (lineage != name and names.is_lineage(lineage))):
+                self._watched[name] = Watched(os.path.join(self._founder, name), name)
+
+
+def main(founder: str) -> None:
+    """Watch until every process of the experiment has ended; nothing where it is watched already."""
+    try:
+        monitor = Monitor(founder)
+    except OSError:
+        return
+    while True:
+        pause_s = monitor.look()
+        if monitor.is_done:
+            return monitor.close()
+        time.sleep(pause_s)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,12 @@
+"""The system library: what interpose ships, searched last. A module for each kind of thing that is called."""
+
+from interpose.system_library import databases, files, network, processes, screens, waits
+
+INTRINSICS = [
+    *databases.INTRINSICS,
+    *screens.INTRINSICS,
+    *files.INTRINSICS,
+    *network.INTRINSICS,
+    *processes.INTRINSICS,
+    *waits.INTRINSICS,
+]

@@ -1,0 +1,76 @@
+"""Files and directories, at the raw layer: what a buffered file does reaches the outside through it.
+
+A read or a write of a descriptor is of the kind of what lies behind it: a file, a terminal or a standard stream, a
+socket, a pipe.
+"""
+
+from interpose.library import Intrinsic, alike
+
+ANY = "file screen net process idle"
+OS = ("os.", "posix:")
+RAW = ("io.FileIO.", "_io:FileIO.")
+READER = ("io.BufferedReader.", "_io:BufferedReader.")
+WRITER = ("io.BufferedWriter.", "_io:BufferedWriter.")
+RANDOM = ("io.BufferedRandom.", "_io:BufferedRandom.")
+TEXT = ("io.TextIOWrapper.", "_io:TextIOWrapper.")
+
+BEHIND = {"detail": "descriptor", "choice": "descriptor"}  # the argument is a descriptor
+OF_FILE = {**BEHIND, "argument": None}  # the object stands for one
+SENT = {**BEHIND, "effect": "send"}
+RECEIVED = {**BEHIND, "effect": "receive"}
+BUFFERED = {"layer": "buffered"}
+
+RAW_FILES = [
+    Intrinsic("io.FileIO", "_io:FileIO.__init__", "file", detail="path", effect="open"),
+    *alike(*RAW, "read readall", ANY, bytes="result", **OF_FILE),
+    *alike(*RAW, "readinto", ANY, bytes="result", **OF_FILE),
+    *alike(*RAW, "write", ANY, bytes="result", **OF_FILE),
+    *alike(*RAW, "seek tell truncate", ANY, **OF_FILE),
+    *alike(*RAW, "close", ANY, effect="forget", **OF_FILE),
+]
+
+DESCRIPTORS = [
+    *alike(*OS, "open", "file", detail="path", effect="open"),
+    *alike(*OS, "close", ANY, effect="forget", **BEHIND),
+    *alike(*OS, "closerange", "file", effect="range"),
+    *alike(*OS, "read readv pread preadv", ANY, bytes="result", **RECEIVED),
+    *alike(*OS, "write writev pwrite pwritev", ANY, bytes="result", **SENT),
+    *alike(*OS, "lseek ftruncate fsync fdatasync fstat fstatvfs lockf", ANY, **BEHIND),
+    *alike(*OS, "posix_fallocate posix_fadvise fchmod fchown fchdir", ANY, **BEHIND),
+    *alike(*OS, "sendfile", ANY, bytes="result", **SENT),
+    *alike(*OS, "copy_file_range splice", ANY, bytes="result", **BEHIND),
+    *alike(*OS, "dup dup2", ANY, detail="descriptor", choice="descriptor", effect="make"),
+    *alike(*OS, "pipe pipe2", "process", effect="make"),
+    *alike(*OS, "openpty posix_openpt", "screen", effect="make"),
+    *alike(*OS, "memfd_create", "file", effect="make"),
+    *alike(*OS, "eventfd", "sync", effect="make"),
+    *alike(*OS, "eventfd_read eventfd_write", "sync idle", detail="descriptor"),
+]
+
+PATHS = [
+    *alike(*OS, "stat lstat access chmod chown lchown chdir chroot", "file", detail="path"),
+    *alike(*OS, "link symlink readlink rename replace unlink remove", "file", detail="path"),
+    *alike(*OS, "mkdir rmdir listdir scandir mkfifo mknod truncate utime statvfs", "file", detail="path"),
+    *alike(*OS, "getxattr setxattr removexattr listxattr", "file", detail="path"),
+    *alike(*OS, "getcwd getcwdb sync", "file"),
+    *alike("os.scandir.", "posix:ScandirIterator.", "__next__ close __exit__", "file"),
+    *alike("os.DirEntry.", "posix:DirEntry.", "stat is_dir is_file is_symlink", "file"),
+    *alike("fcntl.", "fcntl:", "flock lockf ioctl", ANY, **BEHIND),
+    *alike("fcntl.", "fcntl:", "fcntl", ANY, effect="make", **BEHIND),
+    *alike("mmap.mmap.", "mmap:mmap.", "flush resize", "file"),
+    *alike("_posixshmem.", "_posixshmem:", "shm_open shm_unlink", "file"),
+]
+
+BUFFERED_FILES = [
+    Intrinsic("io.open", "_io:open", "file", detail="path", **BUFFERED),
+    *alike(*READER, "read read1 readinto readinto1 readline peek seek close", "file", bytes="result", **BUFFERED),
+    *alike(*WRITER, "write", "file", bytes="result", **BUFFERED),
+    *alike(*WRITER, "flush seek close", "file", **BUFFERED),
+    *alike(*RANDOM, "read read1 readinto readline write", "file", bytes="result", **BUFFERED),
+    *alike(*RANDOM, "flush seek close", "file", **BUFFERED),
+    *alike(*TEXT, "read readline", "file", bytes="result", **BUFFERED),
+    *alike(*TEXT, "write", "file", bytes="result", **BUFFERED),
+    *alike(*TEXT, "flush seek close __next__", "file", **BUFFERED),
+]
+
+INTRINSICS = [*RAW_FILES, *DESCRIPTORS, *PATHS, *BUFFERED_FILES]

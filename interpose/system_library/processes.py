@@ -1,0 +1,39 @@
+"""Child processes: how they are made, and what is waited for. A parent that waits for its child is idle."""
+
+from interpose.library import Intrinsic, alike
+
+OS = ("os.", "posix:")
+SIGNAL = ("signal.", "_signal:")
+POPEN = ("subprocess.Popen.", "subprocess:Popen.")
+CHANNEL = ("multiprocessing.connection.Connection.", "multiprocessing.connection:_ConnectionBase.")
+
+INTRINSICS = [
+    *alike(*OS, "fork forkpty", "process", effect="fork"),
+    *alike(*OS, "pidfd_open", "process", effect="make"),
+    *alike(*OS, "execv", "process", detail="path", effect="exec", passes="own"),
+    *alike(*OS, "execve", "process", detail="path", effect="exec", passes="mapping"),
+    *alike(*OS, "posix_spawn", "process", detail="path", effect="spawn", passes="spawn"),
+    *alike(*OS, "posix_spawnp", "process", detail="path", effect="search", passes="search"),
+    *alike(*OS, "system", "process", detail="command", effect="shell", passes="shell"),
+    *alike(*OS, "kill killpg", "process"),
+    *alike(*OS, "wait wait3 wait4 waitpid", "idle", effect="wait"),
+    *alike(*OS, "waitid", "idle", effect="waitid"),
+    Intrinsic(
+        "subprocess.fork_exec",
+        "_posixsubprocess:fork_exec",
+        "process",
+        detail="command",
+        effect="fork_exec",
+        passes="list",
+    ),
+    Intrinsic("subprocess.Popen", "subprocess:Popen.__init__", "process", detail="command", effect="popen"),
+    *alike(*POPEN, "wait communicate", "idle"),
+    Intrinsic("multiprocessing.Process.start", "multiprocessing.process:BaseProcess.start", "process"),
+    Intrinsic("multiprocessing.Process.join", "multiprocessing.process:BaseProcess.join", "idle"),
+    *alike(*CHANNEL, "send send_bytes", "process"),
+    *alike(*CHANNEL, "recv recv_bytes recv_bytes_into poll", "idle"),
+    Intrinsic("multiprocessing.connection.wait", "multiprocessing.connection:wait", "idle"),
+    Intrinsic("multiprocessing.Queue.get", "multiprocessing.queues:Queue.get", "idle"),
+    Intrinsic("multiprocessing.SimpleQueue.get", "multiprocessing.queues:SimpleQueue.get", "idle"),
+    *alike(*SIGNAL, "pause sigwait sigwaitinfo sigtimedwait", "idle"),
+]

@@ -1,0 +1,29 @@
+"""What threads wait for: locks and what is made of them, each other, and time.
+
+A free lock is passed through; a wait shorter than the threshold is counted. A worker that waits for its queue is idle.
+"""
+
+from interpose.library import Intrinsic, alike
+
+LOCK = ("threading.Lock.", "_thread:LockType.")
+RLOCK = ("threading.RLock.", "_thread:RLock.")
+SEMAPHORE = ("multiprocessing.SemLock.", "_multiprocessing:SemLock.")
+
+TAKEN = {"detail": "holder", "argument": None, "waits": True}
+
+INTRINSICS = [
+    Intrinsic("time.sleep", "time:sleep", "sleep idle"),
+    *alike(*LOCK, "acquire acquire_lock __enter__", "sync idle", lock="plain", **TAKEN),
+    *alike(*RLOCK, "acquire __enter__ _acquire_restore", "sync idle", lock="recursive", **TAKEN),
+    *alike(*SEMAPHORE, "acquire __enter__", "sync idle", lock="semaphore", waits=True),
+    *alike("threading.Condition.", "threading:Condition.", "wait", "sync idle", waits=True),
+    *alike("threading.Semaphore.", "threading:Semaphore.", "acquire", "sync idle", waits=True),
+    *alike("threading.Event.", "threading:Event.", "wait", "sync idle", waits=True),
+    *alike("threading.Barrier.", "threading:Barrier.", "wait", "sync idle", waits=True),
+    *alike("threading.Thread.", "threading:Thread.", "join", "sync idle", waits=True),
+    *alike("threading.", "threading:", "_shutdown", "sync", waits=True),
+    *alike("_thread._ThreadHandle.", "_thread:_ThreadHandle.", "join", "sync idle", waits=True),
+    *alike("queue.Queue.", "queue:Queue.", "get", "idle", waits=True),
+    *alike("queue.Queue.", "queue:Queue.", "put join", "sync idle", waits=True),
+    *alike("queue.SimpleQueue.", "_queue:SimpleQueue.", "get", "idle", waits=True),
+]

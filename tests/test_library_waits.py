@@ -1,0 +1,31 @@
+"""The system library's waits: all of them where that is wanted, else those that were long, the others counted."""
+
+from exercises import BY_NAME, assert_recorded_as_said, source_of
+
+LOCKS = {name for name, intrinsic in BY_NAME.items() if intrinsic.lock}
+
+
+def passed(done):
+    """How many calls of the main thread did not wait."""
+    return next(thread.record.passed for thread in done.experiment.founder.threads if thread.record.main)
+
+
+def test_every_call_of_what_may_wait_is_recorded_where_all_are_wanted(traced):
+    done = traced(source_of("waits"), INTERPOSE_SYNC="all")
+
+    assert_recorded_as_said(done, "waits")
+    assert passed(done) == 0
+
+
+def test_a_long_wait_is_one_event_and_what_was_free_is_counted(traced):
+    done = traced(source_of("waiters"), INTERPOSE_SYNC="2ms")
+
+    assert_recorded_as_said(done, "waiters")
+    assert passed(done) >= 4 * 1000
+
+
+def test_a_held_lock_is_one_event_and_a_free_one_is_counted(traced):
+    done = traced(source_of("waiters"))
+
+    assert_recorded_as_said(done, "waiters", LOCKS)
+    assert passed(done) >= 4 * 1000

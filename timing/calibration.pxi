@@ -1,0 +1,93 @@
+# What calls and waits cost here, and whether shims work in place at all.
+
+cdef uint64_t time_a_free_lock(PyThread_type_lock lock) noexcept:
+    cdef uint64_t begin = clock_ns(CLOCK_MONOTONIC)
+    PyThread_acquire_lock(lock, 1)
+    PyThread_release_lock(lock)
+    return clock_ns(CLOCK_MONOTONIC) - begin
+
+
+def calibrate_waits():
+    """From which time on a call for a lock has waited, in nanoseconds: the longest of a hundred calls for a free one,
+    or six times their mean if that is more, rounded up to a microsecond (as gprofng does)."""
+    cdef PyThread_type_lock lock = PyThread_allocate_lock()
+    cdef int index
+    if lock == NULL:
+        return 1000
+    for index in range(3):
+        time_a_free_lock(lock)
+    times = [time_a_free_lock(lock) for index in range(100)]
+    PyThread_free_lock(lock)
+    return (max(max(times), 6 * sum(times) // 100) + 999) // 1000 * 1000
+
+
+cdef uint64_t least_wall(c_block *block, uint32_t first):
+    """The shortest of the block's events from `first` on: what two readings see of themselves."""
+    cdef uint64_t least = 1 << 60
+    cdef uint32_t index
+    for index in range(first, block.head.used):
+        least = min(least, block.events[index].wall_ns)
+    return least
+
+
+cdef uint64_t time_calls(c_thread *thread, pair_function stub):
+    """Mean time of a call of nothing through a stub, in nanoseconds."""
+    cdef reading begin = clock_read(&thread.clock), end
+    cdef int index
+    for index in range(64):
+        stub(NULL, <PyObject *>None)
+    end = clock_read(&thread.clock)
+    return (end.wall_ns - begin.wall_ns) // 64
+
+
+cdef uint64_t time_readings(c_thread *thread):
+    """Mean time of a clock reading, in nanoseconds."""
+    cdef reading begin = clock_read(&thread.clock), end
+    cdef int index
+    for index in range(64):
+        clock_read(&thread.clock)
+    end = clock_read(&thread.clock)
+    return (end.wall_ns - begin.wall_ns) // 64
+
+
+def calibrate():
+    """What a recorded call of nothing costs, what of it lies between its own two clock readings, and what one reading
+    costs: (call, inside, reading) in nanoseconds, each the least of several measurements."""
+    cdef c_thread *thread = recording()
+    cdef slot *slot = new_slot(SIGNATURE_pair, <void *>time_pair)
+    cdef pair_function stub = <pair_function>slot_stub(SIGNATURE_pair, slot)
+    cdef c_thread_mark mark = thread_mark(thread)
+    slot.real = <void *>do_nothing
+    stub(NULL, <PyObject *>None)
+    call_ns = min([time_calls(thread, stub) for _ in range(8)])
+    read_ns = min([time_readings(thread) for _ in range(8)])
+    inside_ns = min(least_wall(thread.block, mark.used), call_ns) if thread.block != NULL else read_ns
+    slot.taken = 0
+    thread_rewind(thread, mark)
+    return call_ns, inside_ns, read_ns
+
+
+cdef uint32_t _tested = 0
+
+
+cdef PyObject *count_call(slot *self, PyObject *module, PyObject *argument) noexcept:
+    global _tested
+    _tested += 1
+    return (<pair_function>self.real)(module, argument)
+
+
+def works_in_place(modules):
+    """Does a stub catch the calls of the function in whose place it is put, and of no other, and only while it is
+    there? Tried with a function that does nothing; why not, or an empty text."""
+    global _tested
+    cdef Installed installed
+    _tested = 0
+    lock_held = modules["_imp"].lock_held
+    try:
+        installed = put_method(lock_held, <void *>count_call, SIGNATURE_pair)
+    except NotInterposed as reason:
+        return str(reason)
+    seen = [lock_held() in (True, False), modules["_imp"].lock_held() in (True, False), _tested == 2]
+    restored = installed.restore()
+    lock_held()
+    return "" if all(seen) and restored and _tested == 2 else "a function that was interposed was not called as before"

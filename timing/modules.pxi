@@ -1,0 +1,160 @@
+# Which intrinsics are declared of which module, and what becomes of them when it is imported.
+
+cdef str escape(str text):
+    text = "".join([character if character.isprintable() else "?" for character in text])
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+
+
+cdef str map_entry(object intrinsic, str by, str why):
+    # To format a number runs the handlers of signals that have come; this does not.
+    number = PyUnicode_FromFormat("%u", <unsigned>intrinsic.number)
+    fields = [("number", number), ("name", intrinsic.name), ("kind", "".join(intrinsic.kinds[:1]))]
+    if len(intrinsic.kinds) > 1:
+        fields.append(("kinds", " ".join(intrinsic.kinds)))
+    fields += [("library", intrinsic.library), ("by", by), ("installed", "0" if why else "1")]
+    if why:
+        fields.append(("why", why))
+    written = "".join([f' {name}="{escape(value)}"' for name, value in fields])
+    return f"  <intrinsic{written}/>\n"
+
+
+cdef str interpose_intrinsic(object module, object intrinsic):
+    """Interpose it, and give its entry for the map, if that has none yet."""
+    cdef Installed installed
+    by, why = "", ""
+    try:
+        if _wrappers is None:
+            installed = put(module, intrinsic)
+            _installed.append(installed)
+            by = installed.by()
+        else:
+            _wrappers.wrap(intrinsic)
+            by = "wrapt"
+    except NotInterposed as reason:
+        why = reason.args[0]
+    except Exception as error:
+        why = type(error).__name__
+    known = _mapped.get(intrinsic.number)
+    if why == known or (why == ALREADY and known is not None):
+        return ""
+    _mapped[intrinsic.number] = why
+    return map_entry(intrinsic, by, why)
+
+
+cdef str interpose_all(str name, object module):
+    """Interpose what is declared of a module; the entries for the map. A module that has nothing of it may be one that
+    is not filled yet, and is looked at again."""
+    intrinsics = _declared[name]
+    entries = "".join([interpose_intrinsic(module, intrinsic) for intrinsic in intrinsics])
+    if not all([_mapped[intrinsic.number] for intrinsic in intrinsics]):
+        _seen[name] = ref(module)
+    return entries
+
+
+# The objects that stand for a descriptor: their type, whose `fileno` tells it.
+DESCRIPTOR_OWNERS = {"_io": (0, "FileIO"), "_socket": (1, "socket")}
+
+
+cdef bint know_descriptor_owners() except False:
+    cdef PyMethodDef *definition
+    cdef unsigned place
+    for name, (place, type_name) in DESCRIPTOR_OWNERS.items():
+        module = _modules.get(name)
+        owner = module_names(module).get(type_name) if PyModule_Check(module) else None
+        if isinstance(owner, type) and _kept.get(name) is not owner:
+            definition = definition_of(type.__getattribute__(owner, "__dict__")["fileno"])
+            _kept[name] = owner
+            descriptor_owner_add(place, <PyTypeObject *>owner, definition.ml_meth)
+    return True
+
+
+# The program's import goes on whatever happens here. Only what a handler of its own raises is passed on.
+cdef bint interpose_new_modules() except False:
+    cdef c_thread *thread
+    cdef reading begin
+    global _modules_seen, _interposing
+    if len(_modules) == _modules_seen or _interposing:
+        return True
+    thread = recording()
+    if thread == NULL:
+        return True
+    begin = own_begin(thread)
+    _interposing = True
+    try:
+        _modules_seen = len(_modules)
+        know_descriptor_owners()
+        new = [name for name in _declared if is_new(name)]
+        entries = "".join([interpose_all(name, _modules[name]) for name in new if is_whole(name)])
+        if entries:
+            encoded = entries.encode("utf-8", "replace") + b"</map>\n"
+            recorder_map(encoded, len(encoded))
+    except Exception:
+        pass
+    finally:
+        _interposing = False
+        own_end(thread, begin)
+    return True
+
+
+cdef bint is_new(str name):
+    """Is there a module of that name, and not the one that was seen last?"""
+    module = _modules.get(name)
+    if module is None or not PyModule_Check(module):
+        return False
+    return name not in _seen or _seen[name]() is not module
+
+
+cdef bint is_whole(str name):
+    """Has the module run to its end, and is it none that is loaded when it is used? If not, it is looked for again."""
+    global _modules_seen
+    module = _modules[name]
+    spec = module_names(module).get("__spec__")
+    lazy = type(module).__name__ == "_LazyModule"
+    if lazy or (type(spec).__name__ == "ModuleSpec" and getattr(spec, "_initializing", False)):
+        _modules_seen = 0
+        return False
+    return True
+
+
+cdef void put_hook(object module, str name, void *body, c_signature signature):
+    try:
+        _hooks.append(put_method(module.__dict__[name], body, signature))
+    except (KeyError, NotInterposed):
+        pass  # what it would have told is learned later: a thread at its first call, an end by the reader
+
+
+cdef bint look_at_locks(object modules) except False:
+    thread = modules.get("_thread")
+    _locks_seen.clear()
+    if thread is not None and plain_lock_is_known(thread.allocate_lock()):
+        _locks_seen["plain"] = type(thread.allocate_lock())
+    if thread is not None and recursive_lock_is_known(thread.RLock()):
+        _locks_seen["recursive"] = type(thread.RLock())
+    return True
+
+
+cdef bint rehash(list replaced) except False:
+    """A built-in function's hash is made of the address that a stub takes the place of, or gives back. Sets and
+    dictionaries that have such functions, of the definitions `replaced`, are made anew, each in its own place."""
+    if not replaced:
+        return True
+    cdef set definitions = {<size_t>(<Installed>each).definition for each in replaced} - {0}
+    had = "gc" in _modules
+    import gc
+    for holder in gc.get_objects():
+        if (type(holder) is set or type(holder) is dict) and has_function(holder, definitions):
+            entries = list(holder) if type(holder) is set else list(holder.items())
+            holder.clear()
+            holder.update(entries)
+    if not had:
+        _modules.pop("gc", None)
+    return True
+
+
+cdef bint has_function(object holder, set definitions) except -1:
+    if not holder or type(next(iter(holder))) is str:
+        return False  # names, as nearly everywhere
+    for key in holder:
+        if type(key) is builtin_function and <size_t>definition_of(key) in definitions:
+            return True
+    return False

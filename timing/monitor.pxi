@@ -1,0 +1,5 @@
+# The process beside the program that compresses what is recorded.
+
+def prepare_monitor(bytes interpreter, bytes path):
+    """Say which interpreter runs the monitor, and where it finds what it imports (directories with colons between)."""
+    monitor_prepare(interpreter, path)

@@ -1,0 +1,282 @@
+# Putting a shim in the place of what an intrinsic names, and its undo.
+
+class NotInterposed(Exception):
+    """Why an intrinsic could not be interposed, in a few words."""
+
+
+cdef str ALREADY = "it is interposed already"
+
+
+cdef class Installed:
+    """A stub in the place of a function or of a type's slot, and its undo."""
+
+    cdef c_signature signature
+    cdef slot *slot
+    cdef PyMethodDef *definition
+    cdef object type      # a weak reference, like the next: the program may let go of it
+    cdef bytes method
+    cdef object function
+
+    cdef void *stub(self) noexcept:
+        return slot_stub(self.signature, self.slot)
+
+    cdef void put_in_definition(self, PyMethodDef *definition) noexcept:
+        self.definition = definition
+        self.slot.real = definition.ml_meth
+        definition.ml_meth = self.stub()
+
+    cdef bint put_in_type(self, object type, bytes method, void *real) except False:
+        self.type = ref(type)
+        self.method = method
+        self.slot.real = real
+        return exchange_in_types(<PyTypeObject *>type, method, real, self.stub())
+
+    cdef bint put_in_function(self, object function) except False:
+        self.function = ref(function)
+        self.slot.real = function_vectorcall(function)
+        function_put(function, self.stub(), True)
+        return True
+
+    cdef str by(self):
+        """In what way it was interposed."""
+        return "method table" if self.definition != NULL else "slot" if self.function is None else "function"
+
+    cdef bint is_dead(self):
+        """Is the function or type that it stood in no more?"""
+        there = self.type if self.function is None else self.function
+        return there is not None and there() is None
+
+    cdef bint restore_function(self):
+        function = self.function()
+        if function is None or function_vectorcall(function) == self.stub():
+            if function is not None:
+                function_put(function, self.slot.real, False)
+            return True
+        return False
+
+    cdef bint restore_type(self) except False:
+        owner = self.type()
+        if owner is not None:
+            exchange_in_types(<PyTypeObject *>owner, self.method, self.stub(), self.slot.real)
+        return True
+
+    def restore(self):
+        """Put the real function back; False where somebody else has put his own upon ours since."""
+        if self.function is not None:
+            if not self.restore_function():
+                return False
+        elif self.definition == NULL:
+            self.restore_type()
+        elif self.definition.ml_meth == self.stub():
+            self.definition.ml_meth = self.slot.real
+        else:
+            return False
+        self.slot.taken = 0
+        return True
+
+
+cdef slot *new_slot(c_signature signature, void *body) except NULL:
+    cdef slot *slot = slot_take(signature)
+    if slot == NULL:
+        free_dead_slots()
+        slot = slot_take(signature)
+    if slot == NULL:
+        raise NotInterposed("the pool of stubs for its signature is full")
+    slot.body = body
+    slot.ask = NULL
+    slot.intrinsic = 0
+    slot.detail = slot.subject = slot.moves = slot.choice = slot.effect = slot.lock = slot.passes = slot.waits = slot.traffic = slot.shape = 0
+    return slot
+
+
+cdef bint free_dead_slots() except False:
+    """Make room in the pools: what stood for functions that are no more."""
+    cdef Installed installed
+    for installed in [each for each in _installed if (<Installed>each).is_dead()]:
+        installed.restore()
+        _installed.remove(installed)
+    return True
+
+
+cdef Installed put_method(object function, void *body, c_signature wanted):
+    """A stub for a C function or method; `body` NULL means the shim for its signature."""
+    cdef PyMethodDef *definition = definition_of(function)
+    cdef Installed installed = Installed()
+    if definition == NULL:
+        raise NotInterposed("it has no method table")
+    if strcmp(definition.ml_name, b"__new__") == 0:
+        raise NotInterposed("its method table is that of every type")
+    installed.signature = signature_of(definition)
+    if installed.signature == SIGNATURE_COUNT or (body != NULL and installed.signature != wanted):
+        raise NotInterposed("its signature is unknown")
+    if is_stub(definition.ml_meth):
+        raise NotInterposed(ALREADY)
+    if not is_writable(&definition.ml_meth):
+        raise NotInterposed("its method table is read-only")
+    installed.slot = new_slot(installed.signature, body if body != NULL else bodies[installed.signature])
+    if takes_one_argument(definition):
+        installed.slot.shape = SHAPE_ONE
+    elif takes_arguments(definition):
+        installed.slot.shape = SHAPE_TUPLE
+    installed.put_in_definition(definition)
+    return installed
+
+
+cdef Installed put_slot(type owner, bytes method):
+    """A stub for a type's slot, in the type and in the subclasses that copied it."""
+    cdef c_signature signature = SIGNATURE_COUNT
+    cdef void **place = type_slot(<PyTypeObject *>owner, method, &signature)
+    cdef Installed installed = Installed()
+    if place == NULL or place[0] == NULL:
+        raise NotInterposed("it has no such slot")
+    if is_stub(place[0]):
+        raise NotInterposed(ALREADY)
+    installed.signature = signature
+    installed.slot = new_slot(signature, bodies[signature])
+    installed.put_in_type(owner, method, place[0])
+    return installed
+
+
+cdef Installed put_function(object module, object owner, object function, bint standard):
+    """A stub for the vectorcall of a Python function, the module's own; of one of the standard library, if so said."""
+    cdef Installed installed = Installed()
+    if standard and is_own(function_file(function)):
+        raise NotInterposed("a module of the program's own has that name")
+    if is_stub(function_vectorcall(function)):
+        raise NotInterposed(ALREADY)
+    names = module_names(module)
+    if function_globals(function) != <PyObject *>names:
+        raise NotInterposed("somebody else's function is in its place")
+    installed.signature = SIGNATURE_vector
+    installed.slot = new_slot(SIGNATURE_vector, bodies[SIGNATURE_vector])
+    if owner is not module:
+        installed.slot.shape = SHAPE_METHOD
+    installed.put_in_function(function)
+    return installed
+
+
+cdef dict module_names(object module):
+    """A module's dictionary; a module that is loaded when it is used is not used by this."""
+    return <dict>PyModule_GetDict_borrowed(module)
+
+
+cdef object find(object module, str qualified):
+    """What stands in the dictionaries under a qualified name, with its owner: no attribute of anybody's is run. A type
+    that its module does not show is found among the types there are, by its full name."""
+    cdef object owner = None, found = module
+    for name in qualified.split("."):
+        owner = found
+        names = module_names(module) if owner is module else type.__getattribute__(owner, "__dict__")
+        found = names[name] if name in names else None
+        if owner is module and "." in qualified and not isinstance(found, type):
+            found = hidden_type(f"{module.__name__}.{name}".encode())
+        if found is None:
+            raise NotInterposed("this Python has no such name")
+    return owner, found
+
+
+cdef object hidden_type(bytes name):
+    """The type of that full name, or None."""
+    for each in type.__subclasses__(object):
+        if strcmp((<PyTypeObject *>each).tp_name, name) == 0:
+            return each
+    return None
+
+
+cdef uint8_t number_of(const char *const *words, str word) except 255:
+    """The place of a word in one of the lists of words."""
+    cdef uint8_t number = 0
+    cdef bytes encoded = word.encode()
+    while words[number] != NULL:
+        if strcmp(words[number], encoded) == 0:
+            return number
+        number += 1
+    raise NotInterposed(f"{word!r} means nothing here")
+
+
+cdef bint fit(slot *slot, object intrinsic) except False:
+    """Tell a slot what its intrinsic is like."""
+    cdef int kind
+    if not intrinsic.kinds:
+        raise NotInterposed("it is of no kind")
+    slot.detail = number_of(detail_words, intrinsic.detail)
+    slot.subject = SUBJECT_OWNER if intrinsic.argument is None else intrinsic.argument
+    slot.moves = number_of(moves_words, intrinsic.bytes)
+    slot.choice = number_of(choice_words, intrinsic.choice)
+    slot.effect = number_of(effect_words, intrinsic.effect)
+    slot.passes = number_of(passes_words, intrinsic.passes)
+    slot.waits = WAITS_wall if intrinsic.waits else WAITS_not
+    for kind in range(KIND_COUNT):
+        slot.kinds[kind] = 0
+    for offset, word in enumerate(intrinsic.kinds):
+        kind = number_of(kind_words, word)
+        slot.kinds[kind] = offset
+        if kind == KIND_idle:
+            number_is_idle(intrinsic.number + offset)
+    slot.intrinsic = intrinsic.number
+    slot.traffic = is_traffic(slot)
+    return True
+
+
+cdef bint let_pass(Installed installed, object owner, object intrinsic) except False:
+    """Let free locks pass, where the slot's intrinsic takes a lock whose state is seen."""
+    cdef PyMethodDef *definition
+    cdef slot *slot = installed.slot
+    slot.lock = number_of(lock_words, intrinsic.lock)
+    seen = owner is _locks_seen.get(intrinsic.lock)
+    if slot.lock == LOCK_semaphore and owner.__name__ == "SemLock":
+        definition = definition_of(type.__getattribute__(owner, "__dict__").get("_is_zero"))
+        seen = definition != NULL and signature_of(definition) == SIGNATURE_pair
+        slot.ask = definition.ml_meth if seen else NULL
+    if slot.lock and seen and takers[installed.signature] != NULL:
+        slot.body = takers[installed.signature]
+    return True
+
+
+cdef Installed put(object module, object intrinsic):
+    cdef Installed installed
+    owner, found = find(module, intrinsic.qualified)
+    if isinstance(owner, type) and type(found).__name__ == "wrapper_descriptor":
+        installed = put_slot(owner, intrinsic.qualified.rpartition(".")[2].encode())
+    elif is_python_function(found):
+        installed = put_function(module, owner, found, intrinsic.library == "system")
+    else:
+        installed = put_method(found, NULL, SIGNATURE_COUNT)
+    try:
+        fit(installed.slot, intrinsic)
+        if intrinsic.waits and installed.function is not None:
+            installed.slot.waits = WAITS_off_cpu
+        let_pass(installed, owner, intrinsic)
+        if installed.slot.passes and passers[installed.signature] != NULL:
+            installed.slot.body = passers[installed.signature]
+    except BaseException:
+        installed.restore()
+        raise
+    return installed
+
+
+cdef class Timed:
+    """What wrapt calls instead of an intrinsic: it times the call, without a frame."""
+
+    cdef slot slot
+
+    def __init__(self, intrinsic):
+        fit(&self.slot, intrinsic)
+
+    def __call__(self, wrapped, instance, tuple arguments, dict keywords):
+        cdef c_passed passed
+        cdef PyObject *result
+        if not self.slot.passes:
+            return given(self.time(wrapped, instance, <PyObject *>arguments, keywords))
+        result = self.time(wrapped, instance, pass_tuple(&passed, &self.slot, <PyObject *>arguments), keywords)
+        pass_end(&passed, &self.slot)
+        return given(result)
+
+    cdef PyObject *time(self, wrapped, instance, PyObject *arguments, dict keywords) noexcept:
+        cdef c_call call
+        cdef PyObject *result
+        if not begin_tuple(&call, &self.slot, <PyObject *>instance, arguments):
+            return PyObject_Call(wrapped, <object>arguments, keywords)
+        result = PyObject_Call(wrapped, <object>arguments, keywords)
+        shim_end(&call, result, result == NULL)
+        return result

@@ -1,0 +1,197 @@
+"""What the shims use of C: stubs, what every shim does, how one is put in place (cext/stubs.h, shim.h, install.h)."""
+
+from cpython.object cimport PyObject, PyTypeObject
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport strcmp
+
+from interpose.timing.clock cimport (
+    CLOCK_KINDS,
+    clock_choose,
+    clock_kind,
+    clock_kind_name,
+    clock_ns,
+    clock_read,
+    reading,
+)
+from interpose.timing.recorder cimport (
+    FORMAT_VERSION,
+    block_head_fields,
+    compressed_fields,
+    c_block,
+    c_data_type,
+    c_field,
+    c_thread,
+    data_types,
+    control_fields,
+    file_head_fields,
+    monitor_prepare,
+    open_call_fields,
+    own_begin,
+    own_end,
+    recorder_begin,
+    recorder_describe,
+    recorder_end,
+    recorder_forked,
+    recorder_forks,
+    recorder_has_forked,
+    recorder_map,
+    recorder_settings,
+    recorder_state,
+    recording,
+    span,
+    c_thread_mark,
+    thread_mark,
+    thread_rewind,
+)
+
+cdef extern from "follow.h":
+    const char *follow_choose(const char *, const char *)
+    bint follow_matches(const char *)
+
+cdef extern from "preload.h":
+    const char *preload_library()
+    bint preload_is_needed(const char *, const char *const *)
+
+cdef extern from "variables.h":
+    int variables_keep(const char *, size_t)
+
+cdef extern from "<time.h>":
+    int CLOCK_MONOTONIC
+
+cdef extern from "stubs.h":
+    enum:
+        STUBS
+        KIND_COUNT
+        KIND_idle
+        SUBJECT_OWNER
+        LOCK_semaphore
+        WAITS_not
+        WAITS_wall
+        WAITS_off_cpu
+    ctypedef int c_signature "enum signature"
+    enum:
+        SIGNATURE_pair
+        SIGNATURE_triple
+        SIGNATURE_fast
+        SIGNATURE_fast_keywords
+        SIGNATURE_method
+        SIGNATURE_vector
+        SIGNATURE_unary
+        SIGNATURE_initialise
+        SIGNATURE_finish
+        SIGNATURE_COUNT
+    const char *const kind_words[]
+    const char *const detail_words[]
+    const char *const moves_words[]
+    const char *const choice_words[]
+    const char *const effect_words[]
+    const char *const lock_words[]
+    const char *const passes_words[]
+    struct slot:
+        void *body
+        void *real
+        void *ask
+        uint32_t intrinsic
+        uint8_t *kinds
+        uint8_t detail
+        uint8_t subject
+        uint8_t moves
+        uint8_t choice
+        uint8_t effect
+        uint8_t lock
+        uint8_t passes
+        uint8_t waits
+        uint8_t traffic
+        uint8_t shape
+        uint8_t taken
+    slot *slot_take(c_signature)
+    void *slot_stub(c_signature, const slot *)
+    bint is_stub(const void *)
+    bint is_traffic(const slot *)
+
+ctypedef PyObject *(*pair_function)(PyObject *, PyObject *) noexcept
+ctypedef PyObject *(*triple_function)(PyObject *, PyObject *, PyObject *) noexcept
+ctypedef PyObject *(*fast_function)(PyObject *, PyObject *const *, Py_ssize_t) noexcept
+ctypedef PyObject *(*fast_keywords_function)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *) noexcept
+ctypedef PyObject *(*method_function)(
+    PyObject *, PyTypeObject *, PyObject *const *, size_t, PyObject *) noexcept
+ctypedef PyObject *(*vector_function)(PyObject *, PyObject *const *, size_t, PyObject *) noexcept
+ctypedef PyObject *(*unary_function)(PyObject *) noexcept
+ctypedef void (*finish_function)(PyObject *) noexcept
+ctypedef int (*initialise_function)(PyObject *, PyObject *, PyObject *) noexcept
+
+cdef extern from "shim.h":
+    struct thread_state "_ts":
+        pass
+    struct c_call "call":
+        span span
+    enum:
+        SHAPE_NOTHING
+        SHAPE_ONE
+        SHAPE_TUPLE
+        SHAPE_METHOD
+    thread_state *recorded_state()
+    bint shim_begin(c_call *, const slot *, PyObject *, PyObject *const *, Py_ssize_t)
+    bint begin_pair(c_call *, const slot *, PyObject *, PyObject *const *)
+    bint begin_tuple(c_call *, const slot *, PyObject *, PyObject *)
+    bint begin_vector(c_call *, const slot *, PyObject *, PyObject *const *, size_t)
+    void shim_end(c_call *, PyObject *, bint)
+    PyObject *first_of(PyObject *)
+    struct c_passed "passed":
+        pass
+    PyObject *const *pass_items(c_passed *, const slot *, PyObject *const *, Py_ssize_t, PyObject *)
+    PyObject *pass_tuple(c_passed *, const slot *, PyObject *)
+    void pass_end(c_passed *, const slot *)
+    c_thread *lock_passes(const slot *, PyObject *, thread_state *, PyObject *, PyObject *)
+    void lock_passed(const slot *, PyObject *, thread_state *, c_thread *, PyObject *)
+    void lock_waited(const slot *, PyObject *, thread_state *, PyObject *)
+    bint plain_lock_is_known(object)
+    bint recursive_lock_is_known(object)
+    PyObject *do_nothing(PyObject *, PyObject *)
+    object given(PyObject *)
+    void number_is_idle(uint32_t)
+    void forget_idle_numbers()
+    void forget_holders()
+    void forget_descriptors()
+    void descriptor_owner_add(unsigned, PyTypeObject *, void *)
+    int details_begin()
+    uint32_t is_own(PyObject *)
+    void release_sites(void *)
+    int sites_begin(void (*)(void *))
+    void forget_library_prefixes()
+    bint add_library_prefix(const char *)
+    void forget_roots()
+    bint add_known_root(const char *)
+
+cdef extern from "install.h":
+    struct PyMethodDef:
+        const char *ml_name
+        void *ml_meth
+    PyMethodDef *definition_of(object)
+    c_signature signature_of(const PyMethodDef *)
+    bint takes_one_argument(const PyMethodDef *)
+    bint takes_arguments(const PyMethodDef *)
+    bint is_writable(const void *)
+    void **type_slot(PyTypeObject *, const char *, c_signature *)
+    bint exchange_in_types(PyTypeObject *, const char *, void *, void *) except False
+    int interposed_function_begin() except -1
+    bint is_python_function(object)
+    PyObject *function_globals(object)
+    PyObject *function_file(object)
+    void *function_vectorcall(object)
+    void function_put(object, void *, bint)
+
+cdef extern from "Python.h":
+    long PyLong_AsLong(object) except? -1
+    bint PyModule_Check(object)
+    PyObject *PyModule_GetDict_borrowed "PyModule_GetDict"(object)
+    PyObject *PyErr_Occurred()
+    void PyErr_SetObject(object, object)
+    void Py_DECREF(object)
+    object PyUnicode_FromFormat(const char *, ...)
+    PyObject *PyObject_Call(object, object, object)
+    ctypedef void *PyThread_type_lock
+    PyThread_type_lock PyThread_allocate_lock()
+    void PyThread_free_lock(PyThread_type_lock)
+    int PyThread_acquire_lock(PyThread_type_lock, int)
+    void PyThread_release_lock(PyThread_type_lock)
