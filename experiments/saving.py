@@ -23,6 +23,7 @@ from interpose.experiments.layout import DataType, Layout
 from interpose.experiments.process import Process
 from interpose.experiments.records import ThreadRecord
 from interpose.experiments.ring import FULL, RingFile
+from interpose.experiments.sequences import Sequences
 from interpose.experiments.tables import table_or_none
 
 FIRST = ("overview", "threads")
@@ -108,12 +109,14 @@ class _Saver:
         events, found = self._process.events, 0
         if events is None:
             return 0
-        blocks = events.newest_first() if isinstance(events, RingFile) else events.blocks()
+        is_ring, written = isinstance(events, RingFile), Sequences()
         with self._create(EVENTS[0]) as copy:
-            for block in blocks:
+            for block in events.newest_first() if isinstance(events, RingFile) else events.blocks():
                 kept = block if until_ns is None else _until(block, until_ns, events.layout)
-                copy.write(_packed(kept, self._process.log.data["events"]))
-                found += kept.head.used
+                # What was added to a block after it was read had not ended then, but for the last call or so.
+                if is_ring or (kept.head.used and written.add(kept.head.sequence)):
+                    copy.write(_packed(kept, self._process.log.data["events"]))
+                    found += kept.head.used
         return found
 
     def _note_overwritten(self, found: int) -> None:
