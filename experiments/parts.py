@@ -14,7 +14,7 @@ PARTS_AT_MOST = 200_000
 _FILE = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 _RANK = re.compile(r"M_r[0-9]{1,9}\.er")
 # What refers to other files goes before these: a number in a copy then always stands for something.
-_FIRST = ("threads", "events", "stacks", "sites", "strings", "map.xml")
+_FIRST = ("threads", "children", "dyntext", "events", "stacks", "sites", "strings", "map.xml")
 
 
 class Part(NamedTuple):

@@ -182,7 +182,7 @@ def test_a_signal_to_run_keeps_a_copy_and_does_not_reach_the_program(tmp_path, s
     ("trigger", "act", "times"),
     [
         ("call > 400ms", "time.sleep(0.5)", 1),
-        ("call > 10min", "time.sleep(0.03)", 0),
+        ("call > 600s", "time.sleep(0.03)", 0),
         ("error", "os.stat('/not-there')", 1),
         ("error = FileNotFoundError", "os.stat('/not-there')", 1),
         ("error = builtins.OSError", "os.stat('/not-there')", 1),
