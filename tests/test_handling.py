@@ -128,6 +128,17 @@ def test_a_removed_experiment_is_gone_and_what_its_links_lead_to_is_not(tmp_path
     assert (tmp_path / "mine" / "kept").exists()
 
 
+def test_the_names_of_descendants_that_were_not_recorded_are_the_experiment_s_own(tmp_path, interpose):
+    show = f"for each in app01 app02 app03; do {sys.executable} -c 'import os' $each; done"
+    assert interpose("run", "-F", "=app02", "--", "sh", "-c", show)[0] == 0
+    assert (tmp_path / "test.1.er" / "_c1.er").is_file()
+    assert interpose("cp", "test.1.er", "copy.er") == (0, "")
+
+    assert interpose("rm", "test.1.er") == (0, "")
+
+    assert not os.path.exists("copy.er/_c1.er")
+
+
 def test_links_in_an_experiment_are_not_copied(tmp_path, experiment, interpose):
     (tmp_path / "secret").write_text("x")
     (experiment / "notes").symlink_to(tmp_path / "secret")
