@@ -469,6 +469,19 @@ void thread_look(struct thread *thread)
     errno = saved;
 }
 
+bool recorder_heed(void)
+{
+    uint64_t said = said_from_outside();
+    struct thread *thread = current_thread;
+    if ((uint32_t)said)
+        return true;
+    if (thread && thread->recording) {
+        recorder.heeded = said;
+        own.sample_ns = thread->look_ns = 0; /* with the call that begins now */
+    }
+    return false;
+}
+
 static void end_thread(struct thread *thread)
 {
     struct reading now = clock_read(&thread->clock);
@@ -788,6 +801,7 @@ static int create_files(const uint32_t first[DATA_TYPES])
         return failed;
     own.pool.ring.overwritten = &own.threads.head->overwritten;
     recorder.control = find_control();
+    recorder.heeded = said_from_outside() & ~(uint64_t)UINT32_MAX;
     return failed;
 }
 
@@ -833,6 +847,7 @@ static void take_settings(const struct recorder_settings *settings)
     snprintf(own.lineage, sizeof own.lineage, "%s", settings->lineage);
     own.parent[0] = 0;
     recorder.control = &no_control;
+    recorder.heeded = 0;
     own.clock = settings->clock;
     own.objects = settings->objects;
     files_begin(settings->group_reads);

@@ -43,6 +43,7 @@ struct recorder {
     uint32_t trigger_exit;
     char trigger_errors[512];
     struct control *control; /* of the whole experiment; never NULL */
+    uint64_t heeded;         /* what was said from outside, and done */
 };
 
 struct recorder_settings {
@@ -110,6 +111,9 @@ VISIBLE void recorder_lose(void);
 /* The place of the thread's next event, in a new block; NULL where there is no room. */
 VISIBLE struct event *event_room(struct thread *thread);
 
+/* Do what was said from outside; whether nothing is to be recorded for a while. */
+VISIBLE bool recorder_heed(void);
+
 /* Sample what the thread and its process have used. */
 VISIBLE void thread_look(struct thread *thread);
 
@@ -152,10 +156,17 @@ static inline struct thread *recording(void)
     return recorder.on ? thread_enter() : NULL;
 }
 
+/* What somebody outside says: `paused` and, above it, `samples_wanted`. */
+static inline uint64_t said_from_outside(void)
+{
+    typedef uint64_t __attribute__((may_alias)) both;
+    return __atomic_load_n((const both *)&recorder.control->paused, __ATOMIC_RELAXED);
+}
+
 /* Nothing is to be recorded for a while, as somebody outside says. */
 static inline bool recorder_paused(void)
 {
-    return UNLIKELY(__atomic_load_n(&recorder.control->paused, __ATOMIC_RELAXED));
+    return UNLIKELY(said_from_outside() != recorder.heeded) && recorder_heed();
 }
 
 /* False where the call is too deep inside others for the table: it is counted as dropped. */
