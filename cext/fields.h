@@ -174,6 +174,9 @@
     X(uint64_t, spare_4,              "0")
 
 /* An attempt to start a process. */
+#define COUNT_FIELDS(X) \
+    X(uint64_t, counted, "calls of the intrinsic of the record's number that were counted, not timed")
+
 #define CHILD_FIELDS(X) \
     X(uint64_t, start_ns, "monotonic time when the call began that started it; 0 in an unused record") \
     X(uint64_t, end_ns,   "monotonic time when its end was seen by waiting for it; 0 where it was not") \
@@ -201,6 +204,7 @@ struct open_call     { OPEN_FIELDS(DECLARE_FIELD) };
 struct thread_fields { THREAD_FIELDS(DECLARE_FIELD) };
 struct overview      { OVERVIEW_FIELDS(DECLARE_FIELD) };
 struct child         { CHILD_FIELDS(DECLARE_FIELD) };
+struct count         { COUNT_FIELDS(DECLARE_FIELD) };
 
 #define BLOCK_MAGIC 0x4b4c4249u
 #define FILE_MAGIC 0x45534f5052544e49ull
@@ -262,6 +266,7 @@ enum {
     DATA_OVERVIEW,
     DATA_CHILDREN,
     DATA_COMPRESSED,
+    DATA_COUNTS,
     DATA_TYPES
 };
 
