@@ -14,7 +14,8 @@ class Intrinsic:
 
     `waits`: a call that waited for less than the threshold is counted, not recorded. `lock` is the sort of lock that is
     taken: a free one is passed through. `passes` says of what starts a program how it passes an environment on. `layer`
-    is `buffered` for what is interposed on request alone.
+    is `buffered` for what is interposed on request alone. `levels` say of each of the kinds what is done at its calls
+    (interpose.levels).
     """
 
     __slots__ = (
@@ -25,6 +26,7 @@ class Intrinsic:
         "effect",
         "kinds",
         "layer",
+        "levels",
         "library",
         "lock",
         "module",
@@ -62,6 +64,7 @@ class Intrinsic:
         self.lock = lock
         self.passes = passes
         self.layer = layer
+        self.levels = ["time"] * len(self.kinds)
         self.library = ""
         self.number = 0
 
