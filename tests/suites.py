@@ -159,7 +159,7 @@ def why_not(python: str, suite: str) -> str:
 
 
 class Suite(NamedTuple):
-    """What is run: a command that writes the outcomes where it is told last, in a copy of the folder `sources` if any."""
+    """A command that writes the outcomes where it is told last; it is run in a copy of the folder `sources`, if any."""
 
     name: str
     words: tuple[str, ...]
