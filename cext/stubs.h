@@ -136,6 +136,7 @@ struct slot {
     void *body; /* the shim, or a hook of the tracer's own */
     void *real; /* the function in whose place the stub stands */
     void *ask;  /* of a semaphore: what tells whether it is free */
+    PyObject *link; /* the versions that several libraries have of it, or NULL */
     uint32_t intrinsic;        /* its number for the first of its kinds */
     uint8_t kinds[KIND_COUNT]; /* for each kind: what is to be added to that number */
     uint8_t detail, subject;   /* subject: which argument the detail is taken from */

@@ -12,8 +12,11 @@ cdef str map_entry(object intrinsic, str by, str why):
     if len(intrinsic.kinds) > 1:
         fields.append(("kinds", " ".join(intrinsic.kinds)))
     fields += [("library", intrinsic.library), ("by", by), ("installed", "0" if why else "1")]
-    if why:
-        fields.append(("why", why))
+    more = [("why", why), ("passes_on", intrinsic.passes_on), ("place", intrinsic.place)]
+    if intrinsic.place:
+        more.append(("target", intrinsic.target))
+    more += [("transaction", intrinsic.transaction), ("terminal", "1" if intrinsic.terminal else "")]
+    fields += [(name, text) for name, text in more if text]
     written = "".join([f' {name}="{escape(value)}"' for name, value in fields])
     return f"  <intrinsic{written}/>\n"
 
@@ -24,7 +27,7 @@ cdef str interpose_intrinsic(object module, object intrinsic):
     by, why = "", ""
     try:
         if _wrappers is None:
-            installed = put(module, intrinsic)
+            installed = put_known(module, intrinsic)
             _installed.append(installed)
             by = installed.by()
         else:
@@ -34,19 +37,36 @@ cdef str interpose_intrinsic(object module, object intrinsic):
         why = reason.args[0]
     except Exception as error:
         why = type(error).__name__
+    if why == ABSENT and intrinsic.place:
+        why = UNKNOWN
     known = _mapped.get(intrinsic.number)
     if why == known or (why == ALREADY and known is not None):
         return ""
     _mapped[intrinsic.number] = why
-    return map_entry(intrinsic, by, why)
+    return "".join([map_entry(each, by, why) for each in (intrinsic, *intrinsic.others)])
+
+
+cdef Installed put_known(object module, object intrinsic):
+    """Interpose it; a name that the module has not may be one for the catch-all."""
+    try:
+        return put(module, intrinsic)
+    except NotInterposed as reason:
+        if reason.args[0] != ABSENT or not intrinsic.place or _catch_all is None:
+            raise
+    target = _catch_all(intrinsic.library, intrinsic.target)
+    if type(target) is not str or not target.startswith(f"{intrinsic.module}:"):
+        raise NotInterposed(ABSENT)
+    intrinsic.qualified = target.rpartition(":")[2]
+    return put(module, intrinsic)
 
 
 cdef str interpose_all(str name, object module):
     """Interpose what is declared of a module; the entries for the map. A module that has nothing of it may be one that
     is not filled yet, and is looked at again."""
-    intrinsics = _declared[name]
+    expand(name, module)
+    intrinsics = [each for each in _declared[name] if WILD not in each.qualified]
     entries = "".join([interpose_intrinsic(module, intrinsic) for intrinsic in intrinsics])
-    if not all([_mapped[intrinsic.number] for intrinsic in intrinsics]):
+    if not intrinsics or not all([_mapped[intrinsic.number] for intrinsic in intrinsics]):
         _seen[name] = ref(module)
     return entries
 

@@ -5,6 +5,8 @@ class NotInterposed(Exception):
 
 
 cdef str ALREADY = "it is interposed already"
+cdef str ABSENT = "this Python has no such name"
+cdef str UNKNOWN = "its module has no such name"
 
 
 cdef class Installed:
@@ -84,6 +86,7 @@ cdef slot *new_slot(c_signature signature, void *body) except NULL:
         raise NotInterposed("the pool of stubs for its signature is full")
     slot.body = body
     slot.ask = NULL
+    slot.link = NULL
     slot.intrinsic = 0
     slot.detail = slot.subject = slot.moves = slot.choice = slot.effect = slot.lock = slot.passes = slot.waits = slot.traffic = slot.shape = 0
     return slot
@@ -171,7 +174,7 @@ cdef object find(object module, str qualified):
         if owner is module and "." in qualified and not isinstance(found, type):
             found = hidden_type(f"{module.__name__}.{name}".encode())
         if found is None:
-            raise NotInterposed("this Python has no such name")
+            raise NotInterposed(ABSENT)
     return owner, found
 
 
@@ -236,7 +239,11 @@ cdef bint let_pass(Installed installed, object owner, object intrinsic) except F
 cdef Installed put(object module, object intrinsic):
     cdef Installed installed
     owner, found = find(module, intrinsic.qualified)
-    if isinstance(owner, type) and type(found).__name__ == "wrapper_descriptor":
+    if is_linked(intrinsic):
+        installed = put_linked(module, owner, found, intrinsic.qualified.rpartition(".")[2], intrinsic)
+        if type(installed) is Replaced:
+            return installed
+    elif isinstance(owner, type) and type(found).__name__ == "wrapper_descriptor":
         installed = put_slot(owner, intrinsic.qualified.rpartition(".")[2].encode())
     elif is_python_function(found):
         installed = put_function(module, owner, found, intrinsic.library == "system")
@@ -249,6 +256,8 @@ cdef Installed put(object module, object intrinsic):
         let_pass(installed, owner, intrinsic)
         if installed.slot.passes and passers[installed.signature] != NULL:
             installed.slot.body = passers[installed.signature]
+        if is_linked(intrinsic):
+            link_up(installed, owner, found, intrinsic)
     except BaseException:
         installed.restore()
         raise

@@ -2,6 +2,7 @@
 
 from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport strcmp
 
 from interpose.timing.clock cimport (
@@ -91,6 +92,7 @@ cdef extern from "stubs.h":
         void *body
         void *real
         void *ask
+        PyObject *link
         uint32_t intrinsic
         uint8_t *kinds
         uint8_t detail
@@ -119,6 +121,17 @@ ctypedef PyObject *(*vector_function)(PyObject *, PyObject *const *, size_t, PyO
 ctypedef PyObject *(*unary_function)(PyObject *) noexcept
 ctypedef void (*finish_function)(PyObject *) noexcept
 ctypedef int (*initialise_function)(PyObject *, PyObject *, PyObject *) noexcept
+
+# The same as stubs' bodies, which are given their slot.
+ctypedef PyObject *(*pair_body)(slot *, PyObject *, PyObject *) noexcept
+ctypedef PyObject *(*triple_body)(slot *, PyObject *, PyObject *, PyObject *) noexcept
+ctypedef PyObject *(*fast_body)(slot *, PyObject *, PyObject *const *, Py_ssize_t) noexcept
+ctypedef PyObject *(*fast_keywords_body)(slot *, PyObject *, PyObject *const *, Py_ssize_t, PyObject *) noexcept
+ctypedef PyObject *(*method_body)(
+    slot *, PyObject *, PyTypeObject *, PyObject *const *, size_t, PyObject *) noexcept
+ctypedef PyObject *(*vector_body)(slot *, PyObject *, PyObject *const *, size_t, PyObject *) noexcept
+ctypedef PyObject *(*unary_body)(slot *, PyObject *) noexcept
+ctypedef int (*initialise_body)(slot *, PyObject *, PyObject *, PyObject *) noexcept
 
 cdef extern from "shim.h":
     struct thread_state "_ts":
@@ -190,6 +203,19 @@ cdef extern from "Python.h":
     void Py_DECREF(object)
     object PyUnicode_FromFormat(const char *, ...)
     PyObject *PyObject_Call(object, object, object)
+    Py_ssize_t PyVectorcall_NARGS(size_t)
+    object PyCMethod_New(PyMethodDef *, PyObject *, PyObject *, PyTypeObject *)
+    object PyContextVar_New(const char *, PyObject *)
+    int PyContextVar_Get(object, PyObject *, PyObject **)
+    object PyContextVar_Set(object, object)
+    int PyContextVar_Reset(object, object)
+    void *PyEval_GetGlobals()
+    void PyErr_Clear()
+    void PyErr_SetNone(object)
+    void PyErr_Fetch(PyObject **, PyObject **, PyObject **)
+    void PyErr_NormalizeException(PyObject **, PyObject **, PyObject **)
+    void PyErr_Restore(PyObject *, PyObject *, PyObject *)
+    void Py_INCREF(object)
     ctypedef void *PyThread_type_lock
     PyThread_type_lock PyThread_allocate_lock()
     void PyThread_free_lock(PyThread_type_lock)

@@ -21,11 +21,13 @@ cdef list _hooks = []
 cdef object _wrappers = None  # what interposes instead of shims in place
 cdef dict _kept = {}       # types whose addresses are known, by their modules' names
 cdef bint _interposing = False
+cdef object _next_number = 1  # of what patterns are found to stand for
 cdef reading _starting  # when the recording's own beginning began; its end is that of `interpose`
 
 
 include "bodies.pxi"
 include "places.pxi"
+include "libraries.pxi"
 include "modules.pxi"
 include "calibration.pxi"
 include "packing.pxi"
@@ -108,12 +110,13 @@ def describe(bytes head):
         raise OSError(failed, os.strerror(failed), "log.xml")
 
 
-def interpose(intrinsics, modules, wrappers=None):
+def interpose(intrinsics, modules, wrappers=None, catch_all=None):
     """Put shims in the place of `intrinsics`: now in the modules that exist, in others when they are imported.
 
-    `wrappers`, where given, wrap each instead (interpose.wrappers).
+    `wrappers`, where given, wrap each instead (interpose.wrappers). `catch_all`, where given, is called with the library
+    and the target of a name that a module has not; it may give another target.
     """
-    global _modules, _modules_seen, _wrappers
+    global _modules, _modules_seen, _wrappers, _next_number
     _wrappers = wrappers
     _declared.clear()
     _seen.clear()
@@ -122,6 +125,8 @@ def interpose(intrinsics, modules, wrappers=None):
     interposed_function_begin()
     for intrinsic in intrinsics:
         _declared.setdefault(intrinsic.module, []).append(intrinsic)
+    _next_number = max([number_after(intrinsic) for intrinsic in intrinsics], default=1)
+    libraries_begin(intrinsics, modules, catch_all)
     look_at_locks(modules)
     _modules = modules
     _modules_seen = 0
