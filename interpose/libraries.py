@@ -65,7 +65,9 @@ def load(wanted, places):
         else:
             _load(candidate, found, wanted.unsat)
     if found.catch_all is None and wanted.unsat not in ("off", "skip"):
-        found.notes.append(("library", {"name": wanted.unsat, "used": "0", "why": "no library has such a catch-all"}))
+        why_not = "no library has such a function"
+        fields = {"name": wanted.unsat, "used": "0", "why": why_not, "place": "INTERPOSE_UNSAT"}
+        found.notes.append(("library", fields))
     return found
 
 
@@ -136,18 +138,22 @@ def _load(candidate, found, catch_all):
         why_not = distrust(candidate.path)
     if not why_not:
         names, why_not, place = _run(candidate.path, candidate.name)
-    intrinsics = [] if why_not else names.get(candidate.attribute)
-    if not (type(intrinsics) in (list, tuple) and all(type(each) is Intrinsic for each in intrinsics)):
-        intrinsics, why_not = [], f"{candidate.attribute} is no list of Intrinsic"
+    intrinsics = names.get(candidate.attribute)
+    if not why_not and not _are_declarations(intrinsics):
+        why_not = f"{candidate.attribute} is no list of Intrinsic"
     fields = {"name": candidate.name, "path": candidate.path, "used": "0" if why_not else "1"}
     if why_not:
-        fields.update({"why": why_not, "place": place or candidate.path})
+        fields.update({"why": why_not, "place": place or candidate.path or "INTERPOSE_XL"})
     else:
         found.libraries.append((candidate.name, intrinsics))
         found.paths.append(candidate.path)
     if found.catch_all is None and callable(names.get(catch_all.rpartition(".")[2])):
         found.catch_all = names[catch_all.rpartition(".")[2]]
     found.notes.append(("library", fields))
+
+
+def _are_declarations(found):
+    return type(found) in (list, tuple) and all([type(each) is Intrinsic for each in found])
 
 
 def _run(path, name):
@@ -275,7 +281,8 @@ def read_resolved(path):
         data = b""
     finally:
         os.close(descriptor)
-    sources, named = {}, []
+    sources: dict[str, tuple[str, list[tuple[str, str, str]]]] = {}
+    named: list[tuple[str, str, str]] = []
     for fields in [line.split("\t") for line in os.fsdecode(data).split("\n")]:
         if fields[0] == "source" and len(fields) == 3:
             named = []

@@ -167,7 +167,7 @@ def _declare(libraries, layers, versions):
     several = len(libraries) > 1
     by_name = {each.name: each for _, intrinsics in libraries for each in intrinsics} if several else {}
     known = {(each.module, each.qualified) for _, intrinsics in libraries for each in intrinsics} if several else ()
-    patterns = []
+    patterns: list[Intrinsic] = []
     for order, (library, intrinsics) in enumerate(libraries):
         first = len(patterns)
         for intrinsic in intrinsics:
@@ -273,10 +273,13 @@ def _name_of_one(pattern, qualified):
 
 def _place():
     """The line of the library's file that makes a declaration, as `file:line`."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename != _loading[0]:
-        frame = frame.f_back
-    return f"{_loading[0]}:{frame.f_lineno}" if frame else ""
+    depth = 1
+    try:
+        while sys._getframe(depth).f_code.co_filename != _loading[0]:
+            depth += 1
+    except ValueError:
+        return ""
+    return f"{_loading[0]}:{sys._getframe(depth).f_lineno}"
 
 
 def loading(path):
