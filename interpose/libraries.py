@@ -153,7 +153,7 @@ def _load(candidate, found, catch_all):
 
 
 def _are_declarations(found):
-    return type(found) in (list, tuple) and all([type(each) is Intrinsic for each in found])
+    return type(found) in (list, tuple) and all(type(each) is Intrinsic for each in found)
 
 
 def _run(path, name):
