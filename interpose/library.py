@@ -21,7 +21,8 @@ class Intrinsic:
 
     `waits`: a call that waited for less than the threshold is counted, not recorded. `lock` is the sort of lock that is
     taken: a free one is passed through. `passes` says of what starts a program how it passes an environment on. `layer`
-    is `buffered` for what is interposed on request alone. `transaction` says that a call `begins` or `ends` one,
+    is `buffered` for what is interposed on request alone. `levels` say of each of the kinds what is done at its calls
+    (interpose.levels). `transaction` says that a call `begins` or `ends` one,
     `terminal` that it waits for somebody at the keyboard.
 
     `wrapper` is called instead, as wrapper(wrapped, instance, args, kwargs); `wrapped` is what the next library has,
@@ -39,6 +40,7 @@ class Intrinsic:
         "effect",
         "kinds",
         "layer",
+        "levels",
         "library",
         "lock",
         "module",
@@ -97,6 +99,7 @@ class Intrinsic:
         self.wrapper = wrapper
         self.overrides = overrides
         self.raises = raises
+        self.levels = ["time"] * len(self.kinds)
         self.library = ""
         self.number = 0
         self.order = 0

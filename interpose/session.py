@@ -11,7 +11,7 @@ _begun = (time.monotonic_ns(), time.thread_time_ns())
 import os  # noqa: E402
 import sys  # noqa: E402
 
-from interpose import __version__, library, settings, system_library  # noqa: E402
+from interpose import __version__, levels, library, settings, system_library  # noqa: E402
 from interpose.errors import InterposeError, SettingError  # noqa: E402
 from interpose.experiments import describe, names  # noqa: E402
 
@@ -144,7 +144,8 @@ def intrinsics_of(wanted, found=None):
     """The intrinsics to be interposed, in the search order of their libraries; `found` are those besides ours."""
     layers = ("raw", "buffered") if wanted.files == "buffered" else ("raw",)
     ours = (library.SYSTEM, system_library.INTRINSICS)
-    return found.resolve(ours, layers) if found else library.resolve([ours], layers)
+    resolved = found.resolve(ours, layers) if found else library.resolve([ours], layers)
+    return levels.assign(resolved, wanted.kinds, wanted.levels)
 
 
 def load_libraries(wanted, environment):
@@ -261,7 +262,8 @@ def record(wanted, founder, lineage, directory, intrinsics, found=None):
     why_not = why_not or shims.works_in_place(sys.modules)
     try:
         paths = found.paths if found else []
-        _record(shims, wanted, founder, lineage, directory, ("wrapt", why_not) if why_not else ("place", ""), paths)
+        interposed = ("wrapt", why_not) if why_not else ("place", "")
+        call_ns = _record(shims, wanted, founder, lineage, directory, interposed, paths)
         if found:
             shims.note_libraries(found.notes)
         catch_all = found.catch_all if found else None
@@ -269,6 +271,8 @@ def record(wanted, founder, lineage, directory, intrinsics, found=None):
             _wrap(shims, intrinsics, catch_all)
         else:
             shims.interpose(intrinsics, sys.modules, catch_all=catch_all)
+        if wanted.budget_ppm:
+            shims.govern(wanted.budget_ppm, call_ns)
     except Exception:
         shims.end()
         raise
@@ -321,6 +325,7 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
         roots=roots,
     )
     shims.describe(head.encode("utf-8", "replace"))
+    return call_ns
 
 
 def _trigger(trigger):

@@ -370,3 +370,97 @@ def test_an_interrupt_reaches_the_program(place):
     """)
 
     assert done.stdout == "interrupted\n"
+
+
+def test_the_undo_leaves_everything_as_it_was(recorded):
+    done = recorded("""
+        import _thread, functools, os, sqlite3, threading, types
+        module = types.ModuleType("shop")
+        exec("import functools\\ndef plain(n): return n\\n@functools.lru_cache\\ndef cached(n): return n", vars(module))
+        sys.modules["shop"] = module
+        called = []
+        def wrapper(wrapped, instance, args, kwargs):
+            called.append(wrapped.__name__)
+            return wrapped(*args, **kwargs)
+        from interpose.library import Intrinsic
+        before = dict(vars(module))
+        record(
+            Intrinsic("plain", "shop:plain", "db", wrapper=wrapper),
+            Intrinsic("cached", "shop:cached", "db", wrapper=wrapper),
+            Intrinsic("getpid", "posix:getpid", "db", wrapper=wrapper),
+            Intrinsic("next", "_sqlite3:Cursor.__next__", "db", wrapper=wrapper),
+        )
+        early = module.cached
+        def calls():
+            list(sqlite3.connect(":memory:").execute("select 1"))
+            return module.plain(1), module.cached(2), os.getpid() > 0, early(3)
+        print(calls(), called, type(module.cached).__name__)
+        print(shims.end())
+        called.clear()
+        print(calls(), called, vars(module) == before, type(module.plain) is types.FunctionType)
+        thread = threading.Thread(target=calls)
+        thread.start()
+        thread.join()
+    """)
+
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "(1, 2, True, 3) ['__next__', '__next__', 'plain', 'cached', 'getpid', 'cached'] FunctionWrapper",
+        "0",
+        "(1, 2, True, 3) ['cached'] True True",
+    ]
+
+
+def test_wrapped_calls_leave_nothing_behind(place):
+    with_wrapper(place, f"{WRAPPER}    args[0].seen\n    return {ON}\n", """
+INTRINSICS = [
+    Intrinsic("shop.Client.get", "shop.db:Client.get", "db", wrapper=wrapper),
+    Intrinsic("shop.Client.fails", "shop.db:Client.fails", "db", wrapper=wrapper),
+    Intrinsic("math.hypot", "math:hypot", "db", wrapper=wrapper),
+]
+""")  # fmt: skip
+
+    done = place.program("""
+        import gc, math, sys, weakref
+        from shop.db import Client
+        class Key(float):
+            seen = 1
+        client = Client()
+        def calls():
+            for _ in range(1000):
+                client.get(Key(2)), math.hypot(Key(3), 4.0)
+                for wrong in (lambda: client.fails(Key(1)), lambda: math.hypot(Key(1), "x"), lambda: math.hypot()):
+                    try:
+                        wrong()
+                    except TypeError:
+                        pass
+        calls()
+        gc.collect()
+        before = len(gc.get_objects()), sys.getallocatedblocks()
+        calls()
+        gc.collect()
+        after = len(gc.get_objects()), sys.getallocatedblocks()
+        print(after[0] - before[0] < 20, after[1] - before[1] < 200)
+    """)
+
+    assert (done.stdout, done.stderr) == ("True True\n", "")
+
+
+def test_threads_at_once_keep_their_libraries_apart(place):
+    with_wrapper(place, CALLS_ITSELF.replace("CALL", "instance.get(1)").replace("assert count[0] < 50", ""), "")
+
+    done = place.program("""
+        import threading
+        from shop.db import Client
+        client, found = Client(), []
+        def work():
+            found.append(sum(client.get(n) for n in range(20)))
+        for _ in range(10):
+            threads = [threading.Thread(target=work) for _ in range(20)]
+            [thread.start() for thread in threads]
+            [thread.join() for thread in threads]
+        print(set(found), len(found))
+    """)
+
+    assert done.stdout == "{380} 200\n"
+    assert len(done.events("shop.Client.get")) == 200 * 20

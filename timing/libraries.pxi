@@ -51,6 +51,7 @@ cdef class Real:
     cdef c_signature signature
     cdef void *real
     cdef object function, owner
+    cdef str name     # of a slot
     cdef bint is_bound
 
     cdef PyObject *call(self, tuple arguments, dict keywords) noexcept:
@@ -75,7 +76,7 @@ cdef class Real:
         return given(self.call(arguments, keywords))
 
     def __getattr__(self, name):
-        return getattr(self.function, name)
+        return getattr(self.function if self.name is None else getattr(type(self.owner), self.name), name)
 
 
 cdef PyObject *call_vector(void *real, object function, tuple arguments, dict keywords) noexcept:
@@ -115,6 +116,7 @@ cdef class Link:
     cdef PyMethodDef definition
     cdef void *plain    # the body of the stub for a call that no wrapper is for
     cdef bint is_method, is_awaited
+    cdef str name       # of the slot, where it is one
 
     cdef bint passes(self) except -1:
         """Is the first library's version for this call, and has that no wrapper?"""
@@ -382,7 +384,8 @@ cdef PyObject *run_slot(slot *self, c_signature signature, PyObject *owner, tupl
     cdef Real real = Real()
     real.signature = signature
     real.real = self.real
-    real.owner = real.function = <object>owner
+    real.owner = <object>owner
+    real.name = (<Link>self.link).name
     return run_link(<Link>self.link, real, <object>owner, arguments, keywords)
 
 
@@ -523,6 +526,8 @@ cdef bint link_up(Installed installed, object owner, object function, object int
     if installed.definition != NULL:
         link.definition = installed.definition[0]
         link.definition.ml_meth = installed.slot.real
+    elif installed.function is None:
+        link.name = installed.method.decode()
     link.plain = installed.slot.body
     installed.slot.link = <PyObject *>link
     installed.slot.body = linkers[installed.signature]

@@ -26,6 +26,8 @@ cdef str interpose_intrinsic(object module, object intrinsic):
     cdef Installed installed
     by, why = "", ""
     try:
+        if not is_wanted(intrinsic):
+            raise NotInterposed("not asked for")
         if _wrappers is None:
             installed = put_known(module, intrinsic)
             _installed.append(installed)
@@ -58,6 +60,12 @@ cdef Installed put_known(object module, object intrinsic):
         raise NotInterposed(ABSENT)
     intrinsic.qualified = target.rpartition(":")[2]
     return put(module, intrinsic)
+
+
+cdef bint is_wanted(object intrinsic):
+    """Is any of its calls to be timed or counted, or is what they change to be known?"""
+    levels = [level for each in (intrinsic, *intrinsic.others) for level in each.levels]
+    return bool(intrinsic.effect or intrinsic.passes) or any([level != "off" for level in levels])
 
 
 cdef str interpose_all(str name, object module):
