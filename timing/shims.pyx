@@ -88,6 +88,7 @@ def begin(bytes directory, bytes founder, bytes lineage, *, str clock, bint stac
     settings.group_reads = group_reads
     forget_holders()
     forget_descriptors()
+    awaits_forget()
     if details_begin() < 0 or plain_begin() < 0 or sites_begin(release_sites) < 0:
         raise MemoryError("no room for what is known of code objects")
     forget_library_prefixes()
@@ -161,6 +162,7 @@ def forked():
     """After it, in the child: begin its subexperiment."""
     recorder_forked()
     forget_holders()
+    awaits_forget()
 
 
 def end():
