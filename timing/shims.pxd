@@ -170,7 +170,7 @@ cdef extern from "shim.h":
     bint add_known_root(const char *)
 
 cdef extern from "awaits.h":
-    int awaits_begin(object) except -1
+    int awaits_begin(object, object) except -1
     void awaits_forget()
     void shim_end_or_await(c_call *, PyObject *)
 

@@ -24,10 +24,10 @@ cdef object import_wrapt():
 
 
 cdef bint know_awaits() except False:
-    """Look at what Python awaits, by a generator of its own kind; Cython's are others."""
+    """Look at what Python awaits, by some of its own kind; Cython's are others."""
     names = {}
-    exec("async def nothing():\n    yield", names)
-    awaits_begin(names["nothing"]())
+    exec("async def items():\n    yield\nasync def nothing():\n    pass", names)
+    awaits_begin(names["nothing"](), names["items"]())
     return True
 
 
