@@ -10,7 +10,7 @@ cdef list _binders = []    # the names of modules that wrappers are of, and the 
 cdef set _noted = set()
 cdef object _catch_all = None
 cdef object _awaiting = None
-cdef int CO_COROUTINE = 0x80
+cdef int CO_COROUTINE = 0x80, CO_ASYNC_GENERATOR = 0x200
 
 
 cdef long context_level() except -1:
@@ -115,13 +115,15 @@ cdef class Link:
     cdef list versions
     cdef PyMethodDef definition
     cdef void *plain    # the body of the stub for a call that no wrapper is for
-    cdef bint is_method, is_awaited
+    cdef bint is_method
+    cdef bint is_awaited, is_stepped  # a call of it gives a coroutine; that, or a generator of their kind
     cdef str name       # of the slot, where it is one
 
     cdef bint passes(self) except -1:
         """Is the first library's version for this call, and has that no wrapper?"""
         cdef Version first = self.versions[0]
-        return recorded_state() == NULL or (first.intrinsic.wrapper is None and level_here() == 0)
+        plain = first.intrinsic.wrapper is None and not self.is_stepped
+        return recorded_state() == NULL or (plain and level_here() == 0)
 
 
 cdef class Passage:
@@ -278,8 +280,12 @@ cdef object awaiting():
 
 
 cdef bint is_coroutine_function(object function) except -1:
+    return has_flag(function, CO_COROUTINE)
+
+
+cdef bint has_flag(object function, int flag) except -1:
     code = getattr(function, "__code__", None)
-    return code is not None and bool(code.co_flags & CO_COROUTINE)
+    return code is not None and bool(code.co_flags & flag)
 
 
 cdef bint is_wrappers_own(object raised, object wrapper) except -1:
@@ -508,8 +514,10 @@ cdef Link new_link(object owner, object function, object intrinsic):
     cdef Link link = Link()
     cdef Version version
     link.versions = [Version(each) for each in (intrinsic, *intrinsic.others)]
+    function = function.__func__ if type(function) in (staticmethod, classmethod) else function
     link.is_method = isinstance(owner, type)
     link.is_awaited = is_coroutine_function(function)
+    link.is_stepped = has_flag(function, CO_COROUTINE | CO_ASYNC_GENERATOR)
     for version in link.versions:
         if version.is_awaited and not link.is_awaited:
             raise NotInterposed("its wrapper is a coroutine function, and it is none")
@@ -534,20 +542,25 @@ cdef bint link_up(Installed installed, object owner, object function, object int
     return True
 
 
-cdef Installed put_linked(object module, object owner, object found, str name, object intrinsic):
-    """A stub whose calls go through the libraries; where there is no place for one, a wrapper of wrapt's."""
+cdef bint is_linked_by_wrapt(object owner, object found, str name) except -1:
+    """Has it no place for a stub, or one that more than this name is for?"""
+    function = found.__func__ if type(found) in (staticmethod, classmethod) else found
+    if is_python_function(function):
+        return isinstance(owner, type) and name not in names_of(owner)
+    return definition_of(function) == NULL and type(found).__name__ != "wrapper_descriptor"
+
+
+cdef Installed put_linked(object module, object owner, object found, str name):
+    """A stub whose calls are to go through the libraries."""
     cdef Installed installed
     function = found.__func__ if type(found) in (staticmethod, classmethod) else found
     if isinstance(owner, type) and type(found).__name__ == "wrapper_descriptor":
-        installed = put_slot(owner, name.encode())
-    elif is_python_function(function):
-        installed = put_in_function(function)
-        if owner is not module and type(found) is not staticmethod:
-            installed.slot.shape = SHAPE_METHOD
-    elif definition_of(function) != NULL:
-        installed = put_method(function, NULL, SIGNATURE_COUNT)
-    else:
-        return put_replacement(owner, name, found, intrinsic)
+        return put_slot(owner, name.encode())
+    if not is_python_function(function):
+        return put_method(function, NULL, SIGNATURE_COUNT)
+    installed = put_in_function(function)
+    if owner is not module and (type(found) is not staticmethod or name == "__new__"):
+        installed.slot.shape = SHAPE_METHOD
     return installed
 
 
@@ -574,34 +587,16 @@ cdef class Linked:
         return given(run_link(self.link, wrapped, instance, arguments, keywords))
 
 
-cdef class Replaced(Installed):
-    """A wrapper in the place of a name, and its undo."""
-
-    cdef object owner, name, before, put
-
-    cdef str by(self):
-        return "wrapt"
-
-    def restore(self):
-        names = type.__getattribute__(self.owner, "__dict__") if isinstance(self.owner, type) else self.owner.__dict__
-        if names.get(self.name) is not self.put:
-            return False
-        setattr(self.owner, self.name, self.before)
-        return True
-
-
-cdef Installed put_replacement(object owner, str name, object found, object intrinsic):
-    cdef Replaced replaced = Replaced()
-    if isinstance(found, type) or not callable(found):
-        raise NotInterposed("it cannot be wrapped")
-    import wrapt
-    replaced.owner, replaced.name, replaced.before = owner, name, found
-    replaced.put = wrapt.FunctionWrapper(found, Linked(new_link(owner, found, intrinsic)))
-    try:
-        setattr(owner, name, replaced.put)
-    except (TypeError, AttributeError):
-        raise NotInterposed("its type cannot be changed") from None
-    return replaced
+cdef Installed put_linked_wrapper(object module, object owner, str name, object found, object intrinsic):
+    """A wrapper of wrapt's that sends calls through the libraries."""
+    cdef Wrapped wrapped = Wrapped()
+    bound = type(found) if type(found) in (staticmethod, classmethod) else None
+    function = found if bound is None else found.__func__
+    if not callable(function):
+        raise NotInterposed("it cannot be called")
+    made = wrapt_type()(function, Linked(new_link(owner, function, intrinsic)))
+    wrapped.put_in(owner, name, made, made if bound is None else bound(made))
+    return wrapped
 
 
 cdef bint libraries_begin(object intrinsics, object modules, object catch_all) except False:

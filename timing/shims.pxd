@@ -103,6 +103,8 @@ cdef extern from "stubs.h":
         void *real
         void *ask
         PyObject *link
+        PyObject *keyword
+        PyObject *attributes
         uint32_t intrinsic
         uint8_t numbers
         uint8_t *kinds
@@ -131,6 +133,8 @@ ctypedef PyObject *(*fast_keywords_function)(PyObject *, PyObject *const *, Py_s
 ctypedef PyObject *(*method_function)(
     PyObject *, PyTypeObject *, PyObject *const *, size_t, PyObject *) noexcept
 ctypedef PyObject *(*vector_function)(PyObject *, PyObject *const *, size_t, PyObject *) noexcept
+ctypedef PyObject *(*vector_function_of_wrapper "vectorcallfunc")(
+    PyObject *, PyObject *const *, size_t, PyObject *) noexcept
 ctypedef PyObject *(*unary_function)(PyObject *) noexcept
 ctypedef void (*finish_function)(PyObject *) noexcept
 ctypedef int (*initialise_function)(PyObject *, PyObject *, PyObject *) noexcept
@@ -151,6 +155,7 @@ cdef extern from "shim.h":
         pass
     struct c_call "call":
         span span
+        PyObject *names
     enum:
         SHAPE_NOTHING
         SHAPE_ONE
@@ -160,7 +165,7 @@ cdef extern from "shim.h":
     bint shim_begin(c_call *, const slot *, PyObject *, PyObject *const *, Py_ssize_t)
     bint begin_pair(c_call *, const slot *, PyObject *, PyObject *const *)
     bint begin_tuple(c_call *, const slot *, PyObject *, PyObject *)
-    bint begin_vector(c_call *, const slot *, PyObject *, PyObject *const *, size_t)
+    bint begin_vector(c_call *, const slot *, PyObject *, PyObject *const *, size_t, PyObject *)
     void shim_end(c_call *, PyObject *, bint)
     PyObject *first_of(PyObject *)
     struct c_passed "passed":
@@ -181,6 +186,7 @@ cdef extern from "shim.h":
     void forget_descriptors()
     void descriptor_owner_add(unsigned, PyTypeObject *, void *)
     int details_begin()
+    int plain_begin()
     uint32_t is_own(PyObject *)
     void release_sites(void *)
     int sites_begin(void (*)(void *))
@@ -188,6 +194,11 @@ cdef extern from "shim.h":
     bint add_library_prefix(const char *)
     void forget_roots()
     bint add_known_root(const char *)
+
+cdef extern from "awaits.h":
+    int awaits_begin(object, object) except -1
+    void awaits_forget()
+    void shim_end_or_await(c_call *, PyObject *)
 
 cdef extern from "install.h":
     struct PyMethodDef:
@@ -207,7 +218,17 @@ cdef extern from "install.h":
     void *function_vectorcall(object)
     void function_put(object, void *, bint)
 
+cdef extern from "wrapper.h":
+    int wrapper_begin(object) except -1
+    object wrapper_made_type()
+    bint is_wrapper(object)
+    PyObject *wrapper_real(PyObject *)
+    const slot *wrapper_slot(PyObject *)
+    void wrapper_fit(object, vector_function_of_wrapper, const slot *)
+
 cdef extern from "Python.h":
+    PyObject *PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *)
+    void Py_INCREF(object)
     long PyLong_AsLong(object) except? -1
     bint PyModule_Check(object)
     PyObject *PyModule_GetDict_borrowed "PyModule_GetDict"(object)

@@ -7,6 +7,7 @@ a call is timed. This file is the session; the files that it includes have one j
 
 import os
 from _weakref import ref
+from sys import intern as intern_text, stdlib_module_names
 
 
 cdef object builtin_function = type(len)
@@ -27,6 +28,7 @@ cdef reading _starting  # when the recording's own beginning began; its end is t
 
 include "bodies.pxi"
 include "places.pxi"
+include "wrapt.pxi"
 include "libraries.pxi"
 include "modules.pxi"
 include "calibration.pxi"
@@ -89,7 +91,8 @@ def begin(bytes directory, bytes founder, bytes lineage, *, str clock, bint stac
     settings.group_reads = group_reads
     forget_holders()
     forget_descriptors()
-    if details_begin() < 0 or sites_begin(release_sites) < 0:
+    awaits_forget()
+    if details_begin() < 0 or plain_begin() < 0 or sites_begin(release_sites) < 0:
         raise MemoryError("no room for what is known of code objects")
     forget_library_prefixes()
     for prefix in libraries:
@@ -165,6 +168,7 @@ def forked():
     """After it, in the child: begin its subexperiment."""
     recorder_forked()
     forget_holders()
+    awaits_forget()
 
 
 def end():
