@@ -19,9 +19,12 @@ SOURCES_AT_MOST = 500
 Named = list[tuple[str, str, str]]
 
 
-def refresh(group: str) -> None:
+def refresh(group: str) -> list[str]:
     """Bring the file up to date for what this interpreter has installed and for the project in the directory `group`,
-    if any; does nothing where nothing can be kept. Raises SettingError for a project file that cannot be understood."""
+    if any; does nothing where nothing can be kept. Gives a line for each library that programs did not use until now.
+
+    Raises SettingError for a project file that cannot be understood.
+    """
     known = libraries.read_resolved(session.resolved_file(os.environ))
     wanted = {each: libraries.stamp_of(each) for each in _sources(group)}
     stale = [each for each, stamp in wanted.items() if known.get(each, ("", []))[0] != stamp]
@@ -29,10 +32,13 @@ def refresh(group: str) -> None:
     looked_at = {each: (wanted[each], _resolve(each)) for each in stale}
     found = {each: had for each, had in looked_at.items() if had[1] or not each.endswith(libraries.PACKAGES)}
     if {**kept, **found} == known:
-        return
+        return []
     directory = state.directory()
     if directory is not None:
         _write(os.path.join(directory, "libraries"), list({**kept, **found}.items())[-SOURCES_AT_MOST:])
+    why = "changed, and no command had looked at it"
+    named = [(name, source) for source, (_, had) in found.items() for name, _, _ in had]
+    return [f"{name} was not used until now: {source} {why}" for name, source in named]
 
 
 def _sources(group: str) -> Iterator[str]:

@@ -170,8 +170,11 @@ def test_libraries_that_a_project_file_names_are_used_once_a_command_has_read_it
     after = place.program(GETTING)
     project.write_text(project.read_text() + "# changed\n")
     stale = place.program(GETTING)
+    doctor = json.loads(command(place, "doctor", "--format", "json").stdout)
 
     assert listed.returncode == 0
+    why = f"interposing was not used until now: {project} changed, and no command had looked at it"
+    assert doctor["libraries"] == [f"group:interposing  {place.project / 'tools' / 'interposing.py'}", why]
     assert before.stdout == "8\n"
     assert libraries(before) == {"group:pyproject.toml": text.format(project)}
     assert after.stdout.splitlines()[0] == "tool before"
