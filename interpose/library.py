@@ -62,6 +62,7 @@ class Intrinsic:
         "place",
         "qualified",
         "raises",
+        "suffix",
         "target",
         "terminal",
         "transaction",
@@ -118,6 +119,7 @@ class Intrinsic:
         self.number = 0
         self.order = 0
         self.others = ()  # what later libraries have of the same target, in their order
+        self.suffix = ""  # of the name, where that alone would be another's as well
         self.passes_on = ""  # the library whose version the wrapper calls, or `real`
         self.place = _place() if _loading[0] else ""
 
@@ -255,7 +257,7 @@ def _chain(found, wraps_to):
             each.passes_on = follower.library if follower else "real"
     for place, each in enumerate(found):  # what calls on has a row of its own in reports
         if each.wrapper is not None and each.name in [other.name for other in found[place + 1 :]]:
-            each.name = f"{each.name} ({each.library})"
+            each.suffix = f" ({each.library})"
     return first
 
 

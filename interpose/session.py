@@ -177,11 +177,16 @@ def library_places(wanted, environment, arguments):
         group = find_group(library_start(arguments, home), home)
     account = _base(environment, "XDG_CONFIG_HOME", home, ".config")
     account = account and f"{account}/{LIBRARY_DIRECTORY}"
-    resolved = _base(environment, "XDG_STATE_HOME", home, ".local/state")
-    resolved = resolved and f"{resolved}/libraries"
+    resolved = resolved_file(environment)
     account = account if account and os.path.isdir(account) else ""
     resolved = resolved if resolved and os.path.isfile(resolved) else ""
     return (group, account, resolved) if group or account or resolved or wanted.xl else None
+
+
+def resolved_file(environment):
+    """Where commands write down which libraries projects and packages name; empty where there is no such place."""
+    base = _base(environment, "XDG_STATE_HOME", environment.get("HOME", ""), ".local/state")
+    return base and f"{base}/libraries"
 
 
 def _base(environment, variable, home, below):

@@ -54,18 +54,19 @@ def test_each_intrinsic_has_its_library_and_what_that_passes_on_to(place):
     shown = {
         name: [found[name][each] for each in ("library", "passes_on", "by", "why")]
         for name in found
-        if name.startswith(("shop", "time", "elsewhere", "sqlite3.Cursor.__next__"))
+        if name.startswith(("shop", "time", "elsewhere", "sqlite3.Cursor.__next__")) and name != "shop.Client.nothing"
     }
     assert shown == {
         "shop.Client.get (group:orders)": ["group:orders", "account:mine", "function", ""],
         "shop.Client.get": ["account:mine", "real", "function", ""],
-        "shop.Client.nothing": ["group:orders", "", "function", ""],
         "shop.x": ["group:orders", "", "", "it stands for nothing"],
         "elsewhere.get": ["group:orders", "", "", "absent"],
         "time.sleep (group:orders)": ["group:orders", "system", "method table", ""],
         "time.sleep": ["system", "", "method table", ""],
         "sqlite3.Cursor.__next__": ["system", "", "slot", ""],
     }
+    assert found["shop.Client.nothing"]["library"] == "group:orders"
+    assert found["shop.Client.nothing"]["installed"]
     assert found["shop.Client.get (group:orders)"]["target"] == "shop.db:Client.get"
     assert found["shop.Client.get (group:orders)"]["place"] == f"{place.group / 'orders.py'}:8"
 
@@ -169,8 +170,11 @@ def test_libraries_that_a_project_file_names_are_used_once_a_command_has_read_it
     after = place.program(GETTING)
     project.write_text(project.read_text() + "# changed\n")
     stale = place.program(GETTING)
+    doctor = json.loads(command(place, "doctor", "--format", "json").stdout)
 
     assert listed.returncode == 0
+    why = f"interposing was not used until now: {project} changed, and no command had looked at it"
+    assert doctor["libraries"] == [f"group:interposing  {place.project / 'tools' / 'interposing.py'}", why]
     assert before.stdout == "8\n"
     assert libraries(before) == {"group:pyproject.toml": text.format(project)}
     assert after.stdout.splitlines()[0] == "tool before"

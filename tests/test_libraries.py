@@ -370,3 +370,29 @@ def test_a_catch_all_is_told_of_what_is_not_there_and_may_say_what_to_take(place
     assert done.stdout.splitlines() == ["group:orders shop.db:Client.fetch", "8"]
     assert len(done.events("shop.Client.fetch")) == 1
 
+
+
+def test_where_wrapt_interposes_the_libraries_are_searched_as_well(place):
+    for level, name in ((place.group, "group"), (place.account, "account")):
+        more = ', Intrinsic("time.sleep", "time:sleep", "sleep", wrapper=get)]'
+        place.write(level / "orders.py", LIBRARY.format(name=name).replace("wrapper=get)]", f"wrapper=get){more}"))
+
+    done = place.program("import shop.db, time\nprint(shop.db.Client().get(1), time.sleep(0))", INTERPOSE_BY="wrapt")
+
+    assert done.stderr == ""
+    through = ["group before", "account before", "account after", "group after"]
+    assert done.stdout.splitlines() == [*through, *through, "2 None"]
+    assert done.experiment.founder.log.interposed["by"] == "wrapt"
+    assert len(done.events("time.sleep")) == 1
+
+
+def test_a_library_has_a_level_by_its_name(place):
+    place.write(place.group / "orders.py", """
+        from interpose.library import Intrinsic
+        INTRINSICS = [Intrinsic("shop.Client.get", "shop.db:Client.get", "db")]
+    """)
+
+    done = place.program(GETTING, INTERPOSE_LEVELS="orders=off")
+
+    assert done.stdout == "8\n"
+    assert done.events("shop.Client.get") == []

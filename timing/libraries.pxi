@@ -705,12 +705,17 @@ cdef object number_after(object intrinsic):
     return last.number + max(1, len(last.kinds))
 
 
+def called_by_wrapt(intrinsic, function=None):
+    """What wrapt is to call instead of the function."""
+    return Linked(new_link(None, function, intrinsic)) if is_linked(intrinsic) else Timed(intrinsic)
+
+
 # --- what commands ask
 
 def declared():
     """What is declared, as (module, qualified name, name, kind, library, what a wrapper passes on to, where it is said)."""
     return [
-        (first.module, first.qualified, each.name, "".join(each.kinds[:1]), each.library, each.passes_on, each.place)
+        (first.module, first.qualified, each.name + each.suffix, "".join(each.kinds[:1]), each.library, each.passes_on, each.place)
         for intrinsics in _declared.values() for first in intrinsics for each in (first, *first.others)
     ]
 

@@ -8,7 +8,7 @@ cdef str escape(str text):
 cdef str map_entry(object intrinsic, str by, str why):
     # To format a number runs the handlers of signals that have come; this does not.
     number = PyUnicode_FromFormat("%u", <unsigned>intrinsic.number)
-    fields = [("number", number), ("name", intrinsic.name), ("kind", "".join(intrinsic.kinds[:1]))]
+    fields = [("number", number), ("name", intrinsic.name + intrinsic.suffix), ("kind", "".join(intrinsic.kinds[:1]))]
     if len(intrinsic.kinds) > 1:
         fields.append(("kinds", " ".join(intrinsic.kinds)))
     fields += [("library", intrinsic.library), ("by", by), ("installed", "0" if why else "1")]

@@ -10,7 +10,7 @@ import stat
 import sys
 from collections.abc import Iterator
 
-from interpose import __version__, interpreters, mapping, session, settings, state
+from interpose import __version__, interpreters, mapping, resolved, session, settings, state
 from interpose.errors import InterposeError, SettingError
 from interpose.interpreters import Interpreter
 from interpose.reports.table import clean
@@ -79,7 +79,7 @@ def examine(words: list[str]) -> Findings:
         interposed=trial.interposed,
         intrinsics=trial.intrinsics,
         not_interposed=trial.not_interposed,
-        libraries=examine_libraries(words) if trial.clock else [],
+        libraries=examine_libraries(words),
         settings=in_force,
         not_recorded=[str(note) for note in state.not_recorded()[-SHOWN:]],
         elsewhere=state.experiments_elsewhere()[-SHOWN:],
@@ -109,17 +109,23 @@ def examine_interpreter(
 def examine_libraries(words: list[str]) -> list[str]:
     """The libraries besides ours that a program gets here, and what is wrong with them."""
     interpreter, _ = find_interpreter(words)
-    wanted = settings.in_force(os.environ)
+    try:
+        wanted = settings.in_force(os.environ)
+    except SettingError:
+        return []  # told as what is in the way
     if interpreter is None:
         return []
+    program = [interpreter.path, *interpreter.options, *interpreter.words]
     try:
-        if mapping.places_of(wanted, [interpreter.path, *interpreter.options, *interpreter.words]) is None:
-            return []
+        places = session.library_places(wanted, os.environ, program)
+        new = resolved.refresh(places[0] if places else "")
+        if mapping.places_of(wanted, program) is None:
+            return new
         found = mapping.map_program(interpreter, wanted, every=False)
     except InterposeError as error:
         return [str(error)]
     used = [f"{each.name}  {each.path}" for each in found.libraries if not each.why_not]
-    return [*used, *found.complaints()]
+    return [*used, *new, *found.complaints()]
 
 
 def examine_settings() -> tuple[dict[str, str], list[dict[str, str]], list[str]]:

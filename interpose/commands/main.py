@@ -70,7 +70,8 @@ def _run(given: list[str]) -> int:
     wanted = (given[0],) if given and given[0] in COMMANDS else COMMANDS
     commands = {name: _load(name) for name in wanted}
     arguments = make_parser(commands).parse_args(given)
-    _resolve_libraries()
+    if arguments.command != "doctor":  # which tells
+        _resolve_libraries()
     return commands[arguments.command].run(arguments)
 
 
