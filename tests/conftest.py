@@ -1,15 +1,32 @@
 """What many tests need: the command line, run as a user does, in a directory and with a state of its own."""
 
+import fcntl
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from tracing import recorded, traced
 
 __all__ = ["recorded", "traced"]
+
+# How long an example takes depends on what else the machine does.
+hypothesis.settings.register_profile("here", deadline=None)
+hypothesis.settings.load_profile("here")
+
+
+@pytest.fixture(autouse=True)
+def turn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Of several workers that run the tests, none runs another one beside a test that is marked `alone`."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    with open(tmp_path_factory.getbasetemp().parent / "turn", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX if request.node.get_closest_marker("alone") else fcntl.LOCK_SH)
+        yield
 
 
 @pytest.fixture
@@ -18,6 +35,18 @@ def own_environment(tmp_path: Path) -> dict[str, str]:
     theirs = ("INTERPOSE", "PYTHONUNBUFFERED")
     plain = {name: value for name, value in os.environ.items() if not name.startswith(theirs)}
     return {**plain, "XDG_STATE_HOME": str(tmp_path / "state"), "COLUMNS": "80"}
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory to work in and a state of the test's own, and no settings; for main() called here."""
+    for name in [name for name in os.environ if name.startswith("INTERPOSE")]:
+        monkeypatch.delenv(name)
+    for name in ("COLUMNS", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ from interpose.experiments.experiment import Experiment
 from interpose.levels import assign, parse_budget, parse_kinds, parse_levels
 from interpose.library import Intrinsic
 
+pytestmark = pytest.mark.alone
+
 CALLS = """
     import os, socket, sqlite3, time
     descriptor = os.open("file", os.O_RDWR | os.O_CREAT)
