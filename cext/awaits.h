@@ -179,6 +179,8 @@ static void await_record(const struct step *step, struct await *await, uint64_t 
         .task = await->task,
     };
     event_written(thread, await->start_ns, end_ns);
+    if (UNLIKELY(recorder.governed))
+        governor_note(await->intrinsic);
 }
 
 /* Another one of the same thread may have grown the table meanwhile: it is looked for again. */
@@ -193,7 +195,8 @@ static void step_end(struct step *step, bool ended, bool failed)
     if (index >= record->fields.depth || record->open[index].call != step->call)
         return;
     struct reading now = clock_read(&thread->clock);
-    uint64_t wall_ns = now.wall_ns - step->begin.wall_ns, cpu_ns = now.cpu_ns - step->begin.cpu_ns;
+    uint64_t wall_ns = now.wall_ns - step->begin.wall_ns;
+    uint64_t cpu_ns = now.cpu_ns - record->open[index].start_cpu_ns - await->cpu_ns;
     cpu_ns = cpu_ns < wall_ns ? cpu_ns : wall_ns;
     await->running_ns += wall_ns;
     await->cpu_ns += cpu_ns;
@@ -597,7 +600,7 @@ static __attribute__((noinline)) bool becomes_await(struct call *call, PyObject 
 {
     struct span *span = &call->span;
     struct await like = {.intrinsic = span->intrinsic, .stack = span->stack, .detail = span->detail};
-    if (!coroutines.plain || !span_open(span))
+    if (!coroutines.plain || !span->thread || !span_open(span))
         return false;
     if (sort == &coroutines && ((PyCoroObject *)result)->cr_frame_state != FRAME_CREATED)
         return false;

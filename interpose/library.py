@@ -27,8 +27,7 @@ class Intrinsic:
     is `buffered` for what is interposed on request alone. `levels` say of each of the kinds what is done at its calls
     (interpose.levels). `by` is how it is interposed, `function` or `wrapt`, where that is not to go by what is found:
     in place what is C's or the standard library's, with wrapt what is a package's. `transaction` says that a call
-    `begins` or `ends` one,
-    `terminal` that it waits for somebody at the keyboard.
+    `begins` or `ends` one, `terminal` that it waits for somebody at the keyboard.
 
     `wrapper` is called instead, as wrapper(wrapped, instance, args, kwargs); `wrapped` is what the next library has,
     in the end the real one. What it raises is its own affair unless it `raises`, and what it gives is what the
