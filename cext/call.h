@@ -3,6 +3,7 @@
 
 #include "detail.h"
 #include "locks.h"
+#include "plain.h"
 #include "recorder.h"
 #include "stubs.h"
 
@@ -13,6 +14,7 @@ struct call {
     PyObject *owner;
     PyObject *const *arguments;
     Py_ssize_t count;
+    PyObject *names; /* of what has a keyword: the names of the arguments behind `count`, a dictionary of them, or NULL */
     int descriptor; /* that it is about, or -1 */
     const struct descriptor *known; /* of traffic: what is known of it, or NULL */
     struct child *child; /* of what is recorded before it is tried: its record, or NULL */
@@ -37,17 +39,31 @@ static inline Py_ssize_t count_of(PyObject *arguments)
     return arguments && PyTuple_Check(arguments) ? PyTuple_GET_SIZE(arguments) : 0;
 }
 
-/* What the detail is of; NULL where it was not given, or by name. */
+static inline PyObject *argument_of(const struct call *call, Py_ssize_t number)
+{
+    return number < call->count ? call->arguments[number] : NULL;
+}
+
+/* An argument that was given by the name that the slot knows; NULL where it was not. */
+static __attribute__((noinline)) PyObject *named_argument(const struct call *call)
+{
+    PyObject *names = call->names, *keyword = call->slot->keyword;
+    if (names && PyDict_CheckExact(names))
+        return PyDict_GetItemWithError(names, keyword);
+    for (Py_ssize_t place = 0; names && place < PyTuple_GET_SIZE(names); place++)
+        if (PyTuple_GET_ITEM(names, place) == keyword)
+            return call->arguments[call->count + place];
+    return NULL;
+}
+
+/* What the detail is of; NULL where it was not given. */
 static inline PyObject *subject_of(const struct call *call)
 {
     if (call->slot->subject == SUBJECT_OWNER)
         return call->owner;
-    return call->slot->subject < call->count ? call->arguments[call->slot->subject] : NULL;
-}
-
-static inline PyObject *argument_of(const struct call *call, Py_ssize_t number)
-{
-    return number < call->count ? call->arguments[number] : NULL;
+    if (LIKELY(call->slot->subject < call->count))
+        return call->arguments[call->slot->subject];
+    return call->slot->keyword ? named_argument(call) : NULL;
 }
 
 /* The descriptor that it is about: the object's own, or that of what is given. */
@@ -63,11 +79,8 @@ static int descriptor_of_call(const struct call *call)
 
 /* --- detail and kind */
 
-static uint32_t detail_of(const struct call *call)
+static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
 {
-    PyObject *subject = subject_of(call);
-    if (!subject)
-        return 0;
     switch ((enum detail_kind)call->slot->detail) {
     case DETAIL_statement:
         return statement_detail(subject);
@@ -87,10 +100,40 @@ static uint32_t detail_of(const struct call *call)
         return detail_of_descriptor(descriptor_of_tls(subject));
     case DETAIL_holder:
         return holder_detail(subject);
+    case DETAIL_word:
+        return word_detail(subject);
+    case DETAIL_url:
+        return url_detail(NULL, subject);
+    case DETAIL_request:
+        return url_detail(subject, argument_of(call, call->slot->subject + 1));
+    case DETAIL_served:
+        return served_detail(call->owner, subject);
     case DETAIL_none:
         break;
     }
     return 0;
+}
+
+/* Of what its attributes are: the last of the one or two, behind the other. */
+static __attribute__((noinline)) uint32_t detail_of_attributes(const struct call *call, PyObject *subject)
+{
+    PyObject *ways = call->slot->attributes;
+    PyObject *last = attribute_at(subject, PyTuple_GET_ITEM(ways, PyTuple_GET_SIZE(ways) - 1));
+    PyObject *first = PyTuple_GET_SIZE(ways) > 1 ? attribute_at(subject, PyTuple_GET_ITEM(ways, 0)) : NULL;
+    uint32_t number = 0;
+    if (last)
+        number = call->slot->detail == DETAIL_request ? url_detail(first, last) : detail_of_subject(call, last);
+    Py_XDECREF(first);
+    Py_XDECREF(last);
+    return number;
+}
+
+static uint32_t detail_of(const struct call *call)
+{
+    PyObject *subject = subject_of(call);
+    if (!subject)
+        return 0;
+    return UNLIKELY(call->slot->attributes) ? detail_of_attributes(call, subject) : detail_of_subject(call, subject);
 }
 
 /* Numbers of intrinsics that are idle; all that are numbered higher are taken for others. */

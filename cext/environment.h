@@ -217,12 +217,15 @@ static int add_variable(PyObject *environment, const char *text, char name[256])
     return put_variable(environment, name, value) ? -1 : 1;
 }
 
-/* The same of all but the lineage, and say which they were. */
-static int add_settings(PyObject *environment)
+/* The same of all but the lineage, and say which they were. One that was told by its own environment what to record
+   still needs to know where its founder's libraries are. */
+static int add_settings(PyObject *environment, bool told)
 {
     char name[256], added[ADDED_BYTES] = "";
     int count = 0;
     for (const char *const *text = variables() + 1; *text; text++) {
+        if (told && strncmp(*text, VARIABLE_GROUP "=", sizeof VARIABLE_GROUP) != 0)
+            continue;
         int put = add_variable(environment, *text, name);
         if (put < 0 || strlen(added) + strlen(name) + 2 > sizeof added)
             return -1;
@@ -253,7 +256,7 @@ static int add_variables(PyObject *environment, bool preload)
     if (off || (!told && follow_is_off()))
         return 0;
     int lineage = add_variable(environment, variables()[0], name);
-    int others = told || lineage < 0 ? 0 : add_settings(environment);
+    int others = lineage < 0 ? 0 : add_settings(environment, told);
     int library = preload && lineage >= 0 && others >= 0 ? add_preload(environment, preload_library()) : 0;
     return lineage < 0 || others < 0 || library < 0 ? -1 : lineage + others + library;
 }

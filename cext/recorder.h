@@ -24,6 +24,7 @@ struct thread {
     uint32_t ended;
     uint32_t fork;      /* number of its last fork */
     uint32_t own_depth; /* what is recording's own may call what is */
+    uint32_t quiet;     /* what is called is called by us */
     uint64_t look_ns;   /* from when on what the thread and its process have used is to be looked at */
     struct thread_record *record;
     struct block *block;
@@ -226,7 +227,7 @@ static inline bool span_stop(struct span *span)
         return false;
     struct reading end = clock_read(&span->thread->clock);
     span->wall_ns = end.wall_ns - span->begin.wall_ns;
-    span->cpu_ns = end.cpu_ns - span->begin.cpu_ns;
+    span->cpu_ns = end.cpu_ns - span->thread->record->open[span->index].start_cpu_ns;
     if (span->cpu_ns > span->wall_ns)
         span->cpu_ns = span->wall_ns;
     return true;
@@ -264,19 +265,35 @@ static inline uint32_t charge_parent(struct thread_record *record, const struct 
     return parent->call;
 }
 
+/* Where the thread's next event goes; NULL where there is no room. */
+static inline struct event *event_place(struct thread *thread)
+{
+    struct block *block = thread->block;
+    if (LIKELY(block && block->head.used < BLOCK_EVENTS))
+        return &block->events[block->head.used];
+    return event_room(thread);
+}
+
+/* It is there, and counts. */
+static inline void event_written(struct thread *thread, uint64_t start_ns, uint64_t end_ns)
+{
+    struct block_head *head = &thread->block->head;
+    if (start_ns < head->first_ns)
+        head->first_ns = start_ns;
+    if (end_ns > head->last_ns)
+        head->last_ns = end_ns;
+    __atomic_store_n(&head->used, head->used + 1, __ATOMIC_RELEASE);
+    thread->record->fields.recorded++;
+}
+
 /* Append the event. */
 static inline void span_record(const struct span *span, uint64_t bytes, uint32_t error)
 {
     struct thread *thread = span->thread;
     struct thread_record *record = thread->record;
     struct open_call *open = &record->open[span->index];
-    struct block *block = thread->block;
-    struct event *event;
     uint32_t parent = charge_parent(record, span);
-    if (LIKELY(block && block->head.used < BLOCK_EVENTS))
-        event = &block->events[block->head.used];
-    else
-        event = event_room(thread);
+    struct event *event = event_place(thread);
     if (UNLIKELY(!event)) {
         span_drop(span);
         return;
@@ -296,14 +313,8 @@ static inline void span_record(const struct span *span, uint64_t bytes, uint32_t
         .detail = span->detail,
         .error = error,
     };
-    struct block_head *head = &thread->block->head;
     uint64_t end_ns = span->begin.wall_ns + span->wall_ns;
-    if (span->begin.wall_ns < head->first_ns)
-        head->first_ns = span->begin.wall_ns;
-    if (end_ns > head->last_ns)
-        head->last_ns = end_ns;
-    __atomic_store_n(&head->used, head->used + 1, __ATOMIC_RELEASE);
-    record->fields.recorded++;
+    event_written(thread, span->begin.wall_ns, end_ns);
     close_call(record, span->index);
     if (UNLIKELY(recorder.governed))
         governor_note(span->intrinsic);

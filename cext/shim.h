@@ -51,7 +51,7 @@ static inline bool shim_begin(struct call *call, const struct slot *slot, PyObje
 {
     PyThreadState *state = recorded_state();
     struct thread *thread = recorded_thread(slot, state);
-    if (UNLIKELY(!thread))
+    if (UNLIKELY(!thread || thread->quiet))
         return false;
     uint32_t intrinsic = slot->intrinsic, detail = 0;
     call->slot = slot;
@@ -137,10 +137,11 @@ static inline bool begin_tuple(struct call *call, const struct slot *slot, PyObj
 
 /* A Python function: the object whose method it is, if it is one, is its first argument. */
 static inline bool begin_vector(struct call *call, const struct slot *slot, PyObject *function,
-                                PyObject *const *arguments, size_t flags)
+                                PyObject *const *arguments, size_t flags, PyObject *names)
 {
     Py_ssize_t count = PyVectorcall_NARGS(flags);
     bool method = slot->shape == SHAPE_METHOD && count > 0;
+    call->names = names;
     return shim_begin(call, slot, method ? *arguments : function, arguments + method, count - method);
 }
 

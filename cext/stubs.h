@@ -34,7 +34,7 @@
 enum { STUBS = 256 };
 
 /* What a call can be of; the words are those of the reports. */
-#define KINDS(X) X(db) X(screen) X(file) X(net) X(process) X(sync) X(sleep) X(idle)
+#define KINDS(X) X(db) X(screen) X(file) X(net) X(process) X(sync) X(sleep) X(idle) X(logic)
 
 /* What is kept of a call besides its times. */
 #define DETAILS(X) \
@@ -46,7 +46,11 @@ enum { STUBS = 256 };
     X(command,    "the program that a command runs, without its arguments") \
     X(database,   "a database's path, without the parameters of a URI") \
     X(tls,        "what lies behind the socket of an encrypted connection") \
-    X(holder,     "the thread and the line that took a lock last")
+    X(holder,     "the thread and the line that took a lock last") \
+    X(word,       "the first word of a text: a command's name, never its values") \
+    X(url,        "a URL without user, password, query and fragment") \
+    X(request,    "a request's method and its URL: two arguments, or two attributes of one") \
+    X(served,     "the method and the route, or the path, of what a WSGI environment or an ASGI scope tells")
 
 /* What tells how much was moved. */
 #define MOVES(X) \
@@ -139,6 +143,9 @@ struct slot {
     void *body; /* the shim, or a hook of the tracer's own */
     void *real; /* the function in whose place the stub stands */
     void *ask;  /* of a semaphore: what tells whether it is free */
+    PyObject *link; /* the versions that several libraries have of it, or NULL */
+    PyObject *keyword;    /* the name of the argument that the detail is taken from, where it may be given by name; or NULL */
+    PyObject *attributes; /* the ways to what of it is kept, a tuple of tuples of names; or NULL: itself */
     uint32_t intrinsic;        /* its number for the first of its kinds */
     uint8_t numbers;           /* how many it has; 0 of what is no intrinsic */
     uint8_t kinds[KIND_COUNT]; /* for each kind: what is to be added to that number */

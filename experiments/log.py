@@ -69,13 +69,41 @@ class Log:
 class Intrinsic:
     """Something that can be called: its public dotted name, and its kind (db, file, net ...).
 
-    `by` is the way in which it was interposed; `why_not` the reason where it was not.
+    `by` is the way in which it was interposed; `why_not` the reason where it was not; `library` which library has it,
+    at which `place`, for which `target`, and what that `passes_on` to. `transaction`: its calls begin or end one;
+    `terminal`: they wait for somebody at the keyboard.
     """
 
     name: str
     kind: str
     by: str = field(default="", compare=False)
     why_not: str = field(default="", compare=False)
+    library: str = field(default="", compare=False)
+    passes_on: str = field(default="", compare=False)
+    target: str = field(default="", compare=False)
+    place: str = field(default="", compare=False)
+    transaction: str = field(default="", compare=False)
+    terminal: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library that was looked at: its file, and why it was not used, at which line."""
+
+    name: str
+    path: str = ""
+    why_not: str = ""
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What went wrong in a library's wrapper of a target, at which line; the original was called all the same."""
+
+    library: str
+    target: str
+    place: str
+    why: str
 
 
 def read_log(path: str, place: str, damages: Damages) -> Log:
@@ -107,6 +135,32 @@ def read_map(path: str, place: str, damages: Damages) -> dict[int, Intrinsic]:
     return reader.intrinsics
 
 
+def read_libraries(path: str) -> tuple[list[Library], list[Failure]]:
+    """The libraries that the map.xml at `path` names, and what failed in them; what is damaged there is left out."""
+    libraries: list[Library] = []
+    failures: list[Failure] = []
+
+    def begin(element: str, attributes: Attributes) -> None:
+        what = {name: attributes.get(name, "") for name in ("path", "place", "why", "target", "library")}
+        if element == "library":
+            why_not = (what["why"] or _UNKNOWN) if attributes.get("used") == "0" else ""
+            libraries.append(Library(attributes.get("name", _UNKNOWN), what["path"], why_not, what["place"]))
+        elif element == "failure":
+            failures.append(Failure(what["library"], what["target"], what["place"], what["why"]))
+
+    try:
+        read_elements(path, path, Damages(), begin, lambda text: None, lambda name: None)
+    except OSError:
+        pass  # told where the intrinsics are read
+    return libraries, failures
+
+
+def _intrinsic(name: str, kind: str, why_not: str, attributes: Attributes) -> Intrinsic:
+    names = ("by", "library", "passes_on", "target", "place", "transaction")
+    texts = {each: attributes.get(each, "") for each in names}
+    return Intrinsic(name, kind, why_not=why_not, terminal=attributes.get("terminal") == "1", **texts)
+
+
 class _MapReader:
     """Gathers the intrinsics from the elements of a map.xml."""
 
@@ -131,7 +185,7 @@ class _MapReader:
             if mine in self.intrinsics:
                 self._damages.add(self._place, f"number {mine} is of two intrinsics")
             else:
-                self.intrinsics[mine] = Intrinsic(name, kind, attributes.get("by", ""), why_not)
+                self.intrinsics[mine] = _intrinsic(name, kind, why_not, attributes)
                 self._begins[mine] = number
 
     def _forget(self, number: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ from interpose.experiments.compressed import CompressedFile
 from interpose.experiments.dynamic import DYNTEXT, read_dynamic
 from interpose.experiments.files import Damages, DataFile
 from interpose.experiments.layout import DataType, Layout, LayoutError, Record, Unpacker
-from interpose.experiments.log import Intrinsic, Log, read_log, read_map
+from interpose.experiments.log import Failure, Intrinsic, Library, Log, read_libraries, read_log, read_map
 from interpose.experiments.objects import OBJECTS, MappedObject, read_objects
 from interpose.experiments.records import (
     ChildRecord,
@@ -115,6 +115,25 @@ class Process:
         """Why an intrinsic was not interposed although it is there, by its name."""
         found = self._intrinsics.values()
         return {each.name: each.why_not for each in found if each.why_not not in ("", *EXPECTED)}
+
+    @property
+    def intrinsics(self) -> Iterable[Intrinsic]:
+        """What this process itself names."""
+        return self._intrinsics.values()
+
+    @cached_property
+    def _libraries_and_failures(self) -> tuple[list[Library], list[Failure]]:
+        return read_libraries(os.path.join(self.directory, "map.xml"))
+
+    @property
+    def libraries(self) -> list[Library]:
+        """The libraries besides ours that were looked at."""
+        return self._libraries_and_failures[0]
+
+    @property
+    def failures(self) -> list[Failure]:
+        """What failed in their wrappers."""
+        return self._libraries_and_failures[1]
 
     def frames(self, stack: int) -> Iterator[Site]:
         """The sites of the stack `stack`, from the innermost outward; none where it is not there."""

@@ -2,7 +2,7 @@
 
 TIME, COUNT, OFF = "time", "count", "off"
 LEVELS = (TIME, COUNT, OFF)
-KINDS = ("db", "screen", "file", "net", "process", "sync", "sleep")
+KINDS = ("db", "screen", "file", "net", "process", "sync", "sleep", "logic")
 IDLE = "idle"
 ALL = "all"
 
@@ -64,7 +64,7 @@ def assign(intrinsics, by_kind, by_name):
     The longest name that an intrinsic's name is or begins with goes before its library's, and that before its kind's.
     Waiting for work has the level of the intrinsic's first kind.
     """
-    for intrinsic in intrinsics:
+    for intrinsic in (each for first in intrinsics for each in (first, *first.others)):
         named = _by_name(intrinsic, by_name)
         kinds = [intrinsic.kinds[0] if kind == IDLE else kind for kind in intrinsic.kinds]
         intrinsic.levels = [named or (by_kind or {}).get(kind, TIME) for kind in kinds]
@@ -76,4 +76,5 @@ def _by_name(intrinsic, by_name):
     for count in range(len(parts), 0, -1):
         if level := by_name.get(".".join(parts[:count])):
             return level
-    return by_name.get(intrinsic.library)
+    found_in, _, library = intrinsic.library.rpartition(":")  # as group:orders
+    return by_name.get(library) or by_name.get(found_in)

@@ -1,4 +1,11 @@
-"""What a library declares: intrinsics, each with its kind and what to keep of its calls."""
+"""What a library declares: intrinsics, each with its kind and what to keep of its calls. Which library has which."""
+
+import sys
+
+WILD = "*"
+SYSTEM = "system"
+TRANSACTION = ("", "begins", "ends")
+_loading = [""]  # the file of the library whose declarations are being made
 
 
 class Intrinsic:
@@ -9,21 +16,35 @@ class Intrinsic:
 
     `kinds` are the kinds that its calls can be of, a word or several; `choice` says how one of several is chosen, else
     it is the first, or `idle` inside a call that is idle. `detail` says what is kept of a call: of the argument
-    numbered `argument` (counted without the object itself; None is the object), in one of the ways that cext/stubs.h
-    lists; `bytes` what tells how much was moved, `effect` what the call changes in what is known of descriptors.
+    numbered `argument` (counted without the object itself; None is the object), which may be given by the name
+    `keyword`, in one of the ways that cext/stubs.h lists. `attribute` is the way from there to what is kept, where that
+    is not the argument itself (`request.url`; nothing is kept of what is computed), for `request` two of them with a
+    space between. `bytes` is what tells how much was moved, `effect` what the call changes in what is known of
+    descriptors.
 
     `waits`: a call that waited for less than the threshold is counted, not recorded. `lock` is the sort of lock that is
     taken: a free one is passed through. `passes` says of what starts a program how it passes an environment on. `layer`
     is `buffered` for what is interposed on request alone. `levels` say of each of the kinds what is done at its calls
-    (interpose.levels).
+    (interpose.levels). `by` is how it is interposed, `function` or `wrapt`, where that is not to go by what is found:
+    in place what is C's or the standard library's, with wrapt what is a package's. `transaction` says that a call
+    `begins` or `ends` one, `terminal` that it waits for somebody at the keyboard.
+
+    `wrapper` is called instead, as wrapper(wrapped, instance, args, kwargs); `wrapped` is what the next library has,
+    in the end the real one. What it raises is its own affair unless it `raises`, and what it gives is what the
+    program gets unless it is None, which is taken for an oversight unless it `overrides`.
+
+    In `target` a `*` stands for names without a leading underscore: `shop.db:Client.*`.
     """
 
     __slots__ = (
         "argument",
+        "attribute",
+        "by",
         "bytes",
         "choice",
         "detail",
         "effect",
+        "keyword",
         "kinds",
         "layer",
         "levels",
@@ -32,9 +53,20 @@ class Intrinsic:
         "module",
         "name",
         "number",
+        "order",
+        "others",
+        "overrides",
         "passes",
+        "passes_on",
+        "place",
         "qualified",
+        "raises",
+        "suffix",
+        "target",
+        "terminal",
+        "transaction",
         "waits",
+        "wrapper",
     )
 
     def __init__(
@@ -51,8 +83,17 @@ class Intrinsic:
         lock="",
         passes="",
         layer="raw",
+        keyword="",
+        attribute="",
+        by="",
+        transaction="",
+        terminal=False,
+        wrapper=None,
+        overrides=False,
+        raises=False,
     ):
         self.name = name
+        self.target = target
         self.module, _, self.qualified = target.partition(":")
         self.kinds = kinds.split()
         self.detail = detail
@@ -64,9 +105,42 @@ class Intrinsic:
         self.lock = lock
         self.passes = passes
         self.layer = layer
+        self.transaction = transaction
+        self.terminal = terminal
+        self.wrapper = wrapper
+        self.overrides = overrides
+        self.raises = raises
         self.levels = ["time"] * len(self.kinds)
+        self.keyword = keyword
+        self.attribute = attribute
+        self.by = by
         self.library = ""
         self.number = 0
+        self.order = 0
+        self.others = ()  # what later libraries have of the same target, in their order
+        self.suffix = ""  # of the name, where that alone would be another's as well
+        self.passes_on = ""  # the library whose version the wrapper calls, or `real`
+        self.place = _place() if _loading[0] else ""
+
+    @property
+    def is_pattern(self):
+        """Whether it stands for several targets."""
+        return WILD in self.qualified
+
+    def expand(self, patterns, module, names, number):
+        """What the patterns, of which it is one, stand for: see `expand`."""
+        return expand(patterns, module, names, number)
+
+    def at(self, module, qualified):
+        """The same for one target of those that a pattern stands for."""
+        one = Intrinsic.__new__(Intrinsic)
+        for name in Intrinsic.__slots__:
+            setattr(one, name, getattr(self, name))
+        one.module = module
+        one.qualified = qualified
+        one.target = f"{module}:{qualified}"
+        one.name = _name_of_one(self, qualified)
+        return one
 
 
 def alike(prefix, target, names, kinds, **what):
@@ -78,16 +152,154 @@ def resolve(libraries, layers=("raw",)):
     """The intrinsics of the libraries in search order, numbered from 1: the first that declares a target has it.
 
     `libraries` are pairs of a library's name and its intrinsics; of these, those of the `layers` are taken. An
-    intrinsic has as many consecutive numbers as kinds.
+    intrinsic has as many consecutive numbers as kinds. What the libraries behind it have of the same target are its
+    `others`, where they matter: for a wrapper, which calls on to them, and for what is called inside of a wrapper.
+    Patterns that stand for what nobody declares come last; what they match is seen when there is the module.
     """
+    if len(libraries) == 1 and libraries[0][0] == SYSTEM:
+        return _resolve_system(libraries[0][1], layers)
+    versions: dict[tuple[str, str], list[Intrinsic]] = {}
+    patterns = _declare(libraries, layers, versions)
+    declared = [each for found in (*versions.values(), patterns) for each in found]
+    wraps_to = max([each.order for each in declared if each.wrapper is not None], default=-1)
+    found = [_chain(each, wraps_to) for each in versions.values()]
+    return _numbered([*found, *patterns])
+
+
+def _resolve_system(intrinsics, layers):
+    """The same where there is no other library, as nearly always: it has neither wrappers nor patterns."""
     found: dict[tuple[str, str], Intrinsic] = {}
     number = 1
-    for library, intrinsics in libraries:
-        for intrinsic in intrinsics:
-            target = (intrinsic.module, intrinsic.qualified)
-            if intrinsic.layer in layers and target not in found:
-                intrinsic.library = library
-                intrinsic.number = number
-                number += len(intrinsic.kinds) or 1
-                found[target] = intrinsic
+    for intrinsic in intrinsics:
+        target = (intrinsic.module, intrinsic.qualified)
+        if intrinsic.layer in layers and target not in found:
+            intrinsic.library = SYSTEM
+            intrinsic.number = number
+            number += len(intrinsic.kinds) or 1
+            found[target] = intrinsic
     return list(found.values())
+
+
+def _declare(libraries, layers, versions):
+    """Put each declaration to the others of its target; gives the patterns, in search order."""
+    several = len(libraries) > 1
+    by_name = {each.name: each for _, intrinsics in libraries for each in intrinsics} if several else {}
+    known = {(each.module, each.qualified) for _, intrinsics in libraries for each in intrinsics} if several else ()
+    patterns: list[Intrinsic] = []
+    for order, (library, intrinsics) in enumerate(libraries):
+        first = len(patterns)
+        for intrinsic in intrinsics:
+            if intrinsic.layer not in layers:
+                continue
+            intrinsic.library = library
+            intrinsic.order = order
+            if intrinsic.is_pattern:
+                patterns.append(intrinsic)
+                continue
+            if several and library != SYSTEM:
+                _take_public_name(intrinsic, by_name)
+            found = versions.setdefault((intrinsic.module, intrinsic.qualified), [])
+            if not found or found[-1].order != order:
+                found.append(intrinsic)
+        _match(patterns[first:], by_name, known, versions)
+    return patterns
+
+
+def _take_public_name(intrinsic, by_name):
+    """Who declares sqlite3:Cursor.execute means what another calls so, wherever that lies."""
+    other = by_name.get(f"{intrinsic.module}.{intrinsic.qualified}")
+    if other is not None and not other.is_pattern:
+        intrinsic.module, intrinsic.qualified = other.module, other.qualified
+
+
+def _match(patterns, by_name, known, versions):
+    """What the patterns of a library stand for among what is declared, by any library."""
+    for pattern in patterns:
+        public = f"{pattern.module}.{pattern.qualified}"
+        targets = [(each.module, each.qualified) for name, each in by_name.items() if matches(public, name)]
+        targets += [each for each in known if each[0] == pattern.module and matches(pattern.qualified, each[1])]
+        for target in dict.fromkeys(targets):
+            found = versions.setdefault(target, [])
+            if WILD not in target[1] and (not found or found[-1].order != pattern.order):
+                found.append(pattern.at(*target))
+            if not found:
+                del versions[target]
+
+
+def matches(pattern, name):
+    """Whether a dotted name is one of those that a pattern stands for, word for word."""
+    words, wanted = name.split("."), pattern.split(".")
+    return len(words) == len(wanted) and all(map(_matches_word, wanted, words))
+
+
+def _matches_word(pattern, word):
+    first, *rest = pattern.split(WILD)
+    if not rest:
+        return pattern == word
+    if not word.startswith(first) or (word.startswith("_") and not pattern.startswith("_")):
+        return False
+    at = len(first)
+    for part in rest[:-1]:
+        at = word.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return len(word) - len(rest[-1]) >= at and word.endswith(rest[-1])
+
+
+def _chain(found, wraps_to):
+    """The first of the versions of a target, with the others where they matter."""
+    first = found[0]
+    first.others = tuple(found[1:]) if first.order <= wraps_to else ()
+    for each, follower in zip(found, [*found[1:], None], strict=True):
+        if each.wrapper is not None:
+            each.passes_on = follower.library if follower else "real"
+    for place, each in enumerate(found):  # what calls on has a row of its own in reports
+        if each.wrapper is not None and each.name in [other.name for other in found[place + 1 :]]:
+            each.suffix = f" ({each.library})"
+    return first
+
+
+def _numbered(intrinsics, number=1):
+    for first in intrinsics:
+        for each in (first, *first.others):
+            each.number = number
+            number += len(each.kinds) or 1
+    return intrinsics
+
+
+def expand(patterns, module, names, number):
+    """What patterns of a module stand for among its names that nobody declares, numbered from `number` on."""
+    found = []
+    for name in names:
+        versions = {each.order: each for each in reversed(patterns) if matches(each.qualified, name)}
+        if versions:
+            found.append(_chain([versions[order].at(module, name) for order in sorted(versions)], max(versions)))
+    return _numbered(found, number)
+
+
+def _name_of_one(pattern, qualified):
+    """The public name of one target, where the pattern's name has the same `*` as its target, or none."""
+    shown = pattern.name.split(".")
+    words, wanted = qualified.split("."), pattern.qualified.split(".")
+    if shown[-len(wanted) :] == wanted:
+        return ".".join([*shown[: -len(wanted)], *words])
+    if WILD in shown[-1]:
+        return ".".join([*shown[:-1], words[-1]])
+    return f"{pattern.module}.{qualified}"
+
+
+def _place():
+    """The line of the library's file that makes a declaration, as `file:line`."""
+    depth = 1
+    try:
+        while sys._getframe(depth).f_code.co_filename != _loading[0]:
+            depth += 1
+    except ValueError:
+        return ""
+    return f"{_loading[0]}:{sys._getframe(depth).f_lineno}"
+
+
+def loading(path):
+    """From now on declarations are made by the library at `path`; an empty path: by none."""
+    _loading[0] = path

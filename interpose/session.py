@@ -16,6 +16,8 @@ from interpose.errors import InterposeError, SettingError  # noqa: E402
 from interpose.experiments import describe, names  # noqa: E402
 
 LINEAGE = "INTERPOSE_LINEAGE"
+GROUP = "INTERPOSE_GROUP"  # where the founder found its group's libraries
+LIBRARY_DIRECTORY = "interpose.d"
 ADDED = "INTERPOSE_ADDED"  # the names of the variables that an ancestor gave us, not the program
 EXEMPT = "off"  # as a lineage: what an exempt program starts is exempt too
 EXEMPT_PROGRAMS = ("interpose", "pip", "tox")
@@ -93,7 +95,8 @@ def _begin():
     choose_descendants(wanted)
     founder, lineage, directory = find_place(parent, wanted)
     try:
-        record(wanted, founder, lineage, directory, intrinsics_of(wanted))
+        found = load_libraries(wanted, environment)
+        record(wanted, founder, lineage, directory, intrinsics_of(wanted, found), found)
     except Exception:
         _discard(directory)
         raise
@@ -105,7 +108,7 @@ def hide_added(environ):
     if ADDED not in environ and LINEAGE not in environ:
         return environ
     given = dict(environ)
-    for name in (ADDED, LINEAGE, *given.get(ADDED, "").split(" ")):
+    for name in (ADDED, LINEAGE, GROUP, *given.get(ADDED, "").split(" ")):
         if name.startswith("INTERPOSE"):
             environ._data.pop(environ.encodekey(name), None)
     return given
@@ -137,11 +140,99 @@ def _exempt(environment):
             os.unsetenv(name)
 
 
-def intrinsics_of(wanted):
-    """The intrinsics that are to be interposed, in the search order of their libraries."""
+def intrinsics_of(wanted, found=None):
+    """The intrinsics to be interposed, in the search order of their libraries; `found` are those besides ours."""
     layers = ("raw", "buffered") if wanted.files == "buffered" else ("raw",)
-    found = library.resolve([("system", system_library.INTRINSICS)], layers)
-    return levels.assign(found, wanted.kinds, wanted.levels)
+    ours = (library.SYSTEM, system_library.INTRINSICS)
+    resolved = found.resolve(ours, layers) if found else library.resolve([ours], layers)
+    return levels.assign(resolved, wanted.kinds, wanted.levels)
+
+
+def load_libraries(wanted, environment):
+    """The libraries besides ours, loaded; None where there are none, as nearly always."""
+    places = library_places(wanted, environment, sys.orig_argv)
+    if places is None:
+        return None
+    from interpose import libraries
+
+    group = places[0]
+    if group and wanted.origins[GROUP] == "default":  # descendants have the same
+        wanted.group = wanted.texts[GROUP] = group
+        wanted.origins[GROUP] = "found"
+        os.putenv(GROUP, group)
+    return libraries.load(wanted, places)
+
+
+# --- which libraries may be there
+
+
+def library_places(wanted, environment, arguments):
+    """Where libraries are to be looked for: the group's directory, the account's, the file of what was resolved before,
+    each empty where there is none. None where no library but ours is there, or wanted."""
+    if wanted.lib == "S" and not wanted.xl:
+        return None
+    home = environment.get("HOME", "")
+    group = "" if wanted.lib == "P" and not wanted.xl else wanted.group
+    if group == "auto":
+        group = find_group(library_start(arguments, home), home)
+    account = _base(environment, "XDG_CONFIG_HOME", home, ".config")
+    account = account and f"{account}/{LIBRARY_DIRECTORY}"
+    resolved = resolved_file(environment)
+    account = account if account and os.path.isdir(account) else ""
+    resolved = resolved if resolved and os.path.isfile(resolved) else ""
+    return (group, account, resolved) if group or account or resolved or wanted.xl else None
+
+
+def resolved_file(environment):
+    """Where commands write down which libraries projects and packages name; empty where there is no such place."""
+    base = _base(environment, "XDG_STATE_HOME", environment.get("HOME", ""), ".local/state")
+    return base and f"{base}/libraries"
+
+
+def _base(environment, variable, home, below):
+    """Our directory among the user's; the XDG specification: a relative path is to be ignored."""
+    base = environment.get(variable, "")
+    if not base.startswith("/"):
+        base = f"{home}/{below}" if home.startswith("/") else ""
+    return base and f"{base}/interpose"
+
+
+def library_start(arguments, home):
+    """Where the way upward to the group's libraries begins: the main script's directory; the working directory for a
+    module, for what was typed, and for a command that was installed with an interpreter."""
+    how, what = split_command(arguments)
+    try:
+        here = os.getcwd()
+        if how != "script" or what == "-":
+            return here
+        path = os.path.join(here, what)
+        if os.path.islink(path):
+            path = os.path.realpath(path)
+        if not what.endswith(".py") and os.path.isdir(path):
+            return os.path.normpath(path)
+    except OSError:
+        return ""
+    directory = os.path.normpath(os.path.dirname(path))
+    interpreters = [os.path.dirname(sys.executable or ""), os.path.dirname(arguments[0])]
+    installed = [*interpreters, f"{sys.prefix}/bin", f"{sys.base_prefix}/bin", f"{home}/.local/bin"]
+    return here if directory in installed and not what.endswith(".py") else directory
+
+
+def find_group(directory, home):
+    """The nearest directory, from this one upward, that has libraries; never above the home or the repository."""
+    while directory:
+        if os.path.isdir(f"{directory}/{LIBRARY_DIRECTORY}") or _names_libraries(directory):
+            return directory
+        above = os.path.dirname(directory)
+        if above == directory or directory == home or os.path.lexists(f"{directory}/.git"):
+            break
+        directory = above
+    return ""
+
+
+def _names_libraries(directory):
+    data = settings.read_plain(f"{directory}/{settings.FILE}")
+    return data is not None and settings.names_libraries(data)
 
 
 def _is_recorded():
@@ -166,19 +257,25 @@ def _discard(directory):
         pass  # descendants are in it
 
 
-def record(wanted, founder, lineage, directory, intrinsics):
-    """Begin recording into `directory`, which was made for it. Raises what went wrong; then nothing is in place."""
+def record(wanted, founder, lineage, directory, intrinsics, found=None):
+    """Begin recording into `directory`, which was made for it; `found` are the libraries besides ours, where there are
+    any. Raises what went wrong; then nothing is in place."""
     from interpose.timing import shims
 
     shims.prepare_monitor(os.fsencode(sys.executable or ""), b":".join(import_directories()))
     why_not = "" if wanted.by == "place" else "as asked"
     why_not = why_not or shims.works_in_place(sys.modules)
     try:
-        call_ns = _record(shims, wanted, founder, lineage, directory, ("wrapt", why_not) if why_not else ("place", ""))
+        paths = found.paths if found else []
+        interposed = ("wrapt", why_not) if why_not else ("place", "")
+        call_ns = _record(shims, wanted, founder, lineage, directory, interposed, paths)
+        if found:
+            shims.note_libraries(found.notes)
+        catch_all = found.catch_all if found else None
         if why_not:
-            _wrap(shims, intrinsics)
+            _wrap(shims, intrinsics, catch_all)
         else:
-            shims.interpose(intrinsics, sys.modules)
+            shims.interpose(intrinsics, sys.modules, catch_all=catch_all)
         if wanted.budget_ppm:
             shims.govern(wanted.budget_ppm, call_ns)
     except Exception:
@@ -187,14 +284,14 @@ def record(wanted, founder, lineage, directory, intrinsics):
     os.register_at_fork(before=shims.forks, after_in_parent=shims.has_forked, after_in_child=shims.forked)
 
 
-def _wrap(shims, intrinsics):
+def _wrap(shims, intrinsics, catch_all):
     """Interpose what wrapt reaches: wanted so, or what is left where shims in place do not work."""
     from interpose import wrappers
 
-    shims.interpose(wrappers.publish(intrinsics), sys.modules, wrappers.Wrappers())
+    shims.interpose(wrappers.publish(intrinsics), sys.modules, wrappers.Wrappers(), catch_all)
 
 
-def _record(shims, wanted, founder, lineage, directory, interposed):
+def _record(shims, wanted, founder, lineage, directory, interposed, paths):
     clock, why = shims.choose_clock(wanted.clock)
     roots = import_roots()
     wait_above_ns = shims.calibrate_waits() if wanted.wait_above_ns is None else wanted.wait_above_ns
@@ -215,7 +312,7 @@ def _record(shims, wanted, founder, lineage, directory, interposed):
         sample_every_ns=OFF_NS if wanted.sample_every_ns is None else wanted.sample_every_ns,
         begun_wall_ns=_begun[0],
         begun_cpu_ns=_begun[1],
-        libraries=library_directories(),
+        libraries=[*map(os.fsencode, paths), *library_directories()],
         roots=[os.fsencode(path) for path in roots],
         group_reads=names.does_group_read(directory),
         objects=wanted.archive in settings.ARCHIVES_OF_OBJECTS,

@@ -37,6 +37,8 @@ ARCHIVES_OF_SOURCES = ("on", "src", "usedsrc", "all")
 ARCHIVES_OF_OBJECTS = ("ldobjects", "usedldobjects", "all")
 ARCHIVES = ("off", *ARCHIVES_OF_SOURCES, "ldobjects", "usedldobjects")
 FOLLOW = ("off", "on")
+LIBRARIES = ("G", "P", "S")  # how many are searched: from the group's on, from the account's on, ours alone
+LIBRARIES_KEY = "libraries"
 LARGEST_RING_BYTES = 16 << 30
 ANY_ERROR = "*"
 LONGEST_ERRORS = 500
@@ -182,6 +184,11 @@ def parse_follow(text: str) -> str:
     if text not in FOLLOW and not (text[:1] == "=" and text[1:]):
         raise ValueError(f"not one of {', '.join(FOLLOW)}, nor = and a regular expression")
     return text
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """The words of a comma list; nothing for `off`."""
+    return () if text == "off" else tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 class Trigger:
@@ -382,7 +389,7 @@ SETTINGS = (
         "all|KIND[=LEVEL],...",
         "all",
         levels.parse_kinds,
-        "which kinds of calls are recorded (db, screen, file, net, process, sync, sleep), and how: time, count"
+        "which kinds of calls are recorded (db, screen, file, net, process, sync, sleep, logic), and how: time, count"
         " (counted, not timed) or off. What starts processes always is, for descendants are followed by it",
     ),
     Setting(
@@ -422,6 +429,47 @@ SETTINGS = (
         "place",
         one_of(WAYS),
         "how calls are interposed: in place (all of them), or with wrapt those that wrappers can reach",
+    ),
+    Setting(
+        "lib",
+        "INTERPOSE_LIB",
+        "lib",
+        "|".join(LIBRARIES),
+        "G",
+        one_of(LIBRARIES),
+        "which libraries are searched: G the group's, the account's, those of packages, ours; P all but the group's; S"
+        " ours alone",
+    ),
+    Setting(
+        "xl",
+        "INTERPOSE_XL",
+        "xl",
+        "LIBRARY,...",
+        "off",
+        parse_names,
+        "these libraries in this order, and ours last unless it is named (`system`): names as `interpose map` shows"
+        " them, `group`, `account`, or paths of files; then `lib` does not matter",
+    ),
+    Setting(
+        "unsat",
+        "INTERPOSE_UNSAT",
+        "unsat",
+        "off|skip|FUNCTION",
+        "off",
+        str,
+        "what becomes of a name that a library declares and its module has not: off is an error of `interpose run` and"
+        " `map`; skip leaves it out; a function of a library is called with library and target, and may give another"
+        " target",
+    ),
+    Setting(
+        "group",
+        "INTERPOSE_GROUP",
+        "group",
+        "auto|DIRECTORY",
+        "auto",
+        parse_directory,
+        "the directory whose `interpose.d`, or `libraries` in `pyproject.toml`, are the group's; auto finds it from the"
+        " main script's directory upward. Descendants have their founder's",
     ),
     Setting(
         "archive",
@@ -482,6 +530,10 @@ class Settings:
     budget_ppm: int
     files: str
     by: str
+    lib: str
+    xl: tuple[str, ...]
+    unsat: str
+    group: str
     archive: str
     follow: str
     group_reads: bool
@@ -493,7 +545,8 @@ class Settings:
 
     def environment(self) -> dict[str, str]:
         """The variables that give a program these same settings, wherever it is started."""
-        return {**self.texts, "INTERPOSE": ",".join(self.record) or "0", "INTERPOSE_DIR": self.dir}
+        ours = {"INTERPOSE": ",".join(self.record) or "0", "INTERPOSE_DIR": self.dir, "INTERPOSE_GROUP": self.group}
+        return {**self.texts, **ours}
 
 
 def resolve(
@@ -515,6 +568,8 @@ def resolve(
         settings.origins[setting.variable] = origin
         settings.said[setting.variable] = said
     settings.dir = _absolute(settings.dir, settings.origins["INTERPOSE_DIR"])
+    if settings.group != "auto":
+        settings.group = _absolute(settings.group, settings.origins["INTERPOSE_GROUP"])
     return settings
 
 
@@ -561,7 +616,7 @@ def read_file(directory: str) -> FileSettings:
         return {}
     while True:
         path = os.path.join(directory, FILE)
-        data = _read_plain(path)
+        data = read_plain(path)
         if data is not None:
             return dict(_parse_lines(path, data)) if b"interpose" in data else {}
         parent = os.path.dirname(directory)
@@ -570,7 +625,7 @@ def read_file(directory: str) -> FileSettings:
         directory = parent
 
 
-def _read_plain(path: str) -> bytes | None:
+def read_plain(path: str) -> bytes | None:
     """The bytes of a file; None where there is none, or it may not be read. Never waits, as for a pipe."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -588,9 +643,12 @@ def _parse_lines(path: str, data: bytes) -> Iterator[tuple[str, tuple[str, str]]
     """Yield the key, and the text with its place, for each line of our section."""
     ours = False
     seen = set()
+    inside = 0  # a list of libraries, which is read as TOML where there is time for that
     for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
         line = line.strip()
-        if line.startswith("["):
+        if inside > 0 or (ours and _is_of_libraries(line)):
+            inside += line.count("[") - line.count("]")
+        elif line.startswith("["):
             ours = _is_our_section(line, f"{path}:{number}")
         elif ours and line and not line.startswith("#"):
             key, text = _parse_line(line, f"{path}:{number}")
@@ -598,6 +656,22 @@ def _parse_lines(path: str, data: bytes) -> Iterator[tuple[str, tuple[str, str]]
                 raise SettingError(f"{path}:{number}: {key} is said twice")
             seen.add(key)
             yield key, (text, f"{path}:{number}")
+
+
+def _is_of_libraries(line: str) -> bool:
+    return line.partition("=")[0].strip() == LIBRARIES_KEY
+
+
+def names_libraries(data: bytes) -> bool:
+    """Whether a pyproject.toml names libraries in our section."""
+    ours = False
+    for line in data.split(b"\n") if LIBRARIES_KEY.encode() in data else ():
+        text = line.decode("utf-8", "replace").strip()
+        if text.startswith("["):
+            ours = text.partition("#")[0].replace(" ", "").strip("[]") == SECTION
+        elif ours and _is_of_libraries(text):
+            return True
+    return False
 
 
 def _is_our_section(line: str, place: str) -> bool:
@@ -662,7 +736,8 @@ bare variable gives the same as `interpose run`.
 {rows}
 
 The file is the nearest `pyproject.toml`, from the working directory upward. Its section is read line by line:
-`key = "text"`, a number, `true` or `false`, no more of TOML than that.
+`key = "text"`, a number, `true` or `false`, no more of TOML than that. One key may have a list, `libraries`: see
+docs/libraries.md.
 
 ```toml
 [tool.interpose]

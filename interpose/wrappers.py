@@ -9,7 +9,7 @@ import sys
 
 import wrapt
 
-from interpose.timing.shims import NotInterposed, Timed
+from interpose.timing.shims import NotInterposed, Timed, called_by_wrapt
 
 CONNECTION, CURSOR = "sqlite3.Connection.", "sqlite3.Cursor."
 
@@ -26,13 +26,13 @@ class Wrappers:
         """Put a wrapper in the place of an intrinsic. Raises NotInterposed where wrapt does not reach it."""
         for prefix, methods in self._sqlite_methods.items():
             if intrinsic.name.startswith(prefix):
-                methods[intrinsic.name.removeprefix(prefix)] = Timed(intrinsic)
+                methods[intrinsic.name.removeprefix(prefix)] = called_by_wrapt(intrinsic)
                 return
         owner, name = find(intrinsic)
         original = _attribute(owner, name)
         if isinstance(original, type):
             raise NotInterposed("a wrapper of a type would not be one")
-        wrapper = wrapt.FunctionWrapper(original, Timed(intrinsic))
+        wrapper = wrapt.FunctionWrapper(original, called_by_wrapt(intrinsic, original))
         if intrinsic.name == "sqlite3.connect":
             wrapper = wrapt.FunctionWrapper(wrapper, self._connect)
         self._put(owner, name, wrapper)

@@ -59,10 +59,27 @@ cdef PyObject *time_vector(
 ) noexcept:
     cdef c_call call
     cdef PyObject *result
-    if not begin_vector(&call, self, function, arguments, flags):
+    if not begin_vector(&call, self, function, arguments, flags, names):
         return (<vector_function>self.real)(function, arguments, flags, names)
     result = (<vector_function>self.real)(function, arguments, flags, names)
     shim_end(&call, result, result == NULL)
+    return result
+
+
+# What stands for a Python function of a package: the same, but the function is behind the wrapper.
+cdef PyObject *time_wrapped(PyObject *wrapper, PyObject *const *arguments, size_t flags, PyObject *names) noexcept:
+    cdef const slot *self = wrapper_slot(wrapper)
+    cdef PyObject *real = wrapper_real(wrapper)
+    cdef c_call call
+    cdef PyObject *result
+    if real == NULL:
+        return NULL
+    if begin_vector(&call, self, wrapper, arguments, flags, names):
+        result = PyObject_Vectorcall(real, arguments, flags, names)
+        shim_end_or_await(&call, result)
+    else:
+        result = PyObject_Vectorcall(real, arguments, flags, names)
+    Py_DECREF(<object>real)
     return result
 
 
@@ -209,6 +226,25 @@ cdef PyObject *see_import(slot *self, PyObject *module, PyObject *argument) noex
         PyErr_SetObject(type(raised), raised)
         Py_DECREF(<object>result)
         return NULL
+    return result
+
+
+# Another greenlet goes on: what is in progress in this one is laid aside until it goes on itself.
+cdef PyObject *see_switch(slot *self, PyObject *greenlet, PyObject *arguments, PyObject *keywords) noexcept:
+    cdef c_aside aside
+    cdef PyObject *result
+    lay_aside(&aside)
+    result = (<triple_function>self.real)(greenlet, arguments, keywords)
+    take_up(&aside)
+    return result
+
+
+cdef PyObject *see_throw(slot *self, PyObject *greenlet, PyObject *arguments) noexcept:
+    cdef c_aside aside
+    cdef PyObject *result
+    lay_aside(&aside)
+    result = (<pair_function>self.real)(greenlet, arguments)
+    take_up(&aside)
     return result
 
 

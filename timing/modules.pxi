@@ -8,12 +8,15 @@ cdef str escape(str text):
 cdef str map_entry(object intrinsic, str by, str why):
     # To format a number runs the handlers of signals that have come; this does not.
     number = PyUnicode_FromFormat("%u", <unsigned>intrinsic.number)
-    fields = [("number", number), ("name", intrinsic.name), ("kind", "".join(intrinsic.kinds[:1]))]
+    fields = [("number", number), ("name", intrinsic.name + intrinsic.suffix), ("kind", "".join(intrinsic.kinds[:1]))]
     if len(intrinsic.kinds) > 1:
         fields.append(("kinds", " ".join(intrinsic.kinds)))
     fields += [("library", intrinsic.library), ("by", by), ("installed", "0" if why else "1")]
-    if why:
-        fields.append(("why", why))
+    more = [("why", why), ("passes_on", intrinsic.passes_on), ("place", intrinsic.place)]
+    if intrinsic.place:
+        more.append(("target", intrinsic.target))
+    more += [("transaction", intrinsic.transaction), ("terminal", "1" if intrinsic.terminal else "")]
+    fields += [(name, text) for name, text in more if text]
     written = "".join([f' {name}="{escape(value)}"' for name, value in fields])
     return f"  <intrinsic{written}/>\n"
 
@@ -26,7 +29,7 @@ cdef str interpose_intrinsic(object module, object intrinsic):
         if not is_wanted(intrinsic):
             raise NotInterposed("not asked for")
         if _wrappers is None:
-            installed = put(module, intrinsic)
+            installed = put_known(module, intrinsic)
             _installed.append(installed)
             by = installed.by()
         else:
@@ -36,24 +39,42 @@ cdef str interpose_intrinsic(object module, object intrinsic):
         why = reason.args[0]
     except Exception as error:
         why = type(error).__name__
+    if why == ABSENT and intrinsic.place:
+        why = UNKNOWN
     known = _mapped.get(intrinsic.number)
     if why == known or (why == ALREADY and known is not None):
         return ""
     _mapped[intrinsic.number] = why
-    return map_entry(intrinsic, by, why)
+    return "".join([map_entry(each, by, why) for each in (intrinsic, *intrinsic.others)])
+
+
+cdef Installed put_known(object module, object intrinsic):
+    """Interpose it; a name that the module has not may be one for the catch-all."""
+    try:
+        return put(module, intrinsic)
+    except NotInterposed as reason:
+        if reason.args[0] != ABSENT or not intrinsic.place or _catch_all is None:
+            raise
+    target = _catch_all(intrinsic.library, intrinsic.target)
+    if type(target) is not str or not target.startswith(f"{intrinsic.module}:"):
+        raise NotInterposed(ABSENT)
+    intrinsic.qualified = target.rpartition(":")[2]
+    return put(module, intrinsic)
 
 
 cdef bint is_wanted(object intrinsic):
     """Is any of its calls to be timed or counted, or is what they change to be known?"""
-    return bool(intrinsic.effect or intrinsic.passes) or any([level != "off" for level in intrinsic.levels])
+    levels = [level for each in (intrinsic, *intrinsic.others) for level in each.levels]
+    return bool(intrinsic.effect or intrinsic.passes) or any([level != "off" for level in levels])
 
 
 cdef str interpose_all(str name, object module):
     """Interpose what is declared of a module; the entries for the map. A module that has nothing of it may be one that
     is not filled yet, and is looked at again."""
-    intrinsics = _declared[name]
+    expand(name, module)
+    intrinsics = [each for each in _declared[name] if WILD not in each.qualified]
     entries = "".join([interpose_intrinsic(module, intrinsic) for intrinsic in intrinsics])
-    if not all([_mapped[intrinsic.number] for intrinsic in intrinsics]):
+    if not intrinsics or not all([_mapped[intrinsic.number] for intrinsic in intrinsics]):
         _seen[name] = ref(module)
     return entries
 
@@ -75,6 +96,22 @@ cdef bint know_descriptor_owners() except False:
     return True
 
 
+cdef bint know_greenlets() except False:
+    """See which greenlet goes on, by whatever way one is switched to: its methods, and its functions for C."""
+    module = _modules.get("greenlet._greenlet")
+    if not PyModule_Check(module) or _kept.get("greenlet") is module:
+        return True
+    names = module_names(module)
+    if not isinstance(names.get("greenlet"), type) or "_C_API" not in names:
+        return True
+    _kept["greenlet"] = module
+    methods = type.__getattribute__(names["greenlet"], "__dict__")
+    put_hook_in(methods, "switch", <void *>see_switch, SIGNATURE_triple)
+    put_hook_in(methods, "throw", <void *>see_throw, SIGNATURE_pair)
+    greenlets_begin(names["_C_API"])
+    return True
+
+
 # The program's import goes on whatever happens here. Only what a handler of its own raises is passed on.
 cdef bint interpose_new_modules() except False:
     cdef c_thread *thread
@@ -90,6 +127,7 @@ cdef bint interpose_new_modules() except False:
     try:
         _modules_seen = len(_modules)
         know_descriptor_owners()
+        know_greenlets()
         new = [name for name in _declared if is_new(name)]
         entries = "".join([interpose_all(name, _modules[name]) for name in new if is_whole(name)])
         if entries:
@@ -124,8 +162,12 @@ cdef bint is_whole(str name):
 
 
 cdef void put_hook(object module, str name, void *body, c_signature signature):
+    put_hook_in(module.__dict__, name, body, signature)
+
+
+cdef void put_hook_in(object names, str name, void *body, c_signature signature):
     try:
-        _hooks.append(put_method(module.__dict__[name], body, signature))
+        _hooks.append(put_method(names[name], body, signature))
     except (KeyError, NotInterposed):
         pass  # what it would have told is learned later: a thread at its first call, an end by the reader
 
@@ -146,6 +188,8 @@ cdef bint rehash(list replaced) except False:
     if not replaced:
         return True
     cdef set definitions = {<size_t>(<Installed>each).definition for each in replaced} - {0}
+    if not definitions:
+        return True
     had = "gc" in _modules
     import gc
     for holder in gc.get_objects():

@@ -2,6 +2,7 @@
 
 from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport strcmp
 
 from interpose.timing.clock cimport (
@@ -101,6 +102,9 @@ cdef extern from "stubs.h":
         void *body
         void *real
         void *ask
+        PyObject *link
+        PyObject *keyword
+        PyObject *attributes
         uint32_t intrinsic
         uint8_t numbers
         uint8_t *kinds
@@ -129,15 +133,29 @@ ctypedef PyObject *(*fast_keywords_function)(PyObject *, PyObject *const *, Py_s
 ctypedef PyObject *(*method_function)(
     PyObject *, PyTypeObject *, PyObject *const *, size_t, PyObject *) noexcept
 ctypedef PyObject *(*vector_function)(PyObject *, PyObject *const *, size_t, PyObject *) noexcept
+ctypedef PyObject *(*vector_function_of_wrapper "vectorcallfunc")(
+    PyObject *, PyObject *const *, size_t, PyObject *) noexcept
 ctypedef PyObject *(*unary_function)(PyObject *) noexcept
 ctypedef void (*finish_function)(PyObject *) noexcept
 ctypedef int (*initialise_function)(PyObject *, PyObject *, PyObject *) noexcept
+
+# The same as stubs' bodies, which are given their slot.
+ctypedef PyObject *(*pair_body)(slot *, PyObject *, PyObject *) noexcept
+ctypedef PyObject *(*triple_body)(slot *, PyObject *, PyObject *, PyObject *) noexcept
+ctypedef PyObject *(*fast_body)(slot *, PyObject *, PyObject *const *, Py_ssize_t) noexcept
+ctypedef PyObject *(*fast_keywords_body)(slot *, PyObject *, PyObject *const *, Py_ssize_t, PyObject *) noexcept
+ctypedef PyObject *(*method_body)(
+    slot *, PyObject *, PyTypeObject *, PyObject *const *, size_t, PyObject *) noexcept
+ctypedef PyObject *(*vector_body)(slot *, PyObject *, PyObject *const *, size_t, PyObject *) noexcept
+ctypedef PyObject *(*unary_body)(slot *, PyObject *) noexcept
+ctypedef int (*initialise_body)(slot *, PyObject *, PyObject *, PyObject *) noexcept
 
 cdef extern from "shim.h":
     struct thread_state "_ts":
         pass
     struct c_call "call":
         span span
+        PyObject *names
     enum:
         SHAPE_NOTHING
         SHAPE_ONE
@@ -147,7 +165,7 @@ cdef extern from "shim.h":
     bint shim_begin(c_call *, const slot *, PyObject *, PyObject *const *, Py_ssize_t)
     bint begin_pair(c_call *, const slot *, PyObject *, PyObject *const *)
     bint begin_tuple(c_call *, const slot *, PyObject *, PyObject *)
-    bint begin_vector(c_call *, const slot *, PyObject *, PyObject *const *, size_t)
+    bint begin_vector(c_call *, const slot *, PyObject *, PyObject *const *, size_t, PyObject *)
     void shim_end(c_call *, PyObject *, bint)
     PyObject *first_of(PyObject *)
     struct c_passed "passed":
@@ -168,6 +186,7 @@ cdef extern from "shim.h":
     void forget_descriptors()
     void descriptor_owner_add(unsigned, PyTypeObject *, void *)
     int details_begin()
+    int plain_begin()
     uint32_t is_own(PyObject *)
     void release_sites(void *)
     int sites_begin(void (*)(void *))
@@ -175,6 +194,19 @@ cdef extern from "shim.h":
     bint add_library_prefix(const char *)
     void forget_roots()
     bint add_known_root(const char *)
+
+cdef extern from "awaits.h":
+    int awaits_begin(object, object) except -1
+    void awaits_forget()
+    void shim_end_or_await(c_call *, PyObject *)
+
+cdef extern from "greenlets.h":
+    struct c_aside "aside":
+        pass
+    void lay_aside(c_aside *)
+    void take_up(c_aside *)
+    bint greenlets_begin(object)
+    void greenlets_end()
 
 cdef extern from "install.h":
     struct PyMethodDef:
@@ -194,7 +226,17 @@ cdef extern from "install.h":
     void *function_vectorcall(object)
     void function_put(object, void *, bint)
 
+cdef extern from "wrapper.h":
+    int wrapper_begin(object) except -1
+    object wrapper_made_type()
+    bint is_wrapper(object)
+    PyObject *wrapper_real(PyObject *)
+    const slot *wrapper_slot(PyObject *)
+    void wrapper_fit(object, vector_function_of_wrapper, const slot *)
+
 cdef extern from "Python.h":
+    PyObject *PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *)
+    void Py_INCREF(object)
     long PyLong_AsLong(object) except? -1
     bint PyModule_Check(object)
     PyObject *PyModule_GetDict_borrowed "PyModule_GetDict"(object)
@@ -203,6 +245,19 @@ cdef extern from "Python.h":
     void Py_DECREF(object)
     object PyUnicode_FromFormat(const char *, ...)
     PyObject *PyObject_Call(object, object, object)
+    Py_ssize_t PyVectorcall_NARGS(size_t)
+    object PyCMethod_New(PyMethodDef *, PyObject *, PyObject *, PyTypeObject *)
+    object PyContextVar_New(const char *, PyObject *)
+    int PyContextVar_Get(object, PyObject *, PyObject **)
+    object PyContextVar_Set(object, object)
+    int PyContextVar_Reset(object, object)
+    void *PyEval_GetGlobals()
+    void PyErr_Clear()
+    void PyErr_SetNone(object)
+    void PyErr_Fetch(PyObject **, PyObject **, PyObject **)
+    void PyErr_NormalizeException(PyObject **, PyObject **, PyObject **)
+    void PyErr_Restore(PyObject *, PyObject *, PyObject *)
+    void Py_INCREF(object)
     ctypedef void *PyThread_type_lock
     PyThread_type_lock PyThread_allocate_lock()
     void PyThread_free_lock(PyThread_type_lock)

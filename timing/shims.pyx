@@ -7,6 +7,7 @@ a call is timed. This file is the session; the files that it includes have one j
 
 import os
 from _weakref import ref
+from sys import intern as intern_text, stdlib_module_names
 
 
 cdef object builtin_function = type(len)
@@ -21,11 +22,14 @@ cdef list _hooks = []
 cdef object _wrappers = None  # what interposes instead of shims in place
 cdef dict _kept = {}       # types whose addresses are known, by their modules' names
 cdef bint _interposing = False
+cdef object _next_number = 1  # of what patterns are found to stand for
 cdef reading _starting  # when the recording's own beginning began; its end is that of `interpose`
 
 
 include "bodies.pxi"
 include "places.pxi"
+include "wrapt.pxi"
+include "libraries.pxi"
 include "modules.pxi"
 include "calibration.pxi"
 include "levels.pxi"
@@ -87,7 +91,8 @@ def begin(bytes directory, bytes founder, bytes lineage, *, str clock, bint stac
     settings.group_reads = group_reads
     forget_holders()
     forget_descriptors()
-    if details_begin() < 0 or sites_begin(release_sites) < 0:
+    awaits_forget()
+    if details_begin() < 0 or plain_begin() < 0 or sites_begin(release_sites) < 0:
         raise MemoryError("no room for what is known of code objects")
     forget_library_prefixes()
     for prefix in libraries:
@@ -109,12 +114,13 @@ def describe(bytes head):
         raise OSError(failed, os.strerror(failed), "log.xml")
 
 
-def interpose(intrinsics, modules, wrappers=None):
+def interpose(intrinsics, modules, wrappers=None, catch_all=None):
     """Put shims in the place of `intrinsics`: now in the modules that exist, in others when they are imported.
 
-    `wrappers`, where given, wrap each instead (interpose.wrappers).
+    `wrappers`, where given, wrap each instead (interpose.wrappers). `catch_all`, where given, is called with the library
+    and the target of a name that a module has not; it may give another target.
     """
-    global _modules, _modules_seen, _wrappers
+    global _modules, _modules_seen, _wrappers, _next_number
     _wrappers = wrappers
     _declared.clear()
     _seen.clear()
@@ -123,6 +129,8 @@ def interpose(intrinsics, modules, wrappers=None):
     interposed_function_begin()
     for intrinsic in intrinsics:
         _declared.setdefault(intrinsic.module, []).append(intrinsic)
+    _next_number = max([number_after(intrinsic) for intrinsic in intrinsics], default=1)
+    libraries_begin(intrinsics, modules, catch_all)
     look_at_locks(modules)
     _modules = modules
     _modules_seen = 0
@@ -160,12 +168,14 @@ def forked():
     """After it, in the child: begin its subexperiment."""
     recorder_forked()
     forget_holders()
+    awaits_forget()
 
 
 def end():
     """End the recording and put back whatever was interposed; gives how many could not be put back, because somebody
     else has put his own upon ours since (ours pass through)."""
     recorder_end(-1)
+    greenlets_end()
     installed = _installed + _hooks
     left = [each for each in installed if not each.restore()]
     rehash(installed)

@@ -10,8 +10,8 @@ import stat
 import sys
 from collections.abc import Iterator
 
-from interpose import __version__, interpreters, session, settings, state
-from interpose.errors import SettingError
+from interpose import __version__, interpreters, mapping, resolved, session, settings, state
+from interpose.errors import InterposeError, SettingError
 from interpose.interpreters import Interpreter
 from interpose.reports.table import clean
 from interpose.trial import Trial, record_imports
@@ -34,6 +34,7 @@ class Findings:
     interposed: dict[str, str]
     intrinsics: int
     not_interposed: dict[str, str]
+    libraries: list[str]
     settings: list[dict[str, str]]
     not_recorded: list[str]
     elsewhere: list[str]
@@ -78,6 +79,7 @@ def examine(words: list[str]) -> Findings:
         interposed=trial.interposed,
         intrinsics=trial.intrinsics,
         not_interposed=trial.not_interposed,
+        libraries=examine_libraries(words),
         settings=in_force,
         not_recorded=[str(note) for note in state.not_recorded()[-SHOWN:]],
         elsewhere=state.experiments_elsewhere()[-SHOWN:],
@@ -102,6 +104,28 @@ def examine_interpreter(
     if trial.why_not and variables and not in_the_way:
         in_the_way.append(f"a trial with {interpreter.path} recorded nothing: {trial.why_not}")
     return answer, trial, in_the_way
+
+
+def examine_libraries(words: list[str]) -> list[str]:
+    """The libraries besides ours that a program gets here, and what is wrong with them."""
+    interpreter, _ = find_interpreter(words)
+    try:
+        wanted = settings.in_force(os.environ)
+    except SettingError:
+        return []  # told as what is in the way
+    if interpreter is None:
+        return []
+    program = [interpreter.path, *interpreter.options, *interpreter.words]
+    try:
+        places = session.library_places(wanted, os.environ, program)
+        new = resolved.refresh(places[0] if places else "")
+        if mapping.places_of(wanted, program) is None:
+            return new
+        found = mapping.map_program(interpreter, wanted, every=False)
+    except InterposeError as error:
+        return [str(error)]
+    used = [f"{each.name}  {each.path}" for each in found.libraries if not each.why_not]
+    return [*used, *new, *found.complaints()]
 
 
 def examine_settings() -> tuple[dict[str, str], list[dict[str, str]], list[str]]:
@@ -194,6 +218,7 @@ def sections(found: Findings) -> Iterator[tuple[str, list[str]]]:
     if found.intrinsics:
         yield "interposed", [interposed_line(found)]
         yield "not so", [f"{name}: {why}" for name, why in sorted(found.not_interposed.items())]
+    yield "libraries", found.libraries
     yield "settings", [f"{row['variable']:<22}{row['value']:<10}  {row['origin']}" for row in found.settings]
     yield "not recorded", found.not_recorded
     yield "elsewhere", found.elsewhere

@@ -29,6 +29,7 @@ COMMANDS = (
     "rm",
     "check",
     "export",
+    "map",
     "doctor",
 )
 BROKEN_PIPE = 141  # as a shell tells it: 128 and SIGPIPE
@@ -69,7 +70,20 @@ def _run(given: list[str]) -> int:
     wanted = (given[0],) if given and given[0] in COMMANDS else COMMANDS
     commands = {name: _load(name) for name in wanted}
     arguments = make_parser(commands).parse_args(given)
+    if arguments.command != "doctor":  # which tells
+        _resolve_libraries()
     return commands[arguments.command].run(arguments)
+
+
+def _resolve_libraries() -> None:
+    """Bring up to date what programs are told of libraries that take TOML or entry points to be found."""
+    from interpose import resolved, session
+
+    home = os.environ.get("HOME", "")
+    try:
+        resolved.refresh(session.find_group(os.getcwd(), home))
+    except (OSError, InterposeError):
+        pass  # told where the libraries matter
 
 
 def make_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:

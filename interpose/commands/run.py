@@ -83,6 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"-C: at most {NOTES_AT_MOST} notes")
     if arguments.dry_run:
         return show_settings(words, in_force)
+    if in_force.record and (code := check_libraries(words, in_force)):
+        return code
     if in_force.record and arguments.overwritten is not None:
         overwrite(arguments.overwritten)
     experiment = make_experiment(in_force) if in_force.record else None
@@ -150,6 +152,27 @@ def settings_in_force(arguments: argparse.Namespace) -> settings.Settings:
     found = settings.resolve(options, os.environ, file)
     check_pattern(found)
     return found
+
+
+def check_libraries(words: list[str], in_force: settings.Settings) -> int:
+    """Say what is wrong with the libraries that the program gets; gives 2 where they declare what is not there, and
+    there is no catch-all. Where the program is no Python, its descendants' experiments tell."""
+    from interpose import mapping
+    from interpose.commands.map import complain
+
+    try:
+        interpreter = interpreters.interpreter_of(words)
+    except (interpreters.NotPython, FileNotFoundError):
+        return 0
+    if mapping.places_of(in_force, [interpreter.path, *interpreter.options, *interpreter.words]) is None:
+        return 0
+    try:
+        found = mapping.map_program(interpreter, in_force, every=False)
+    except SettingError:
+        raise
+    except InterposeError:
+        return 0  # why nothing can be recorded is told afterwards
+    return complain(found, in_force.unsat)
 
 
 def check_pattern(found: settings.Settings) -> None:

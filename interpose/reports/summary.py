@@ -34,6 +34,7 @@ NEXT = ("interpose events", "interpose report --by site", "interpose report --by
 _OWN_LINES = 3
 _OPEN_CALLS = 5
 _NOTES = 10
+_LIBRARIES = 3
 _EXPERIMENTS_NAMED = 100
 _LOWERED = 3
 _LEAST_COMMAND = 12
@@ -89,6 +90,7 @@ def summary(screen: Screen) -> Iterator[str]:
         *not_timed(screen),
         *lowered(screen),
         *not_interposed(screen),
+        *libraries(screen),
         *not_followed(screen),
     ]
     yield from (shortened(line, screen.width) for line in below)
@@ -263,6 +265,19 @@ def not_interposed(screen: Screen) -> Iterator[str]:
     for name, why in list(found.items())[:1]:
         others = f" (and {len(found) - 1} more: interpose doctor)" if len(found) > 1 else ""
         yield f" not interposed  {clean(f'{name}: {why}')}{others}"
+
+
+def libraries(screen: Screen) -> Iterator[str]:
+    """A line for what was wrong with libraries: those not used, and what failed in their wrappers."""
+    processes = [account.process for account in screen.profile.accounts]
+    unused = {each.name: each for process in processes for each in process.libraries if each.why_not}
+    failed = {(each.library, each.target, each.why): each for process in processes for each in process.failures}
+    found = [f"{each.name} is not used: {each.why_not}  {each.place}" for each in unused.values()]
+    found += [f"{each.library}: {each.target}: {each.why}  {each.place}" for each in failed.values()]
+    for line in found[:_LIBRARIES]:
+        yield f" library  {clean(line)}"
+    if len(found) > _LIBRARIES:
+        yield f" library  and {len(found) - _LIBRARIES} more: interpose map --experiment"
 
 
 def not_followed(screen: Screen) -> Iterator[str]:
