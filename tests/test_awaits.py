@@ -401,3 +401,28 @@ def test_with_wrappers_alone_awaits_are_timed_too(tmp_path, recorded):
     assert (done.stdout, done.stderr) == ("nested\n", "")
     assert nest.wall_ns >= 20e6
     assert nest.task
+
+
+def test_a_coroutine_that_goes_on_in_another_thread(both):
+    done = both("""
+    import threading
+    awaited = begin()
+    class Now:
+        def __await__(self):
+            yield
+    awaited.asyncio.sleep = lambda seconds: Now()
+    moved = awaited.wait(0, "moved")
+    begins = threading.Thread(target=moved.send, args=(None,))
+    begins.start()
+    begins.join()
+    try:
+        moved.send(None)
+    except StopIteration as error:
+        print(error.value)
+    """)
+    founder = done.experiment.founder
+    (event,) = done.events("wait")
+
+    assert [thread.number for thread in founder.threads if thread.record.main] == [event.thread]
+    assert event.parent == 0
+    assert founder.damages.count == 0
