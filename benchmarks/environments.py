@@ -37,7 +37,7 @@ class Environments:
         under the name `keep`. Raises RuntimeError where the program fails or nothing was recorded.
         """
         words = [str(self.with_interpose), str(HERE / "programs" / program), *map(str, arguments)]
-        with tempfile.TemporaryDirectory(dir=self.directory) as place:
+        with tempfile.TemporaryDirectory(dir=self.directory, ignore_cleanup_errors=True) as place:
             done = subprocess.run(
                 words, env=self.variables(place, traced), stdout=subprocess.PIPE, cwd=place, text=True
             )
