@@ -153,11 +153,23 @@ static void step_begin(struct step *step, PyObject *awaited)
     __atomic_store_n(&record->fields.depth, step->index + 1, __ATOMIC_RELEASE);
 }
 
+/* It has ended on another thread than it began on: it counts for this one, inside of nothing. */
+static void await_moves(struct await *await, struct thread *thread)
+{
+    await->thread = thread->number;
+    await->parent = 0;
+    if (++thread->calls == 0)
+        thread->calls = 1;
+    await->call = thread->calls;
+}
+
 /* The event of an await that has ended. */
 static void await_record(const struct step *step, struct await *await, uint64_t end_ns, uint32_t error)
 {
     struct thread *thread = step->thread;
     uint64_t wall_ns = end_ns - await->start_ns, suspended_ns = wall_ns - await->running_ns;
+    if (UNLIKELY(await->thread != thread->number))
+        await_moves(await, thread);
     struct event *event = event_place(thread);
     if (!event) {
         thread->record->fields.dropped++;

@@ -122,6 +122,8 @@ def interpose(intrinsics, modules, wrappers=None, catch_all=None):
     """
     global _modules, _modules_seen, _wrappers, _next_number
     _wrappers = wrappers
+    if wrappers is not None:
+        know_awaits()
     _declared.clear()
     _seen.clear()
     _mapped.clear()
