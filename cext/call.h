@@ -4,6 +4,7 @@
 #include "detail.h"
 #include "locks.h"
 #include "recorder.h"
+#include "server.h"
 #include "stubs.h"
 
 /* A call that a shim times: the span, and what the call was given, in whatever way it was given it. */
@@ -13,6 +14,7 @@ struct call {
     PyObject *owner;
     PyObject *const *arguments;
     Py_ssize_t count;
+    PyObject *names; /* the names of the arguments behind `count`, a dictionary of them, or NULL */
     int descriptor; /* that it is about, or -1 */
     const struct descriptor *known; /* of traffic: what is known of it, or NULL */
     struct child *child; /* of what is recorded before it is tried: its record, or NULL */
@@ -66,11 +68,17 @@ static int descriptor_of_call(const struct call *call)
 static uint32_t detail_of(const struct call *call)
 {
     PyObject *subject = subject_of(call);
+    if (call->slot->detail == DETAIL_dsn)
+        return dsn_detail(subject, call->names, call->arguments + call->count);
+    if (call->slot->detail == DETAIL_server)
+        return server_detail(subject, argument_of(call, 3), call->names, call->arguments + call->count);
     if (!subject)
         return 0;
     switch ((enum detail_kind)call->slot->detail) {
     case DETAIL_statement:
         return statement_detail(subject);
+    case DETAIL_word:
+        return word_detail(subject);
     case DETAIL_descriptor:
         return descriptor_detail(subject);
     case DETAIL_path:
@@ -87,10 +95,26 @@ static uint32_t detail_of(const struct call *call)
         return detail_of_descriptor(descriptor_of_tls(subject));
     case DETAIL_holder:
         return holder_detail(subject);
+    case DETAIL_dsn:
+    case DETAIL_server:
     case DETAIL_none:
         break;
     }
     return 0;
+}
+
+/* What is known of it only after the call, which keeps it. */
+static __attribute__((noinline)) uint32_t kept_detail(const struct call *call)
+{
+    PyObject *type, *value, *traceback, *subject = subject_of(call);
+    uint32_t number = 0;
+    PyErr_Fetch(&type, &value, &traceback); /* a look-up clears what is set */
+    if (call->slot->detail == DETAIL_path && subject)
+        number = kept_path(subject);
+    else if (call->slot->detail == DETAIL_statement && call->owner)
+        number = kept_statement(call->owner);
+    PyErr_Restore(type, value, traceback);
+    return number;
 }
 
 /* Numbers of intrinsics that are idle; all that are numbered higher are taken for others. */

@@ -852,6 +852,7 @@ static void take_settings(const struct recorder_settings *settings)
     recorder.trigger_exit = settings->trigger_exit;
     snprintf(recorder.trigger_errors, sizeof recorder.trigger_errors, "%s", settings->trigger_errors);
     recorder.wait_above_ns = settings->wait_above_ns;
+    recorder.rows = settings->rows;
     recorder.all_waits = settings->wait_above_ns == 0;
 }
 

@@ -43,13 +43,19 @@ enum { STUBS = 256 };
     X(host,       "host and port, given as two arguments") \
     X(command,    "the program that a command runs, without its arguments") \
     X(database,   "a database's path, without the parameters of a URI") \
+    X(dsn,        "host and name of a database, of a connection string or of arguments by name") \
+    X(server,     "the same, of a host and, as the fourth argument, a name, or of arguments by name") \
+    X(word,       "the first word of a text: a command's name") \
     X(tls,        "what lies behind the socket of an encrypted connection") \
     X(holder,     "the thread and the line that took a lock last")
 
 /* What tells how much was moved. */
 #define MOVES(X) \
     X(result,   "the result: a number, or the length of it or of its first part") \
-    X(argument, "the length of the first argument")
+    X(argument, "the length of the first argument") \
+    X(row,      "one row, unless the result is None or there is none") \
+    X(rows,     "as many rows as the result has") \
+    X(cursor,   "nothing yet: rows are to be fetched from the result")
 
 /* How one of several kinds is chosen. Whatever waits inside a call that is idle is idle too. */
 #define CHOICES(X) \
@@ -126,8 +132,8 @@ static const char *const passes_words[] = {"", PASSES(WORD) NULL};
 static const char *const lock_words[] = {"", LOCKS(WORD) NULL};
 
 /* What waits is recorded from a time on, and counted below it: of C functions the time they took, of Python functions
-   the time that they were not running. */
-enum waits { WAITS_not, WAITS_wall, WAITS_off_cpu };
+   the time that they were not running. What fetches rows may be added to the event of a fetch before it. */
+enum waits { WAITS_not, WAITS_wall, WAITS_off_cpu, WAITS_rows };
 
 enum { SUBJECT_OWNER = 255 }; /* in the place of an argument's number: the object itself */
 

@@ -64,13 +64,15 @@ class Log:
 class Intrinsic:
     """Something that can be called: its public dotted name, and its kind (db, file, net ...).
 
-    `by` is the way in which it was interposed; `why_not` the reason where it was not.
+    `moves` is what its events count as moved: `bytes` or `rows`. `by` is the way in which it was interposed; `why_not`
+    the reason where it was not.
     """
 
     name: str
     kind: str
     by: str = field(default="", compare=False)
     why_not: str = field(default="", compare=False)
+    moves: str = field(default="bytes", compare=False)
 
 
 def read_log(path: str, place: str, damages: Damages) -> Log:
@@ -126,7 +128,8 @@ class _MapReader:
             if mine in self.intrinsics:
                 self._damages.add(self._place, f"number {mine} is of two intrinsics")
             else:
-                self.intrinsics[mine] = Intrinsic(name, kind, attributes.get("by", ""), why_not)
+                moves = attributes.get("moves", "bytes")
+                self.intrinsics[mine] = Intrinsic(name, kind, attributes.get("by", ""), why_not, moves)
                 self._begins[mine] = number
 
     def _forget(self, number: int) -> None:

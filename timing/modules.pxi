@@ -11,6 +11,8 @@ cdef str map_entry(object intrinsic, str by, str why):
     fields = [("number", number), ("name", intrinsic.name), ("kind", "".join(intrinsic.kinds[:1]))]
     if len(intrinsic.kinds) > 1:
         fields.append(("kinds", " ".join(intrinsic.kinds)))
+    if intrinsic.bytes in ("row", "rows"):
+        fields.append(("moves", "rows"))
     fields += [("library", intrinsic.library), ("by", by), ("installed", "0" if why else "1")]
     if why:
         fields.append(("why", why))

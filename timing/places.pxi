@@ -206,6 +206,8 @@ cdef bint fit(slot *slot, object intrinsic) except False:
     slot.effect = number_of(effect_words, intrinsic.effect)
     slot.passes = number_of(passes_words, intrinsic.passes)
     slot.waits = WAITS_wall if intrinsic.waits else WAITS_not
+    if intrinsic.bytes in ("row", "rows") and recorder_state.rows != ROWS_each:
+        slot.waits = WAITS_rows
     for kind in range(KIND_COUNT):
         slot.kinds[kind] = 0
     for offset, word in enumerate(intrinsic.kinds):
@@ -275,7 +277,7 @@ cdef class Timed:
     cdef PyObject *time(self, wrapped, instance, PyObject *arguments, dict keywords) noexcept:
         cdef c_call call
         cdef PyObject *result
-        if not begin_tuple(&call, &self.slot, <PyObject *>instance, arguments):
+        if not begin_tuple(&call, &self.slot, <PyObject *>instance, arguments, <PyObject *>keywords):
             return PyObject_Call(wrapped, <object>arguments, keywords)
         result = PyObject_Call(wrapped, <object>arguments, keywords)
         shim_end(&call, result, result == NULL)

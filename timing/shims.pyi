@@ -46,6 +46,7 @@ def begin(
     roots: Iterable[bytes],
     objects: bool,
     group_reads: bool,
+    rows: str = ...,
     variables: bytes = b"",
 ) -> None: ...
 def prepare_monitor(interpreter: bytes, path: bytes) -> None: ...

@@ -1,0 +1,18 @@
+"""MySQL and MariaDB: mysqlclient, whose connections and results are C."""
+
+from interpose.library import Intrinsic, alike
+
+CONNECTION = ("MySQLdb.connection.", "MySQLdb._mysql:connection.")
+RESULT = ("MySQLdb.result.", "MySQLdb._mysql:result.")
+
+MYSQLCLIENT = [
+    Intrinsic("MySQLdb.connect", "MySQLdb._mysql:connection.__init__", "db", detail="server"),
+    *alike(*CONNECTION, "query send_query", "db", detail="statement"),
+    *alike(*CONNECTION, "store_result use_result", "db", bytes="cursor"),
+    *alike(*CONNECTION, "commit rollback autocommit close ping select_db change_user", "db"),
+    *alike(*CONNECTION, "read_query_result next_result discard_result set_character_set kill stat", "db"),
+    *alike(*RESULT, "fetch_row", "db", bytes="rows"),
+    *alike(*RESULT, "discard", "db"),
+]
+
+INTRINSICS = [*MYSQLCLIENT]
