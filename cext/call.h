@@ -3,6 +3,7 @@
 
 #include "detail.h"
 #include "locks.h"
+#include "plain.h"
 #include "recorder.h"
 #include "server.h"
 #include "stubs.h"
@@ -39,17 +40,31 @@ static inline Py_ssize_t count_of(PyObject *arguments)
     return arguments && PyTuple_Check(arguments) ? PyTuple_GET_SIZE(arguments) : 0;
 }
 
-/* What the detail is of; NULL where it was not given, or by name. */
+static inline PyObject *argument_of(const struct call *call, Py_ssize_t number)
+{
+    return number < call->count ? call->arguments[number] : NULL;
+}
+
+/* An argument that was given by the name that the slot knows; NULL where it was not. */
+static __attribute__((noinline)) PyObject *named_argument(const struct call *call)
+{
+    PyObject *names = call->names, *keyword = call->slot->keyword;
+    if (names && PyDict_CheckExact(names))
+        return PyDict_GetItemWithError(names, keyword);
+    for (Py_ssize_t place = 0; names && place < PyTuple_GET_SIZE(names); place++)
+        if (PyTuple_GET_ITEM(names, place) == keyword)
+            return call->arguments[call->count + place];
+    return NULL;
+}
+
+/* What the detail is of; NULL where it was not given. */
 static inline PyObject *subject_of(const struct call *call)
 {
     if (call->slot->subject == SUBJECT_OWNER)
         return call->owner;
-    return call->slot->subject < call->count ? call->arguments[call->slot->subject] : NULL;
-}
-
-static inline PyObject *argument_of(const struct call *call, Py_ssize_t number)
-{
-    return number < call->count ? call->arguments[number] : NULL;
+    if (LIKELY(call->slot->subject < call->count))
+        return call->arguments[call->slot->subject];
+    return call->slot->keyword ? named_argument(call) : NULL;
 }
 
 /* The descriptor that it is about: the object's own, or that of what is given. */
@@ -65,20 +80,11 @@ static int descriptor_of_call(const struct call *call)
 
 /* --- detail and kind */
 
-static uint32_t detail_of(const struct call *call)
+static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
 {
-    PyObject *subject = subject_of(call);
-    if (call->slot->detail == DETAIL_dsn)
-        return dsn_detail(subject, call->names, call->arguments + call->count);
-    if (call->slot->detail == DETAIL_server)
-        return server_detail(subject, argument_of(call, 3), call->names, call->arguments + call->count);
-    if (!subject)
-        return 0;
     switch ((enum detail_kind)call->slot->detail) {
     case DETAIL_statement:
         return statement_detail(subject);
-    case DETAIL_word:
-        return word_detail(subject);
     case DETAIL_descriptor:
         return descriptor_detail(subject);
     case DETAIL_path:
@@ -96,7 +102,15 @@ static uint32_t detail_of(const struct call *call)
     case DETAIL_holder:
         return holder_detail(subject);
     case DETAIL_dsn:
+        return dsn_detail(subject, call->names, call->arguments + call->count);
     case DETAIL_server:
+        return server_detail(subject, argument_of(call, 3), call->names, call->arguments + call->count);
+    case DETAIL_word:
+        return word_detail(subject);
+    case DETAIL_url:
+        return url_detail(NULL, subject);
+    case DETAIL_request:
+        return url_detail(subject, argument_of(call, call->slot->subject + 1));
     case DETAIL_none:
         break;
     }
@@ -117,32 +131,69 @@ static __attribute__((noinline)) uint32_t kept_detail(const struct call *call)
     return number;
 }
 
-/* Numbers of intrinsics that are idle; all that are numbered higher are taken for others. */
-enum { IDLE_NUMBERS = 4096 };
-static uint64_t idle_numbers[IDLE_NUMBERS / 64];
-
-static void number_is_idle(uint32_t number)
+/* Of what its attributes are: the last of the one or two, behind the other. */
+static __attribute__((noinline)) uint32_t detail_of_attributes(const struct call *call, PyObject *subject)
 {
-    if (number < IDLE_NUMBERS)
-        idle_numbers[number / 64] |= (uint64_t)1 << number % 64;
+    PyObject *ways = call->slot->attributes;
+    PyObject *last = attribute_at(subject, PyTuple_GET_ITEM(ways, PyTuple_GET_SIZE(ways) - 1));
+    PyObject *first = PyTuple_GET_SIZE(ways) > 1 ? attribute_at(subject, PyTuple_GET_ITEM(ways, 0)) : NULL;
+    uint32_t number = 0;
+    if (last)
+        number = call->slot->detail == DETAIL_request ? url_detail(first, last) : detail_of_subject(call, last);
+    Py_XDECREF(first);
+    Py_XDECREF(last);
+    return number;
 }
 
-static void forget_idle_numbers(void)
+static uint32_t detail_of(const struct call *call)
 {
-    memset(idle_numbers, 0, sizeof idle_numbers);
+    PyObject *subject = subject_of(call);
+    if (UNLIKELY(!subject && call->slot->detail != DETAIL_dsn && call->slot->detail != DETAIL_server))
+        return 0;
+    return UNLIKELY(call->slot->attributes) ? detail_of_attributes(call, subject) : detail_of_subject(call, subject);
+}
+
+/* The kinds of numbers of intrinsics, each plus one; all that are numbered higher are of none. */
+enum { NUMBERS_KNOWN = 4096 };
+static uint8_t number_kinds[NUMBERS_KNOWN];
+
+static void number_is_of(uint32_t number, enum kind kind)
+{
+    if (number < NUMBERS_KNOWN)
+        number_kinds[number] = (uint8_t)(kind + 1);
+}
+
+static void forget_number_kinds(void)
+{
+    memset(number_kinds, 0, sizeof number_kinds);
+}
+
+static inline bool is_number_of(uint32_t number, enum kind kind)
+{
+    return number < NUMBERS_KNOWN && number_kinds[number] == kind + 1;
 }
 
 static inline bool is_idle_number(uint32_t number)
 {
-    return number < IDLE_NUMBERS && (idle_numbers[number / 64] >> number % 64 & 1);
+    return is_number_of(number, KIND_idle);
 }
 
-static inline bool inside_idle(const struct thread *thread)
+/* Is the call that is made inside one of that kind? */
+static inline bool inside(const struct thread *thread, enum kind kind)
 {
     uint32_t depth = thread->record->fields.depth;
     if (LIKELY(depth == 0 || depth > OPEN_CALLS))
         return false;
-    return is_idle_number(thread->record->open[depth - 1].intrinsic);
+    return is_number_of(thread->record->open[depth - 1].intrinsic, kind);
+}
+
+/* Does a command of Redis wait for what others will put there? */
+static bool is_blocking_command(PyObject *command)
+{
+    static const char names[] = "BLPOP\0BRPOP\0BLMOVE\0BRPOPLPUSH\0BLMPOP\0BZPOPMIN\0BZPOPMAX\0BZMPOP\0";
+    Py_ssize_t bytes;
+    const char *text = bytes_of_text(command, &bytes);
+    return text && is_one_of(text, (size_t)bytes, names);
 }
 
 static enum kind kind_of_descriptor(const struct descriptor *known)
@@ -160,7 +211,7 @@ static inline uint32_t kind_of_traffic(const struct slot *slot, const struct des
                                        const struct thread *thread)
 {
     enum kind kind = kind_of_descriptor(known);
-    bool waits = (kind == KIND_process || kind == KIND_net) && inside_idle(thread);
+    bool waits = (kind == KIND_process || kind == KIND_net) && inside(thread, KIND_idle);
     return slot->kinds[waits ? KIND_idle : kind];
 }
 
@@ -170,13 +221,17 @@ static __attribute__((noinline)) uint32_t chosen_kind(const struct call *call, c
     const struct slot *slot = call->slot;
     if (slot->choice == CHOICE_descriptor)
         return kind_of_traffic(slot, descriptor_known(call->descriptor), thread);
-    if (slot->kinds[KIND_idle] && inside_idle(thread))
+    if (slot->kinds[KIND_idle] && inside(thread, KIND_idle))
         return slot->kinds[KIND_idle];
+    if (slot->kinds[KIND_db] && inside(thread, KIND_db)) /* how a driver in Python talks to its server */
+        return slot->kinds[KIND_db];
     switch ((enum choice)slot->choice) {
     case CHOICE_receive:
         return slot->kinds[kind_of_receiver(descriptor_known(call->descriptor))];
     case CHOICE_select:
         return slot->kinds[kind_of_selected(call->arguments, call->count)];
+    case CHOICE_blocking:
+        return slot->kinds[is_blocking_command(argument_of(call, 0)) ? KIND_idle : KIND_db];
     case CHOICE_poll:
         return slot->kinds[kind_of_watched(call->owner)];
     default:

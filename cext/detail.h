@@ -73,10 +73,11 @@ static __attribute__((noinline)) uint32_t other_statement(PyObject *statement)
     bool literals;
     if (PyUnicode_Check(statement))
         return new_statement(statement, 0);
-    if (!PyBytes_Check(statement))
+    if (!PyBytes_Check(statement) && !PyByteArray_Check(statement))
         return 0;
-    size_t bytes = (size_t)PyBytes_GET_SIZE(statement);
-    return statement_intern(0, PyBytes_AS_STRING(statement), bytes < STATEMENT_READ ? bytes : STATEMENT_READ, &literals);
+    const char *sql = PyBytes_Check(statement) ? PyBytes_AS_STRING(statement) : PyByteArray_AS_STRING(statement);
+    size_t bytes = (size_t)Py_SIZE(statement);
+    return statement_intern(0, sql, bytes < STATEMENT_READ ? bytes : STATEMENT_READ, &literals);
 }
 
 static uint32_t statement_detail(PyObject *statement)
@@ -151,7 +152,7 @@ static uint32_t kept_statement(PyObject *cursor)
     PyObject *query = member_of(cursor, name_of_query);
     PyObject *kept = query ? NULL : member_of(cursor, name_of_kept_query);
     if (kept)
-        query = member_of(kept, name_of_query);
+        query = PyUnicode_Check(kept) ? Py_NewRef(kept) : member_of(kept, name_of_query);
     uint32_t number = query ? statement_detail(query) : 0;
     Py_XDECREF(kept);
     Py_XDECREF(query);
@@ -235,17 +236,6 @@ static uint32_t first_word(const char *text, Py_ssize_t bytes)
             break;
     }
     return string_intern("sh", 2);
-}
-
-/* A command's name: what follows the first word may be a key. */
-static uint32_t word_detail(PyObject *command)
-{
-    Py_ssize_t bytes = 0;
-    const char *text = host_text(command, &bytes);
-    size_t length = 0;
-    while (text && length < (size_t)bytes && length < TEXT_BYTES && !(text[length] && strchr(blanks, text[length])))
-        length++;
-    return text ? string_intern(text, length) : 0;
 }
 
 /* Text as bytes, as the file system has it; a new reference, NULL for what is no text. */

@@ -31,6 +31,17 @@ static bool is_writable(const void *address)
     return writable;
 }
 
+/* A function that Cython 3 has compiled begins as one of C does. However it is called, by its vectorcall too, the pointer
+   is taken from its definition at each call; where its vectorcall lies elsewhere, it was compiled for the limited API, and
+   its layout is another. */
+static bool is_cython_function(PyObject *callable)
+{
+    const PyTypeObject *type = Py_TYPE(callable);
+    const char *dot = strrchr(type->tp_name, '.'), *name = dot ? dot + 1 : type->tp_name;
+    return strcmp(name, "cython_function_or_method") == 0 && type->tp_basicsize > (Py_ssize_t)sizeof(PyCMethodObject) &&
+           type->tp_vectorcall_offset == (Py_ssize_t)offsetof(PyCFunctionObject, vectorcall);
+}
+
 /* The definition that a function, a method or a class method is made from; NULL where it has none. */
 static PyMethodDef *definition_of(PyObject *callable)
 {
@@ -38,7 +49,7 @@ static PyMethodDef *definition_of(PyObject *callable)
         return ((PyCFunctionObject *)callable)->m_ml;
     if (Py_IS_TYPE(callable, &PyMethodDescr_Type) || Py_IS_TYPE(callable, &PyClassMethodDescr_Type))
         return ((PyMethodDescrObject *)callable)->d_method;
-    return NULL;
+    return is_cython_function(callable) ? ((PyCFunctionObject *)callable)->m_ml : NULL;
 }
 
 /* Which pool serves a definition; SIGNATURE_COUNT where none does. */

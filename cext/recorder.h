@@ -40,6 +40,7 @@ struct thread {
     uint32_t ended;
     uint32_t fork;      /* number of its last fork */
     uint32_t own_depth; /* what is recording's own may call what is */
+    uint32_t quiet;     /* what is called is called by us */
     uint64_t look_ns;   /* from when on what the thread and its process have used is to be looked at */
     struct thread_record *record;
     struct block *block;

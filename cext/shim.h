@@ -32,7 +32,7 @@ static inline bool shim_begin(struct call *call, const struct slot *slot, PyObje
 {
     PyThreadState *state = recorded_state();
     struct thread *thread = recorded_thread(slot, state);
-    if (UNLIKELY(!thread))
+    if (UNLIKELY(!thread || thread->quiet))
         return false;
     uint32_t intrinsic = slot->intrinsic, detail = 0;
     call->slot = slot;

@@ -45,9 +45,11 @@ enum { STUBS = 256 };
     X(database,   "a database's path, without the parameters of a URI") \
     X(dsn,        "host and name of a database, of a connection string or of arguments by name") \
     X(server,     "the same, of a host and, as the fourth argument, a name, or of arguments by name") \
-    X(word,       "the first word of a text: a command's name") \
     X(tls,        "what lies behind the socket of an encrypted connection") \
-    X(holder,     "the thread and the line that took a lock last")
+    X(holder,     "the thread and the line that took a lock last") \
+    X(word,       "the first word of a text: a command's name, never its values") \
+    X(url,        "a URL without user, password, query and fragment") \
+    X(request,    "a request's method and its URL: two arguments, or two attributes of one")
 
 /* What tells how much was moved. */
 #define MOVES(X) \
@@ -63,7 +65,8 @@ enum { STUBS = 256 };
     X(descriptor, "by what lies behind the descriptor") \
     X(receive,    "idle where a server waits for its client's next request") \
     X(select,     "by the descriptors in three lists; sleep where there are none") \
-    X(poll,       "by the descriptors that were registered")
+    X(poll,       "by the descriptors that were registered") \
+    X(blocking,   "idle where the first argument is a command that waits for what others put there")
 
 /* What a call changes in what is known of descriptors and of children. */
 #define EFFECTS(X) \
@@ -142,6 +145,8 @@ struct slot {
     void *body; /* the shim, or a hook of the tracer's own */
     void *real; /* the function in whose place the stub stands */
     void *ask;  /* of a semaphore: what tells whether it is free */
+    PyObject *keyword;    /* the name of the argument that the detail is taken from, where it may be given by name; or NULL */
+    PyObject *attributes; /* the ways to what of it is kept, a tuple of tuples of names; or NULL: itself */
     uint32_t intrinsic;        /* its number for the first of its kinds */
     uint8_t kinds[KIND_COUNT]; /* for each kind: what is to be added to that number */
     uint8_t detail, subject;   /* subject: which argument the detail is taken from */

@@ -105,7 +105,7 @@ BEGIN = """
     from interpose.library import Intrinsic
     def begin():
         if sys.argv[1] == "on":
-            record(*[Intrinsic(name, "subject:" + name, "file") for name in NAMES])
+            record(*[Intrinsic(name, "subject:" + name, "file", by="function") for name in NAMES])
 """
 
 

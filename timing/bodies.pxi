@@ -66,6 +66,23 @@ cdef PyObject *time_vector(
     return result
 
 
+# What stands for a Python function of a package: the same, but the function is behind the wrapper.
+cdef PyObject *time_wrapped(PyObject *wrapper, PyObject *const *arguments, size_t flags, PyObject *names) noexcept:
+    cdef const slot *self = wrapper_slot(wrapper)
+    cdef PyObject *real = wrapper_real(wrapper)
+    cdef c_call call
+    cdef PyObject *result
+    if real == NULL:
+        return NULL
+    if begin_vector(&call, self, wrapper, arguments, flags, names):
+        result = PyObject_Vectorcall(real, arguments, flags, names)
+        shim_end(&call, result, result == NULL)
+    else:
+        result = PyObject_Vectorcall(real, arguments, flags, names)
+    Py_DECREF(<object>real)
+    return result
+
+
 # tp_iternext gives NULL without an exception at the end: that is no error.
 cdef PyObject *time_unary(slot *self, PyObject *owner) noexcept:
     cdef c_call call

@@ -141,6 +141,8 @@ cdef bint rehash(list replaced) except False:
     if not replaced:
         return True
     cdef set definitions = {<size_t>(<Installed>each).definition for each in replaced} - {0}
+    if not definitions:
+        return True
     had = "gc" in _modules
     import gc
     for holder in gc.get_objects():

@@ -84,6 +84,7 @@ cdef slot *new_slot(c_signature signature, void *body) except NULL:
         raise NotInterposed("the pool of stubs for its signature is full")
     slot.body = body
     slot.ask = NULL
+    slot.keyword = slot.attributes = NULL
     slot.intrinsic = 0
     slot.detail = slot.subject = slot.moves = slot.choice = slot.effect = slot.lock = slot.passes = slot.waits = slot.traffic = slot.shape = 0
     return slot
@@ -161,8 +162,9 @@ cdef dict module_names(object module):
 
 
 cdef object find(object module, str qualified):
-    """What stands in the dictionaries under a qualified name, with its owner: no attribute of anybody's is run. A type
-    that its module does not show is found among the types there are, by its full name."""
+    """What stands in the dictionaries under a qualified name, with its owner and its own name: no attribute of anybody's
+    is run. A type that its module does not show is found among the types there are, by its full name. A class stands
+    for what initialises its instances."""
     cdef object owner = None, found = module
     for name in qualified.split("."):
         owner = found
@@ -170,9 +172,30 @@ cdef object find(object module, str qualified):
         found = names[name] if name in names else None
         if owner is module and "." in qualified and not isinstance(found, type):
             found = hidden_type(f"{module.__name__}.{name}".encode())
+        if found is None and isinstance(owner, type):
+            found = inherited(owner, name)
         if found is None:
             raise NotInterposed("this Python has no such name")
-    return owner, found
+    return initialiser(found) if isinstance(found, type) else (owner, found, name)
+
+
+cdef object inherited(type owner, str name):
+    """What a class has from those above it, where that is Python's; else it is the others'."""
+    for each in type.mro(owner)[1:]:
+        names = type.__getattribute__(each, "__dict__")
+        if name in names:
+            return names[name] if is_python_function(names[name]) else None
+    return None
+
+
+cdef tuple initialiser(type made):
+    """What initialises a class's instances, with whose it is."""
+    for name in ("__init__", "__new__"):
+        for each in type.mro(made):
+            names = type.__getattribute__(each, "__dict__")
+            if name in names and each is not object:
+                return (each if type(names[name]).__name__ == "wrapper_descriptor" else made), names[name], name
+    raise NotInterposed("its instances are initialised by nothing of its own")
 
 
 cdef object hidden_type(bytes name):
@@ -194,12 +217,29 @@ cdef uint8_t number_of(const char *const *words, str word) except 255:
     raise NotInterposed(f"{word!r} means nothing here")
 
 
+cdef dict _kept_for_ever = {}
+
+
+cdef PyObject *kept_for_ever(object what) except? NULL:
+    """The same object for all that are equal; NULL for what is empty. A call may still be looking at it after the end."""
+    if not what:
+        return NULL
+    if type(what) is str:
+        what = intern_text(what)
+    else:
+        what = tuple([tuple([intern_text(name) for name in way]) for way in what])
+    kept = _kept_for_ever.setdefault(what, what)
+    return <PyObject *>kept
+
+
 cdef bint fit(slot *slot, object intrinsic) except False:
     """Tell a slot what its intrinsic is like."""
     cdef int kind
     if not intrinsic.kinds:
         raise NotInterposed("it is of no kind")
     slot.detail = number_of(detail_words, intrinsic.detail)
+    slot.keyword = kept_for_ever(intrinsic.keyword)
+    slot.attributes = kept_for_ever(tuple([tuple(each.split(".")) for each in intrinsic.attribute.split()]))
     slot.subject = SUBJECT_OWNER if intrinsic.argument is None else intrinsic.argument
     slot.moves = number_of(moves_words, intrinsic.bytes)
     slot.choice = number_of(choice_words, intrinsic.choice)
@@ -213,8 +253,7 @@ cdef bint fit(slot *slot, object intrinsic) except False:
     for offset, word in enumerate(intrinsic.kinds):
         kind = number_of(kind_words, word)
         slot.kinds[kind] = offset
-        if kind == KIND_idle:
-            number_is_idle(intrinsic.number + offset)
+        number_is_of(intrinsic.number + offset, kind)
     slot.intrinsic = intrinsic.number
     slot.traffic = is_traffic(slot)
     return True
@@ -236,10 +275,13 @@ cdef bint let_pass(Installed installed, object owner, object intrinsic) except F
 
 
 cdef Installed put(object module, object intrinsic):
+    """Interpose it in the way that goes with what is found, or in the one that it asks for."""
     cdef Installed installed
-    owner, found = find(module, intrinsic.qualified)
+    owner, found, name = find(module, intrinsic.qualified)
+    if is_for_wrapper(module, found, intrinsic.by):
+        return put_wrapper(module, owner, name, found, intrinsic)
     if isinstance(owner, type) and type(found).__name__ == "wrapper_descriptor":
-        installed = put_slot(owner, intrinsic.qualified.rpartition(".")[2].encode())
+        installed = put_slot(owner, name.encode())
     elif is_python_function(found):
         installed = put_function(module, owner, found, intrinsic.library == "system")
     else:
@@ -261,6 +303,9 @@ cdef class Timed:
     """What wrapt calls instead of an intrinsic: it times the call, without a frame."""
 
     cdef slot slot
+
+    def __cinit__(self):
+        self.slot.keyword = self.slot.attributes = NULL
 
     def __init__(self, intrinsic):
         fit(&self.slot, intrinsic)

@@ -45,6 +45,7 @@ cdef extern from "recorder.h" nogil:
         c_block_head head
         c_event *events
     struct c_thread "thread":
+        uint32_t quiet
         c_thread_record *record
         c_block *block
         c_clock clock

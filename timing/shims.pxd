@@ -95,6 +95,8 @@ cdef extern from "stubs.h":
         void *body
         void *real
         void *ask
+        PyObject *keyword
+        PyObject *attributes
         uint32_t intrinsic
         uint8_t *kinds
         uint8_t detail
@@ -120,6 +122,8 @@ ctypedef PyObject *(*fast_keywords_function)(PyObject *, PyObject *const *, Py_s
 ctypedef PyObject *(*method_function)(
     PyObject *, PyTypeObject *, PyObject *const *, size_t, PyObject *) noexcept
 ctypedef PyObject *(*vector_function)(PyObject *, PyObject *const *, size_t, PyObject *) noexcept
+ctypedef PyObject *(*vector_function_of_wrapper "vectorcallfunc")(
+    PyObject *, PyObject *const *, size_t, PyObject *) noexcept
 ctypedef PyObject *(*unary_function)(PyObject *) noexcept
 ctypedef void (*finish_function)(PyObject *) noexcept
 ctypedef int (*initialise_function)(PyObject *, PyObject *, PyObject *) noexcept
@@ -129,6 +133,7 @@ cdef extern from "shim.h":
         pass
     struct c_call "call":
         span span
+        PyObject *names
     enum:
         SHAPE_NOTHING
         SHAPE_ONE
@@ -153,12 +158,13 @@ cdef extern from "shim.h":
     bint recursive_lock_is_known(object)
     PyObject *do_nothing(PyObject *, PyObject *)
     object given(PyObject *)
-    void number_is_idle(uint32_t)
-    void forget_idle_numbers()
+    void number_is_of(uint32_t, int)
+    void forget_number_kinds()
     void forget_holders()
     void forget_descriptors()
     void descriptor_owner_add(unsigned, PyTypeObject *, void *)
     int details_begin()
+    int plain_begin()
     uint32_t is_own(PyObject *)
     void release_sites(void *)
     int sites_begin(void (*)(void *))
@@ -185,7 +191,17 @@ cdef extern from "install.h":
     void *function_vectorcall(object)
     void function_put(object, void *, bint)
 
+cdef extern from "wrapper.h":
+    int wrapper_begin(object) except -1
+    object wrapper_made_type()
+    bint is_wrapper(object)
+    PyObject *wrapper_real(PyObject *)
+    const slot *wrapper_slot(PyObject *)
+    void wrapper_fit(object, vector_function_of_wrapper, const slot *)
+
 cdef extern from "Python.h":
+    PyObject *PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *)
+    void Py_INCREF(object)
     long PyLong_AsLong(object) except? -1
     bint PyModule_Check(object)
     PyObject *PyModule_GetDict_borrowed "PyModule_GetDict"(object)

@@ -7,6 +7,7 @@ a call is timed. This file is the session; the files that it includes have one j
 
 import os
 from _weakref import ref
+from sys import intern as intern_text, stdlib_module_names
 
 
 cdef object builtin_function = type(len)
@@ -26,6 +27,7 @@ cdef reading _starting  # when the recording's own beginning began; its end is t
 
 include "bodies.pxi"
 include "places.pxi"
+include "wrapt.pxi"
 include "modules.pxi"
 include "calibration.pxi"
 include "packing.pxi"
@@ -87,7 +89,7 @@ def begin(bytes directory, bytes founder, bytes lineage, *, str clock, bint stac
     settings.rows = {"each": ROWS_each, "cursor": ROWS_cursor, "auto": ROWS_auto}[rows]
     forget_holders()
     forget_descriptors()
-    if details_begin() < 0 or sites_begin(release_sites) < 0:
+    if details_begin() < 0 or plain_begin() < 0 or sites_begin(release_sites) < 0:
         raise MemoryError("no room for what is known of code objects")
     forget_library_prefixes()
     for prefix in libraries:
@@ -119,7 +121,7 @@ def interpose(intrinsics, modules, wrappers=None):
     _declared.clear()
     _seen.clear()
     _mapped.clear()
-    forget_idle_numbers()
+    forget_number_kinds()
     interposed_function_begin()
     for intrinsic in intrinsics:
         _declared.setdefault(intrinsic.module, []).append(intrinsic)

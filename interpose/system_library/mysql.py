@@ -1,9 +1,11 @@
-"""MySQL and MariaDB: mysqlclient, whose connections and results are C."""
+"""MySQL and MariaDB: mysqlclient, whose connections and results are C, and PyMySQL."""
 
 from interpose.library import Intrinsic, alike
 
 CONNECTION = ("MySQLdb.connection.", "MySQLdb._mysql:connection.")
 RESULT = ("MySQLdb.result.", "MySQLdb._mysql:result.")
+PYTHONS = ("pymysql.Connection.", "pymysql.connections:Connection.")
+UNBUFFERED = ("pymysql.SSCursor.", "pymysql.cursors:SSCursor.")
 
 MYSQLCLIENT = [
     Intrinsic("MySQLdb.connect", "MySQLdb._mysql:connection.__init__", "db", detail="server"),
@@ -15,4 +17,11 @@ MYSQLCLIENT = [
     *alike(*RESULT, "discard", "db"),
 ]
 
-INTRINSICS = [*MYSQLCLIENT]
+PYMYSQL = [
+    Intrinsic("pymysql.connect", "pymysql.connections:Connection.__init__", "db", detail="server"),
+    *alike(*PYTHONS, "query", "db", detail="statement"),
+    *alike(*PYTHONS, "commit rollback begin autocommit close ping select_db next_result kill", "db"),
+    *alike(*UNBUFFERED, "read_next", "db", bytes="row"),
+]
+
+INTRINSICS = [*MYSQLCLIENT, *PYMYSQL]

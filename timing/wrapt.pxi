@@ -1,0 +1,150 @@
+# Wrappers of wrapt's in the place of Python functions of packages, and their undo.
+
+cdef object _wrapt = None  # its type of wrappers
+
+
+# An ordinary import of wrapt brings half the standard library with it, asyncio and ssl too, which the program may never
+# have wanted. What is needed of it is one extension module; it is where a later import of wrapt finds it.
+cdef object import_wrapt():
+    """wrapt's own type of wrappers."""
+    global _wrapt
+    if _wrapt is None:
+        try:
+            load_extension_of_wrapt()
+        except Exception:
+            pass  # it was installed without, or is another wrapt than those known
+        loaded = _modules.get("wrapt._wrappers")
+        _wrapt = getattr(loaded, "FunctionWrapper", None)
+        if _wrapt is None:
+            from wrapt import FunctionWrapper
+            _wrapt = FunctionWrapper
+        wrapper_begin(_wrapt)
+    return _wrapt
+
+
+cdef bint load_extension_of_wrapt() except False:
+    if "wrapt._wrappers" in _modules or "wrapt" in _modules:
+        return True
+    importing = _modules["_frozen_importlib"]
+    finder = _modules["_frozen_importlib_external"].PathFinder
+    directories = finder.find_spec("wrapt").submodule_search_locations
+    errors = finder.find_spec("wrapt.exceptions", directories)
+    if errors is not None:
+        importing._load(errors)
+    module = importing.module_from_spec(finder.find_spec("wrapt._wrappers", directories))
+    # To find its errors it asks for the package above. Nobody else sees this one: no Python code is run meanwhile.
+    _modules["wrapt"] = module
+    try:
+        _modules["_imp"].exec_dynamic(module)
+    finally:
+        del _modules["wrapt"]
+    _modules["wrapt._wrappers"] = module
+    return True
+
+
+cdef object wrapt_type():
+    """The same, where what it takes to import it is not recorded as the program's."""
+    cdef c_thread *thread = recording()
+    if _wrapt is None and thread != NULL:
+        thread.quiet += 1
+        try:
+            return import_wrapt()
+        finally:
+            thread.quiet -= 1
+    return import_wrapt()
+
+
+cdef bint is_for_wrapper(object module, object found, str by) except -1:
+    """Is wrapt the way for what was found? Not for what is C's, nor for the standard library."""
+    if by:
+        return by == "wrapt"
+    if definition_of(found) != NULL or type(found).__name__ == "wrapper_descriptor":
+        return False
+    return module.__name__.partition(".")[0] not in stdlib_module_names
+
+
+cdef class Wrapped(Installed):
+    """A wrapper in the place of a name in a module or a class, and its undo."""
+
+    cdef object owner  # a weak reference
+    cdef str name
+    cdef bint is_inherited
+    cdef size_t put    # what was put there: its address, for the program may let go of it
+
+    cdef str by(self):
+        return "wrapt"
+
+    cdef bint is_dead(self):
+        return self.owner() is None
+
+    cdef bint put_in(self, object owner, str name, object wrapper, object outer) except False:
+        """Put `outer`, which is the wrapper or has it, in the place of the name."""
+        names = names_of(owner)
+        self.owner = ref(owner)
+        self.name = name
+        self.is_inherited = name not in names
+        self.put = <size_t><void *>outer
+        if not self.is_inherited:
+            wrapper._self_replaced = names[name]
+        set_name(owner, name, outer)
+        return True
+
+    def restore(self):
+        """Put back what was there; False where somebody else has put his own upon ours since."""
+        owner = self.owner()
+        if owner is None:
+            return True
+        found = names_of(owner).get(self.name)
+        if found is None or <size_t><void *>found != self.put:
+            return False
+        if self.is_inherited:
+            type.__delattr__(owner, self.name)
+        else:
+            wrapper = found.__func__ if type(found) in (staticmethod, classmethod) else found
+            set_name(owner, self.name, wrapper._self_replaced)
+        return True
+
+
+cdef object names_of(object owner):
+    return type.__getattribute__(owner, "__dict__") if isinstance(owner, type) else module_names(owner)
+
+
+cdef bint set_name(object owner, str name, object what) except False:
+    """No code of the owner's is run."""
+    if not isinstance(owner, type):
+        module_names(owner)[name] = what
+        return True
+    try:
+        type.__setattr__(owner, name, what)
+    except TypeError:
+        raise NotInterposed("its type cannot be changed") from None
+    return True
+
+
+cdef object wrapper_for(object function, Timed timed):
+    """A wrapper of a Python function; one of wrapt's own of anything else that can be called, for it may bind in a way of
+    its own."""
+    if not is_python_function(function):
+        return wrapt_type()(function, timed)
+    wrapt_type()
+    made = wrapper_made_type()(function, timed)
+    wrapper_fit(made, <vector_function_of_wrapper>time_wrapped, &timed.slot)
+    return made
+
+
+cdef Installed put_wrapper(object module, object owner, str name, object found, object intrinsic):
+    """A wrapper in the place of a function, a method, a class method, a static method, or what others have put there."""
+    cdef Wrapped wrapped = Wrapped()
+    cdef Timed timed = Timed(intrinsic)
+    bound = type(found) if type(found) in (staticmethod, classmethod) else None
+    function = found if bound is None else found.__func__
+    if is_wrapper(function):
+        raise NotInterposed(ALREADY)
+    if not callable(function):
+        raise NotInterposed("it cannot be called")
+    if isinstance(owner, type) and (bound is not staticmethod or name == "__new__"):
+        timed.slot.shape = SHAPE_METHOD
+    made = wrapper_for(function, timed)
+    Py_INCREF(timed)  # a call may be in it at the end
+    wrapped.put_in(owner, name, made, made if bound is None else bound(made))
+    return wrapped
