@@ -17,3 +17,60 @@ def test_every_call_of_psycopg2_is_recorded_as_it_was(traced):
     done = traced(source_of("postgresql"), INTERPOSE_ROWS="each")
 
     assert_recorded_as_said(done, "postgresql")
+
+
+@pytest.mark.parametrize("implementation", ["binary", "python"])
+def test_every_call_of_psycopg_is_recorded_as_it_was(traced, implementation):
+    pytest.importorskip("psycopg")
+    done = traced(source_of("psycopg"), INTERPOSE_ROWS="each", PSYCOPG_IMPL=implementation)
+
+    assert_recorded_as_said(done, "psycopg")
+
+
+# What the server itself logs of a session, sent to the client: one message for each statement that it ran.
+LOGGED = """
+import {driver}
+connection = {driver}.connect(host="127.0.0.1", user="postgres", dbname="test")
+connection.autocommit = True
+cursor = connection.cursor()
+cursor.execute("set client_min_messages = log")
+cursor.execute("set log_statement = 'all'")
+logged = []
+{listen}
+for number in range(40):
+    cursor.execute("select %s, 'a literal'", (number,))
+    cursor.fetchone()
+    cursor.execute(f"select {{number}}")
+    cursor.fetchall()
+cursor.execute("select generate_series(1, 100)")
+assert len(list(cursor)) == 100
+connection.autocommit = False
+cursor.execute("set log_statement = 'none'")
+print(sum(1 for each in logged if each.startswith(("statement: ", "execute "))))
+"""
+LISTEN = {
+    "psycopg2": "import psycopg2.extensions\n"
+    "class Notices(list):\n"
+    "    def append(self, text):\n"
+    "        logged.append(text.partition(':  ')[2])\n"
+    "connection.notices = Notices()",
+    "psycopg": "connection.add_notice_handler(lambda notice: logged.append(notice.message_primary))",
+}
+EXECUTES = {"psycopg2": "psycopg2.cursor.execute", "psycopg": "psycopg.Cursor.execute"}
+
+
+@pytest.mark.parametrize("driver", LISTEN)
+def test_statements_are_counted_as_the_server_logs_them(traced, driver):
+    pytest.importorskip(driver)
+    done = traced(LOGGED.format(driver=driver, listen=LISTEN[driver]))
+    process = done.experiment.founder
+    details = [process.string(event.detail) for event in done.events(EXECUTES[driver])]
+    first, last = details.index("set log_statement = ?"), len(details) - 1
+
+    assert (done.returncode, done.stderr) == (0, "")
+    ran = details[first + 1 : last + 1]
+    begins = 1  # the last statement's transaction, which the driver begins by itself
+    assert len(ran) + begins == int(done.stdout)
+    assert ran.count("select %s, ?") == ran.count("select ?") == 40
+    fetched = [event for event in done.events() if process.intrinsic(event.intrinsic).moves == "rows"]
+    assert sum(event.bytes for event in fetched) == 40 + 40 + 100

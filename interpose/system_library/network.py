@@ -1,7 +1,7 @@
 """The network: sockets, names, encryption, and the waits for descriptors.
 
-Waiting for a client, or for a client's next request, is idle; waiting for an answer is not. What a driver of a database in
-Python sends and waits for is the database's.
+Waiting for a client, or for a client's next request, is idle; waiting for an answer is not. What a driver
+of a database in Python sends and waits for is the database's.
 """
 
 from interpose.library import Intrinsic, alike

@@ -16,7 +16,9 @@ def psycopg(name, module):
     block = (f"psycopg.{name}Transaction.", f"psycopg.transaction:{name}Transaction.")
     pipeline = (f"psycopg.{name}Pipeline.", f"psycopg._pipeline{module}:{name}Pipeline.")
     copy = (f"psycopg.{name}Copy.", f"psycopg._copy{module}:{name}Copy.")
-    following, enter, leave = ("__anext__", "__aenter__", "__aexit__") if name else ("__next__", "__enter__", "__exit__")
+    following, enter, leave = "__next__", "__enter__", "__exit__"
+    if name:
+        following, enter, leave = "__anext__", "__aenter__", "__aexit__"
     return [
         *alike(*connection, "connect", "db", **DSN),
         *alike(*connection, "commit rollback close cancel_safe", "db"),

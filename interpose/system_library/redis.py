@@ -8,8 +8,8 @@ from interpose.library import alike
 COMMAND = {"detail": "word", "choice": "blocking"}
 
 
-def redis(name, module, connections):
-    """One of the two clients: its commands one by one, those of a pipeline in one, its connections and subscriptions."""
+def redis(name, module, connections, host):
+    """A client: its commands one by one, those of a pipeline in one, its connections and subscriptions."""
     client = (f"redis.{name}Redis.", f"{module}:Redis.")
     pipeline = (f"redis.{name}Pipeline.", f"{module}:Pipeline.")
     subscription = (f"redis.{name}PubSub.", f"{module}:PubSub.")
@@ -21,12 +21,12 @@ def redis(name, module, connections):
         *alike(*pipeline, "execute", "db", bytes="rows"),
         *alike(*subscription, "execute_command", "db", detail="word"),
         *alike(*subscription, "parse_response", "idle"),
-        *alike(*connection, "connect", "db", detail="path", argument=None, attribute="host"),
+        *alike(*connection, "connect", "db", detail="path", argument=None, attribute=host),
         *alike(*local, "connect", "db", detail="path", argument=None, attribute="path"),
     ]
 
 
 INTRINSICS = [
-    *redis("", "redis.client", "redis.connection"),
-    *redis("asyncio.", "redis.asyncio.client", "redis.asyncio.connection"),
+    *redis("", "redis.client", "redis.connection", "_host"),
+    *redis("asyncio.", "redis.asyncio.client", "redis.asyncio.connection", "host"),
 ]

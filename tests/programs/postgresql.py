@@ -50,7 +50,8 @@ cursor.execute(query="select id from orders where item = 'sesame' order by id")
 assert cursor.fetchone() == (1,)  #: psycopg2.cursor.fetchone bytes=1
 assert len(cursor.fetchmany(2)) == 2  #: psycopg2.cursor.fetchmany bytes=2
 cursor.scroll(1)  #: psycopg2.cursor.scroll
-assert [row[0] for row in cursor] == list(range(5, 14))  #: 9 psycopg2.cursor.__next__ bytes=1 & psycopg2.cursor.__next__
+#: 9 psycopg2.cursor.__next__ bytes=1 & psycopg2.cursor.__next__
+assert [row[0] for row in cursor] == list(range(5, 14))
 cursor.callproc("abs", (-1,))  #: psycopg2.cursor.callproc detail=abs
 assert cursor.fetchall() == [(1,)]  #: psycopg2.cursor.fetchall bytes=1
 with contextlib.suppress(psycopg2.Error):
@@ -62,7 +63,8 @@ connection.rollback()  #: psycopg2.connection.rollback
 with connection, connection.cursor(cursor_factory=psycopg2.extras.DictCursor) as named:
     #: within psycopg2.cursor.execute detail=select id from orders where id < ?
     named.execute("select id from orders where id < 3")
-    assert sorted(row["id"] for row in named) == [1, 2]  #: 2 within psycopg2.cursor.__next__ bytes=1 & within psycopg2.cursor.__next__
+    #: 2 within psycopg2.cursor.__next__ bytes=1 & within psycopg2.cursor.__next__
+    assert sorted(row["id"] for row in named) == [1, 2]
 
 
 class OwnCursor(psycopg2.extensions.cursor):
