@@ -74,3 +74,65 @@ def test_statements_are_counted_as_the_server_logs_them(traced, driver):
     assert ran.count("select %s, ?") == ran.count("select ?") == 40
     fetched = [event for event in done.events() if process.intrinsic(event.intrinsic).moves == "rows"]
     assert sum(event.bytes for event in fetched) == 40 + 40 + 100
+
+
+def test_waiting_for_a_notification_is_idle(traced):
+    pytest.importorskip("psycopg2")
+    done = traced(
+        """
+        import psycopg2, select, threading, time
+        def connect():
+            made = psycopg2.connect(host="127.0.0.1", user="postgres", dbname="test")
+            made.autocommit = True
+            return made
+        listening, other = connect(), connect()
+        listening.cursor().execute("listen rows_to_come")
+        def notify():
+            time.sleep(0.1)
+            other.cursor().execute("notify rows_to_come")
+        threading.Thread(target=notify).start()
+        select.select([listening], [], [], 10)
+        listening.poll()
+        assert len(listening.notifies) == 1
+        """
+    )
+    [wait] = done.events("select.select")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.experiment.founder.intrinsic(wait.intrinsic).kind == "idle"
+
+
+def test_what_others_are_told_of_a_connection_is_as_before(traced):
+    """C code that asks for the driver's own types gets them; early bound methods and subclasses are recorded too."""
+    pytest.importorskip("psycopg2")
+    done = traced(
+        """
+        import pickle, weakref
+        import psycopg2.extensions, psycopg2.extras
+        from psycopg2.extensions import adapt, connection, cursor, quote_ident, register_type, UNICODE
+        early = cursor.execute
+        class Own(connection):
+            def cursor(self, *given, **named):
+                return super().cursor(*given, cursor_factory=Mine, **named)
+        class Mine(cursor):
+            def execute(self, *given):
+                return super().execute(*given)
+        made = psycopg2.connect(host="127.0.0.1", user="postgres", dbname="test", connection_factory=Own)
+        with made, made.cursor() as mine:
+            assert type(made) is Own and type(mine) is Mine and isinstance(mine, cursor)
+            register_type(UNICODE, made), register_type(UNICODE, mine)
+            psycopg2.extras.register_uuid(conn_or_curs=mine), psycopg2.extras.register_hstore
+            assert quote_ident("a b", mine) == quote_ident("a b", made) == '"a b"'
+            value = adapt("text")
+            value.prepare(made)
+            bound = weakref.WeakMethod(mine.execute)
+            bound()("select 1")
+            early(mine, "select 2")
+            print(type(cursor.execute).__name__, cursor.execute.__qualname__)
+        """
+    )
+    process = done.experiment.founder
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "method_descriptor cursor.execute\n"
+    assert [process.string(event.detail) for event in done.events("psycopg2.cursor.execute")][-2:] == ["select ?"] * 2

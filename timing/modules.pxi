@@ -54,7 +54,7 @@ cdef str interpose_all(str name, object module):
 
 
 # The objects that stand for a descriptor: their type, whose `fileno` tells it.
-DESCRIPTOR_OWNERS = {"_io": (0, "FileIO"), "_socket": (1, "socket")}
+DESCRIPTOR_OWNERS = {"_io": (0, "FileIO"), "_socket": (1, "socket"), "psycopg2._psycopg": (2, "connection")}
 
 
 cdef bint know_descriptor_owners() except False:

@@ -178,6 +178,7 @@ def end():
     _kept.clear()
     descriptor_owner_add(0, NULL, NULL)
     descriptor_owner_add(1, NULL, NULL)
+    descriptor_owner_add(2, NULL, NULL)
     return len(left)
 
 
