@@ -152,7 +152,7 @@ static uint32_t kept_statement(PyObject *cursor)
     PyObject *query = member_of(cursor, name_of_query);
     PyObject *kept = query ? NULL : member_of(cursor, name_of_kept_query);
     if (kept)
-        query = PyUnicode_Check(kept) ? Py_NewRef(kept) : member_of(kept, name_of_query);
+        query = member_of(kept, name_of_query);
     uint32_t number = query ? statement_detail(query) : 0;
     Py_XDECREF(kept);
     Py_XDECREF(query);

@@ -17,7 +17,7 @@
     X(uint64_t, start_ns,      "monotonic time when the call began") \
     X(uint64_t, wall_ns,       "wall time from beginning to end; of fetches that were put together their sum") \
     X(uint64_t, cpu_ns,        "CPU time of the calling thread in the same") \
-    X(uint64_t, inner_wall_ns, "wall time of the recorded calls made inside this one") \
+    X(uint64_t, inner_wall_ns, "wall time of the recorded calls made inside this one; of an await also while suspended") \
     X(uint64_t, inner_cpu_ns,  "CPU time of the recorded calls made inside this one") \
     X(uint64_t, bytes,         "bytes moved, or rows where map.xml says so, where the intrinsic tells; else 0") \
     X(uint32_t, thread,        "thread that called, a number in threads") \

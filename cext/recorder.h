@@ -268,19 +268,35 @@ static inline uint32_t charge_parent(struct thread_record *record, const struct 
     return parent->call;
 }
 
+/* Where the thread's next event goes; NULL where there is no room. */
+static inline struct event *event_place(struct thread *thread)
+{
+    struct block *block = thread->block;
+    if (LIKELY(block && block->head.used < BLOCK_EVENTS))
+        return &block->events[block->head.used];
+    return event_room(thread);
+}
+
+/* It is there, and counts. */
+static inline void event_written(struct thread *thread, uint64_t start_ns, uint64_t end_ns)
+{
+    struct block_head *head = &thread->block->head;
+    if (start_ns < head->first_ns)
+        head->first_ns = start_ns;
+    if (end_ns > head->last_ns)
+        head->last_ns = end_ns;
+    __atomic_store_n(&head->used, head->used + 1, __ATOMIC_RELEASE);
+    thread->record->fields.recorded++;
+}
+
 /* Append the event. */
 static inline void span_record(const struct span *span, uint64_t bytes, uint32_t error)
 {
     struct thread *thread = span->thread;
     struct thread_record *record = thread->record;
     struct open_call *open = &record->open[span->index];
-    struct block *block = thread->block;
-    struct event *event;
     uint32_t parent = charge_parent(record, span);
-    if (LIKELY(block && block->head.used < BLOCK_EVENTS))
-        event = &block->events[block->head.used];
-    else
-        event = event_room(thread);
+    struct event *event = event_place(thread);
     if (UNLIKELY(!event)) {
         span_drop(span);
         return;
@@ -300,14 +316,8 @@ static inline void span_record(const struct span *span, uint64_t bytes, uint32_t
         .detail = span->detail,
         .error = error,
     };
-    struct block_head *head = &thread->block->head;
     uint64_t end_ns = span->begin.wall_ns + span->wall_ns;
-    if (span->begin.wall_ns < head->first_ns)
-        head->first_ns = span->begin.wall_ns;
-    if (end_ns > head->last_ns)
-        head->last_ns = end_ns;
-    __atomic_store_n(&head->used, head->used + 1, __ATOMIC_RELEASE);
-    record->fields.recorded++;
+    event_written(thread, span->begin.wall_ns, end_ns);
     close_call(record, span->index);
     if (UNLIKELY(end_ns >= thread->look_ns))
         thread_look(thread);

@@ -92,3 +92,58 @@ def make_package(directory: Path, **modules: str) -> None:
     (package / "things.py").write_text(SHAPES)
     for name, source in modules.items():
         (package / f"{name}.py").write_text(source)
+
+AWAITED = '''
+"""Coroutine functions, asynchronous generators and context managers."""
+import asyncio
+
+async def at_once(value=1):
+    return value
+
+async def wait(seconds, value=None):
+    await asyncio.sleep(seconds)
+    return value
+
+async def nest(seconds):
+    await wait(seconds)
+    return await wait(seconds, "nested")
+
+async def work(turns):
+    total = 0
+    for turn in range(turns):
+        total += sum(range(20000))
+        await asyncio.sleep(0.001)
+    return total
+
+async def fail(text):
+    await asyncio.sleep(0)
+    raise ValueError(text)
+
+async def count(end):
+    for number in range(end):
+        await asyncio.sleep(0.002)
+        yield number
+
+async def echo():
+    got = None
+    while True:
+        try:
+            got = yield got
+        except KeyError as error:
+            got = repr(error)
+
+def plainly(seconds):
+    return wait(seconds, "plainly")
+
+class Session:
+    async def __aenter__(self):
+        await asyncio.sleep(0)
+        return self
+
+    async def __aexit__(self, *error):
+        await asyncio.sleep(0)
+
+    async def get(self, value):
+        await asyncio.sleep(0.001)
+        return value
+'''

@@ -136,3 +136,51 @@ def test_what_others_are_told_of_a_connection_is_as_before(traced):
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "method_descriptor cursor.execute\n"
     assert [process.string(event.detail) for event in done.events("psycopg2.cursor.execute")][-2:] == ["select ?"] * 2
+
+
+@pytest.mark.parametrize("implementation", ["binary", "python"])
+def test_every_awaited_call_of_psycopg_is_recorded_as_it_was(traced, implementation):
+    pytest.importorskip("psycopg")
+    done = traced(source_of("psycopg_async"), INTERPOSE_ROWS="each", PSYCOPG_IMPL=implementation)
+
+    assert_recorded_as_said(done, "psycopg_async")
+
+
+def test_every_call_of_asyncpg_is_recorded_as_it_was(traced):
+    pytest.importorskip("asyncpg")
+    done = traced(source_of("asyncpg"), INTERPOSE_ROWS="each")
+
+    assert_recorded_as_said(done, "asyncpg")
+
+
+@pytest.mark.parametrize("rows", ["each", "auto", "cursor"])
+def test_awaited_rows_are_counted_once_and_put_together(traced, rows):
+    pytest.importorskip("psycopg")
+    done = traced(
+        """
+        import asyncio, psycopg
+        async def fetch(number):
+            connection = await psycopg.AsyncConnection.connect(host="127.0.0.1", user="postgres", dbname="test")
+            cursor = await connection.execute("select generate_series(1, 500)")
+            found = 0
+            async for row in cursor:
+                found += 1
+                if found % 100 == 0:
+                    await asyncio.sleep(0)
+            assert found == 500
+            await connection.close()
+        async def main():
+            await asyncio.gather(fetch(1), fetch(2))
+        asyncio.run(main())
+        """,
+        INTERPOSE_ROWS=rows,
+    )
+    events = done.events("psycopg.AsyncCursor.__anext__")
+    gathered = sum(thread.record.gathered for thread in done.experiment.founder.threads)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sum(event.bytes for event in events) == 1000
+    assert len(events) + gathered == 1002
+    assert (gathered == 0) == (rows == "each")
+    assert all(event.cpu_ns <= event.wall_ns and not event.error for event in events)
+    assert all(thread.adds_up for thread in done.experiment.founder.threads)

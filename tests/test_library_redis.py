@@ -49,3 +49,9 @@ def test_commands_are_counted_as_the_server_counts_them(traced):
     assert [names.count("SETRANGE"), names.count("INCRBYFLOAT"), pipeline.bytes] == [
         int(each) for each in done.stdout.split()
     ]
+
+
+def test_every_awaited_call_of_redis_py_is_recorded_as_it_was(traced):
+    done = traced(source_of("redis_async"))
+
+    assert_recorded_as_said(done, "redis_async")

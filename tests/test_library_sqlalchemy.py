@@ -67,3 +67,50 @@ def test_each_statement_is_an_event_of_the_drivers_alone(traced, name):
     for each in by_call.values():
         if each.parent and process.intrinsic(each.intrinsic).kind == "db":
             assert process.intrinsic(by_call[each.parent].intrinsic).kind == "db"
+
+
+AWAITED = {
+    "asyncpg": ("asyncpg", f"postgresql+asyncpg://{POSTGRES}", ("asyncpg.PreparedStatement.fetch",)),
+    "psycopg": ("psycopg", f"postgresql+psycopg_async://{POSTGRES}", ("psycopg.AsyncCursor.execute",)),
+}
+AWAITING = """
+    import asyncio, sys
+    from sqlalchemy import event, text
+    from sqlalchemy.ext.asyncio import create_async_engine
+
+    ran = []
+
+    async def order(engine, number):
+        async with engine.connect() as connection:
+            await connection.execute(text("create temporary table alchemy_orders (id int)"))
+            for each in range(10):
+                await connection.execute(text("insert into alchemy_orders values (:id)"), {"id": each})
+            assert len((await connection.execute(text("select id from alchemy_orders"))).all()) == 10
+            await connection.rollback()
+
+    async def main():
+        engine = create_async_engine(sys.argv[1], pool_size=2)
+        event.listen(engine.sync_engine, "before_cursor_execute", lambda *given: ran.append(given[2]))
+        await asyncio.gather(order(engine, 1), order(engine, 2))
+        await engine.dispose()
+
+    asyncio.run(main())
+    print(len(ran))
+"""
+
+
+@pytest.mark.parametrize("name", AWAITED)
+def test_each_awaited_statement_is_an_event_of_the_drivers_alone(traced, name):
+    pytest.importorskip("sqlalchemy")
+    pytest.importorskip("greenlet")
+    module, address, intrinsics = AWAITED[name]
+    pytest.importorskip(module)
+    need_server("postgresql")
+    done = traced(AWAITING, address)
+    process = done.experiment.founder
+    ran = [each for intrinsic in intrinsics for each in done.events(intrinsic)]
+    ours = [each for each in ran if "alchemy_orders" in process.string(each.detail)]
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(ours) == int(done.stdout) == 24
+    assert {each.parent for each in ours} == {0}

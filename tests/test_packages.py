@@ -246,7 +246,8 @@ def test_a_url_is_kept_without_its_secrets(details):
     kept = details("""
     execute, things = begin("execute", detail="url")
     for url in ("http://user:secret@host:81/a/b?key=secret#secret", "https://host", "//u:secret@host/x",
-                "/a;s=secret/b", "http://host?secret", "http://a@b:secret@host/", b"http://u:secret@host/x?y", "host/path", "",
+                "/a;s=secret/b", "http://host?secret",
+                "http://a@b:secret@host/", b"http://u:secret@host/x?y", "host/path", "",
                 "http://h\\xf6st/\\u20ac?q", None, "mailto:x", "http://u:sec/ret@host/a"):
         execute(url)
     """)

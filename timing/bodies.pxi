@@ -76,7 +76,7 @@ cdef PyObject *time_wrapped(PyObject *wrapper, PyObject *const *arguments, size_
         return NULL
     if begin_vector(&call, self, wrapper, arguments, flags, names):
         result = PyObject_Vectorcall(real, arguments, flags, names)
-        shim_end(&call, result, result == NULL)
+        shim_end_or_await(&call, result)
     else:
         result = PyObject_Vectorcall(real, arguments, flags, names)
     Py_DECREF(<object>real)

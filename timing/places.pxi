@@ -325,5 +325,5 @@ cdef class Timed:
         if not begin_tuple(&call, &self.slot, <PyObject *>instance, arguments, <PyObject *>keywords):
             return PyObject_Call(wrapped, <object>arguments, keywords)
         result = PyObject_Call(wrapped, <object>arguments, keywords)
-        shim_end(&call, result, result == NULL)
+        shim_end_or_await(&call, result)
         return result

@@ -173,6 +173,11 @@ cdef extern from "shim.h":
     void forget_roots()
     bint add_known_root(const char *)
 
+cdef extern from "awaits.h":
+    int awaits_begin(object, object) except -1
+    void awaits_forget()
+    void shim_end_or_await(c_call *, PyObject *)
+
 cdef extern from "install.h":
     struct PyMethodDef:
         const char *ml_name

@@ -89,6 +89,7 @@ def begin(bytes directory, bytes founder, bytes lineage, *, str clock, bint stac
     settings.rows = {"each": ROWS_each, "cursor": ROWS_cursor, "auto": ROWS_auto}[rows]
     forget_holders()
     forget_descriptors()
+    awaits_forget()
     if details_begin() < 0 or plain_begin() < 0 or sites_begin(release_sites) < 0:
         raise MemoryError("no room for what is known of code objects")
     forget_library_prefixes()
@@ -162,6 +163,7 @@ def forked():
     """After it, in the child: begin its subexperiment."""
     recorder_forked()
     forget_holders()
+    awaits_forget()
 
 
 def end():

@@ -19,7 +19,16 @@ cdef object import_wrapt():
             from wrapt import FunctionWrapper
             _wrapt = FunctionWrapper
         wrapper_begin(_wrapt)
+        know_awaits()
     return _wrapt
+
+
+cdef bint know_awaits() except False:
+    """Look at what Python awaits, by some of its own kind; Cython's are others."""
+    names = {}
+    exec("async def items():\n    yield\nasync def nothing():\n    pass", names)
+    awaits_begin(names["nothing"](), names["items"]())
+    return True
 
 
 cdef bint load_extension_of_wrapt() except False:

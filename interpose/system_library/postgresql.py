@@ -5,6 +5,7 @@ from interpose.library import Intrinsic, alike
 ROW = {"bytes": "row"}
 ROWS = {"bytes": "rows"}
 STATEMENT = {"detail": "statement"}
+KEPT = {"detail": "statement", "argument": None, "attribute": "_query"}
 DSN = {"detail": "dsn"}
 
 
@@ -71,9 +72,9 @@ ASYNCPG = [
     *alike(*AWAITED, "fetchrow", "db", **STATEMENT, **ROW),
     *alike(*AWAITED, "copy_from_query copy_from_table copy_to_table copy_records_to_table", "db", **STATEMENT),
     *alike(*AWAITED, "close reset add_listener remove_listener", "db"),
-    *alike(*PREPARED, "fetch fetchmany", "db", argument=None, **STATEMENT, **ROWS),
-    *alike(*PREPARED, "fetchrow", "db", argument=None, **STATEMENT, **ROW),
-    *alike(*PREPARED, "fetchval executemany", "db", argument=None, **STATEMENT),
+    *alike(*PREPARED, "fetch fetchmany", "db", **KEPT, **ROWS),
+    *alike(*PREPARED, "fetchrow", "db", **KEPT, **ROW),
+    *alike(*PREPARED, "fetchval executemany", "db", **KEPT),
     *alike(*PORTAL, "fetch", "db", **ROWS),
     *alike(*PORTAL, "fetchrow", "db", **ROW),
     *alike(*PORTAL, "forward", "db"),

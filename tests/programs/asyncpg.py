@@ -45,7 +45,7 @@ async def main():
     await connection.copy_from_table("orders", output=io.BytesIO())
     #: asyncpg.Connection.copy_to_table detail=orders
     await connection.copy_to_table("orders", source=io.BytesIO(b"13\tsesame\n"))
-    #: asyncpg.Connection.copy_records_to_table detail=orders & ... asyncpg.Connection.prepare
+    #: asyncpg.Connection.copy_records_to_table detail=orders
     await connection.copy_records_to_table("orders", records=rows)
     await connection.add_listener("orders", print)  #: asyncpg.Connection.add_listener
     await connection.remove_listener("orders", print)  #: asyncpg.Connection.remove_listener

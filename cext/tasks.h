@@ -1,0 +1,95 @@
+/* Numbers of asynchronous tasks, told by the outermost coroutine that runs: so it is with any framework. */
+#pragma once
+
+#include <stdlib.h>
+
+#include "frame.h"
+
+struct task {
+    PyObject *coroutine; /* no reference */
+    PyObject *reference; /* a weak one: another coroutine may have its address when it is no more */
+    uint32_t number;
+};
+
+static struct {
+    struct task *places;
+    size_t size, used;
+    uint32_t last;
+} tasks;
+
+static size_t place_of_task(const PyObject *coroutine)
+{
+    size_t place = ((uintptr_t)coroutine >> 4) * 0x9e3779b97f4a7c15u >> 20;
+    while (tasks.places[place &= tasks.size - 1].reference && tasks.places[place].coroutine != coroutine)
+        place++;
+    return place;
+}
+
+static void tasks_forget(void)
+{
+    for (size_t place = 0; place < tasks.size; place++)
+        Py_XDECREF(tasks.places[place].reference);
+    free(tasks.places);
+    tasks.places = NULL;
+    tasks.size = tasks.used = 0;
+}
+
+static bool task_lives(const struct task *task)
+{
+    return task->reference && PyWeakref_GET_OBJECT(task->reference) == task->coroutine;
+}
+
+/* Those that are no more make room; where all live, there is more room. */
+static bool tasks_grow(void)
+{
+    struct task *old = tasks.places;
+    size_t size = tasks.size, living = 0;
+    for (size_t place = 0; place < size; place++)
+        living += task_lives(&old[place]);
+    size_t grown = living * 4 > size ? size * 2 : size;
+    grown = grown ? grown : 256;
+    struct task *places = calloc(grown, sizeof *places);
+    if (!places)
+        return false;
+    tasks.places = places;
+    tasks.size = grown;
+    tasks.used = living;
+    for (size_t place = 0; place < size; place++) {
+        if (task_lives(&old[place]))
+            places[place_of_task(old[place].coroutine)] = old[place];
+        else
+            Py_XDECREF(old[place].reference);
+    }
+    free(old);
+    return true;
+}
+
+/* The number of the task that a coroutine is the outermost of; 0 where there is no room. */
+static uint32_t number_of_task(PyObject *coroutine)
+{
+    if (tasks.used * 2 >= tasks.size && !tasks_grow())
+        return 0;
+    struct task *task = &tasks.places[place_of_task(coroutine)];
+    if (task_lives(task))
+        return task->number;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *reference = PyWeakref_NewRef(coroutine, NULL);
+    PyErr_Restore(type, value, traceback);
+    if (!reference)
+        return 0;
+    tasks.used += !task->reference;
+    Py_XDECREF(task->reference);
+    *task = (struct task){coroutine, reference, ++tasks.last};
+    return task->number;
+}
+
+/* The task in which `awaited` makes its first step: that of the outermost coroutine around it, or itself. */
+static uint32_t task_here(PyObject *awaited)
+{
+    frame *inner = frame_innermost(_PyThreadState_UncheckedGet());
+    PyObject *outermost = awaited;
+    for (; inner && inner->owner == FRAME_OWNED_BY_GENERATOR; inner = frame_outer(inner))
+        outermost = (PyObject *)_PyFrame_GetGenerator(inner);
+    return PyType_SUPPORTS_WEAKREFS(Py_TYPE(outermost)) ? number_of_task(outermost) : 0;
+}
