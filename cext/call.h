@@ -187,6 +187,11 @@ static inline bool inside(const struct thread *thread, enum kind kind)
     return is_number_of(thread->record->open[depth - 1].intrinsic, kind);
 }
 
+static bool is_generator_of(PyObject *object, const char *name)
+{
+    return object && PyGen_CheckExact(object) && PyUnicode_CompareWithASCIIString(((PyGenObject *)object)->gi_name, name) == 0;
+}
+
 /* Does a command of Redis wait for what others will put there? */
 static bool is_blocking_command(PyObject *command)
 {
@@ -230,6 +235,8 @@ static __attribute__((noinline)) uint32_t chosen_kind(const struct call *call, c
         return slot->kinds[kind_of_receiver(descriptor_known(call->descriptor))];
     case CHOICE_select:
         return slot->kinds[kind_of_selected(call->arguments, call->count)];
+    case CHOICE_outermost:
+        return slot->kinds[is_generator_of(argument_of(call, 0), "notifies") ? KIND_idle : KIND_db];
     case CHOICE_blocking:
         return slot->kinds[is_blocking_command(argument_of(call, 0)) ? KIND_idle : KIND_db];
     case CHOICE_poll:

@@ -45,6 +45,8 @@ static inline bool shim_begin(struct call *call, const struct slot *slot, PyObje
         detail = call->known ? call->known->name : 0;
         intrinsic += kind_of_traffic(slot, call->known, thread);
     } else {
+        if (slot->choice == CHOICE_outermost && inside(thread, KIND_db))
+            return false;
         if (slot->choice | slot->effect)
             call->descriptor = descriptor_of_call(call);
         if (slot->detail)

@@ -66,6 +66,7 @@ enum { STUBS = 256 };
     X(receive,    "idle where a server waits for its client's next request") \
     X(select,     "by the descriptors in three lists; sleep where there are none") \
     X(poll,       "by the descriptors that were registered") \
+    X(outermost,  "inside a call of a database it is passed through; idle where it waits for notifications") \
     X(blocking,   "idle where the first argument is a command that waits for what others put there")
 
 /* What a call changes in what is known of descriptors and of children. */

@@ -5,6 +5,8 @@ from interpose.library import Intrinsic, alike
 ROW = {"bytes": "row"}
 ROWS = {"bytes": "rows"}
 STATEMENT = {"detail": "statement"}
+STATEMENT_ROW = {**STATEMENT, **ROW}
+STATEMENT_ROWS = {**STATEMENT, **ROWS}
 KEPT = {"detail": "statement", "argument": None, "attribute": "_query"}
 DSN = {"detail": "dsn"}
 
@@ -24,6 +26,7 @@ def psycopg(name, module):
         *alike(*connection, "connect", "db", **DSN),
         *alike(*connection, "commit rollback close cancel_safe", "db"),
         *alike(*connection, "tpc_begin tpc_prepare tpc_commit tpc_rollback tpc_recover", "db"),
+        *alike(*connection, "wait", "db idle", choice="outermost"),
         *alike(*cursor, "execute executemany", "db", **STATEMENT),
         *alike(*cursor, f"fetchone {following}", "db", **ROW),
         *alike(*cursor, "fetchmany fetchall", "db", **ROWS),
@@ -68,12 +71,12 @@ ITERATED = ("asyncpg.CursorIterator.", "asyncpg.cursor:CursorIterator.")
 ASYNCPG = [
     Intrinsic("asyncpg.connect", "asyncpg.connect_utils:_connect", "db", **DSN),
     *alike(*AWAITED, "execute executemany fetchval prepare", "db", **STATEMENT),
-    *alike(*AWAITED, "fetch fetchmany", "db", **STATEMENT, **ROWS),
-    *alike(*AWAITED, "fetchrow", "db", **STATEMENT, **ROW),
+    *alike(*AWAITED, "fetch fetchmany", "db", **STATEMENT_ROWS),
+    *alike(*AWAITED, "fetchrow", "db", **STATEMENT_ROW),
     *alike(*AWAITED, "copy_from_query copy_from_table copy_to_table copy_records_to_table", "db", **STATEMENT),
     *alike(*AWAITED, "close reset add_listener remove_listener", "db"),
-    *alike(*PREPARED, "fetch fetchmany", "db", **KEPT, **ROWS),
-    *alike(*PREPARED, "fetchrow", "db", **KEPT, **ROW),
+    *alike(*PREPARED, "fetch fetchmany", "db", **{**KEPT, **ROWS}),
+    *alike(*PREPARED, "fetchrow", "db", **{**KEPT, **ROW}),
     *alike(*PREPARED, "fetchval executemany", "db", **KEPT),
     *alike(*PORTAL, "fetch", "db", **ROWS),
     *alike(*PORTAL, "fetchrow", "db", **ROW),

@@ -32,10 +32,15 @@ async def main():
     #: asyncpg.Connection.prepare detail=select item from orders where id = $1
     prepared = await connection.prepare("select item from orders where id = $1")
     await prepared.fetch(1)  #: asyncpg.PreparedStatement.fetch bytes=1 detail=select item from orders where id = $1
-    await prepared.fetchrow(2)  #: asyncpg.PreparedStatement.fetchrow bytes=1 detail=select item from orders where id = $1
+    #: asyncpg.PreparedStatement.fetchrow bytes=1 detail=select item from orders where id = $1
+    await prepared.fetchrow(2)
     await prepared.fetchval(3)  #: asyncpg.PreparedStatement.fetchval detail=select item from orders where id = $1
     #: asyncpg.PreparedStatement.executemany detail=select item from orders where id = $1
     await prepared.executemany([(1,), (2,)])
+    #: asyncpg.PreparedStatement.fetchmany bytes=2 detail=select item from orders where id = $1
+    await prepared.fetchmany([(1,), (2,)])
+    #: asyncpg.Connection.fetchmany bytes=2 detail=select item from orders where id = $1
+    await connection.fetchmany("select item from orders where id = $1", [(1,), (2,)])
     with contextlib.suppress(asyncpg.UndefinedTableError):
         #: asyncpg.Connection.execute detail=select * from nowhere error=UndefinedTableError
         await connection.execute("select * from nowhere")

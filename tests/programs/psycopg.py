@@ -82,4 +82,9 @@ connection = psycopg.connect("postgresql://postgres:sesame@127.0.0.1:5432/test?c
 connection.tpc_begin("second")  #: psycopg.Connection.tpc_begin
 connection.tpc_commit()  #: psycopg.Connection.tpc_commit
 connection.cancel_safe()  #: psycopg.Connection.cancel_safe
+connection.autocommit = True
+cursor = connection.cursor()
+assert len(list(cursor.stream("select generate_series(1, 3)"))) == 3  #: 5 within psycopg.Connection.wait
+cursor.execute("listen orders")  #: psycopg.Cursor.execute detail=listen orders
+assert list(connection.notifies(timeout=0.1)) == []  #: within psycopg.Connection.wait idle error=...
 connection.close()  #: psycopg.Connection.close

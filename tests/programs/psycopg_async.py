@@ -13,7 +13,8 @@ async def main():
     #: psycopg.AsyncCursor.execute detail=create temporary table orders (id int, item text)
     await cursor.execute("create temporary table orders (id int, item text)")
     rows = [(number, "sesame") for number in range(1, 12)]
-    #: psycopg.AsyncCursor.executemany detail=insert into orders values (%s, %s) & within psycopg.AsyncPipeline.__aexit__
+    #: psycopg.AsyncCursor.executemany detail=insert into orders values (%s, %s)
+    #: within psycopg.AsyncPipeline.__aexit__
     await cursor.executemany("insert into orders values (%s, %s)", rows)
     #: within psycopg.AsyncCopy.finish
     async with cursor.copy("copy orders from stdin") as copy:
@@ -69,6 +70,7 @@ async def main():
     await connection.tpc_begin("second")  #: psycopg.AsyncConnection.tpc_begin
     await connection.tpc_commit()  #: psycopg.AsyncConnection.tpc_commit
     await connection.cancel_safe()  #: psycopg.AsyncConnection.cancel_safe
+    await connection.set_autocommit(True)  #: within psycopg.AsyncConnection.wait
     await connection.close()  #: psycopg.AsyncConnection.close
 
 

@@ -37,5 +37,5 @@ assert listener.get_message(timeout=1)["data"] == b"secret"  #: within redis.Pub
 nowhere = redis.Redis(unix_socket_path=os.path.abspath("nowhere"), retry=None)
 with contextlib.suppress(redis.ConnectionError):
     #: within redis.Redis.execute_command detail=PING error=ConnectionError
-    #: within redis.UnixDomainSocketConnection.connect detail=/cwd/nowhere error=FileNotFoundError errno 2
+    #: within redis.UnixDomainSocketConnection.connect detail=/cwd/nowhere error=...
     nowhere.ping()
