@@ -65,7 +65,7 @@ def test_as_many_fetches_are_made_whichever_way_they_are_recorded(traced):
     assert made["cursor"] == made["auto"] == made["each"]
 
 
-def test_a_cursors_iteration_is_one_event_in_a_block(traced):
+def test_a_cursors_iteration_is_one_event(traced):
     done = traced(
         NUMBERS
         + """
@@ -77,9 +77,10 @@ def test_a_cursors_iteration_is_one_event_in_a_block(traced):
         """,
         INTERPOSE_ROWS="cursor",
     )
-    [event] = fetched(done, "__next__")
+    events = fetched(done, "__next__")
 
-    assert event.bytes == 500
+    assert sum(event.bytes for event in events) == 500
+    assert len(events) <= 2  # a block may have become full
 
 
 def test_iterations_of_one_statement_after_the_other_are_not_put_together(traced):
@@ -148,11 +149,11 @@ def test_a_fetch_that_fails_is_an_event_with_its_error(traced):
         INTERPOSE_ROWS="cursor",
     )
     process = done.experiment.founder
+    *fetches, failed = fetched(done, "fetchone")
 
-    assert [(event.bytes, process.string(event.error)) for event in fetched(done, "fetchone")] == [
-        (40, ""),
-        (0, "ProgrammingError"),
-    ]
+    assert sum(event.bytes for event in fetches) == 40
+    assert (failed.bytes, process.string(failed.error)) == (0, "ProgrammingError")
+    assert len(fetches) <= 2  # a block may have become full
 
 
 def test_the_report_counts_rows_apart_from_bytes(traced, interpose):
