@@ -36,7 +36,7 @@ static void tasks_forget(void)
 
 static bool task_lives(const struct task *task)
 {
-    return task->reference && PyWeakref_GET_OBJECT(task->reference) == task->coroutine;
+    return task->reference && ((PyWeakReference *)task->reference)->wr_object == task->coroutine;
 }
 
 /* Those that are no more make room; where all live, there is more room. */
