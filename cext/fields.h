@@ -88,12 +88,12 @@
     X(uint64_t, full_drops,         "events dropped because the pool, or the limit, was full") \
     X(uint64_t, emptied_after_full, "times the monitor emptied a pool that had been full") \
     X(uint64_t, monitor_ns,         "monotonic time of the monitor's last sign of life; written by it") \
-    X(uint32_t, monitor,            "the monitor's process, or 0; written by it") \
     X(uint32_t, paused,             "1 while nothing is to be recorded; written from outside") \
+    X(uint32_t, samples_wanted,     "samples of the overview asked for so far; written from outside") \
     X(uint64_t, trigger_ns,         "monotonic time when a trigger fired last") \
     X(uint32_t, triggers,           "times a trigger fired") \
     X(uint32_t, trigger_process,    "process in which it fired last") \
-    X(uint32_t, samples_wanted,     "samples of the overview asked for; written from outside") \
+    X(uint32_t, monitor,            "the monitor's process, or 0; written by it") \
     X(uint32_t, spare_1,            "0") \
     X(uint64_t, most_bytes,         "most that was in the pool at a time: taken and not given back") \
     X(uint64_t, spare_3,            "0")
@@ -175,6 +175,9 @@
     X(uint64_t, spare_4,              "0")
 
 /* An attempt to start a process. */
+#define COUNT_FIELDS(X) \
+    X(uint64_t, counted, "calls of the intrinsic of the record's number that were counted, not timed")
+
 #define CHILD_FIELDS(X) \
     X(uint64_t, start_ns, "monotonic time when the call began that started it; 0 in an unused record") \
     X(uint64_t, end_ns,   "monotonic time when its end was seen by waiting for it; 0 where it was not") \
@@ -202,6 +205,7 @@ struct open_call     { OPEN_FIELDS(DECLARE_FIELD) };
 struct thread_fields { THREAD_FIELDS(DECLARE_FIELD) };
 struct overview      { OVERVIEW_FIELDS(DECLARE_FIELD) };
 struct child         { CHILD_FIELDS(DECLARE_FIELD) };
+struct count         { COUNT_FIELDS(DECLARE_FIELD) };
 
 #define BLOCK_MAGIC 0x4b4c4249u
 #define FILE_MAGIC 0x45534f5052544e49ull
@@ -230,6 +234,9 @@ _Static_assert(sizeof(struct block_head) + BLOCK_EVENTS * sizeof(struct event) =
 _Static_assert(sizeof(struct file_head) == 64, "a file's head is a cache line");
 _Static_assert(sizeof(struct file_head) + sizeof(struct control) <= THREAD_BYTES, "the head of threads has room for it");
 _Static_assert(sizeof(struct event) == 80, "an event has no holes");
+_Static_assert(offsetof(struct control, paused) % 8 == 0 &&
+                   offsetof(struct control, samples_wanted) == offsetof(struct control, paused) + 4,
+               "the shims read both at once");
 _Static_assert(sizeof(struct overview) == 128, "records of a power of two never cross a window");
 _Static_assert(sizeof(struct child) == 64, "records of a power of two never cross a window");
 _Static_assert(sizeof(struct thread_record) <= THREAD_BYTES, "a thread's record holds its table");
@@ -260,6 +267,7 @@ enum {
     DATA_OVERVIEW,
     DATA_CHILDREN,
     DATA_COMPRESSED,
+    DATA_COUNTS,
     DATA_TYPES
 };
 

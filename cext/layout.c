@@ -49,6 +49,10 @@ static const struct field overview_fields[] = {OVERVIEW_FIELDS(DESCRIBE_FIELD){0
 static const struct field child_fields[] = {CHILD_FIELDS(DESCRIBE_FIELD){0}};
 #undef DESCRIBED
 
+#define DESCRIBED count
+static const struct field count_fields[] = {COUNT_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
 const struct data_type data_types[DATA_TYPES + 1] = {
     [DATA_EVENTS] = {"events", event_fields, sizeof(struct event), 0, BLOCK_BYTES},
     [DATA_STRINGS] = {"strings", NULL, 0, sizeof(struct file_head), WINDOW_BYTES},
@@ -58,4 +62,5 @@ const struct data_type data_types[DATA_TYPES + 1] = {
     [DATA_OVERVIEW] = {"overview", overview_fields, sizeof(struct overview), sizeof(struct overview), WINDOW_BYTES},
     [DATA_COMPRESSED] = {"events.zst", NULL, 0, 0, BLOCK_BYTES},
     [DATA_CHILDREN] = {"children", child_fields, sizeof(struct child), sizeof(struct file_head), WINDOW_BYTES},
+    [DATA_COUNTS] = {"counts", count_fields, sizeof(struct count), sizeof(struct file_head), WINDOW_BYTES},
 };

@@ -18,10 +18,14 @@ struct holder {
 
 static struct holder holders[HOLDERS];
 
+/* Its place, or the one beside it where another lock has that; where both are others', it takes the first. */
 static inline struct holder *holder_of(const PyObject *lock)
 {
-    uintptr_t address = (uintptr_t)lock;
-    return &holders[((address >> 4) ^ (address >> 16)) % HOLDERS];
+    uintptr_t address = (uintptr_t)lock, place = ((address >> 4) ^ (address >> 16)) % HOLDERS;
+    struct holder *first = &holders[place], *second = &holders[place ^ 1];
+    if (LIKELY(first->lock == lock || !first->lock))
+        return first;
+    return second->lock == lock || !second->lock ? second : first;
 }
 
 /* What is known of a code object goes with it. */

@@ -25,6 +25,9 @@
 #include "variables.h"
 
 /* Of short statements one in so many is timed, a prime lest it be always the same of a few that take turns. */
+enum { LOOK_AFTER_COUNTED = 256 };
+static const uint64_t GOVERN_EVERY_NS = 500000000;
+
 enum { ARENA_BYTES = 64 * 1024, SAMPLED = 17 };
 
 /* A monitor that gave no sign for so long is none; and how long to wait for it before looking again. */
@@ -62,6 +65,8 @@ static struct {
     uint32_t wait_when_full, ring_blocks, begins_paused;
     uint64_t drained_bytes, fruitless_ns; /* as last looked at while waiting for room, and how long in vain since */
     uint64_t sample_every_ns, sample_ns; /* and when the next is due */
+    uint64_t govern_ns; /* when the governor looks next */
+    uint32_t counted;   /* calls not timed since it began, for it is to look even where nothing else is called */
     struct thread *first_thread; /* those that record */
     uint64_t ended_run_delay_ns;   /* of those that were cleared away */
     struct thread *spare_thread; /* those that have ended and were cleared away */
@@ -158,12 +163,20 @@ static uint64_t later(uint64_t now_ns, uint64_t by_ns)
 
 static const char log_end[] = "</experiment>\n", map_end[] = "</map>\n";
 
-static int log_event(const char *kind, const char *attribute, const char *value)
+/* `attributes` are as they stand in the element. */
+static int log_event(const char *kind, const char *attributes)
 {
     char text[512];
-    int bytes = snprintf(text, sizeof text, "  <event kind=\"%s\" time_ns=\"%llu\" %s=\"%s\"/>\n%s", kind,
-                         (unsigned long long)clock_ns(CLOCK_MONOTONIC), attribute, value, log_end);
+    int bytes = snprintf(text, sizeof text, "  <event kind=\"%s\" time_ns=\"%llu\" %s/>\n%s", kind,
+                         (unsigned long long)clock_ns(CLOCK_MONOTONIC), attributes, log_end);
     return xml_append(own.directory, "log.xml", log_end, text, (size_t)bytes);
+}
+
+static int log_stopped(const char *why)
+{
+    char attributes[256];
+    snprintf(attributes, sizeof attributes, "why=\"%s\"", why);
+    return log_event("stopped", attributes);
 }
 
 /* Nothing more is recorded, the program goes on; what it calls from now on is counted as dropped. */
@@ -173,7 +186,7 @@ static void stop_recording(int error)
         return;
     own.stopped = error ? error : ENOSPC;
     sample_overview(OVERVIEW_STOPPED, own.stopped);
-    log_event("stopped", "why", strerrordesc_np(own.stopped));
+    log_stopped(strerrordesc_np(own.stopped));
 }
 
 static int write_log(void)
@@ -206,7 +219,7 @@ static bool is_founder(void)
 static void begin_paused(void)
 {
     __atomic_store_n(&recorder.control->paused, 1, __ATOMIC_RELAXED);
-    log_event("pause", "why", "as asked");
+    log_event("pause", "why=\"as asked\"");
 }
 
 /* As it may stand in XML; false for what would need more than that. */
@@ -454,19 +467,75 @@ static void note_run_delay(struct thread *thread)
         thread->record->fields.run_delay_ns = delay_ns;
 }
 
+/* When the thread is to look again. */
+static uint64_t next_look_ns(uint64_t now_ns)
+{
+    uint64_t every_ns = recorder.governed && GOVERN_EVERY_NS < own.sample_every_ns ? GOVERN_EVERY_NS : own.sample_every_ns;
+    return later(now_ns, every_ns);
+}
+
+static void tell_lowered(uint32_t number, enum level level, double share)
+{
+    static const char *const words[] = {LEVELS(WORD_OF_LEVEL)};
+    char attributes[96];
+    snprintf(attributes, sizeof attributes, "intrinsic=\"%u\" level=\"%s\" share=\"%.2f%%\"", number, words[level],
+             share * 100);
+    log_event("level", attributes);
+}
+
+static void govern(uint64_t now_ns)
+{
+    own.govern_ns = later(now_ns, GOVERN_EVERY_NS);
+    governor_look(clock_ns(CLOCK_PROCESS_CPUTIME_ID), tell_lowered);
+}
+
+void recorder_govern(const struct governor_settings *settings)
+{
+    governor_begin(settings);
+    recorder.governed = 1;
+    if (current_thread)
+        current_thread->look_ns = 0;
+}
+
+void recorder_count(struct thread *thread, uint32_t intrinsic)
+{
+    int failed = intrinsic < COUNTED_NUMBERS ? level_count(own.directory, intrinsic) : ERANGE;
+    if (UNLIKELY(failed)) {
+        thread->record->fields.made++;
+        thread->record->fields.dropped++;
+    }
+    if (recorder.governed && ++own.counted % LOOK_AFTER_COUNTED == 0 && clock_ns(CLOCK_MONOTONIC) >= thread->look_ns)
+        thread_look(thread);
+}
+
 void thread_look(struct thread *thread)
 {
     int saved = errno;
     struct reading begin = own_begin(thread), now = clock_read(&thread->clock);
-    thread->look_ns = later(now.wall_ns, own.sample_every_ns);
+    thread->look_ns = next_look_ns(now.wall_ns);
     note_clock(thread, now);
     note_run_delay(thread);
     if (now.wall_ns >= own.sample_ns && !own.stopped) {
         own.sample_ns = later(now.wall_ns, own.sample_every_ns);
         sample_overview(OVERVIEW_SAMPLE, 0);
     }
+    if (recorder.governed && now.wall_ns >= own.govern_ns && !own.stopped)
+        govern(now.wall_ns);
     own_end(thread, begin);
     errno = saved;
+}
+
+bool recorder_heed(void)
+{
+    uint64_t said = said_from_outside();
+    struct thread *thread = current_thread;
+    if ((uint32_t)said)
+        return true;
+    if (thread && thread->recording) {
+        recorder.heeded = said;
+        own.sample_ns = thread->look_ns = 0; /* with the call that begins now */
+    }
+    return false;
 }
 
 static void end_thread(struct thread *thread)
@@ -501,7 +570,7 @@ static bool begin_thread(struct thread *thread)
     thread->number = own.threads.next - 1;
     clock_begin(&thread->clock, own.clock);
     struct reading now = clock_read(&thread->clock);
-    thread->look_ns = later(now.wall_ns, own.sample_every_ns);
+    thread->look_ns = next_look_ns(now.wall_ns);
     record->fields.start_cpu_ns = now.cpu_ns;
     record->fields.ident = (uint64_t)pthread_self();
     record->fields.tid = (uint32_t)syscall(SYS_gettid);
@@ -785,10 +854,12 @@ static int create_files(const uint32_t first[DATA_TYPES])
             failed = series_create(series[type], own.directory, &data_types[type], first[type]);
     own.threads.keep_windows = true;
     children_forget();
+    levels_begin();
     if (failed)
         return failed;
     own.pool.ring.overwritten = &own.threads.head->overwritten;
     recorder.control = find_control();
+    recorder.heeded = said_from_outside() & ~(uint64_t)UINT32_MAX;
     return failed;
 }
 
@@ -834,6 +905,7 @@ static void take_settings(const struct recorder_settings *settings)
     snprintf(own.lineage, sizeof own.lineage, "%s", settings->lineage);
     own.parent[0] = 0;
     recorder.control = &no_control;
+    recorder.heeded = 0;
     own.clock = settings->clock;
     own.objects = settings->objects;
     files_begin(settings->group_reads);
@@ -855,6 +927,7 @@ static void take_settings(const struct recorder_settings *settings)
     recorder.wait_above_ns = settings->wait_above_ns;
     recorder.rows = settings->rows;
     recorder.all_waits = settings->wait_above_ns == 0;
+    recorder.governed = 0;
 }
 
 /* The time from `begun` to here was recording's own: it is in the thread's time, and charged. */
@@ -920,13 +993,13 @@ void recorder_end(int status)
     if (status > 0 && recorder.trigger_exit)
         recorder_trigger();
     if (status >= 0) {
-        char shown[16];
-        snprintf(shown, sizeof shown, "%d", status);
+        char shown[32];
+        snprintf(shown, sizeof shown, "status=\"%d\"", status);
         sample_overview(OVERVIEW_END, status);
         note_objects();
-        log_event("exit", "status", shown);
+        log_event("exit", shown);
     } else {
-        log_event("stopped", "why", "as asked");
+        log_stopped("as asked");
         variables_forget();
     }
     errno = saved;

@@ -12,6 +12,7 @@
 #include "children.h"
 #include "clock.h"
 #include "fields.h"
+#include "levels.h"
 #include "pool.h"
 
 /* How fetches of rows are recorded: each, or those of a cursor put together, always or above a rate. */
@@ -63,8 +64,10 @@ struct recorder {
     uint32_t all_waits;  /* free locks are recorded as well */
     uint32_t rows;       /* enum rows */
     uint32_t trigger_exit;
+    uint32_t governed; /* what costs too much is lowered */
     char trigger_errors[512];
     struct control *control; /* of the whole experiment; never NULL */
+    uint64_t heeded;         /* what was said from outside, and done */
 };
 
 struct recorder_settings {
@@ -130,8 +133,17 @@ VISIBLE void recorder_trigger(void);
 /* Count a call of a thread that cannot record. */
 VISIBLE void recorder_lose(void);
 
+/* Count a call that is not timed. */
+VISIBLE void recorder_count(struct thread *thread, uint32_t intrinsic);
+
 /* The place of the thread's next event, in a new block; NULL where there is no room. */
 VISIBLE struct event *event_room(struct thread *thread);
+
+/* From now on what costs too much is lowered. */
+VISIBLE void recorder_govern(const struct governor_settings *settings);
+
+/* Do what was said from outside; whether nothing is to be recorded for a while. */
+VISIBLE bool recorder_heed(void);
 
 /* Sample what the thread and its process have used. */
 VISIBLE void thread_look(struct thread *thread);
@@ -175,10 +187,17 @@ static inline struct thread *recording(void)
     return recorder.on ? thread_enter() : NULL;
 }
 
+/* What somebody outside says: `paused` and, above it, `samples_wanted`. */
+static inline uint64_t said_from_outside(void)
+{
+    typedef uint64_t __attribute__((may_alias)) both;
+    return __atomic_load_n((const both *)&recorder.control->paused, __ATOMIC_RELAXED);
+}
+
 /* Nothing is to be recorded for a while, as somebody outside says. */
 static inline bool recorder_paused(void)
 {
-    return UNLIKELY(__atomic_load_n(&recorder.control->paused, __ATOMIC_RELAXED));
+    return UNLIKELY(said_from_outside() != recorder.heeded) && recorder_heed();
 }
 
 /* False where the call is too deep inside others for the table: it is counted as dropped. */
@@ -319,6 +338,8 @@ static inline void span_record(const struct span *span, uint64_t bytes, uint32_t
     uint64_t end_ns = span->begin.wall_ns + span->wall_ns;
     event_written(thread, span->begin.wall_ns, end_ns);
     close_call(record, span->index);
+    if (UNLIKELY(recorder.governed))
+        governor_note(span->intrinsic);
     if (UNLIKELY(end_ns >= thread->look_ns))
         thread_look(thread);
 }

@@ -26,6 +26,26 @@ static inline struct thread *recorded_thread(const struct slot *slot, PyThreadSt
     return thread;
 }
 
+static inline bool is_timed(const struct slot *slot, uint32_t intrinsic)
+{
+    return slot->levels[intrinsic - slot->intrinsic] == LEVEL_time || is_always_timed(slot);
+}
+
+/* Nothing but the slot tells of which kind the call is, and nobody needs to know of it. */
+static inline bool is_simple(const struct slot *slot)
+{
+    return !slot->traffic && !slot->choice && !slot->effect;
+}
+
+/* A call that is not timed may still change what is known of descriptors. */
+static __attribute__((noinline)) bool begin_untimed(struct call *call, struct thread *thread, uint32_t intrinsic)
+{
+    if (call->slot->levels[intrinsic - call->slot->intrinsic] == LEVEL_count)
+        recorder_count(thread, intrinsic);
+    call->span.thread = NULL;
+    return call->slot->effect != EFFECT_none;
+}
+
 /* False: pass through, there is nothing to end. */
 static inline bool shim_begin(struct call *call, const struct slot *slot, PyObject *owner,
                               PyObject *const *arguments, Py_ssize_t count, PyObject *names)
@@ -36,6 +56,8 @@ static inline bool shim_begin(struct call *call, const struct slot *slot, PyObje
         return false;
     uint32_t intrinsic = slot->intrinsic, detail = 0;
     call->slot = slot;
+    if (UNLIKELY(slot->lowered) && is_simple(slot) && !is_timed(slot, intrinsic))
+        return begin_untimed(call, thread, intrinsic);
     call->owner = owner;
     call->arguments = arguments;
     call->count = count;
@@ -57,6 +79,8 @@ static inline bool shim_begin(struct call *call, const struct slot *slot, PyObje
         if (slot->effect)
             change_before(call);
     }
+    if (UNLIKELY(slot->lowered) && !is_timed(slot, intrinsic))
+        return begin_untimed(call, thread, intrinsic);
     return span_begin(&call->span, thread, intrinsic, stack_here(state), detail);
 }
 
@@ -98,7 +122,8 @@ static inline void shim_end(struct call *call, PyObject *result, bool failed)
 {
     struct span *span = &call->span;
     const struct slot *slot = call->slot;
-    if (UNLIKELY(!span_stop(span)))
+    bool timed = LIKELY(span->thread);
+    if (timed && UNLIKELY(!span_stop(span)))
         return;
     if (UNLIKELY(failed) && slot->moves == MOVES_row && is_end_of_rows())
         failed = false;
@@ -106,7 +131,9 @@ static inline void shim_end(struct call *call, PyObject *result, bool failed)
     bool changes = slot->effect && !failed && !(slot->traffic && (!call->known || call->known->kind != KIND_net));
     if (changes)
         change_after(call, result, bytes);
-    else if (UNLIKELY(failed && slot->effect >= EFFECT_fork))
+    if (UNLIKELY(!timed))
+        return;
+    if (UNLIKELY(failed && slot->effect >= EFFECT_fork))
         start_failed(call);
     if (slot->waits && is_no_event(call, bytes, failed))
         return;

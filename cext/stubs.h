@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "levels.h"
+
 /* name, what a body takes after its slot, as declared, as passed on; what it gives; how many stubs.
    `pair` serves METH_NOARGS, METH_O and METH_VARARGS; `triple` METH_VARARGS | METH_KEYWORDS and tp_call; `vector` the
    vectorcall of a Python function. */
@@ -134,6 +136,7 @@ static const char *const choice_words[] = {"", CHOICES(WORD) NULL};
 static const char *const effect_words[] = {"", EFFECTS(WORD) NULL};
 static const char *const passes_words[] = {"", PASSES(WORD) NULL};
 static const char *const lock_words[] = {"", LOCKS(WORD) NULL};
+static const char *const level_words[] = {LEVELS(WORD_OF_LEVEL) NULL};
 
 /* What waits is recorded from a time on, and counted below it: of C functions the time they took, of Python functions
    the time that they were not running. What fetches rows may be added to the event of a fetch before it. */
@@ -149,12 +152,15 @@ struct slot {
     PyObject *keyword;    /* the name of the argument that the detail is taken from, where it may be given by name; or NULL */
     PyObject *attributes; /* the ways to what of it is kept, a tuple of tuples of names; or NULL: itself */
     uint32_t intrinsic;        /* its number for the first of its kinds */
+    uint8_t numbers;           /* how many it has; 0 of what is no intrinsic */
     uint8_t kinds[KIND_COUNT]; /* for each kind: what is to be added to that number */
     uint8_t detail, subject;   /* subject: which argument the detail is taken from */
     uint8_t moves, choice, effect, lock, passes;
     uint8_t waits; /* enum waits */
     uint8_t traffic; /* it reads or writes what lies behind a descriptor */
     uint8_t shape; /* of pair: how its argument is to be understood */
+    uint8_t levels[KIND_COUNT]; /* enum level, by what is added to its number */
+    uint8_t lowered; /* not all of them are LEVEL_time */
     uint8_t taken;
 };
 
@@ -221,6 +227,33 @@ static struct slot *slot_take(enum signature signature)
 static void *slot_stub(enum signature signature, const struct slot *slot)
 {
     return stub_pools[signature].stubs[slot - stub_pools[signature].slots];
+}
+
+/* Is the slot's intrinsic one whose calls recording itself has to see, whatever their level? */
+static inline bool is_always_timed(const struct slot *slot)
+{
+    return slot->effect >= EFFECT_fork;
+}
+
+static bool slot_lower(struct slot *slot, uint32_t number, enum level level)
+{
+    uint32_t added = number - slot->intrinsic;
+    if (added >= slot->numbers || is_always_timed(slot))
+        return false;
+    slot->levels[added] = (uint8_t)level;
+    slot->lowered = 1;
+    return true;
+}
+
+/* Have the calls of that number be at `level`, which is lower than before; false where there are no such, or where
+   recording itself needs to know of them. */
+static bool slots_lower(uint32_t number, enum level level)
+{
+    bool found = false;
+    for (unsigned signature = 0; signature < SIGNATURE_COUNT; signature++)
+        for (unsigned index = 0; index < STUBS; index++)
+            found |= slot_lower(&stub_pools[signature].slots[index], number, level);
+    return found;
 }
 
 /* Is this function one of the stubs? */

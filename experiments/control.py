@@ -24,12 +24,12 @@ class ControlRecord(NamedTuple):
     full_drops: int
     emptied_after_full: int
     monitor_ns: int
-    monitor: int
     paused: int
+    samples_wanted: int
     trigger_ns: int
     triggers: int
     trigger_process: int
-    samples_wanted: int
+    monitor: int
     most_bytes: int
 
 
@@ -74,6 +74,10 @@ class Control:
                 os.pwrite(descriptor, value.to_bytes(field.size_bytes, "little"), self._offset + field.offset)
         finally:
             os.close(descriptor)
+
+    def want_sample(self) -> None:
+        """Have each process take a sample of its overview with its next call."""
+        self.write(samples_wanted=(self.read().samples_wanted + 1) & 0xFFFF_FFFF)
 
     def _open(self, mode: int) -> int:
         try:

@@ -15,19 +15,24 @@ READS_UP_TO = 3
 KINDS_AT_MOST = 8
 ROOTS_AT_MOST = 256
 LAST_INTRINSIC = 2**32 - 1
+LOWERED = "level"  # the kind of a LogEvent
 _UNKNOWN = "?"
 _KINDS = re.compile(r"[a-z]{1,16}(?: [a-z]{1,16})*")
 
 
 @dataclass(frozen=True)
 class LogEvent:
-    """An event of the run itself: `exit` with `status` or `signal`, `stopped` with `why`."""
+    """An event of the run itself: `exit` with `status` or `signal`, `stopped` with `why`, `level` where calls of the
+    intrinsic with that number have been lowered to a `level`, because they took a `share` of the CPU time."""
 
     kind: str
     time_ns: int
-    status: int | None
-    signal: int | None
-    why: str
+    status: int | None = None
+    signal: int | None = None
+    why: str = ""
+    intrinsic: int | None = None
+    level: str = ""
+    share: str = ""
 
 
 @dataclass
@@ -257,6 +262,9 @@ class _LogReader:
                 status=_integer(attributes.get("status", "")),
                 signal=_integer(attributes.get("signal", "")),
                 why=attributes.get("why", ""),
+                intrinsic=_integer(attributes.get("intrinsic", "")),
+                level=attributes.get("level", ""),
+                share=attributes.get("share", ""),
             )
         )
 

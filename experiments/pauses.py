@@ -82,6 +82,13 @@ class Switch:
         self._directory = process.directory
         self._control = Control(process)
 
+    def turn(self, paused: bool) -> None:
+        """Pause, or go on. Raises ExperimentError."""
+        if paused:
+            self.pause()
+        else:
+            self.resume()
+
     def pause(self) -> None:
         """Nothing is recorded from now on. Raises ExperimentError."""
         self._control.write(paused=1)

@@ -19,6 +19,7 @@ from interpose.experiments.log import Intrinsic, Log, read_log, read_map
 from interpose.experiments.objects import OBJECTS, MappedObject, read_objects
 from interpose.experiments.records import (
     ChildRecord,
+    CountRecord,
     OpenCall,
     Overview,
     SiteRecord,
@@ -29,7 +30,8 @@ from interpose.experiments.ring import RingFile
 from interpose.experiments.tables import RecordTable, StringTable, table_or_none
 
 UNKNOWN = "?"
-ABSENT = "this Python has no such name"  # as the shims say it
+# Why an intrinsic is not interposed, as the shims say it, where that is as it should be.
+EXPECTED = ("this Python has no such name", "not asked for")
 UNKNOWN_INTRINSIC = Intrinsic(UNKNOWN, UNKNOWN)
 DEEPEST_STACK = 10_000
 READ_AGAIN_AT_MOST = 20
@@ -107,7 +109,7 @@ class Process:
     def not_interposed(self) -> dict[str, str]:
         """Why an intrinsic was not interposed although it is there, by its name."""
         found = self._intrinsics.values()
-        return {each.name: each.why_not for each in found if each.why_not not in ("", ABSENT)}
+        return {each.name: each.why_not for each in found if each.why_not not in ("", *EXPECTED)}
 
     def frames(self, stack: int) -> Iterator[Site]:
         """The sites of the stack `stack`, from the innermost outward; none where it is not there."""
@@ -172,6 +174,7 @@ class Process:
             "stacks": self._stacks,
             "threads": self._threads,
             "children": self._table("children", ChildRecord) if self._has("children") else None,
+            "counts": self._counts,
         }
         return tables[name] if name in tables else self._table(name, Overview)
 
@@ -230,6 +233,16 @@ class Process:
         """The samples of what the process has used, in the order in which they were taken."""
         table = self._table("overview", Overview)
         return [record for _, record, _ in table.all() if record.time_ns] if table else []
+
+    @property
+    def counts(self) -> dict[int, int]:
+        """How many calls were counted and not timed, by the number of their intrinsic."""
+        table = self._counts
+        return {number: record.counted for number, record, _ in table.all() if record.counted} if table else {}
+
+    @cached_property
+    def _counts(self) -> RecordTable[CountRecord] | None:
+        return self._table("counts", CountRecord) if self._has("counts") else None
 
     @cached_property
     def children(self) -> list[Child]:

@@ -126,6 +126,12 @@ class ThreadRecord(NamedTuple):
     gathered: int
 
 
+class CountRecord(NamedTuple):
+    """Calls of the intrinsic of the record's number that were counted, not timed."""
+
+    counted: int
+
+
 class Overview(NamedTuple):
     """A sample of what a process has used."""
 

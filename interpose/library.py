@@ -19,6 +19,7 @@ class Intrinsic:
     taken: a free one is passed through. `passes` says of what starts a program how it passes an environment on. `layer`
     is `buffered` for what is interposed on request alone. `by` is how it is interposed, `function` or `wrapt`, where
     that is not to go by what is found: in place what is C's or the standard library's, with wrapt what is a package's.
+    `levels` say of each of the kinds what is done at its calls (interpose.levels).
     """
 
     __slots__ = (
@@ -32,6 +33,7 @@ class Intrinsic:
         "keyword",
         "kinds",
         "layer",
+        "levels",
         "library",
         "lock",
         "module",
@@ -75,6 +77,7 @@ class Intrinsic:
         self.keyword = keyword
         self.attribute = attribute
         self.by = by
+        self.levels = ["time"] * len(self.kinds)
         self.library = ""
         self.number = 0
 

@@ -11,7 +11,7 @@ _begun = (time.monotonic_ns(), time.thread_time_ns())
 import os  # noqa: E402
 import sys  # noqa: E402
 
-from interpose import __version__, library, settings, system_library  # noqa: E402
+from interpose import __version__, levels, library, settings, system_library  # noqa: E402
 from interpose.errors import InterposeError, SettingError  # noqa: E402
 from interpose.experiments import describe, names  # noqa: E402
 
@@ -140,7 +140,8 @@ def _exempt(environment):
 def intrinsics_of(wanted):
     """The intrinsics that are to be interposed, in the search order of their libraries."""
     layers = ("raw", "buffered") if wanted.files == "buffered" else ("raw",)
-    return library.resolve([("system", system_library.INTRINSICS)], layers)
+    found = library.resolve([("system", system_library.INTRINSICS)], layers)
+    return levels.assign(found, wanted.kinds, wanted.levels)
 
 
 def _is_recorded():
@@ -173,11 +174,13 @@ def record(wanted, founder, lineage, directory, intrinsics):
     why_not = "" if wanted.by == "place" else "as asked"
     why_not = why_not or shims.works_in_place(sys.modules)
     try:
-        _record(shims, wanted, founder, lineage, directory, ("wrapt", why_not) if why_not else ("place", ""))
+        call_ns = _record(shims, wanted, founder, lineage, directory, ("wrapt", why_not) if why_not else ("place", ""))
         if why_not:
             _wrap(shims, intrinsics)
         else:
             shims.interpose(intrinsics, sys.modules)
+        if wanted.budget_ppm:
+            shims.govern(wanted.budget_ppm, call_ns)
     except Exception:
         shims.end()
         raise
@@ -231,6 +234,7 @@ def _record(shims, wanted, founder, lineage, directory, interposed):
         roots=roots,
     )
     shims.describe(head.encode("utf-8", "replace"))
+    return call_ns
 
 
 def _trigger(trigger):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 
+from interpose import levels
 from interpose.errors import SettingError
 from interpose.experiments import names
 
@@ -376,6 +377,36 @@ SETTINGS = (
         "1: nothing is recorded until somebody outside says so, as `interpose run --at` does",
     ),
     Setting(
+        "kinds",
+        "INTERPOSE_KINDS",
+        "kinds",
+        "all|KIND[=LEVEL],...",
+        "all",
+        levels.parse_kinds,
+        "which kinds of calls are recorded (db, screen, file, net, process, sync, sleep), and how: time, count"
+        " (counted, not timed) or off. What starts processes always is, for descendants are followed by it",
+    ),
+    Setting(
+        "levels",
+        "INTERPOSE_LEVELS",
+        "levels",
+        "NAME=LEVEL,...",
+        "time",
+        levels.parse_levels,
+        "the same for single intrinsics, by the name that reports show or its beginning (os.stat=count, sqlite3=off),"
+        " or for a library; it goes before the kind's",
+    ),
+    Setting(
+        "budget_ppm",
+        "INTERPOSE_BUDGET",
+        "budget",
+        "off|SHARE",
+        "off",
+        levels.parse_budget,
+        "how much of the program's CPU time recording may take (2%): when it is more, what costs most is counted"
+        " instead of timed, then not even that, for the rest of the run",
+    ),
+    Setting(
         "files",
         "INTERPOSE_FILES",
         "files",
@@ -457,6 +488,9 @@ class Settings:
     trigger: Trigger | None
     saves: int
     paused: bool
+    kinds: dict[str, str] | None
+    levels: dict[str, str]
+    budget_ppm: int
     files: str
     rows: str
     by: str

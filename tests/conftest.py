@@ -1,15 +1,32 @@
 """What many tests need: the command line, run as a user does, in a directory and with a state of its own."""
 
+import fcntl
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from tracing import recorded, traced
 
 __all__ = ["recorded", "traced"]
+
+# How long an example takes depends on what else the machine does.
+hypothesis.settings.register_profile("here", deadline=None)
+hypothesis.settings.load_profile("here")
+
+
+@pytest.fixture(autouse=True)
+def turn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Of several workers that run the tests, none runs another one beside a test that is marked `alone`."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    with open(tmp_path_factory.getbasetemp().parent / "turn", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX if request.node.get_closest_marker("alone") else fcntl.LOCK_SH)
+        yield
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ from tracing import environment
 
 from interpose.timing import clocks
 
+pytestmark = pytest.mark.alone
+
 KINDS = [kind for kind in clocks.KINDS if kind != "auto"]
 
 

@@ -236,6 +236,7 @@ def test_json_rows_have_the_promised_keys_and_add_up(interpose):
         "self_cpu_ns",
         "bytes",
         "rows",
+        "counted",
     ]
     assert sum(row["self_wall_ns"] for row in rows) == 20 * SECOND
     assert [(row["kind"], row["intrinsic"]) for row in rows] == [

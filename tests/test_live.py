@@ -19,6 +19,8 @@ from interpose.analysis.trace import last
 from interpose.experiments.experiment import Experiment
 from interpose.monitor import Monitor
 
+pytestmark = pytest.mark.alone
+
 BUSY = """
 import os, sys, threading
 sink = os.open(os.devnull, os.O_WRONLY)

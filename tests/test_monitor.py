@@ -16,6 +16,8 @@ from interpose.analysis.reduce import reduce_events
 from interpose.experiments.control import Control
 from interpose.experiments.experiment import Experiment
 
+pytestmark = pytest.mark.alone
+
 MUCH = 260_000  # events that take more than what a monitor is started for
 
 WORK = f"""

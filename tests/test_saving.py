@@ -16,7 +16,7 @@ from interpose.analysis.account import account
 from interpose.analysis.ending import ending
 from interpose.analysis.profile import by_thread
 from interpose.analysis.reduce import reduce_events
-from interpose.commands.saving import signal_named
+from interpose.commands.signals import signal_named
 from interpose.errors import UsageError
 from interpose.experiments.control import Control, control_of
 from interpose.experiments.experiment import Experiment
@@ -271,10 +271,10 @@ def test_several_triggers_are_one():
 
 
 def test_signals_are_called_by_name_or_number():
-    assert signal_named("USR1") == signal_named("sigusr1") == signal_named("10") == signal.SIGUSR1
+    assert {signal_named(text, "-y") for text in ("USR1", "sigusr1", "10")} == {signal.SIGUSR1}
     for text in ("KILL", "SIGINT", "11", "nosuch", ""):
         with pytest.raises(UsageError, match="signal"):
-            signal_named(text)
+            signal_named(text, "-y")
 
 
 def test_a_copy_does_not_say_that_it_is_watched_or_paused(traced, interpose):

@@ -1,4 +1,4 @@
-"""`interpose run --at --for --every`: when it is recorded, and that what is recorded is of then."""
+"""`interpose run --at --for --every -t`: when it is recorded, and that what is recorded is of then."""
 
 import argparse
 import sys
@@ -37,6 +37,12 @@ def parsed(words):
         ("--at 02:00 --for 10m", 50_370, 600, None),
         ("--for 2.5s", 0, 2.5, None),
         ("--at 5m --for 10m --every 1h", 300, 600, 3_600),
+        ("-t 30", 0, 30, None),
+        ("-t 10m", 0, 600, None),
+        ("-t 0-5", 0, 5, None),
+        ("-t 1m-5m", 60, 240, None),
+        ("-t 1.5s-2", 1.5, 0.5, None),
+        ("-t 90-0", 90, None, None),
     ],
 )
 def test_when_to_record_is_as_the_options_say(words, after_s, for_s, every_s):
@@ -58,10 +64,17 @@ def test_without_options_there_is_no_schedule():
         "--every 1h",
         "--for 1h --every 1h",
         "--every x --for 1s",
+        "-t 0",
+        "-t 5-5",
+        "-t 5-2",
+        "-t soon",
+        "-t 5-",
+        "-t 5 --for 1s",
+        "-t 5 --at 1s",
     ],
 )
 def test_what_means_nothing_is_told(words):
-    with pytest.raises(UsageError, match="--"):
+    with pytest.raises(UsageError, match="-"):
         parsed(words)
 
 

@@ -317,14 +317,15 @@ def test_sites_and_functions_are_right_also_when_code_is_short_lived(traced):
 
 
 def test_a_stack_goes_from_the_call_to_the_first_own_line(traced):
-    done = traced("""
+    source = """
         import subprocess, tempfile, time, shutil, sched
         timer = sched.scheduler(time.time, time.sleep)
         timer.enter(0.001, 1, print, ("done",))
         def own():
             timer.run()
         own()
-    """)
+    """
+    done = traced(source, INTERPOSE_STACK_ABOVE="off")
     founder = done.experiment.founder
     frames = list(founder.frames(done.events("time.sleep")[0].stack))
 

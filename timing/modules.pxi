@@ -25,6 +25,8 @@ cdef str interpose_intrinsic(object module, object intrinsic):
     cdef Installed installed
     by, why = "", ""
     try:
+        if not is_wanted(intrinsic):
+            raise NotInterposed("not asked for")
         if _wrappers is None:
             installed = put(module, intrinsic)
             _installed.append(installed)
@@ -41,6 +43,11 @@ cdef str interpose_intrinsic(object module, object intrinsic):
         return ""
     _mapped[intrinsic.number] = why
     return map_entry(intrinsic, by, why)
+
+
+cdef bint is_wanted(object intrinsic):
+    """Is any of its calls to be timed or counted, or is what they change to be known?"""
+    return bool(intrinsic.effect or intrinsic.passes) or any([level != "off" for level in intrinsic.levels])
 
 
 cdef str interpose_all(str name, object module):

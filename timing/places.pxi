@@ -85,7 +85,7 @@ cdef slot *new_slot(c_signature signature, void *body) except NULL:
     slot.body = body
     slot.ask = NULL
     slot.keyword = slot.attributes = NULL
-    slot.intrinsic = 0
+    slot.intrinsic = slot.numbers = slot.lowered = 0
     slot.detail = slot.subject = slot.moves = slot.choice = slot.effect = slot.lock = slot.passes = slot.waits = slot.traffic = slot.shape = 0
     return slot
 
@@ -255,6 +255,11 @@ cdef bint fit(slot *slot, object intrinsic) except False:
         slot.kinds[kind] = offset
         number_is_of(intrinsic.number + offset, kind)
     slot.intrinsic = intrinsic.number
+    slot.numbers = len(intrinsic.kinds)
+    slot.lowered = 0
+    for offset, word in enumerate(intrinsic.levels):
+        slot.levels[offset] = number_of(level_words, word)
+        slot.lowered |= slot.levels[offset] != LEVEL_time
     slot.traffic = is_traffic(slot)
     return True
 
@@ -309,6 +314,7 @@ cdef class Timed:
 
     def __init__(self, intrinsic):
         fit(&self.slot, intrinsic)
+        _timed_by_wrapt.append(self)
 
     def __call__(self, wrapped, instance, tuple arguments, dict keywords):
         cdef c_passed passed

@@ -76,6 +76,13 @@ cdef extern from "recorder.h" nogil:
         uint32_t objects
         uint32_t group_reads
         uint32_t rows
+    ctypedef int level "enum level"
+    struct governor_settings:
+        uint64_t budget_ppm
+        uint64_t timed_ns
+        uint64_t counted_ns
+        bint (*lower)(uint32_t, level) noexcept
+    void recorder_govern(const governor_settings *)
     struct span:
         uint64_t wall_ns
     int recorder_begin(const recorder_settings *)

@@ -24,6 +24,8 @@ from interpose.timing.recorder cimport (
     data_types,
     control_fields,
     file_head_fields,
+    governor_settings,
+    level,
     monitor_prepare,
     open_call_fields,
     own_begin,
@@ -33,6 +35,7 @@ from interpose.timing.recorder cimport (
     recorder_end,
     recorder_forked,
     recorder_forks,
+    recorder_govern,
     recorder_has_forked,
     recorder_map,
     recorder_settings,
@@ -91,6 +94,13 @@ cdef extern from "stubs.h":
     const char *const effect_words[]
     const char *const lock_words[]
     const char *const passes_words[]
+    const char *const level_words[]
+    enum:
+        LEVEL_time
+        LEVEL_off
+    bint is_always_timed(const slot *)
+    bint slot_lower(slot *, uint32_t, level)
+    bint slots_lower(uint32_t, level)
     struct slot:
         void *body
         void *real
@@ -98,6 +108,7 @@ cdef extern from "stubs.h":
         PyObject *keyword
         PyObject *attributes
         uint32_t intrinsic
+        uint8_t numbers
         uint8_t *kinds
         uint8_t detail
         uint8_t subject
@@ -109,6 +120,8 @@ cdef extern from "stubs.h":
         uint8_t waits
         uint8_t traffic
         uint8_t shape
+        uint8_t *levels
+        uint8_t lowered
         uint8_t taken
     slot *slot_take(c_signature)
     void *slot_stub(c_signature, const slot *)

@@ -30,6 +30,7 @@ include "places.pxi"
 include "wrapt.pxi"
 include "modules.pxi"
 include "calibration.pxi"
+include "levels.pxi"
 include "packing.pxi"
 include "monitor.pxi"
 
@@ -175,6 +176,7 @@ def end():
     rehash(installed)
     left += [None] * (_wrappers.restore() if _wrappers is not None else 0)
     _installed.clear()
+    _timed_by_wrapt.clear()
     _hooks.clear()
     _declared.clear()
     _kept.clear()

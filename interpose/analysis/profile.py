@@ -35,7 +35,8 @@ class Row:
     """What some calls took: `kind` and `intrinsic` are None where they differ, `labels` what else it is.
 
     `is_of_calls` is false of the program's row and our own. `passed` are calls of the kind `sync` that did not
-    wait, in the rows of that kind, of a thread or a process; they are in no other figure.
+    wait, in the rows of that kind, of a thread or a process; they are in no other figure. `counted` are calls of
+    the kind or the intrinsic that were not timed: no other figure has them, and their time is the program's.
     """
 
     kind: str | None
@@ -46,6 +47,12 @@ class Row:
     sums: Sums = field(default_factory=Sums)
     is_of_calls: bool = True
     passed: int = 0
+    counted: int = 0
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether its times tell anything."""
+        return self.sums.calls > 0 or not self.counted
 
     @property
     def is_idle(self) -> bool:
@@ -107,6 +114,8 @@ def profile(
         accounts.append(account(process, by_thread(sums), pauses))
     if by in WHOLES:
         rows.add_passed(by, accounts)
+    if by in COUNTED:
+        rows.add_counted(GROUPINGS[by], accounts)
     made = Profile(sorted(rows.made, key=lambda row: -row.sums.self_wall_ns), accounts)
     if by == "kind":
         add_passed(made.rows, made.passed)
@@ -180,6 +189,13 @@ class _Rows:
                     self.made[self.number(Row(None, None, labels))].passed += thread.record.passed
 
 
+    def add_counted(self, grouping: Grouping, accounts: Iterable[ProcessAccount]) -> None:
+        """Put into the rows of kinds or intrinsics how many calls of each were counted and not timed."""
+        for process in (each.process for each in accounts):
+            for number, counted in process.counts.items():
+                self.made[self.number(grouping.row_of(process, {"intrinsic": number}))].counted += counted
+
+
 def by_thread(sums: Mapping[Key, Sums]) -> dict[int, Sums]:
     """The same sums by the first key alone, which is the thread."""
     threads: dict[int, Sums] = {}
@@ -188,20 +204,14 @@ def by_thread(sums: Mapping[Key, Sums]) -> dict[int, Sums]:
     return threads
 
 
-def grouped(rows: Iterable[tuple[Row, Sums]]) -> list[Row]:
-    """One row for each that differs in kind, intrinsic or labels, with the sums of all its likes.
-
-    Self times add up; of the inclusive times only a profile knows what is in two rows.
-    """
-    alike = _Rows()
-    for row, sums in rows:
-        alike.made[alike.number(row)].sums.add(sums)
-    return alike.made
-
-
 def by_kind(made: Profile) -> list[Row]:
     """The rows of a profile by kind, in the order of `KINDS`, with the closing rows and then what was idle."""
-    kinds = grouped((_row_of_kind(row.kind), row.sums) for row in made.rows if row.is_of_calls)
+    alike = _Rows()
+    for row in made.rows:
+        if row.is_of_calls:
+            alike.made[alike.number(_row_of_kind(row.kind))].sums.add(row.sums)
+    alike.add_counted(GROUPINGS["kind"], made.accounts)
+    kinds = alike.made
     add_passed(kinds, made.passed)
     order = {kind: place for place, kind in enumerate(KINDS)}
     kinds.sort(key=lambda row: (order.get(row.kind or "", len(order)), row.kind))
@@ -345,6 +355,7 @@ _WHOLE_LABELS = {
     "host": host_label,
 }
 WHOLES = ("thread", *_WHOLE_LABELS)
+COUNTED = ("kind", "intrinsic")
 
 
 GROUPINGS = {

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import time
 
+from interpose.analysis.ending import ending
 from interpose.commands.choice import note_damages, open_experiment
 from interpose.commands.times import duration_ns, monotonic_ns
-from interpose.errors import InterposeError, UsageError
+from interpose.errors import ExperimentError, InterposeError, UsageError
+from interpose.experiments.control import Control
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.labels import ACTIONS, Mark, Window, why_not, windows, write_marks
 from interpose.experiments.process import Process
@@ -53,6 +55,16 @@ def _add(experiment: Experiment, arguments: argparse.Namespace) -> None:
         write_marks(experiment.founder_directory, [*experiment.marks, *added])
     except OSError as error:
         raise InterposeError(f"{experiment.name}/labels.xml: {error.strerror}") from error
+    if ending(experiment.founder).state == "running":
+        _want_sample(experiment)
+
+
+def _want_sample(experiment: Experiment) -> None:
+    """Have the program's usage sampled now; that of another host, or of another user's program, is not."""
+    try:
+        Control(experiment.founder).want_sample()
+    except ExperimentError:
+        pass
 
 
 def _mark(text: str, name: str, comment: str, process: Process) -> Mark:

@@ -11,6 +11,7 @@ from interpose.errors import ExperimentError, InterposeError, UsageError
 from interpose.experiments import group, names
 from interpose.experiments.copying import refuse_what_is_none
 from interpose.experiments.experiment import Experiment
+from interpose.experiments.parts import strangers
 
 
 def add_places_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +41,7 @@ def targets(experiments: list[str], target: str) -> list[tuple[str, str]]:
     return list(zip(experiments, found, strict=True))
 
 
-def refuse_running(path: str) -> None:
+def refuse_running(path: str, advice: str = "; -f does it all the same") -> None:
     """Raises ExperimentError where a process of the experiment is alive; what cannot be read is not."""
     try:
         experiment = Experiment(path)
@@ -48,7 +49,18 @@ def refuse_running(path: str) -> None:
         return
     for process in experiment.processes:
         if ending(process).state == "running":
-            raise ExperimentError(f"{experiment.name}: process {process.log.pid} still runs; -f does it all the same")
+            raise ExperimentError(f"{experiment.name}: process {process.log.pid} still runs{advice}")
+
+
+def refuse_losing(path: str, advice: str = "") -> None:
+    """Raises ExperimentError where to remove the experiment would lose what is not of it, or is still written."""
+    try:
+        found = strangers(path)
+    except OSError as error:
+        raise ExperimentError(f"{path}: {error.strerror}") from error
+    if found:
+        raise ExperimentError(f"{path}/{found[0]}: not of the experiment{advice}")
+    refuse_running(path, advice)
 
 
 def do(act: Callable[[], None], place: str) -> None:

@@ -6,11 +6,9 @@ import argparse
 import os
 from functools import partial
 
-from interpose.commands.places import do, refuse_running
-from interpose.errors import ExperimentError
+from interpose.commands.places import do, refuse_losing
 from interpose.experiments import group
 from interpose.experiments.copying import refuse_what_is_none, remove
-from interpose.experiments.parts import strangers
 
 NAME = "rm"
 HELP = "remove experiments, or groups with their experiments"
@@ -31,8 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     for path in found:
         refuse_what_is_none(path)
         if not arguments.force:
-            _refuse_strangers(path)
-            refuse_running(path)
+            refuse_losing(path, "; -f removes it all the same")
     for path in found:
         do(partial(remove, path), path)
     for path in groups:
@@ -48,12 +45,3 @@ def _named(paths: list[str], force: bool) -> tuple[list[str], list[str]]:
         named = group.members(path) if path in groups else [] if group.is_group(path) else [path]
         found += [each for each in named if os.path.lexists(each) or not force]
     return list(dict.fromkeys(found)), groups
-
-
-def _refuse_strangers(path: str) -> None:
-    try:
-        found = strangers(path)
-    except OSError as error:
-        raise ExperimentError(f"{path}: {error.strerror}") from error
-    if found:
-        raise ExperimentError(f"{path}/{found[0]}: not of the experiment; -f removes it too")

@@ -6,15 +6,18 @@ import argparse
 import errno
 import os
 import shlex
-import signal
 import sys
 import time
 from datetime import datetime
+from functools import partial
 
 from interpose import interpreters, settings, state
 from interpose.commands import child
-from interpose.commands.saving import Saver, signal_named
+from interpose.commands.pausing import Toggle
+from interpose.commands.sampling import Sampler
+from interpose.commands.saving import Saver
 from interpose.commands.schedule import Clockwork, add_schedule_arguments, schedule_of
+from interpose.commands.signals import Asked, add_signal_arguments, signals_of
 from interpose.commands.watching import Watching
 from interpose.errors import InterposeError, SettingError, UsageError
 from interpose.experiments import endings, names
@@ -37,11 +40,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             *setting.options, dest=setting.name, metavar=setting.form, default=None, help=setting.meaning
         )
-    parser.add_argument(
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument(
         "-o",
         dest="experiment",
         metavar="PATH.er",
         help="the experiment, with its directory; NAME.N.er that is there already gets the next number",
+    )
+    place.add_argument(
+        "-O", dest="overwritten", metavar="PATH.er", help="the same, in the place of one that is there already"
     )
     parser.add_argument(
         "-C",
@@ -52,11 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"a note to keep with the experiment; up to {NOTES_AT_MOST}",
     )
     add_schedule_arguments(parser)
-    parser.add_argument(
-        "--save-on",
-        metavar="SIGNAL",
-        help="a signal that, sent to interpose run, has a copy of the experiment kept as it is then (SIGUSR1)",
-    )
+    add_signal_arguments(parser)
     parser.add_argument(
         "-n", "--dry-run", action="store_true", help="say what would be run and recorded, and run nothing"
     )
@@ -70,14 +73,18 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the program; gives its exit code. Where a signal killed it, the same signal kills this process."""
     words = program_words(arguments)
     schedule = schedule_of(arguments, datetime.now())
-    if schedule and not schedule.is_open(time.time()):
+    asked = signals_of(arguments)
+    if schedule and asked.toggle:
+        raise UsageError("-y: not together with -t, --at, --for and --every")
+    if (schedule and not schedule.is_open(time.time())) or (asked.toggle and not asked.recording):
         arguments.paused = "1"
     in_force = settings_in_force(arguments)
-    if arguments.dry_run:
-        return show_settings(words, in_force)
-    save_on = signal_named(arguments.save_on) if arguments.save_on is not None else None
     if len(arguments.notes) > NOTES_AT_MOST:
         raise UsageError(f"-C: at most {NOTES_AT_MOST} notes")
+    if arguments.dry_run:
+        return show_settings(words, in_force)
+    if in_force.record and arguments.overwritten is not None:
+        overwrite(arguments.overwritten)
     experiment = make_experiment(in_force) if in_force.record else None
     if experiment and arguments.notes:
         note(experiment, arguments.notes)
@@ -91,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
     if in_force.record:
         environment = interpreters.preload(environment, command)
     try:
-        ended = child.run(command, environment, [*attendants, *savers(in_force, experiment, save_on)])
+        ended = child.run(command, environment, [*attendants, *on_demand(in_force, experiment, asked)])
     except OSError as error:
         return not_started(words, experiment, error)
     if experiment is None:
@@ -107,13 +114,16 @@ def run(arguments: argparse.Namespace) -> int:
     return child.end_as(ended.returncode)
 
 
-def savers(
-    in_force: settings.Settings, experiment: str | None, save_on: signal.Signals | None
-) -> list[child.Attendant]:
-    """Who keeps copies while the program runs, where they are asked for."""
-    if experiment is None or not (save_on or in_force.trigger):
-        return []
-    return [Saver(experiment, save_on, in_force.saves if in_force.trigger else 0)]
+def on_demand(in_force: settings.Settings, experiment: str | None, asked: Asked) -> list[child.Attendant]:
+    """Who does what signals and triggers ask for while the program runs."""
+    found: list[child.Attendant] = []
+    if experiment and (asked.save or in_force.trigger):
+        found.append(Saver(experiment, asked.save, in_force.saves if in_force.trigger else 0))
+    if experiment and asked.toggle:
+        found.append(Toggle(experiment, asked.toggle, in_force.paused))
+    if experiment and asked.sample:
+        found.append(Sampler(experiment, asked.sample))
+    return found
 
 
 def program_words(arguments: argparse.Namespace) -> list[str]:
@@ -131,8 +141,9 @@ def program_words(arguments: argparse.Namespace) -> list[str]:
 def settings_in_force(arguments: argparse.Namespace) -> settings.Settings:
     """The settings of the run; where nothing says what to record, calls are. Raises SettingError."""
     options = {setting.key: getattr(arguments, setting.name) for setting in settings.SETTINGS}
-    if arguments.experiment is not None:
-        options.update(place_of(arguments.experiment))
+    for letter, path in (("-o", arguments.experiment), ("-O", arguments.overwritten)):
+        if path is not None:
+            options.update(place_of(path, letter))
     file = settings.read_file(".")
     if settings.resolve(options, os.environ, file).origins["INTERPOSE"] == "default":
         options["record"] = "1"
@@ -151,12 +162,12 @@ def check_pattern(found: settings.Settings) -> None:
         raise SettingError(f"{found.said['INTERPOSE_FOLLOW']}: {wrong}")
 
 
-def place_of(path: str) -> dict[str, str]:
+def place_of(path: str, letter: str) -> dict[str, str]:
     """The settings that make an experiment at `path`. Raises UsageError for what cannot be one."""
     directory, name = os.path.split(path)
     why = names.why_not(name) or (None if name.endswith(names.SUFFIX) else f"its name ends with {names.SUFFIX}")
     if why:
-        raise UsageError(f"-o {path}: {why}")
+        raise UsageError(f"{letter} {path}: {why}")
     return {"dir": directory or ".", "name": name}
 
 
@@ -179,6 +190,17 @@ def make_experiment(in_force: settings.Settings) -> str:
         raise InterposeError(
             f"{in_force.dir}: {why}; INTERPOSE_DIR or --dir names another directory"
         ) from None
+
+
+def overwrite(path: str) -> None:
+    """Remove the experiment at `path`, if there is one. Raises ExperimentError where it is none, or still runs."""
+    from interpose.commands.places import do, refuse_losing
+    from interpose.experiments.copying import refuse_what_is_none, remove
+
+    if os.path.lexists(path):
+        refuse_what_is_none(path)
+        refuse_losing(path)
+        do(partial(remove, path), path)
 
 
 def create_experiment(directory: str, name: str, group_reads: bool) -> str:

@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 
+from interpose.commands.begun import Begun
 from interpose.commands.save import save
-from interpose.errors import ExperimentError, InterposeError, UsageError
+from interpose.errors import ExperimentError, InterposeError
 from interpose.experiments import names
 from interpose.experiments.control import Control
 from interpose.experiments.experiment import Experiment
-from interpose.experiments.files import Damages
-from interpose.experiments.process import Process
 
 LOOK_EVERY_S = 0.05
-NOT_FOR_SAVING = ("SIGKILL", "SIGSTOP", "SIGCHLD", "SIGINT", "SIGQUIT", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL")
-
-
-def signal_named(text: str) -> signal.Signals:
-    """The signal called `USR1`, `SIGUSR1` or by its number. Raises UsageError for one that cannot ask for anything."""
-    wanted = text.upper()
-    wanted = wanted if wanted.startswith("SIG") else f"SIG{wanted}"
-    for number in signal.Signals:
-        if wanted == number.name or text == str(int(number)):
-            if number.name not in NOT_FOR_SAVING:
-                return number
-            raise UsageError(f"{text}: that signal is not one to ask with")
-    raise UsageError(f"{text}: no signal is called so")
 
 
 class Saver:
@@ -38,7 +23,7 @@ class Saver:
         self._experiment = experiment
         self._left = at_most
         self._seen = 0
-        self._page: Control | None = None
+        self._begun = Begun(experiment)
 
     def signalled(self, number: signal.Signals) -> None:
         """Keep a copy, as was asked."""
@@ -57,9 +42,8 @@ class Saver:
 
     def _triggers(self) -> int:
         try:
-            if self._page is None and names.is_recorded(self._experiment):
-                self._page = Control(Process(self._experiment, os.path.basename(self._experiment), "", Damages()))
-            return self._page.read().triggers if self._page else 0
+            founder = self._begun.founder()
+            return Control(founder).read().triggers if founder else 0
         except ExperimentError:
             return 0
 

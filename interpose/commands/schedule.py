@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import signal
 import time
@@ -11,14 +10,10 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from interpose.commands.pausing import SOON_S, Pauser
 from interpose.commands.times import duration_ns
 from interpose.errors import ExperimentError, UsageError
-from interpose.experiments import names
-from interpose.experiments.files import Damages
-from interpose.experiments.pauses import Switch
-from interpose.experiments.process import Process
 
-SOON_S = 0.05  # the program has not begun to record
 LONGEST_S = 30.0  # somebody may set the calendar's clock
 _TIME = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?")
 
@@ -49,23 +44,53 @@ class Schedule(NamedTuple):
 
 
 def add_schedule_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options --at, --for and --every."""
+    """The options --at, --for, --every and -t."""
     parser.add_argument(
         "--at", metavar="WHEN", help="record from then on: a time of day (02:00), or so long after the start (30s, 5m)"
     )
     parser.add_argument("--for", dest="for_", metavar="DURATION", help="record for so long (30s, 10m, 1h), then pause")
     parser.add_argument("--every", metavar="DURATION", help="with --for: again each time so much has passed (1h)")
+    parser.add_argument(
+        "-t",
+        dest="window",
+        metavar="DURATION|FROM-TO",
+        help="record for so long (30, that is seconds, 10m), or from one time after the start to another (1m-5m;"
+        " 1m-0 to the end)",
+    )
 
 
 def schedule_of(arguments: argparse.Namespace, now: datetime) -> Schedule | None:
     """When to record, as the options say; None where they say nothing. Raises UsageError."""
-    if arguments.at is None and arguments.for_ is None and arguments.every is None:
+    by_the_clock = (arguments.at, arguments.for_, arguments.every)
+    if arguments.window is not None:
+        if any(each is not None for each in by_the_clock):
+            raise UsageError("-t: not together with --at, --for and --every")
+        return _window(arguments.window, now.timestamp())
+    if all(each is None for each in by_the_clock):
         return None
     begin_s = now.timestamp() if arguments.at is None else _begin_s(arguments.at, now)
     for_s, every_s = _seconds("--for", arguments.for_), _seconds("--every", arguments.every)
     if every_s is not None and (for_s is None or for_s >= every_s):
         raise UsageError("--every: needs --for, a shorter time")
     return Schedule(begin_s, for_s, every_s)
+
+
+def _window(text: str, now_s: float) -> Schedule:
+    """From so long after the start to so long after it, as gprofng has it: 0 begins at once, or never ends."""
+    first, dash, last = text.partition("-")
+    from_s, to_s = (_after_s(first, text), _after_s(last, text)) if dash else (0.0, _after_s(first, text))
+    if not dash and not to_s:
+        raise UsageError(f"-t {text}: a time to record for is longer than nothing")
+    if to_s and to_s <= from_s:
+        raise UsageError(f"-t {text}: ends before it begins")
+    return Schedule(now_s + from_s, to_s - from_s if to_s else None)
+
+
+def _after_s(text: str, whole: str) -> float:
+    found_ns = duration_ns(f"{text}s" if text[-1:].isdigit() else text)
+    if found_ns is None:
+        raise UsageError(f"-t {whole}: neither a duration like 30s or 10m, nor two like 1m-5m")
+    return found_ns / 1e9
 
 
 def _begin_s(when: str, now: datetime) -> float:
@@ -94,11 +119,9 @@ class Clockwork:
     def __init__(
         self, experiment: str, schedule: Schedule, paused: bool, clock: Callable[[], float] = time.time
     ) -> None:
-        self._experiment = experiment
         self._schedule = schedule
-        self._paused = paused
         self._clock = clock
-        self._switch: Switch | None = None
+        self._pauser = Pauser(experiment, paused)
 
     def signalled(self, number: signal.Signals) -> None:
         """No signal is for the clock."""
@@ -106,27 +129,10 @@ class Clockwork:
     def attend(self) -> float | None:
         """Pause or go on if it is time; gives the seconds until it may be."""
         now_s = self._clock()
-        wanted = not self._schedule.is_open(now_s)
         try:
-            if wanted != self._paused and not self._turn(wanted):
+            if not self._pauser.turn(not self._schedule.is_open(now_s)):
                 return SOON_S
         except (ExperimentError, OSError):
             return None  # it is gone
         left_s = self._schedule.left_s(now_s)
         return None if left_s is None else min(left_s, LONGEST_S)
-
-    def _turn(self, paused: bool) -> bool:
-        """Gives whether it could be done: the program may not have begun."""
-        if self._switch is None:
-            if not names.is_recorded(self._experiment):
-                return False
-            process = Process(self._experiment, os.path.basename(self._experiment), "", Damages())
-            if process.log.control is None or not process.log.pid:
-                return False  # it is being written
-            self._switch = Switch(process)
-        if paused:
-            self._switch.pause()
-        else:
-            self._switch.resume()
-        self._paused = paused
-        return True

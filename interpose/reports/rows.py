@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from interpose.analysis.profile import WHOLES, Profile, Row, is_uncertain, ranked, wait_ns
+from interpose.analysis.profile import COUNTED, WHOLES, Profile, Row, is_uncertain, ranked, wait_ns
 from interpose.experiments.log import Log
 from interpose.reports.places import Places
 from interpose.reports.table import Column, Table, clean
@@ -27,9 +27,12 @@ def profile_table(profile: Profile, by: str, log: Log) -> Table:
     """The table of `profile`, which is grouped by `by`."""
     labels = LABELS.get(by, ())
     passed = ("passed",) if by in COUNTING_PASSED else ()
+    counted = ("counted",) if by in COUNTED else ()
     return Table(
-        names=("kind", "intrinsic", *labels, *NUMBERS, *passed),
-        values=lambda row: _values(row, labels) | dict.fromkeys(passed, row.passed),
+        names=("kind", "intrinsic", *labels, *NUMBERS, *passed, *counted),
+        values=lambda row: (
+            _values(row, labels) | dict.fromkeys(passed, row.passed) | dict.fromkeys(counted, row.counted)
+        ),
         columns=[*_name_columns(profile, by, log), *_number_columns(profile, by, log)],
         rows=profile.rows,
     )
@@ -118,6 +121,8 @@ def _number_columns(profile: Profile, by: str, log: Log) -> list[Column]:
     scale = scale_for(whole_ns)
 
     def time(row: Row, ns: int) -> str:
+        if not row.is_timed:
+            return ""
         uncertain = is_uncertain(ns, row.sums.calls, log.inside_ns, log.resolution_ns)
         return ("~" if uncertain else "") + scale.show(ns)
 
@@ -129,8 +134,12 @@ def _number_columns(profile: Profile, by: str, log: Log) -> list[Column]:
         Column("self CPU", lambda row: time(row, row.sums.self_cpu_ns)),
         Column("wait", lambda row: time(row, wait_ns(row))),
         Column("inclusive", lambda row: time(row, row.sums.wall_ns) if row.is_of_calls else ""),
-        Column("share", lambda row: percent(row.sums.self_wall_ns, whole_ns), optional=True),
+        Column(
+            "share", lambda row: percent(row.sums.self_wall_ns, whole_ns) if row.is_timed else "", optional=True
+        ),
     ]
+    if any(row.counted for row in profile.rows):
+        columns.insert(1, Column("not timed", lambda row: _count(row.counted, row)))
     if any(row.sums.bytes for row in profile.rows):
         columns.append(Column("bytes", lambda row: _count(row.sums.bytes, row), optional=True))
     if any(row.sums.rows for row in profile.rows):

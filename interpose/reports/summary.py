@@ -23,7 +23,7 @@ from interpose.analysis.profile import (
 from interpose.experiments.collection import Collection
 from interpose.experiments.control import control_of
 from interpose.experiments.experiment import Experiment
-from interpose.experiments.log import Log
+from interpose.experiments.log import LOWERED, Log
 from interpose.reports.colour import Paint
 from interpose.reports.places import Places
 from interpose.reports.state import command_line, completeness, ended_ago, ending_in_words
@@ -35,6 +35,7 @@ _OWN_LINES = 3
 _OPEN_CALLS = 5
 _NOTES = 10
 _EXPERIMENTS_NAMED = 100
+_LOWERED = 3
 _LEAST_COMMAND = 12
 _LEAST_WIDTH = 80
 _GAP = "   "
@@ -85,6 +86,8 @@ def summary(screen: Screen) -> Iterator[str]:
         *cpu_not_seen(screen),
         *lines_of_ones_own(screen),
         *calls_in_progress(screen),
+        *not_timed(screen),
+        *lowered(screen),
         *not_interposed(screen),
         *not_followed(screen),
     ]
@@ -222,6 +225,34 @@ def calls_in_progress(screen: Screen) -> Iterator[str]:
         yield f" {_open_call(screen, account, call)}"
     if len(found) > _OPEN_CALLS:
         yield f" and {count(len(found) - _OPEN_CALLS, 'more call')} in progress"
+
+
+def not_timed(screen: Screen) -> Iterator[str]:
+    """A line where calls were counted and not timed: whose, and where their time is."""
+    found: Counter[str] = Counter()
+    for process in (each.process for each in screen.profile.accounts):
+        for number, counted in process.counts.items():
+            found[process.intrinsic(number).name] += counted
+    if found:
+        named = ", ".join(f"{name} {counted:,}" for name, counted in found.most_common(_LOWERED))
+        more = ", ..." if len(found) > _LOWERED else ""
+        yield f" not timed  {count(found.total(), 'call')} counted, their time is in program: {clean(named)}{more}"
+
+
+def lowered(screen: Screen) -> Iterator[str]:
+    """A line for each of the first intrinsics that the governor lowered."""
+    found = [
+        (account.process, event)
+        for account in screen.profile.accounts
+        for event in account.process.log.events
+        if event.kind == LOWERED and event.intrinsic
+    ]
+    for process, event in found[:_LOWERED]:
+        name = process.intrinsic(event.intrinsic or 0).name
+        after = duration(max(event.time_ns - process.log.start_ns, 0))
+        yield clean(f" lowered  {name} to {event.level} after {after}, it took {event.share} of the CPU time")
+    if len(found) > _LOWERED:
+        yield f" and {count(len(found) - _LOWERED, 'more step')} of the budget"
 
 
 def not_interposed(screen: Screen) -> Iterator[str]:

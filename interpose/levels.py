@@ -1,0 +1,79 @@
+"""What is done at the calls of each intrinsic: timed, counted, or nothing, as the settings say."""
+
+TIME, COUNT, OFF = "time", "count", "off"
+LEVELS = (TIME, COUNT, OFF)
+KINDS = ("db", "screen", "file", "net", "process", "sync", "sleep")
+IDLE = "idle"
+ALL = "all"
+
+
+def parse_kinds(text):
+    """The level of each kind of `db,net=count`: those that are not named are off. None for `all`.
+
+    Raises ValueError for what is no kind or no level.
+    """
+    if text == ALL:
+        return None
+    found = dict.fromkeys(KINDS, OFF)
+    for word in text.split(","):
+        kind, equals, level = (part.strip() for part in word.partition("="))
+        if kind not in KINDS:
+            raise ValueError(f"{kind!r} is not one of {', '.join((ALL, *KINDS))}")
+        found[kind] = _level(level) if equals else TIME
+    return found
+
+
+def parse_levels(text):
+    """The level of each name of `redis=off,os.stat=count`, names of libraries or of intrinsics, or how these begin.
+
+    Raises ValueError for what is no level.
+    """
+    if text == TIME:
+        return {}
+    found = {}
+    for word in text.split(","):
+        name, equals, level = (part.strip() for part in word.partition("="))
+        if not equals or not all(part.isidentifier() for part in name.split(".")):
+            raise ValueError(f"{word.strip()!r} is not like os.stat=count")
+        found[name] = _level(level)
+    return found
+
+
+def _level(text):
+    if text not in LEVELS:
+        raise ValueError(f"{text!r} is not one of {', '.join(LEVELS)}")
+    return text
+
+
+def parse_budget(text):
+    """Millionths of the CPU time for `2%` or `0.5%`; 0 for `off`. Raises ValueError."""
+    if text == OFF:
+        return 0
+    try:
+        share = float(text.removesuffix("%")) if text.endswith("%") and text[:1].isdigit() else -1.0
+    except ValueError:
+        share = -1.0
+    if not 0.01 <= share <= 100:
+        raise ValueError("not a share like 2%, nor off")
+    return round(share * 10_000)
+
+
+def assign(intrinsics, by_kind, by_name):
+    """Give each intrinsic the level of each of its kinds, and return them all.
+
+    The longest name that an intrinsic's name is or begins with goes before its library's, and that before its kind's.
+    Waiting for work has the level of the intrinsic's first kind.
+    """
+    for intrinsic in intrinsics:
+        named = _by_name(intrinsic, by_name)
+        kinds = [intrinsic.kinds[0] if kind == IDLE else kind for kind in intrinsic.kinds]
+        intrinsic.levels = [named or (by_kind or {}).get(kind, TIME) for kind in kinds]
+    return intrinsics
+
+
+def _by_name(intrinsic, by_name):
+    parts = intrinsic.name.split(".")
+    for count in range(len(parts), 0, -1):
+        if level := by_name.get(".".join(parts[:count])):
+            return level
+    return by_name.get(intrinsic.library)
