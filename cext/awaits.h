@@ -210,6 +210,8 @@ static void await_record(const struct step *step, struct await *await, uint64_t 
         .task = await->task,
     };
     event_written(thread, await->start_ns, end_ns);
+    if (UNLIKELY(recorder.governed))
+        governor_note(await->intrinsic);
 }
 
 /* Another one of the same thread may have grown the table meanwhile: it is looked for again. */
@@ -642,7 +644,7 @@ static __attribute__((noinline)) bool becomes_await(struct call *call, PyObject 
                          .intrinsic = span->intrinsic,
                          .stack = span->stack,
                          .detail = span->detail};
-    if (!coroutines.plain || !span_open(span))
+    if (!coroutines.plain || !span->thread || !span_open(span))
         return false;
     if (sort == &coroutines && ((PyCoroObject *)result)->cr_frame_state != FRAME_CREATED)
         return false;

@@ -111,6 +111,8 @@ static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
         return url_detail(NULL, subject);
     case DETAIL_request:
         return url_detail(subject, argument_of(call, call->slot->subject + 1));
+    case DETAIL_served:
+        return served_detail(call->owner, subject);
     case DETAIL_none:
         break;
     }

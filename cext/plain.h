@@ -153,6 +153,7 @@ static void append_parts(struct text *text, PyObject *parts)
 }
 
 static PyObject *url_ways; /* how yarl keeps them: the names of scheme, authority and path */
+static PyObject *way_to_path; /* how a route keeps its own */
 
 static bool append_by_ways(struct text *text, PyObject *url)
 {
@@ -190,10 +191,27 @@ static uint32_t url_detail(PyObject *method, PyObject *url)
     return text.length > before ? string_intern(text.bytes, text.length) : 0;
 }
 
+/* What is served: its method, and the path of the route that serves it, or else its own. */
+static uint32_t served_detail(PyObject *owner, PyObject *told)
+{
+    if (!PyDict_CheckExact(told))
+        return 0;
+    PyObject *method = PyDict_GetItemString(told, "REQUEST_METHOD"), *path = PyDict_GetItemString(told, "PATH_INFO");
+    method = method ? method : PyDict_GetItemString(told, "method");
+    path = path ? path : PyDict_GetItemString(told, "path");
+    PyObject *route = owner ? attribute_at(owner, way_to_path) : NULL;
+    bool has_route = route && PyUnicode_CheckExact(route);
+    uint32_t number = url_detail(method, has_route ? route : path);
+    Py_XDECREF(route);
+    return number;
+}
+
 static int plain_begin(void)
 {
     if (!url_ways)
         url_ways = Py_BuildValue("((N)(N)(N))", PyUnicode_InternFromString("_scheme"),
                                  PyUnicode_InternFromString("_netloc"), PyUnicode_InternFromString("_path"));
-    return url_ways ? 0 : -1;
+    if (!way_to_path)
+        way_to_path = Py_BuildValue("(N)", PyUnicode_InternFromString("path"));
+    return url_ways && way_to_path ? 0 : -1;
 }

@@ -34,7 +34,7 @@
 enum { STUBS = 256 };
 
 /* What a call can be of; the words are those of the reports. */
-#define KINDS(X) X(db) X(screen) X(file) X(net) X(process) X(sync) X(sleep) X(idle)
+#define KINDS(X) X(db) X(screen) X(file) X(net) X(process) X(sync) X(sleep) X(idle) X(logic)
 
 /* What is kept of a call besides its times. */
 #define DETAILS(X) \
@@ -51,7 +51,8 @@ enum { STUBS = 256 };
     X(holder,     "the thread and the line that took a lock last") \
     X(word,       "the first word of a text: a command's name, never its values") \
     X(url,        "a URL without user, password, query and fragment") \
-    X(request,    "a request's method and its URL: two arguments, or two attributes of one")
+    X(request,    "a request's method and its URL: two arguments, or two attributes of one") \
+    X(served,     "the method and the route, or the path, of what a WSGI environment or an ASGI scope tells")
 
 /* What tells how much was moved. */
 #define MOVES(X) \

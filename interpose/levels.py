@@ -2,7 +2,7 @@
 
 TIME, COUNT, OFF = "time", "count", "off"
 LEVELS = (TIME, COUNT, OFF)
-KINDS = ("db", "screen", "file", "net", "process", "sync", "sleep")
+KINDS = ("db", "screen", "file", "net", "process", "sync", "sleep", "logic")
 IDLE = "idle"
 ALL = "all"
 

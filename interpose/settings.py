@@ -383,7 +383,7 @@ SETTINGS = (
         "all|KIND[=LEVEL],...",
         "all",
         levels.parse_kinds,
-        "which kinds of calls are recorded (db, screen, file, net, process, sync, sleep), and how: time, count"
+        "which kinds of calls are recorded (db, screen, file, net, process, sync, sleep, logic), and how: time, count"
         " (counted, not timed) or off. What starts processes always is, for descendants are followed by it",
     ),
     Setting(

@@ -73,6 +73,8 @@ def subclasses(name):
 
 def load():
     for intrinsic in INTRINSICS:
+        if intrinsic.module.partition(".")[0] not in sys.stdlib_module_names:
+            continue  # what a package imports may be as it likes
         try:
             __import__(intrinsic.module)
         except ImportError:

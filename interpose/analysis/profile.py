@@ -25,7 +25,7 @@ BEFORE = "before the ring"
 PAUSED = "paused"
 SYNC = "sync"
 IDLE = "idle"
-KINDS = ("db", "screen", "file", "net", "process", SYNC, "sleep")
+KINDS = ("db", "screen", "file", "net", "process", SYNC, "sleep", "logic")
 UNCERTAIN_TIMES = 10
 INTRINSIC = 1  # its place in a key: behind the thread, in every grouping
 

@@ -1,0 +1,27 @@
+"""HTTP clients: what is asked of others, from the request to the head of the answer, or to its end where it is read
+with it. The connections beneath are among the network's, made inside of these."""
+
+from interpose.library import Intrinsic
+
+PREPARED = {"detail": "request", "keyword": "request"}  # the argument is a request that knows its method and URL
+HTTPX = "method url._uri_reference"
+
+INTRINSICS = [
+    Intrinsic("urllib.request.urlopen", "urllib.request:OpenerDirector.open", "net", detail="url", keyword="fullurl"),
+    Intrinsic("http.client.HTTPConnection.request", "http.client:HTTPConnection.request", "net", detail="request"),
+    Intrinsic("http.client.HTTPConnection.getresponse", "http.client:HTTPConnection.getresponse", "net"),
+    Intrinsic("requests.Session.send", "requests.sessions:Session.send", "net", attribute="method url", **PREPARED),
+    Intrinsic(
+        "urllib3.HTTPConnectionPool.urlopen",
+        "urllib3.connectionpool:HTTPConnectionPool.urlopen",
+        "net",
+        detail="url",
+        argument=1,
+        keyword="url",
+    ),
+    Intrinsic("httpx.Client.send", "httpx._client:Client.send", "net", attribute=HTTPX, **PREPARED),
+    Intrinsic("httpx.AsyncClient.send", "httpx._client:AsyncClient.send", "net", attribute=HTTPX, **PREPARED),
+    Intrinsic("aiohttp.ClientSession.request", "aiohttp.client:ClientSession._request", "net", detail="request"),
+    Intrinsic("aiohttp.ClientSession.ws_connect", "aiohttp.client:ClientSession._ws_connect", "net", detail="url"),
+    Intrinsic("aiohttp.ClientResponse.read", "aiohttp.client_reqrep:ClientResponse.read", "net"),
+]

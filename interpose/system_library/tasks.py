@@ -1,0 +1,15 @@
+"""Tasks that are sent to workers, and those that a worker runs, by their names."""
+
+from interpose.library import Intrinsic, alike
+
+INTRINSICS = [
+    Intrinsic(
+        "celery.Task.apply_async",
+        "celery.app.task:Task.apply_async",
+        "net",
+        detail="word",
+        argument=None,
+        attribute="name",
+    ),
+    *alike("celery.worker.", "celery.app.trace:", "trace_task_ret fast_trace_task", "logic", detail="word"),
+]
