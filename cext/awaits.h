@@ -226,7 +226,8 @@ static void step_end(struct step *step, bool ended, bool failed)
     if (index >= record->fields.depth || record->open[index].call != step->call)
         return;
     struct reading now = clock_read(&thread->clock);
-    uint64_t wall_ns = now.wall_ns - step->begin.wall_ns, cpu_ns = now.cpu_ns - step->begin.cpu_ns;
+    uint64_t wall_ns = now.wall_ns - step->begin.wall_ns;
+    uint64_t cpu_ns = now.cpu_ns - record->open[index].start_cpu_ns - await->cpu_ns;
     cpu_ns = cpu_ns < wall_ns ? cpu_ns : wall_ns;
     uint64_t bytes = ended && !failed ? bytes_of_await(await, step->result) : 0;
     bool fetches = ended && await->slot->waits == WAITS_rows && await->start_ns == step->begin.wall_ns;

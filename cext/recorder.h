@@ -249,7 +249,7 @@ static inline bool span_stop(struct span *span)
         return false;
     struct reading end = clock_read(&span->thread->clock);
     span->wall_ns = end.wall_ns - span->begin.wall_ns;
-    span->cpu_ns = end.cpu_ns - span->begin.cpu_ns;
+    span->cpu_ns = end.cpu_ns - span->thread->record->open[span->index].start_cpu_ns;
     if (span->cpu_ns > span->wall_ns)
         span->cpu_ns = span->wall_ns;
     return true;

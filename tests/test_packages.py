@@ -282,3 +282,32 @@ def test_a_request_is_kept_from_plain_attributes_and_no_code_is_run(details):
     """)
 
     assert kept == ["GET http://host/x", "POST https://host/y", "", ""]
+
+
+def test_functions_that_cython_compiled_are_interposed_in_place(recorded):
+    done = recorded("""
+    import pickle
+    from interpose.experiments import space
+    from interpose.library import Intrinsic
+    early = space.is_local
+    print(type(space.is_local).__name__)
+    record(Intrinsic("is_local", "interpose.experiments.space:is_local", "file"))
+    for call in (space.is_local, early):
+        print(call(0) in (True, False), call(descriptor=0) in (True, False))
+        try:
+            call()
+        except TypeError as error:
+            print(error)
+    print(early is space.is_local, pickle.loads(pickle.dumps(early)) is early, type(early).__name__)
+    print(shims.end())
+    """)
+    founder = done.experiment.founder
+
+    said = done.stdout.splitlines()
+    assert [said[0], said[-2], said[-1]] == [
+        "cython_function_or_method", "True True cython_function_or_method", "0"
+    ]  # fmt: skip
+    assert said[1] == said[3] == "True True"
+    assert "argument" in said[2] and said[2] == said[4]
+    assert {founder.intrinsic(event.intrinsic).by for event in done.events()} == {"method table"}
+    assert len(done.events("is_local")) == 6

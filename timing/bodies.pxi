@@ -229,6 +229,25 @@ cdef PyObject *see_import(slot *self, PyObject *module, PyObject *argument) noex
     return result
 
 
+# Another greenlet goes on: what is in progress in this one is laid aside until it goes on itself.
+cdef PyObject *see_switch(slot *self, PyObject *greenlet, PyObject *arguments, PyObject *keywords) noexcept:
+    cdef c_aside aside
+    cdef PyObject *result
+    lay_aside(&aside)
+    result = (<triple_function>self.real)(greenlet, arguments, keywords)
+    take_up(&aside)
+    return result
+
+
+cdef PyObject *see_throw(slot *self, PyObject *greenlet, PyObject *arguments) noexcept:
+    cdef c_aside aside
+    cdef PyObject *result
+    lay_aside(&aside)
+    result = (<pair_function>self.real)(greenlet, arguments)
+    take_up(&aside)
+    return result
+
+
 # os._exit runs no handlers; the experiment learns the status all the same.
 cdef PyObject *see_exit(
     slot *self, PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names

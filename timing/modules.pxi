@@ -77,6 +77,22 @@ cdef bint know_descriptor_owners() except False:
     return True
 
 
+cdef bint know_greenlets() except False:
+    """See which greenlet goes on, by whatever way one is switched to: its methods, and its functions for C."""
+    module = _modules.get("greenlet._greenlet")
+    if not PyModule_Check(module) or _kept.get("greenlet") is module:
+        return True
+    names = module_names(module)
+    if not isinstance(names.get("greenlet"), type) or "_C_API" not in names:
+        return True
+    _kept["greenlet"] = module
+    methods = type.__getattribute__(names["greenlet"], "__dict__")
+    put_hook_in(methods, "switch", <void *>see_switch, SIGNATURE_triple)
+    put_hook_in(methods, "throw", <void *>see_throw, SIGNATURE_pair)
+    greenlets_begin(names["_C_API"])
+    return True
+
+
 # The program's import goes on whatever happens here. Only what a handler of its own raises is passed on.
 cdef bint interpose_new_modules() except False:
     cdef c_thread *thread
@@ -92,6 +108,7 @@ cdef bint interpose_new_modules() except False:
     try:
         _modules_seen = len(_modules)
         know_descriptor_owners()
+        know_greenlets()
         new = [name for name in _declared if is_new(name)]
         entries = "".join([interpose_all(name, _modules[name]) for name in new if is_whole(name)])
         if entries:
@@ -126,8 +143,12 @@ cdef bint is_whole(str name):
 
 
 cdef void put_hook(object module, str name, void *body, c_signature signature):
+    put_hook_in(module.__dict__, name, body, signature)
+
+
+cdef void put_hook_in(object names, str name, void *body, c_signature signature):
     try:
-        _hooks.append(put_method(module.__dict__[name], body, signature))
+        _hooks.append(put_method(names[name], body, signature))
     except (KeyError, NotInterposed):
         pass  # what it would have told is learned later: a thread at its first call, an end by the reader
 

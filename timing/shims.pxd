@@ -191,6 +191,14 @@ cdef extern from "awaits.h":
     void awaits_forget()
     void shim_end_or_await(c_call *, PyObject *)
 
+cdef extern from "greenlets.h":
+    struct c_aside "aside":
+        pass
+    void lay_aside(c_aside *)
+    void take_up(c_aside *)
+    bint greenlets_begin(object)
+    void greenlets_end()
+
 cdef extern from "install.h":
     struct PyMethodDef:
         const char *ml_name

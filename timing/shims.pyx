@@ -171,6 +171,7 @@ def end():
     """End the recording and put back whatever was interposed; gives how many could not be put back, because somebody
     else has put his own upon ours since (ours pass through)."""
     recorder_end(-1)
+    greenlets_end()
     installed = _installed + _hooks
     left = [each for each in installed if not each.restore()]
     rehash(installed)
