@@ -2,8 +2,8 @@
 
 Usage: drivers.py ROUNDS CALLS
 
-Of psycopg2 and psycopg 3 rows that the client has already are fetched one by one; of redis-py a command is executed whose
-sending and receiving is left out.
+Of psycopg2 and psycopg 3 rows that the client has already are fetched one by one; of redis-py a command is executed
+that sends nothing.
 """
 
 import json
