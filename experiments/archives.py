@@ -27,6 +27,7 @@ LOG = "archive.log"
 SOURCE, OBJECT = "source", "object"
 ENTRIES_AT_MOST = 100_000
 LONGEST_LINE_BYTES = 32 * 1024
+LARGEST_INDEX_BYTES = 64 << 20
 _HASH_LETTERS = 32
 _CHUNK_BYTES = 1 << 20
 _CONTENT = re.compile(rf"[A-Za-z0-9._-]{{1,64}}_[0-9a-f]{{{_HASH_LETTERS}}}")
@@ -69,6 +70,9 @@ def read_index(founder: str, place: str, damages: Damages) -> dict[str, Entry]:
         for number in range(ENTRIES_AT_MOST):
             line = file.readline(LONGEST_LINE_BYTES)
             if not line:
+                return entries
+            if file.tell() > LARGEST_INDEX_BYTES:
+                damages.add(place, f"longer than {LARGEST_INDEX_BYTES >> 20} MiB, the rest was not read")
                 return entries
             if entry := _parsed(line):
                 entries[entry.path] = entry

@@ -21,6 +21,7 @@ BLOCK_MAGIC = 0x4B4C4249
 BLOCK_BYTES = 64 * 1024
 FULL = 2
 HELD_BYTES = 64 * 1024 * 1024
+READ_AGAIN_AT_MOST = 20
 
 
 class Place(NamedTuple):
@@ -70,31 +71,49 @@ class EventFile:
                 if len(held) > room:
                     yield held.pop(min(held, key=lambda each: held[each].head.sequence))
                 continue
-            if thread in held and held[thread].head.sequence < block.head.sequence:
+            if thread in held and held[thread].head.sequence <= block.head.sequence:
                 yield held.pop(thread)
             yield block
         yield from sorted(held.values(), key=lambda block: block.head.sequence)
 
     def _in_order_of_the_files(self) -> Iterator[Block]:
+        """Each block, or what of it was not given before: one that is being written may be met full later on.
+
+        Where blocks are gone, those that were moved meanwhile come before the next that is still there.
+        """
         buffer = bytearray(self._block_bytes)
-        moved = _Moved(self._compressed)
+        moved = _Moved(self._compressed, self.layout.record_bytes)
         with self._file.opened() as file:
             end, offset = moved.bound(file, self._block_bytes), 0
             yield from moved.blocks()
+            are_gone = False
             while file and offset < end and (count := file.read_into(buffer, offset)):
-                block = self._block(offset, memoryview(buffer)[:count], file)
-                if block is None or not self._is_still(block.head, file, offset):
-                    yield from moved.blocks()
-                elif moved.is_first(block.head.sequence):
+                block = self._block_as_it_stands(offset, buffer, count, file)
+                if block is None:
+                    are_gone = True
+                else:
+                    if are_gone:
+                        yield from moved.blocks()
+                    are_gone = False
                     end = end if block.head.state == FULL else moved.bound(file, self._block_bytes)
-                    yield block
+                    if rest := moved.rest(block):
+                        yield rest
                 offset = self._after(file, offset, buffer)
             yield from moved.blocks()
             self._note_what_is_torn(moved, file)
 
+    def _block_as_it_stands(self, offset: int, buffer: bytearray, count: int, file: OpenFile) -> Block | None:
+        """The block that was read into `buffer`; read again where it was emptied meanwhile, None where it is gone."""
+        for _ in range(READ_AGAIN_AT_MOST):
+            block = self._block(offset, memoryview(buffer)[:count], file)
+            if block is None or self._is_still(block.head, file, offset):
+                return block
+            count = file.read_into(buffer, offset)
+        return None
+
     def heads(self) -> Iterator[tuple[Place, BlockHead]]:
-        """Place and head of each block in use, in the order of the files, without reading the events."""
-        moved = _Moved(self._compressed)
+        """Place and head of each block with events, in the order of the files, without reading these."""
+        moved = _Moved(self._compressed, self.layout.record_bytes)
         with self._file.opened() as file:
             end, offset = moved.bound(file, self._block_bytes), 0
             yield from moved.heads()
@@ -102,9 +121,10 @@ class EventFile:
                 head = self._head_of(offset, data)
                 if head is None:
                     yield from moved.heads()
-                elif moved.is_first(head.sequence):
+                else:
                     end = end if head.state == FULL else moved.bound(file, self._block_bytes)
-                    yield Place(offset, False, head.sequence), head
+                    if head.used and moved.is_first(head.sequence):  # emptied, it has its old number for a moment
+                        yield Place(offset, False, head.sequence), head
                 offset = self._after(file, offset, data)
             yield from moved.heads()
 
@@ -190,9 +210,11 @@ class EventFile:
 class _Moved:
     """The compressed blocks, as far as they have been seen; and which blocks have been seen at all."""
 
-    def __init__(self, compressed: CompressedFile | None) -> None:
+    def __init__(self, compressed: CompressedFile | None, record_bytes: int) -> None:
         self._compressed = compressed
+        self._record_bytes = record_bytes
         self._seen = Sequences()
+        self._in_part: dict[int, int] = {}  # how many events were seen of blocks that were being written
         self._end = 0
         self._bound = 0
         self._beyond = 0
@@ -219,14 +241,27 @@ class _Moved:
         """Whether a block is seen for the first time; from now on it was seen."""
         return self._seen.add(sequence)
 
+    def rest(self, block: Block) -> Block | None:
+        """The block, or the events of it that were not seen; None where all were. From now on they were."""
+        sequence, count = block.head.sequence, len(block.events) // self._record_bytes
+        is_first, seen = self._seen.add(sequence), self._in_part.pop(sequence, count)
+        if block.head.state != FULL and not block.place.compressed:
+            self._in_part[sequence] = count if is_first else max(count, seen)
+        if is_first:
+            return block
+        if count <= seen:
+            return None
+        head = block.head._replace(used=count - seen)
+        return block._replace(head=head, events=block.events[seen * self._record_bytes :])
+
     def blocks(self) -> Iterator[Block]:
         """Those that have come since, but for what was seen."""
         for found, events in self._compressed.blocks(self._end) if self._compressed else ():
             if self._is_beyond(found):
                 return
             self._end = found.end
-            if self.is_first(found.head.sequence):
-                yield _moved_block(found, events)
+            if rest := self.rest(_moved_block(found, events)):
+                yield rest
 
     def heads(self) -> Iterator[tuple[Place, BlockHead]]:
         """The heads of those that have come since."""

@@ -113,7 +113,8 @@ class CompressedFile:
     def _next_sound(self, file: OpenFile, begin: int, size: int) -> int | None:
         """Where from `begin` on the first head lies that is sound."""
         sign = MAGIC.to_bytes(4, "little")
-        while begin < size:
+        while begin < size and (found := file.next_data(begin)) is not None:
+            begin = max(begin, found - found % ALIGNED_BYTES)
             data = file.read(begin, _PIECE_BYTES + HEAD_BYTES)
             place = data.find(sign)
             while 0 <= place < _PIECE_BYTES:

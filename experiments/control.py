@@ -8,7 +8,7 @@ from typing import NamedTuple
 from interpose.errors import ExperimentError
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.files import open_plain
-from interpose.experiments.layout import Unpacker
+from interpose.experiments.layout import LARGEST_BLOCK_BYTES, Unpacker
 from interpose.experiments.process import Process
 
 
@@ -49,6 +49,8 @@ class Control:
         self.place = f"{process.place}/threads"
         if layout is None:
             raise ExperimentError(f"{self.place}: has no control page; it was recorded by an earlier version")
+        if process.log.control_offset + layout.record_bytes > LARGEST_BLOCK_BYTES:
+            raise ExperimentError(f"{self.place}: no control page can be at {process.log.control_offset}")
         self._path = os.path.join(process.directory, "threads")
         self._layout = layout
         self._offset = process.log.control_offset
@@ -66,12 +68,18 @@ class Control:
         return self._unpack.one(data)
 
     def write(self, **values: int) -> None:
-        """Put `values` into the fields of these names. Each is written whole; nobody else writes it."""
+        """Put `values` into the fields of these names. Each is written whole; nobody else writes it.
+
+        Raises ExperimentError, also where the page has no such fields.
+        """
+        if any(name not in self._layout.fields for name in values):
+            raise ExperimentError(f"{self.place}: its control page is of another kind")
         descriptor = self._open(os.O_RDWR)
         try:
             for name, value in values.items():
                 field = self._layout.fields[name]
-                os.pwrite(descriptor, value.to_bytes(field.size_bytes, "little"), self._offset + field.offset)
+                data = value.to_bytes(8, "little")[: field.size_bytes]
+                os.pwrite(descriptor, data, self._offset + field.offset)
         finally:
             os.close(descriptor)
 

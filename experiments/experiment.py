@@ -13,6 +13,8 @@ from interpose.experiments.labels import Mark, read_marks
 from interpose.experiments.notes import read_notes
 from interpose.experiments.process import Process
 
+PROCESSES_AT_MOST = 20_000  # each takes a tenth of a megabyte
+
 
 class Experiment:
     """An experiment, open for reading: `processes` are the founder (first) and its descendants.
@@ -79,7 +81,10 @@ class Experiment:
 
     def _descendants(self, directory: str, place: str) -> list[Process]:
         processes = []
-        for name in sorted(_descendants_in(directory)):
+        for count, name in enumerate(sorted(_descendants_in(directory))):
+            if count == PROCESSES_AT_MOST:
+                self.damages.add(place, f"more than {PROCESSES_AT_MOST:,} processes, the others were not read")
+                break
             try:
                 processes.append(
                     Process(

@@ -14,7 +14,7 @@ PARTS_AT_MOST = 200_000
 _FILE = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 _RANK = re.compile(r"M_r[0-9]{1,9}\.er")
 # What refers to other files goes before these: a number in a copy then always stands for something.
-_FIRST = ("threads", "events", "stacks", "sites", "strings", "map.xml")
+_FIRST = ("threads", "children", "dyntext", "events", "stacks", "sites", "strings", "map.xml")
 
 
 class Part(NamedTuple):
@@ -66,7 +66,7 @@ def strangers(founder: str) -> list[str]:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False) and is_subdirectory(entry.name):
                 subdirectories.append(entry.name)
-            elif not (entry.is_file(follow_symlinks=False) and is_part(entry.name)):
+            elif not _is_taken_name(entry) and not (entry.is_file(follow_symlinks=False) and is_part(entry.name)):
                 found.append(entry.name)
     for directory in subdirectories:
         with os.scandir(os.path.join(founder, directory)) as entries:
@@ -75,6 +75,15 @@ def strangers(founder: str) -> list[str]:
                 if not (entry.is_file(follow_symlinks=False) and is_part(name)):
                     found.append(name)
     return sorted(found)
+
+
+def _is_taken_name(entry: os.DirEntry[str]) -> bool:
+    """Whether it is an empty file in the place of a descendant that was not to be recorded."""
+    return (
+        is_subdirectory(entry.name)
+        and entry.is_file(follow_symlinks=False)
+        and entry.stat(follow_symlinks=False).st_size == 0
+    )
 
 
 def _listed(directory: str) -> tuple[list[str], list[str]]:

@@ -35,6 +35,11 @@ EXPECTED = ("this Python has no such name", "not asked for")
 UNKNOWN_INTRINSIC = Intrinsic(UNKNOWN, UNKNOWN)
 DEEPEST_STACK = 10_000
 READ_AGAIN_AT_MOST = 20
+# So much of a process is kept in memory; programs make more of some, and then the rest is left out, and noted.
+THREADS_AT_MOST = 200_000
+OPEN_CALLS_AT_MOST = 200_000
+SAMPLES_AT_MOST = 1_000_000
+CHILDREN_AT_MOST = 500_000
 
 Instead = TypeVar("Instead")
 
@@ -202,7 +207,12 @@ class Process:
         table = self._threads
         if table is None:
             return []
-        return [self._thread(number, record, data) for number, record, data in table.all() if record.start_ns]
+        found, open_calls = [], 0
+        for number, record, data in table.bounded(THREADS_AT_MOST):
+            if record.start_ns:
+                found.append(self._thread(number, record, data, OPEN_CALLS_AT_MOST - open_calls))
+                open_calls += len(found[-1].open_calls)
+        return found
 
     @property
     def lost_calls(self) -> int:
@@ -232,7 +242,7 @@ class Process:
     def overview(self) -> list[Overview]:
         """The samples of what the process has used, in the order in which they were taken."""
         table = self._table("overview", Overview)
-        return [record for _, record, _ in table.all() if record.time_ns] if table else []
+        return [record for _, record, _ in table.bounded(SAMPLES_AT_MOST) if record.time_ns] if table else []
 
     @property
     def counts(self) -> dict[int, int]:
@@ -250,7 +260,8 @@ class Process:
         if not os.path.lexists(os.path.join(self.directory, "children")):
             return []
         table = self._table("children", ChildRecord)
-        records = [record for _, record, _ in table.all() if record.start_ns] if table else []
+        kept = table.bounded(CHILDREN_AT_MOST) if table else ()
+        records = [record for _, record, _ in kept if record.start_ns]
         return [Child(each, self.string(each.command), self.string(each.why)) for each in records]
 
     @cached_property
@@ -355,7 +366,7 @@ class Process:
             return self._missing("sites", number, UNKNOWN_SITE)
         return Site(self.string(record.file), record.line, self.string(record.function), bool(record.own))
 
-    def _thread(self, number: int, record: ThreadRecord, data: bytes) -> Thread:
+    def _thread(self, number: int, record: ThreadRecord, data: bytes, room: int) -> Thread:
         described: DataType = self.log.data["threads"]
         if described.inner is None:
             return Thread(number, record, ())
@@ -363,6 +374,9 @@ class Process:
         if record.depth > described.inner_records:
             self.damages.add(f"{self.place}/threads", f"thread {number} says it is in {record.depth} calls")
         count = min(record.depth, described.inner_records)
+        if count > room:
+            self.damages.add(f"{self.place}/threads", f"more than {OPEN_CALLS_AT_MOST:,} calls in progress")
+            count = 0
         table = data[described.inner_offset : described.inner_offset + count * size]
         calls = Unpacker(described.inner, OpenCall).many(table)
         return Thread(number, record, tuple(call for call in calls if call.call))

@@ -1,21 +1,22 @@
 """Making an experiment whole as far as it goes: what is cut short ends with the last thing that is whole.
 
-Nothing is made up. Blocks that are none become room, a log ends with its closing tag after the last whole element.
+Nothing is made up. Blocks that are none become room, compressed ones that cannot be read are left out, a log ends with
+its closing tag after the last whole element.
 """
 
 from __future__ import annotations
 
 import os
-import struct
 from xml.parsers import expat
 
 from interpose.errors import ExperimentError
-from interpose.experiments import names
+from interpose.experiments import compressed, names
 from interpose.experiments.blocks import BLOCK_MAGIC
+from interpose.experiments.compressed import CompressedFile, Found
 from interpose.experiments.elements import LARGEST_XML_BYTES
 from interpose.experiments.experiment import Experiment
-from interpose.experiments.files import Damages, open_plain
-from interpose.experiments.layout import DataType
+from interpose.experiments.files import Damages, DataFile, OpenFile, open_plain
+from interpose.experiments.layout import DataType, LayoutError
 from interpose.experiments.log import Log, read_log
 
 _CLOSINGS = {names.LOG: b"</experiment>\n", names.MAP: b"</map>\n"}
@@ -32,7 +33,10 @@ def repair(founder: str) -> None:
         except ExperimentError:
             continue
         for data in log.data.values():
-            _repair_data(os.path.join(directory, data.name), data, log)
+            if data.name == compressed.NAME:
+                _repair_compressed(directory, data, log)
+            else:
+                _repair_data(os.path.join(directory, data.name), data, log)
 
 
 def _descendants(founder: str) -> list[str]:
@@ -132,7 +136,7 @@ def _end_of_whole_strings(descriptor: int, data: DataType, size_bytes: int) -> i
 
 def _repair_blocks(descriptor: int, data: DataType, size_bytes: int) -> None:
     """A block that is cut short says how many events are whole; one that is none is emptied."""
-    if data.inner is None or data.layout is None:
+    if data.inner is None or data.layout is None or not {"magic", "used"} <= set(data.inner.fields):
         return
     fields = data.inner.fields
     head_bytes, event_bytes = data.inner.record_bytes, data.layout.record_bytes
@@ -146,7 +150,7 @@ def _repair_blocks(descriptor: int, data: DataType, size_bytes: int) -> None:
             continue
         used = int.from_bytes(head[fields["used"].offset : fields["used"].end], "little")
         if used > room:
-            os.pwrite(descriptor, struct.pack("<I", room), place + fields["used"].offset)
+            os.pwrite(descriptor, room.to_bytes(fields["used"].size_bytes, "little"), place + fields["used"].offset)
             whole = head_bytes + room * event_bytes
             os.pwrite(descriptor, bytes(there - whole), place + whole)
     os.ftruncate(descriptor, -(-size_bytes // data.block_bytes) * data.block_bytes)
@@ -154,3 +158,45 @@ def _repair_blocks(descriptor: int, data: DataType, size_bytes: int) -> None:
 
 def _is_block(head: bytes, offset: int) -> bool:
     return int.from_bytes(head[offset : offset + 4], "little") == BLOCK_MAGIC
+
+
+def _repair_compressed(directory: str, data: DataType, log: Log) -> None:
+    """Have the file of compressed events hold its whole blocks alone, one after the other; nobody sees half of it."""
+    path = os.path.join(directory, compressed.NAME)
+    events = log.data.get("events")
+    if events is None or events.layout is None or not os.path.lexists(path):
+        return
+    damages = Damages()
+    try:
+        file = CompressedFile(DataFile(path, path, damages), data, events.layout)
+    except LayoutError:
+        return
+    whole = [found for found, _ in file.blocks()]
+    if file.size_bytes() > (whole[-1].end if whole else 0) or damages.count:
+        _keep_only(whole, path)
+
+
+def _keep_only(blocks: list[Found], path: str) -> None:
+    written = f"{path}.{os.getpid()}"
+    descriptor = open_plain(path)
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(written, flags, 0o600), "wb") as kept:
+            os.fchmod(kept.fileno(), os.fstat(descriptor).st_mode & 0o777)
+            for found in blocks:
+                kept.write(OpenFile(descriptor).read(found.offset, found.end - found.offset))
+                kept.write(bytes(-kept.tell() % compressed.ALIGNED_BYTES))
+        os.rename(written, path)
+    except OSError:
+        _remove_if_there(written)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _remove_if_there(path: str) -> None:
+    """Remove a file that may not have been made."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass

@@ -16,16 +16,19 @@ from interpose.errors import ExperimentError, UsageError
 from interpose.experiments import names
 from interpose.experiments.blocks import BLOCK_MAGIC, Block
 from interpose.experiments.control import Control
+from interpose.experiments.dynamic import DYNTEXT
 from interpose.experiments.endings import CLOSING, LARGEST_LOG_BYTES
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.files import DataFile, OpenFile, open_plain
 from interpose.experiments.layout import DataType, Layout
+from interpose.experiments.parts import is_part
 from interpose.experiments.process import Process
 from interpose.experiments.records import ThreadRecord
 from interpose.experiments.ring import FULL, RingFile
+from interpose.experiments.sequences import Sequences
 from interpose.experiments.tables import table_or_none
 
-FIRST = ("overview", "threads")
+FIRST = ("overview", "threads", "children", DYNTEXT)
 EVENTS = ("events", "events.zst")  # both become one file of plain blocks
 LAST = ("stacks", "sites", "strings", names.MAP)
 FOLDERS = ("archives",)
@@ -97,7 +100,7 @@ class _Saver:
     def _copy(self, name: str) -> None:
         process = self._process
         source = DataFile(os.path.join(process.directory, name), f"{process.place}/{name}", process.damages)
-        with source.opened() as file:
+        with source.opened_if_there() as file:
             if file is None:
                 return
             with self._create(name) as copy:
@@ -108,12 +111,14 @@ class _Saver:
         events, found = self._process.events, 0
         if events is None:
             return 0
-        blocks = events.newest_first() if isinstance(events, RingFile) else events.blocks()
+        is_ring, written = isinstance(events, RingFile), Sequences()
         with self._create(EVENTS[0]) as copy:
-            for block in blocks:
+            for block in events.newest_first() if isinstance(events, RingFile) else events.blocks():
                 kept = block if until_ns is None else _until(block, until_ns, events.layout)
-                copy.write(_packed(kept, self._process.log.data["events"]))
-                found += kept.head.used
+                # What was added to a block after it was read had not ended then, but for the last call or so.
+                if is_ring or (kept.head.used and written.add(kept.head.sequence)):
+                    copy.write(_packed(kept, self._process.log.data["events"]))
+                    found += kept.head.used
         return found
 
     def _note_overwritten(self, found: int) -> None:
@@ -133,14 +138,15 @@ class _Saver:
         """Notes, labels and the like, and the files in `FOLDERS`."""
         ours = {names.LOG, ".gitignore", *FIRST, *EVENTS, *LAST}
         for name in _plain_files(self._process.directory):
-            if name not in ours:
+            if name not in ours and is_part(name):
                 self._copy(name)
         for folder in FOLDERS:
             inside = _plain_files(os.path.join(self._process.directory, folder))
             if inside:
                 names.make_private(os.path.join(self._to, folder))
             for name in inside:
-                self._copy(f"{folder}/{name}")
+                if is_part(f"{folder}/{name}"):
+                    self._copy(f"{folder}/{name}")
 
 
 def _plain_files(directory: str) -> list[str]:

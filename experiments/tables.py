@@ -13,6 +13,7 @@ from interpose.experiments.records import FileHead
 
 FILE_MAGIC = 0x45534F5052544E49
 LONGEST_STRING_BYTES = 16 * 1024
+STRINGS_AT_MOST = 1 << 24
 _NEXT_WINDOW = 0xFFFFFFFF
 _KEPT_STRINGS = 64 * 1024
 
@@ -72,6 +73,14 @@ class RecordTable(Generic[Record]):
         with self._file.opened() as file:
             if file:
                 yield from self._records(file)
+
+    def bounded(self, at_most: int) -> Iterator[tuple[int, Record, bytes]]:
+        """The same, for who keeps them: so many at most, and noted where there are more."""
+        for count, found in enumerate(self.all()):
+            if count == at_most:
+                self._file.damaged(f"more than {at_most:,} records, the rest was not read")
+                return
+            yield found
 
     def _records(self, file: OpenFile) -> Iterator[tuple[int, Record, bytes]]:
         size, number = self._unpacker.record_bytes, self.first
@@ -169,6 +178,8 @@ class StringTable:
                 return self._stop(f"string {self._following()} is {length} bytes long")
             if place + 4 + length > len(data):
                 return self._stop(f"cut short in string {self._following()}")
+            if len(self._offsets) == STRINGS_AT_MOST:
+                return self._stop(f"more than {STRINGS_AT_MOST:,} strings, the rest was not read")
             self._offsets.append(base + place + 4)
             self._lengths.append(length)
             place = after

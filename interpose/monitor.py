@@ -25,6 +25,7 @@ from interpose.experiments.process import Process
 SHORTEST_S, LONGEST_S = 0.1, 0.5  # between two looks: the shorter, the more there was to do
 FIRST_VERSION = 3  # of the format: before it, blocks in the state full may be in use
 ASKED_AT_MOST = 5  # how often one asks how a process ended that nobody saw alive
+COMING_NS = 10_000_000_000  # so long may a process that was started take until it has described itself
 NEVER = float("inf")
 
 Clock = Callable[[], float]
@@ -196,6 +197,25 @@ def _is_described(directory: str) -> bool:
         return False
 
 
+def _is_one_coming(described: list[Watched]) -> bool:
+    """Whether a process that was just started, or that another just became, may yet describe itself."""
+    try:
+        processes = [Process(each.directory, each.place, "", Damages()) for each in described]
+        begun_ns: dict[int, int] = {}  # by each number the latest
+        for process in processes:
+            begun_ns[process.log.pid] = max(process.log.start_ns, begun_ns.get(process.log.pid, 0))
+        records = [child.record for process in processes for child in process.children if not child.why]
+    except (ExperimentError, OSError):
+        return False
+    after_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC) - COMING_NS
+    return any(
+        record.start_ns > max(after_ns, begun_ns.get(record.pid, 0))
+        and not (record.error or record.end_ns)
+        and os.path.exists(f"/proc/{record.pid}")
+        for record in records
+    )
+
+
 def page_of(founder: str) -> Page | None:
     """The page of the experiment, or None where it has none."""
     try:
@@ -243,7 +263,8 @@ class Monitor:
         """Whether every process that is recorded has ended and all is compressed, or the experiment is gone."""
         if self._is_gone or not self._watched:
             return self._is_gone
-        return all(each.done for each in self._watched.values() if _is_described(each.directory))
+        described = [each for each in self._watched.values() if _is_described(each.directory)]
+        return all(each.done for each in described) and not _is_one_coming(described)
 
     def _find(self) -> None:
         """Take in the processes that have come; the founder is the first."""

@@ -38,6 +38,18 @@ def own_environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory to work in and a state of the test's own, and no settings; for main() called here."""
+    for name in [name for name in os.environ if name.startswith("INTERPOSE")]:
+        monkeypatch.delenv(name)
+    for name in ("COLUMNS", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def interpose(tmp_path: Path, own_environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess]:
     """A function that runs `interpose WORDS` in an empty directory; variables are given by name."""
     directory = tmp_path / "work"

@@ -158,37 +158,55 @@ def why_not(python: str, suite: str) -> str:
     return "" if done.stdout.strip() == "True" else f"{python} has no test.{suite}"
 
 
-def compare(python: str, suite: str) -> Comparison:
+class Suite(NamedTuple):
+    """A command that writes the outcomes where it is told last; it is run in a copy of the folder `sources`, if any."""
+
+    name: str
+    words: tuple[str, ...]
+    on_a_terminal: bool = False
+    sources: Path | None = None
+
+
+def cpythons(python: str, name: str) -> Suite:
+    """One of CPython's own."""
+    return Suite(name, (python, "-m", "test", *OPTIONS, name, "--junit-xml"), name in ON_A_TERMINAL)
+
+
+def compare(suite: Suite) -> Comparison:
     """Run a suite off and on; where tests differ, again, until it is known whether they do so by themselves."""
-    comparison = Comparison(suite)
+    comparison = Comparison(suite.name)
     for _ in range(ROUNDS):
-        comparison.off.append(run(python, suite, traced=False))
-        comparison.on.append(run(python, suite, traced=True))
+        comparison.off.append(run(suite, traced=False))
+        comparison.on.append(run(suite, traced=True))
         if not comparison.candidates():
             break
     return comparison
 
 
-def run(python: str, suite: str, traced: bool) -> Side:
+def run(suite: Suite, traced: bool) -> Side:
     """Run a suite in a directory of its own."""
     # Short, for the addresses of Unix sockets are.
     place = Path(tempfile.mkdtemp(prefix="suite-"))
     try:
-        for name in ("tmp", "cwd", "state", "experiments"):
+        for name in ("tmp", "state", "experiments"):
             (place / name).mkdir()
-        return _run(python, suite, traced, place)
+        if suite.sources:
+            shutil.copytree(suite.sources, place / "cwd", symlinks=True)
+        else:
+            (place / "cwd").mkdir()
+        return _run(suite, traced, place)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _run(python: str, suite: str, traced: bool, place: Path) -> Side:
+def _run(suite: Suite, traced: bool, place: Path) -> Side:
     results, log = place / "results.xml", place / "log"
-    words = [python, "-m", "test", *OPTIONS, suite, "--junit-xml", str(results)]
     begun = time.monotonic()
     with open(log, "wb") as output:
-        code = wait_for(words, place, environment(place, traced), output, suite in ON_A_TERMINAL)
+        words = [*suite.words, str(results)]
+        code = wait_for(words, place, environment(place, traced), output, suite.on_a_terminal)
     side = Side(read_outcomes(results), time.monotonic() - begun)
-    side.outcomes[suite] = Outcome(f"ended with {code}", tail(log))
+    side.outcomes[suite.name] = Outcome(f"ended with {code}", tail(log))
     if traced:
         count_events(side, str(place / "experiments"))
     return side
@@ -251,8 +269,14 @@ def read_outcomes(results: Path) -> dict[str, Outcome]:
     except (OSError, ElementTree.ParseError):
         return {}
     for case in tree.iter("testcase"):
-        found[case.get("name", "(a test with parts)")].append(outcome(case))
+        found[name_of(case)].append(outcome(case))
     return {test: join(outcomes) for test, outcomes in found.items()}
+
+
+def name_of(case: ElementTree.Element) -> str:
+    """pytest tells the module, and the class, apart from the name."""
+    name = case.get("name", "(a test with parts)")
+    return f"{case.get('classname')}.{name}" if case.get("classname") else name
 
 
 def outcome(case: ElementTree.Element) -> Outcome:
@@ -297,7 +321,7 @@ def main() -> int:
             if reason:
                 print(f"{suite}: skipped: {reason}", flush=True)
         wanted = [suite for suite, reason in missing.items() if not reason]
-        for comparison in pool.map(lambda suite: compare(arguments.python, suite), wanted):
+        for comparison in pool.map(lambda name: compare(cpythons(arguments.python, name)), wanted):
             print(comparison, flush=True)
             failed = failed or bool(comparison.differences() or (comparison.why_not() and not comparison.skipped()))
     return int(failed)

@@ -20,12 +20,7 @@ from tests.build import Build, event
 KEY = "-----BEGIN OPENSSH PRIVATE " + "KEY-----"  # apart, lest it be taken for one here
 
 
-@pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    for name in [name for name in os.environ if name.startswith("INTERPOSE")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("place")
 
 
 @pytest.fixture

@@ -18,14 +18,11 @@ from tests.build import SECOND, START_NS, Build, event
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    """A working directory and a state directory of its own, and no settings."""
-    for name in [name for name in os.environ if name.startswith("INTERPOSE")] + ["COLUMNS", "NO_COLOR"]:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-    return tmp_path / "work"
+def work(place, monkeypatch):
+    """A working directory beside that of the state."""
+    (place / "work").mkdir()
+    monkeypatch.chdir(place / "work")
+    return place / "work"
 
 
 @pytest.fixture
@@ -387,13 +384,13 @@ def test_the_inclusive_time_is_that_of_the_outer_call(interpose):
     ]
 
 
-def test_results_go_into_a_file(interpose, place):
+def test_results_go_into_a_file(interpose, work):
     ended(orders()).write()
 
     code, out, _ = interpose("report", "-o", "report.txt")
 
     assert (code, out) == (0, "")
-    assert (place / "report.txt").read_text().startswith("test.1.er  python orders.py")
+    assert (work / "report.txt").read_text().startswith("test.1.er  python orders.py")
 
 
 def test_a_file_that_cannot_be_written_is_named(interpose):
@@ -415,7 +412,7 @@ def test_the_newest_experiment_is_taken(interpose):
     assert interpose("report", "test.1.er")[1].startswith("test.1.er ")
 
 
-def test_without_an_experiment_the_newest_elsewhere_and_the_last_reason_are_named(interpose, place):
+def test_without_an_experiment_the_newest_elsewhere_and_the_last_reason_are_named(interpose, work):
     elsewhere = Path(state.experiments_directory()) / "test.7.er"
     orders(elsewhere).write()
     state.note_not_recorded("app.py", 812, "DIRECTORY is not writable")
@@ -424,7 +421,7 @@ def test_without_an_experiment_the_newest_elsewhere_and_the_last_reason_are_name
 
     assert (code, out) == (1, "")
     assert err.startswith(
-        f"interpose: no experiment in {place}; the newest elsewhere is {elsewhere}; app.py, process 812,"
+        f"interpose: no experiment in {work}; the newest elsewhere is {elsewhere}; app.py, process 812,"
     )
     assert err.endswith("not recorded: DIRECTORY is not writable\n")
     assert err.count("\n") == 1
@@ -550,7 +547,7 @@ def test_experiments_are_listed_with_their_state(interpose):
     assert [row["calls"] for row in json.loads(interpose("list", "--format", "json")[1])] == [200, None]
 
 
-def test_an_empty_list_is_said(interpose, place):
+def test_an_empty_list_is_said(interpose, work):
     assert interpose("list", ".") == (
         0,
         "name  when  elapsed  calls  state  command\n",

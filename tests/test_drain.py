@@ -7,8 +7,10 @@ import time
 import pytest
 
 from interpose.experiments import drain as drain_module
+from interpose.experiments.blocks import EventFile
 from interpose.experiments.drain import Drain
 from interpose.experiments.experiment import Experiment
+from interpose.experiments.files import OpenFile
 from interpose.experiments.space import give_back
 from interpose.monitor import Monitor
 from tests.build import BLOCK_BYTES, Build, event
@@ -102,6 +104,101 @@ def test_nothing_is_missed_or_read_twice_while_blocks_are_moved(tmp_path, steps)
     assert experiment.damages.found == []
 
 
+def one_thread(path, blocks, writing=2):
+    """An experiment with a thread whose block in front is being written, and the full ones behind it."""
+    build = Build(path)
+    build.block([event(10 * blocks + n, 1, call=100 * blocks + n) for n in range(writing)], sequence=blocks, state=1)
+    for number in range(1, blocks):
+        build.block([event(10 * number + n, 1, call=100 * number + n) for n in range(5)], sequence=number)
+    build.thread()
+    build.write()
+    return path
+
+
+def calls_of(events, blocks):
+    return [each.call for block in blocks for each in events.events(block)]
+
+
+def test_what_was_moved_while_a_hole_was_passed_over_comes_in_its_place(tmp_path, monkeypatch):
+    path = one_thread(tmp_path / "t.1.er", 8)
+    events, drain = Experiment(str(path)).founder.events, drain_of(path)
+    before = calls_of(events, events.blocks())
+    next_data = OpenFile.next_data
+
+    def move(count):
+        with drain:
+            for waiting, _ in zip(drain.full(), range(count), strict=False):
+                drain.move(waiting)
+
+    def moved_meanwhile(file, offset):
+        move(2)
+        return next_data(file, offset)
+
+    blocks = events.blocks()
+    found = calls_of(events, [next(blocks)])
+    move(3)
+    monkeypatch.setattr(OpenFile, "next_data", moved_meanwhile)
+    found += calls_of(events, blocks)
+
+    assert found == before == sorted(before)
+
+
+def grown(path, blocks, used=5):
+    """The thread has filled the block that it was writing, and others, since; gives what `events` holds then."""
+    written = one_thread(path, blocks, used)
+    return (written / "events").read_bytes()
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_what_a_block_has_got_since_it_was_read_follows(tmp_path, monkeypatch, moved):
+    path, later = one_thread(tmp_path / "t.1.er", 3), grown(tmp_path / "later.1.er", 6)
+    events, drain = Experiment(str(path)).founder.events, drain_of(path)
+    is_still = EventFile._is_still
+
+    def grows(self, head, file, offset):
+        answer = is_still(self, head, file, offset)
+        if offset == 0:
+            monkeypatch.setattr(EventFile, "_is_still", is_still)
+            (path / "events").write_bytes(later)
+            if moved:
+                with drain:
+                    for waiting in drain.full():
+                        drain.move(waiting)
+        return answer
+
+    monkeypatch.setattr(EventFile, "_is_still", grows)
+    found = calls_of(events, events.blocks())
+
+    assert found == [100 * block + n for block in range(1, 6) for n in range(5)]
+
+
+def test_a_block_that_is_emptied_while_it_is_read_is_read_again(tmp_path, monkeypatch):
+    path, later = one_thread(tmp_path / "t.1.er", 3), grown(tmp_path / "later.1.er", 4)
+    events = Experiment(str(path)).founder.events
+    is_still = EventFile._is_still
+
+    def emptied(self, head, file, offset):
+        monkeypatch.setattr(EventFile, "_is_still", is_still)
+        (path / "events").write_bytes(later)
+        return is_still(self, head, file, offset)
+
+    monkeypatch.setattr(EventFile, "_is_still", emptied)
+
+    assert calls_of(events, events.blocks()) == [100 * block + n for block in range(1, 5) for n in range(5)]
+
+
+def test_a_writer_killed_between_emptying_a_block_and_its_new_number_loses_nothing(tmp_path):
+    build = Build(tmp_path / "t.1.er")
+    build.block([], sequence=2, state=1, thread=1)
+    for number in (1, 2):
+        build.block([event(10 * number + n, 1, call=10 * number + n) for n in range(5)], sequence=number)
+    build.thread()
+    events = Experiment(str(build.write())).founder.events
+
+    assert calls_of(events, events.blocks()) == [*range(10, 15), *range(20, 25)]
+    assert calls_of(events, [events.block(place) for place, _ in events.heads()]) == [*range(10, 15), *range(20, 25)]
+
+
 def test_heads_are_all_there_while_blocks_are_moved(tmp_path):
     path = recorded(tmp_path / "t.1.er")
     drain, events = drain_of(path), Experiment(str(path)).founder.events
@@ -165,6 +262,20 @@ def test_the_monitor_compresses_what_ended_processes_left_and_ends(tmp_path):
     assert monitor.is_done
     assert [(path / "events").stat().st_size for path in (founder, child)] == [0, 0]
     assert [calls_in_order(path) for path in (founder, child)] == before
+
+
+@pytest.mark.parametrize(("since_s", "is_done"), [(0, False), (30, True)])
+def test_the_monitor_stays_for_what_the_program_has_just_become(tmp_path, since_s, is_done):
+    start_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC) - since_s * 10**9
+    build = Build(tmp_path / "t.1.er", start_ns=start_ns - 1, pid=os.getpid())
+    build.child(how=2, pid=os.getpid(), start_ns=start_ns)
+    build.ended(1, 1)
+
+    monitor = Monitor(str(build.write()))
+    monitor.look()
+    monitor.close()
+
+    assert monitor.is_done == is_done
 
 
 def test_one_monitor_watches_an_experiment(tmp_path):

@@ -15,12 +15,7 @@ from tests.build import SECOND, Build, event
 FIRST = "#interpose experiment group\n"
 
 
-@pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    for name in [name for name in os.environ if name.startswith("INTERPOSE")] + ["COLUMNS"]:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("place")
 
 
 @pytest.fixture

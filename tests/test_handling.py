@@ -10,16 +10,11 @@ import pytest
 from interpose.analysis.profile import profile
 from interpose.commands.main import main
 from interpose.experiments.experiment import Experiment
+from interpose.monitor import Monitor
 from tests.test_hostile import small
 from tests.tracing import environment
 
-
-@pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    for name in [name for name in os.environ if name.startswith("INTERPOSE")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("place")
 
 
 @pytest.fixture
@@ -133,6 +128,17 @@ def test_a_removed_experiment_is_gone_and_what_its_links_lead_to_is_not(tmp_path
     assert (tmp_path / "mine" / "kept").exists()
 
 
+def test_the_names_of_descendants_that_were_not_recorded_are_the_experiment_s_own(tmp_path, interpose):
+    show = f"for each in app01 app02 app03; do {sys.executable} -c 'import os' $each; done"
+    assert interpose("run", "-F", "=app02", "--", "sh", "-c", show)[0] == 0
+    assert (tmp_path / "test.1.er" / "_c1.er").is_file()
+    assert interpose("cp", "test.1.er", "copy.er") == (0, "")
+
+    assert interpose("rm", "test.1.er") == (0, "")
+
+    assert not os.path.exists("copy.er/_c1.er")
+
+
 def test_links_in_an_experiment_are_not_copied(tmp_path, experiment, interpose):
     (tmp_path / "secret").write_text("x")
     (experiment / "notes").symlink_to(tmp_path / "secret")
@@ -170,19 +176,28 @@ while time.monotonic() < end:
 
 
 @pytest.fixture
-def running(tmp_path):
+def start(tmp_path):
+    """Starts a program that is busy after its first line; it ends with the test."""
+    programs = []
+
+    def start(source):
+        (tmp_path / "busy.py").write_text(source)
+        variables = environment(INTERPOSE="1", INTERPOSE_NAME="busy")
+        programs.append(subprocess.Popen([sys.executable, "busy.py"], env=variables, stdout=subprocess.PIPE))
+        programs[-1].stdout.readline()
+        time.sleep(0.05)
+
+    yield start
+    for program in programs:
+        program.kill()
+        program.communicate()
+
+
+@pytest.fixture
+def running(tmp_path, start):
     """The experiment of a program that is busy."""
-    (tmp_path / "busy.py").write_text(BUSY)
-    program = subprocess.Popen(
-        [sys.executable, "busy.py"], env=environment(INTERPOSE="1", INTERPOSE_NAME="busy"), stdout=subprocess.PIPE
-    )
-    assert program.stdout is not None
-    program.stdout.readline()
-    time.sleep(0.05)
-    yield tmp_path / "busy.1.er"
-    program.kill()
-    program.wait()
-    program.stdout.close()
+    start(BUSY)
+    return tmp_path / "busy.1.er"
 
 
 @pytest.mark.parametrize("command", [["mv", "busy.1.er", "new.er"], ["rm", "busy.1.er"]])
@@ -204,6 +219,51 @@ def test_a_copy_of_what_still_runs_is_consistent(running, tmp_path, interpose):
         recorded = sum(thread.record.recorded for thread in copied.founder.threads)
         assert copied.damages.found == []
         assert sum(row.sums.calls for row in made.rows) >= recorded
+
+
+def test_a_copy_of_what_still_runs_and_is_compressed_is_as_it_was_at_one_instant(running, tmp_path, interpose):
+    monitor = Monitor(str(running))
+    for number in range(10):
+        until = time.monotonic() + 0.1
+        while time.monotonic() < until:
+            monitor.look()
+        assert interpose("cp", "busy.1.er", f"copy{number}.er") == (0, "")
+
+        copied = Experiment(f"copy{number}.er").founder
+        calls = [event.call for block in copied.events.blocks() for event in copied.events.events(block)]
+        assert calls == list(range(calls[0], calls[0] + len(calls)))
+        assert len(calls) >= copied.threads[0].record.recorded
+        assert interpose("check", f"copy{number}.er") == (0, "")
+    monitor.close()
+    assert (running / "events.zst").stat().st_size > 0
+
+
+STARTING = """
+import os
+print(flush=True)
+for number in range(10**9):
+    try:
+        os.posix_spawn(f"/nowhere/{number}", ["x"], {})
+    except OSError:
+        pass
+"""
+
+
+@pytest.mark.parametrize("command", [["cp", "busy.1.er"], ["save", "busy.1.er", "-o"]], ids=["cp", "save"])
+def test_what_is_begun_while_the_copy_is_made_is_in_it_with_its_name_or_not_at_all(tmp_path, start, interpose, command):
+    start(STARTING)
+    for number in range(10):
+        assert interpose(*command, f"copy{number}.er") == (0, "")
+
+        assert interpose("check", f"copy{number}.er") == (0, "")
+        assert len(Experiment(f"copy{number}.er").founder.children) > 0
+
+
+def test_no_directory_is_made_for_a_copy(running, interpose):
+    code, said = interpose("cp", "busy.1.er", "nowhere/copy.er")
+
+    assert (code, said.count("\n")) == (1, 1)
+    assert not os.path.exists("nowhere")
 
 
 def test_what_still_runs_is_packed_consistently(running, interpose, capsys):

@@ -2,16 +2,20 @@
 
 import io
 import os
+import re
 import tarfile
 import tempfile
 from pathlib import Path
 
+import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from interpose.analysis.soundness import read_all
 from interpose.errors import ExperimentError
 from interpose.experiments.archives import ARCHIVES, INDEX, read_index
+from interpose.experiments.control import Control
 from interpose.experiments.dynamic import DYNTEXT, read_dynamic
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.files import Damages, DataFile
@@ -22,6 +26,7 @@ from interpose.experiments.objects import read_objects
 from interpose.experiments.packed import pack, unpack
 from interpose.experiments.repair import repair
 from interpose.reports.raw import raw
+from tests.build import START_NS, Build
 from tests.test_hostile import small
 
 INDEX_LINE = b'{"path": "/p", "content": "a_' + b"0" * 32 + b'", "kind": "source", "bytes": 1,'
@@ -117,3 +122,106 @@ def test_whatever_is_flipped_can_be_exported_and_repaired(name, changes):
             list(raw(Experiment(str(path))))
         except ExperimentError as error:
             assert "\n" not in str(error)
+
+
+# --- as large as can be said in a few bytes of disk
+
+
+def test_a_hole_of_a_terabyte_among_compressed_events_is_passed_over(tmp_path):
+    path = small(tmp_path / "test.1.er", whole_files=True).write()
+    with open(path / "events.zst", "wb") as file:
+        file.truncate(1 << 40)
+
+    damages = read(path)
+
+    assert damages == [f"test.1.er/events.zst: no sound block from byte 0 on, of {1 << 40}"]
+
+
+@pytest.mark.parametrize("name", ["strings", "sites", "stacks", "threads", "overview", "children", "events"])
+def test_a_hole_of_a_terabyte_is_no_damage_and_passed_over(tmp_path, name):
+    path = small(tmp_path / "test.1.er", whole_files=True).write()
+    os.truncate(path / name, 1 << 40)
+
+    assert read(path) == []
+
+
+def read(path):
+    """All of an experiment, in whichever way; gives what of it is damaged."""
+    experiment = Experiment(str(path))
+    for _ in raw(experiment):
+        pass
+    read_all(experiment)
+    return [str(each) for each in experiment.damages.found]
+
+
+def many(build):
+    for number in range(30):
+        build.thread(tid=number, open_calls=[{"start_ns": START_NS, "call": 1 + each} for each in range(10)])
+        build.sample(time_ns=START_NS + number, kind=2)
+        build.child(how=3, pid=number + 1)
+        build.string(str(number))
+    return str(build.write())
+
+
+@pytest.mark.parametrize(
+    ("place", "limit", "said"),
+    [
+        ("process.THREADS_AT_MOST", 9, "threads: more than 9 records, the rest was not read"),
+        ("process.OPEN_CALLS_AT_MOST", 25, "threads: more than 25 calls in progress"),
+        ("process.SAMPLES_AT_MOST", 9, "overview: more than 9 records, the rest was not read"),
+        ("process.CHILDREN_AT_MOST", 9, "children: more than 9 records, the rest was not read"),
+        ("tables.STRINGS_AT_MOST", 9, "strings: more than 9 strings, the rest was not read"),
+    ],
+)
+def test_of_more_than_memory_should_hold_the_first_are_read(tmp_path, monkeypatch, place, limit, said):
+    path = many(Build(tmp_path / "test.1.er"))
+    monkeypatch.setattr(f"interpose.experiments.{place}", limit)
+
+    process = Experiment(path).founder
+    kept = (process.threads, process.overview, process.children, list(process.strings()))
+
+    assert f"test.1.er/{said}" in [str(each) for each in process.damages.found]
+    assert min(map(len, kept)) in (limit, 30)
+    if place.startswith("process.OPEN"):
+        assert sum(len(thread.open_calls) for thread in process.threads) == 20
+
+
+def test_of_more_descendants_than_memory_should_hold_the_first_are_read(tmp_path, monkeypatch):
+    path = small(tmp_path / "test.1.er", whole_files=True).write()
+    for number in range(5):
+        small(path / f"_f{number + 1}.er").write()
+    monkeypatch.setattr("interpose.experiments.experiment.PROCESSES_AT_MOST", 3)
+
+    experiment = Experiment(str(path))
+
+    assert [process.lineage for process in experiment.processes] == ["", "_f1", "_f2", "_f3"]
+    assert [str(each) for each in experiment.damages.found] == [
+        "test.1.er: more than 3 processes, the others were not read"
+    ]
+
+
+def test_an_index_is_read_up_to_what_memory_should_hold(tmp_path, monkeypatch):
+    (tmp_path / ARCHIVES).mkdir()
+    (tmp_path / ARCHIVES / INDEX).write_bytes(INDEX_LINE + INDEX_LINE.replace(b'"/p"', b'"/q"'))
+    monkeypatch.setattr("interpose.experiments.archives.LARGEST_INDEX_BYTES", len(INDEX_LINE))
+    damages = Damages()
+
+    assert list(read_index(str(tmp_path), "x", damages)) == ["/p"]
+    assert "longer than" in str(damages.found[0])
+
+
+def test_a_control_page_that_cannot_be_there_or_has_other_fields_is_refused(tmp_path):
+    path = small(tmp_path / "test.1.er", whole_files=True).write()
+    log = (path / "log.xml").read_text()
+
+    for changed in (
+        re.sub('<control offset="[0-9]+"', '<control offset="99999999999999999999"', log),
+        re.sub('<control offset="[0-9]+"', '<control offset="9223372036854775800"', log),
+        log.replace('name="monitor"', 'name="nothing"'),
+        re.sub("<control.*?</control>", "", log),
+    ):
+        (path / "log.xml").write_text(changed)
+        before = (path / "threads").read_bytes()
+        with pytest.raises(ExperimentError):
+            Control(Experiment(str(path)).founder).write(monitor=77)
+        assert (path / "threads").read_bytes() == before

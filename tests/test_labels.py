@@ -1,7 +1,6 @@
 """Labels: named windows of time, marked by `interpose label`, and what of a report and of the events lies in them."""
 
 import json
-import os
 import re
 
 import pytest
@@ -13,13 +12,7 @@ from interpose.experiments.files import Damages
 from interpose.experiments.labels import FOR_EVER_NS, LABELS, Mark, Window, read_marks, windows, write_marks
 from tests.build import SECOND, START_NS, Build, event
 
-
-@pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    for name in [name for name in os.environ if name.startswith("INTERPOSE")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("place")
 
 
 @pytest.fixture

@@ -25,12 +25,8 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be several
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    for name in [name for name in os.environ if name.startswith("INTERPOSE")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "app.py").write_text(PROGRAM.format(python=sys.executable))
+def app(place):
+    (place / "app.py").write_text(PROGRAM.format(python=sys.executable))
 
 
 def run(tmp_path, **variables):

@@ -9,13 +9,7 @@ from interpose.commands.main import main
 from interpose.experiments.notes import LARGEST_NOTES_BYTES, NOTES
 from tests.build import Build
 
-
-@pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    for name in [name for name in os.environ if name.startswith("INTERPOSE")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("place")
 
 
 @pytest.fixture

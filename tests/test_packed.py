@@ -22,15 +22,11 @@ from tests.test_hostile import small
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    """A working directory, and a place of its own for temporary directories."""
-    for name in [name for name in os.environ if name.startswith("INTERPOSE")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    (tmp_path / "tmp").mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+def temporary(place, monkeypatch):
+    """A place of its own for temporary directories."""
+    (place / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(place / "tmp"))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    monkeypatch.chdir(tmp_path)
 
 
 def family(directory):

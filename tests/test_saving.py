@@ -181,8 +181,8 @@ def test_a_signal_to_run_keeps_a_copy_and_does_not_reach_the_program(tmp_path, s
 @pytest.mark.parametrize(
     ("trigger", "act", "times"),
     [
-        ("call > 20ms", "time.sleep(0.03)", 1),
-        ("call > 10s", "time.sleep(0.03)", 0),
+        ("call > 400ms", "time.sleep(0.5)", 1),
+        ("call > 600s", "time.sleep(0.03)", 0),
         ("error", "os.stat('/not-there')", 1),
         ("error = FileNotFoundError", "os.stat('/not-there')", 1),
         ("error = builtins.OSError", "os.stat('/not-there')", 1),
@@ -194,7 +194,7 @@ def test_a_signal_to_run_keeps_a_copy_and_does_not_reach_the_program(tmp_path, s
         ("exit != 0", "sys.exit(4)", 1),
         ("exit != 0", "os._exit(4)", 1),
         ("exit != 0", "sys.exit(0)", 0),
-        ("call > 20ms, error = KeyError,exit != 0", "time.sleep(0.03); sys.exit(3)", 2),
+        ("call > 400ms, error = KeyError,exit != 0", "time.sleep(0.5); sys.exit(3)", 2),
     ],
 )
 def test_a_trigger_is_counted_with_its_time_and_process(traced, trigger, act, times):

@@ -9,15 +9,10 @@ from interpose.analysis.profile import profile
 from interpose.commands.main import main
 from interpose.errors import ExperimentError
 from interpose.experiments.experiment import Experiment
+from tests.build import Build, event
 from tests.test_hostile import FILES, small
 
-
-@pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    for name in [name for name in os.environ if name.startswith("INTERPOSE")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("place")
 
 
 def calls(path):
@@ -101,6 +96,67 @@ def test_blocks_that_are_none_become_room(tmp_path, capsys):
     assert calls("test.1.repaired.er") == 3
     assert Experiment("test.1.repaired.er").damages.found == []
     assert main(["check", "test.1.repaired.er"]) == 0
+
+
+def compressed_whole(path):
+    """An experiment whose events are compressed, in four blocks; gives where each begins and the last ends."""
+    build = Build(path)
+    build.intrinsic("os.write", "file")
+    for number in range(4):
+        build.block([event(10 * number + each, 5, call=10 * number + each) for each in range(3)])
+    build.moved = [0, 1, 2, 3]
+    build.thread(recorded=12)
+    build.write()
+    data = (path / "events.zst").read_bytes()
+    return data, [place for place in range(0, len(data), 8) if data[place : place + 4] == b"IZBK"] + [len(data)]
+
+
+@pytest.mark.parametrize("spoilt", ["head", "frame", "both"])
+@pytest.mark.parametrize("block", range(4))
+def test_of_compressed_events_the_whole_blocks_are_kept(tmp_path, block, spoilt, capsys):
+    path = tmp_path / "test.1.er"
+    data, begins = compressed_whole(path)
+    made = bytearray(data)
+    for into in {"head": [9], "frame": [70], "both": [9, 70]}[spoilt]:
+        made[begins[block] + into] ^= 0x55
+    (path / "events.zst").write_bytes(made)
+
+    assert main(["check", "--repair", "test.1.er"]) == 3
+
+    repaired = Experiment("test.1.repaired.er").founder
+    kept = [begins[number] for number in range(4) if number != block]
+    assert (tmp_path / "test.1.repaired.er" / "events.zst").read_bytes() == b"".join(
+        data[begin : begins[begins.index(begin) + 1]] for begin in kept
+    )
+    assert calls("test.1.repaired.er") == 9
+    assert repaired.damages.found == []
+    assert "3 of 12 recorded calls are not there" in capsys.readouterr().out
+    assert (path / "events.zst").read_bytes() == made
+
+
+def test_compressed_events_that_are_cut_anywhere_end_with_a_whole_block(tmp_path, capsys):
+    path = tmp_path / "test.1.er"
+    data, begins = compressed_whole(path)
+
+    for size in range(0, len(data), 5):
+        (path / "events.zst").write_bytes(data[:size])
+        main(["check", "--repair", "--in-place", "test.1.er"])
+        whole = [begin for begin in begins if begin <= size + 7]
+        assert len((path / "events.zst").read_bytes()) in {0, *whole, size}
+        assert calls("test.1.er") in (3 * (len(whole) - 1), 3 * max(len(whole) - 2, 0))
+        assert not list(path.glob("events.zst.*"))
+    assert "cut short" not in capsys.readouterr().out
+
+
+def test_sound_compressed_events_are_left_as_they_are(tmp_path):
+    path = tmp_path / "test.1.er"
+    compressed_whole(path)
+    before = (path / "events.zst").stat()
+
+    assert main(["check", "--repair", "--in-place", "test.1.er"]) == 0
+
+    after = (path / "events.zst").stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
 @pytest.mark.parametrize(

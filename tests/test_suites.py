@@ -78,7 +78,7 @@ def test_outcomes_are_read_by_test(tmp_path):
 
 def test_a_suite_of_cpythons_is_run_and_recorded():
     skip_without("test_fileio")
-    comparison = suites.compare(sys.executable, "test_fileio")
+    comparison = suites.compare(suites.cpythons(sys.executable, "test_fileio"))
 
     assert len(comparison.off[0].outcomes) > 50
     assert comparison.off[0].events == 0
@@ -101,7 +101,7 @@ def comparisons(request) -> Iterator[dict[str, Future]]:
     wanted = [item.callspec.params["suite"] for item in request.session.items if item.get_closest_marker("suites")]
     with ThreadPoolExecutor(suites.AT_ONCE) as pool:
         yield {
-            suite: pool.submit(suites.compare, sys.executable, suite)
+            suite: pool.submit(suites.compare, suites.cpythons(sys.executable, suite))
             for suite in wanted
             if not suites.why_not(sys.executable, suite)
         }

@@ -25,6 +25,7 @@ from interpose.analysis.ending import Ending, ending
 from interpose.analysis.ring import NOTHING as NOTHING_BEFORE
 from interpose.analysis.ring import Before, before_the_ring
 from interpose.analysis.sums import Sums, total
+from interpose.experiments.blocks import Place
 from interpose.experiments.pauses import Pauses
 from interpose.experiments.process import Process, Thread
 from interpose.experiments.records import OpenCall
@@ -237,8 +238,9 @@ def _divided(
 
 
 def _open_calls(process: Process, until_ns: int) -> Iterable[OpenCallFound]:
+    last = _last_blocks(process) if any(thread.open_calls for thread in process.threads) else {}
     for thread in process.threads:
-        ended = _calls_that_ended(process, thread)
+        ended = _calls_that_ended(process, thread, last.get(thread.number))
         for call in thread.open_calls:
             if call.call not in ended and not _became(process, call):
                 yield OpenCallFound(thread.number, call, until_ns)
@@ -251,18 +253,22 @@ def _became(process: Process, call: OpenCall) -> bool:
     return is_exec and became is not None and call.start_ns >= became.record.start_ns
 
 
-def _calls_that_ended(process: Process, thread: Thread) -> set[int]:
+def _last_blocks(process: Process) -> dict[int, Place]:
+    """The block that each thread wrote last."""
+    found: dict[int, Place] = {}
+    for place, head in process.events.heads() if process.events else ():
+        if head.thread not in found or found[head.thread].sequence < head.sequence:
+            found[head.thread] = place
+    return found
+
+
+def _calls_that_ended(process: Process, thread: Thread, last: Place | None) -> set[int]:
     """Calls of `thread` whose events stand in the block that it wrote last.
 
     Where a process was killed between the two, a call stands among the events and still in the table.
     """
-    if not thread.open_calls or process.events is None:
-        return set()
-    wrote = [
-        (head.sequence, place) for place, head in process.events.heads() if head.thread == thread.number
-    ]
-    block = process.events.block(max(wrote)[1]) if wrote else None
-    if block is None:
+    block = process.events.block(last) if last and process.events and thread.open_calls else None
+    if process.events is None or block is None:
         return set()
     return {event.call for event in process.events.events(block) if event.thread == thread.number}
 

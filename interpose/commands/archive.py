@@ -9,8 +9,8 @@ import tempfile
 from interpose.analysis.ending import ending
 from interpose.commands.archiving import archive_as_asked, is_on_another_host
 from interpose.commands.choice import note_damages, open_experiment, say
+from interpose.commands.save import copy
 from interpose.errors import InterposeError, UsageError
-from interpose.experiments.copying import copy
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.packed import SUFFIX, pack
 from interpose.experiments.sources import Done

@@ -1,4 +1,4 @@
-"""`interpose cp`: copy experiments, also while they are written."""
+"""`interpose cp`: copy experiments; one that is still written as `interpose save` does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from functools import partial
 
 from interpose.commands.places import add_places_arguments, do, targets
-from interpose.experiments.copying import copy
+from interpose.commands.save import copy
 
 NAME = "cp"
 HELP = "copy an experiment to a new name, or several into a directory"

@@ -7,8 +7,8 @@ import os
 
 from interpose.analysis.ending import is_running
 from interpose.commands.choice import add_experiment_argument, note_damages, open_experiment
-from interpose.errors import InterposeError, UsageError
-from interpose.experiments import names, saving
+from interpose.errors import ExperimentError, InterposeError, UsageError
+from interpose.experiments import copying, names, saving
 from interpose.experiments.experiment import Experiment
 
 NAME = "save"
@@ -49,3 +49,19 @@ def save(experiment: Experiment, to: str | None = None) -> str:
     except OSError as error:
         place = error.filename or to or experiment.directory
         raise InterposeError(f"{place}: {error.strerror}; -o names another place") from None
+
+
+def copy(source: str, target: str) -> None:
+    """Copy the experiment at `source` to `target`; where its program runs, as it is at one instant.
+
+    Raises OSError, and InterposeError.
+    """
+    try:
+        experiment = Experiment(source)
+    except ExperimentError:
+        return copying.copy(source, target)  # what cannot be read can be copied
+    if any(is_running(process) for process in experiment.processes):
+        os.stat(os.path.dirname(os.path.abspath(target)))  # no directory is made for it
+        saving.save(experiment, is_running, target)
+    else:
+        copying.copy(source, target)
