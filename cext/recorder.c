@@ -566,6 +566,7 @@ static bool begin_thread(struct thread *thread)
     thread->calls = 0;
     thread->own_depth = 0;
     thread->quiet = 0;
+    thread->gatherings = 0;
     thread->record = record;
     thread->number = own.threads.next - 1;
     clock_begin(&thread->clock, own.clock);
