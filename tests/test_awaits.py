@@ -74,7 +74,10 @@ def test_overlapping_tasks_are_kept_apart(both):
     by_call = {event.call: event for event in nests}
     assert {event.parent for event in waits[50:]} == set(by_call)
     assert all(event.task == by_call[event.parent].task for event in waits[50:])
-    assert sum(event.wall_ns - event.inner_wall_ns for event in waits) < 50 * 30e6
+    (thread,) = done.experiment.founder.threads
+    assert sum(event.wall_ns for event in waits) > 50 * 30e6
+    lived_ns = thread.record.end_ns - thread.record.start_ns
+    assert sum(event.wall_ns - event.inner_wall_ns for event in done.events()) < lived_ns
     assert all(event.inner_wall_ns <= event.wall_ns and event.cpu_ns <= event.wall_ns for event in waits + nests)
 
 
@@ -380,3 +383,21 @@ def test_tasks_that_start_at_once(both):
     """)
 
     assert len(done.events("wait")) == 3
+
+
+def test_with_wrappers_alone_awaits_are_timed_too(tmp_path, recorded):
+    make_package(tmp_path, awaited=AWAITED)
+    done = recorded("""
+    import asyncio
+    from interpose.library import Intrinsic
+    os.environ["INTERPOSE_BY"] = "wrapt"
+    settings.BY_KEY["by"].default = "wrapt"
+    record(Intrinsic("nest", "shapes.awaited:nest", "net"))
+    from shapes import awaited
+    print(asyncio.run(awaited.nest(0.01)))
+    """)
+    (nest,) = done.events("nest")
+
+    assert (done.stdout, done.stderr) == ("nested\n", "")
+    assert nest.wall_ns >= 20e6
+    assert nest.task

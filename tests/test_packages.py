@@ -182,6 +182,22 @@ def test_nothing_of_wrapt_is_imported_that_is_not_needed(both):
     assert len(done.events("plain")) == 1
 
 
+@pytest.mark.parametrize("variable", ["", "import os; os.environ['WRAPT_DISABLE_EXTENSIONS'] = '1'"])
+def test_where_the_program_has_imported_wrapt_itself(variable, both):
+    done = both(f"""
+    {variable}
+    import wrapt
+    begin()
+    from shapes import things
+    print(things.plain(1), things.Base().method(), things.Base.static(), things.Base.of_class(), things.caller(1))
+    assert isinstance(things.plain, wrapt.FunctionWrapper) == (sys.argv[1] == "on")
+    print(sys.argv[1] == "off" or shims.end() == 0)
+    print(things.plain(1), things.Base().method())
+    """)
+
+    assert [len(done.events(name)) for name in ("plain", "Base.method", "Base.static", "caller")] == [1] * 4
+
+
 def test_events_know_their_outer_call_and_their_error(both):
     done = both("""
     begin()

@@ -380,7 +380,10 @@ def test_a_call_in_progress_at_the_kill_is_in_the_table(traced):
 FILLING = """
 import os, sys, threading
 nothing = os.open(os.devnull, os.O_WRONLY)
+all_have_begun = threading.Barrier(3)  # a thread that begins after the recording was stopped has no record
 def work():
+    os.write(nothing, b"x")
+    all_have_begun.wait()
     for _ in range(20000):
         os.write(nothing, b"x")
 threads = [threading.Thread(target=work) for _ in range(2)]

@@ -120,6 +120,8 @@ def interpose(intrinsics, modules, wrappers=None):
     """
     global _modules, _modules_seen, _wrappers
     _wrappers = wrappers
+    if wrappers is not None:
+        know_awaits()
     _declared.clear()
     _seen.clear()
     _mapped.clear()

@@ -1,13 +1,14 @@
 # Wrappers of wrapt's in the place of Python functions of packages, and their undo.
 
 cdef object _wrapt = None  # its type of wrappers
+cdef bint _wrapt_is_c = False
 
 
 # An ordinary import of wrapt brings half the standard library with it, asyncio and ssl too, which the program may never
 # have wanted. What is needed of it is one extension module; it is where a later import of wrapt finds it.
 cdef object import_wrapt():
     """wrapt's own type of wrappers."""
-    global _wrapt
+    global _wrapt, _wrapt_is_c
     if _wrapt is None:
         try:
             load_extension_of_wrapt()
@@ -15,10 +16,12 @@ cdef object import_wrapt():
             pass  # it was installed without, or is another wrapt than those known
         loaded = _modules.get("wrapt._wrappers")
         _wrapt = getattr(loaded, "FunctionWrapper", None)
-        if _wrapt is None:
+        _wrapt_is_c = _wrapt is not None
+        if _wrapt_is_c:
+            wrapper_begin(_wrapt)
+        else:
             from wrapt import FunctionWrapper
             _wrapt = FunctionWrapper
-        wrapper_begin(_wrapt)
         know_awaits()
     return _wrapt
 
@@ -132,10 +135,10 @@ cdef bint set_name(object owner, str name, object what) except False:
 
 cdef object wrapper_for(object function, Timed timed):
     """A wrapper of a Python function; one of wrapt's own of anything else that can be called, for it may bind in a way of
-    its own."""
-    if not is_python_function(function):
-        return wrapt_type()(function, timed)
-    wrapt_type()
+    its own, and where wrapt is not compiled."""
+    wrapt = wrapt_type()
+    if not is_python_function(function) or not _wrapt_is_c:
+        return wrapt(function, timed)
     made = wrapper_made_type()(function, timed)
     wrapper_fit(made, <vector_function_of_wrapper>time_wrapped, &timed.slot)
     return made
