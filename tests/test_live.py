@@ -27,7 +27,9 @@ sink = os.open(os.devnull, os.O_WRONLY)
 over = threading.Event()
 def work():
     while not over.is_set():
-        os.write(sink, b"x")
+        for _ in range(200):
+            os.write(sink, b"x")
+        over.wait(0.002)  # whoever reads all of it again and again comes to an end
 threads = [threading.Thread(target=work) for _ in range(2)]
 for thread in threads:
     thread.start()
