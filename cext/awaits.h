@@ -18,6 +18,9 @@ VISIBLE extern int _PyGen_SetStopIterationValue(PyObject *);
 /* An awaited call in progress, or an asynchronous generator whose items are to be awaited. */
 struct await {
     PyObject *awaited; /* no reference: it is forgotten before it dies. NULL in an unused place */
+    const struct slot *slot;
+    const void *owner; /* whose method it is: compared, never looked into */
+    uint64_t bytes;    /* as far as the arguments tell */
     uint64_t start_ns, running_ns, cpu_ns, inner_wall_ns, inner_cpu_ns;
     uint32_t call, parent, intrinsic, stack, detail, task, thread;
 };
@@ -112,6 +115,7 @@ struct step {
     struct reading begin;
     uint32_t index, call;
     PyObject *awaited;
+    PyObject *result; /* of the whole, where this was the last and it is told; no reference */
 };
 
 static void await_begins(struct await *await, struct thread *thread, uint64_t now_ns)
@@ -139,7 +143,7 @@ static void step_begin(struct step *step, PyObject *awaited)
     struct reading now = clock_read(&thread->clock);
     if (!await->call)
         await_begins(await, thread, now.wall_ns);
-    *step = (struct step){thread, now, record->fields.depth, await->call, awaited};
+    *step = (struct step){thread, now, record->fields.depth, await->call, awaited, NULL};
     struct open_call *open = &record->open[step->index];
     *open = (struct open_call){
         .start_ns = await->start_ns,
@@ -163,8 +167,34 @@ static void await_moves(struct await *await, struct thread *thread)
     await->call = thread->calls;
 }
 
+/* What the whole moved: as its result tells, or its arguments did. */
+static uint64_t bytes_of_await(const struct await *await, PyObject *result)
+{
+    if (await->slot->moves >= MOVES_row)
+        return rows_of(await->slot, result);
+    return await->slot->moves == MOVES_result ? size_of(result) : await->bytes;
+}
+
+/* A driver's own object is told only by what it kept of it; where that is what is awaited, it is there. */
+static uint32_t detail_of_await(const struct await *await, PyObject *result)
+{
+    bool kept = !await->detail && result && await->slot->detail == DETAIL_statement;
+    return kept ? kept_statement(result) : await->detail;
+}
+
+/* A fetch of rows that never was suspended, as a call would be. */
+static struct span span_of_step(const struct step *step, uint64_t wall_ns, uint64_t cpu_ns)
+{
+    return (struct span){.thread = step->thread,
+                         .begin = step->begin,
+                         .wall_ns = wall_ns,
+                         .cpu_ns = cpu_ns,
+                         .index = step->index,
+                         .call = step->call};
+}
+
 /* The event of an await that has ended. */
-static void await_record(const struct step *step, struct await *await, uint64_t end_ns, uint32_t error)
+static void await_record(const struct step *step, struct await *await, uint64_t end_ns, uint64_t bytes, uint32_t error)
 {
     struct thread *thread = step->thread;
     uint64_t wall_ns = end_ns - await->start_ns, suspended_ns = wall_ns - await->running_ns;
@@ -181,12 +211,13 @@ static void await_record(const struct step *step, struct await *await, uint64_t 
         .cpu_ns = await->cpu_ns,
         .inner_wall_ns = await->inner_wall_ns + suspended_ns,
         .inner_cpu_ns = await->inner_cpu_ns,
+        .bytes = bytes,
         .thread = await->thread,
         .call = await->call,
         .parent = await->parent,
         .intrinsic = await->intrinsic,
         .stack = await->stack,
-        .detail = await->detail,
+        .detail = error ? await->detail : detail_of_await(await, step->result),
         .error = error,
         .task = await->task,
     };
@@ -210,6 +241,11 @@ static void step_end(struct step *step, bool ended, bool failed)
     uint64_t wall_ns = now.wall_ns - step->begin.wall_ns;
     uint64_t cpu_ns = now.cpu_ns - record->open[index].start_cpu_ns - await->cpu_ns;
     cpu_ns = cpu_ns < wall_ns ? cpu_ns : wall_ns;
+    uint64_t bytes = ended && !failed ? bytes_of_await(await, step->result) : 0;
+    bool fetches = ended && await->slot->waits == WAITS_rows && await->start_ns == step->begin.wall_ns;
+    struct span span = span_of_step(step, wall_ns, cpu_ns);
+    if (fetches && !failed && rows_gather(await->owner, &span, bytes))
+        return;
     await->running_ns += wall_ns;
     await->cpu_ns += cpu_ns;
     await->inner_wall_ns += record->open[index].inner_wall_ns;
@@ -221,7 +257,11 @@ static void step_end(struct step *step, bool ended, bool failed)
     if (ended) {
         if (now.wall_ns - await->start_ns >= recorder.trigger_above_ns && !is_idle_number(await->intrinsic))
             recorder_trigger();
-        await_record(step, await, now.wall_ns, failed ? error_here() : 0);
+        await_record(step, await, now.wall_ns, bytes, failed ? error_here() : 0);
+        if (await->slot->detail == DETAIL_statement)
+            rows_begin(thread, await->owner, step->result);
+        if (fetches)
+            rows_recorded(await->owner, &span, bytes);
     } else
         record->fields.made--;
     close_call(record, index);
@@ -292,7 +332,8 @@ static void stepped(struct step *step, struct sort *sort, PyObject *awaited, boo
 static PySendResult step_send(PyObject *awaited, PyObject *value, PyObject **result)
 {
     PySendResult how;
-    STEP(awaited, how == PYGEN_NEXT, how = PyCoro_Type.tp_as_async->am_send(awaited, value, result))
+    STEP(awaited, how == PYGEN_NEXT, how = PyCoro_Type.tp_as_async->am_send(awaited, value, result);
+         step.result = how == PYGEN_RETURN ? *result : NULL)
     return how;
 }
 
@@ -611,11 +652,17 @@ static int awaits_begin(PyObject *coroutine, PyObject *generator)
 static __attribute__((noinline)) bool becomes_await(struct call *call, PyObject *result, struct sort *sort)
 {
     struct span *span = &call->span;
-    struct await like = {.intrinsic = span->intrinsic, .stack = span->stack, .detail = span->detail};
+    struct await like = {.slot = call->slot,
+                         .owner = call->owner,
+                         .intrinsic = span->intrinsic,
+                         .stack = span->stack,
+                         .detail = span->detail};
     if (!coroutines.plain || !span->thread || !span_open(span))
         return false;
     if (sort == &coroutines && ((PyCoroObject *)result)->cr_frame_state != FRAME_CREATED)
         return false;
+    if (call->slot->moves == MOVES_argument)
+        like.bytes = bytes_of(call, NULL);
     await_becomes(result, &like, sort);
     if (!await_find(result))
         return false;

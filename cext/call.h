@@ -5,6 +5,7 @@
 #include "locks.h"
 #include "plain.h"
 #include "recorder.h"
+#include "server.h"
 #include "stubs.h"
 
 /* A call that a shim times: the span, and what the call was given, in whatever way it was given it. */
@@ -14,7 +15,7 @@ struct call {
     PyObject *owner;
     PyObject *const *arguments;
     Py_ssize_t count;
-    PyObject *names; /* of what has a keyword: the names of the arguments behind `count`, a dictionary of them, or NULL */
+    PyObject *names; /* the names of the arguments behind `count`, a dictionary of them, or NULL */
     int descriptor; /* that it is about, or -1 */
     const struct descriptor *known; /* of traffic: what is known of it, or NULL */
     struct child *child; /* of what is recorded before it is tried: its record, or NULL */
@@ -100,6 +101,10 @@ static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
         return detail_of_descriptor(descriptor_of_tls(subject));
     case DETAIL_holder:
         return holder_detail(subject);
+    case DETAIL_dsn:
+        return dsn_detail(subject, call->names, call->arguments + call->count);
+    case DETAIL_server:
+        return server_detail(subject, argument_of(call, 3), call->names, call->arguments + call->count);
     case DETAIL_word:
         return word_detail(subject);
     case DETAIL_url:
@@ -112,6 +117,20 @@ static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
         break;
     }
     return 0;
+}
+
+/* What is known of it only after the call, which keeps it. */
+static __attribute__((noinline)) uint32_t kept_detail(const struct call *call)
+{
+    PyObject *type, *value, *traceback, *subject = subject_of(call);
+    uint32_t number = 0;
+    PyErr_Fetch(&type, &value, &traceback); /* a look-up clears what is set */
+    if (call->slot->detail == DETAIL_path && subject)
+        number = kept_path(subject);
+    else if (call->slot->detail == DETAIL_statement && call->owner)
+        number = kept_statement(call->owner);
+    PyErr_Restore(type, value, traceback);
+    return number;
 }
 
 /* Of what its attributes are: the last of the one or two, behind the other. */
@@ -131,37 +150,57 @@ static __attribute__((noinline)) uint32_t detail_of_attributes(const struct call
 static uint32_t detail_of(const struct call *call)
 {
     PyObject *subject = subject_of(call);
-    if (!subject)
+    if (UNLIKELY(!subject && call->slot->detail != DETAIL_dsn && call->slot->detail != DETAIL_server))
         return 0;
     return UNLIKELY(call->slot->attributes) ? detail_of_attributes(call, subject) : detail_of_subject(call, subject);
 }
 
-/* Numbers of intrinsics that are idle; all that are numbered higher are taken for others. */
-enum { IDLE_NUMBERS = 4096 };
-static uint64_t idle_numbers[IDLE_NUMBERS / 64];
+/* The kinds of numbers of intrinsics, each plus one; all that are numbered higher are of none. */
+enum { NUMBERS_KNOWN = 4096 };
+static uint8_t number_kinds[NUMBERS_KNOWN];
 
-static void number_is_idle(uint32_t number)
+static void number_is_of(uint32_t number, enum kind kind)
 {
-    if (number < IDLE_NUMBERS)
-        idle_numbers[number / 64] |= (uint64_t)1 << number % 64;
+    if (number < NUMBERS_KNOWN)
+        number_kinds[number] = (uint8_t)(kind + 1);
 }
 
-static void forget_idle_numbers(void)
+static void forget_number_kinds(void)
 {
-    memset(idle_numbers, 0, sizeof idle_numbers);
+    memset(number_kinds, 0, sizeof number_kinds);
+}
+
+static inline bool is_number_of(uint32_t number, enum kind kind)
+{
+    return number < NUMBERS_KNOWN && number_kinds[number] == kind + 1;
 }
 
 static inline bool is_idle_number(uint32_t number)
 {
-    return number < IDLE_NUMBERS && (idle_numbers[number / 64] >> number % 64 & 1);
+    return is_number_of(number, KIND_idle);
 }
 
-static inline bool inside_idle(const struct thread *thread)
+/* Is the call that is made inside one of that kind? */
+static inline bool inside(const struct thread *thread, enum kind kind)
 {
     uint32_t depth = thread->record->fields.depth;
     if (LIKELY(depth == 0 || depth > OPEN_CALLS))
         return false;
-    return is_idle_number(thread->record->open[depth - 1].intrinsic);
+    return is_number_of(thread->record->open[depth - 1].intrinsic, kind);
+}
+
+static bool is_generator_of(PyObject *object, const char *name)
+{
+    return object && PyGen_CheckExact(object) && PyUnicode_CompareWithASCIIString(((PyGenObject *)object)->gi_name, name) == 0;
+}
+
+/* Does a command of Redis wait for what others will put there? */
+static bool is_blocking_command(PyObject *command)
+{
+    static const char names[] = "BLPOP\0BRPOP\0BLMOVE\0BRPOPLPUSH\0BLMPOP\0BZPOPMIN\0BZPOPMAX\0BZMPOP\0";
+    Py_ssize_t bytes;
+    const char *text = bytes_of_text(command, &bytes);
+    return text && is_one_of(text, (size_t)bytes, names);
 }
 
 static enum kind kind_of_descriptor(const struct descriptor *known)
@@ -179,7 +218,7 @@ static inline uint32_t kind_of_traffic(const struct slot *slot, const struct des
                                        const struct thread *thread)
 {
     enum kind kind = kind_of_descriptor(known);
-    bool waits = (kind == KIND_process || kind == KIND_net) && inside_idle(thread);
+    bool waits = (kind == KIND_process || kind == KIND_net) && inside(thread, KIND_idle);
     return slot->kinds[waits ? KIND_idle : kind];
 }
 
@@ -189,13 +228,19 @@ static __attribute__((noinline)) uint32_t chosen_kind(const struct call *call, c
     const struct slot *slot = call->slot;
     if (slot->choice == CHOICE_descriptor)
         return kind_of_traffic(slot, descriptor_known(call->descriptor), thread);
-    if (slot->kinds[KIND_idle] && inside_idle(thread))
+    if (slot->kinds[KIND_idle] && inside(thread, KIND_idle))
         return slot->kinds[KIND_idle];
+    if (slot->kinds[KIND_db] && inside(thread, KIND_db)) /* how a driver in Python talks to its server */
+        return slot->kinds[KIND_db];
     switch ((enum choice)slot->choice) {
     case CHOICE_receive:
         return slot->kinds[kind_of_receiver(descriptor_known(call->descriptor))];
     case CHOICE_select:
         return slot->kinds[kind_of_selected(call->arguments, call->count)];
+    case CHOICE_outermost:
+        return slot->kinds[is_generator_of(argument_of(call, 0), "notifies") ? KIND_idle : KIND_db];
+    case CHOICE_blocking:
+        return slot->kinds[is_blocking_command(argument_of(call, 0)) ? KIND_idle : KIND_db];
     case CHOICE_poll:
         return slot->kinds[kind_of_watched(call->owner)];
     default:

@@ -43,10 +43,11 @@ static int watched_end;     /* and that anything ever waited for */
 static uint32_t answers;    /* given on servers' connections */
 
 /* How the descriptor of a raw file and of a socket is had: their own C methods. */
+enum { DESCRIPTOR_OWNERS = 3 };
 static struct {
     PyTypeObject *type;
     PyObject *(*ask)(PyObject *, PyObject *);
-} descriptor_owners[2];
+} descriptor_owners[DESCRIPTOR_OWNERS];
 
 static void descriptor_owner_add(unsigned place, PyTypeObject *type, void *ask)
 {
@@ -94,7 +95,7 @@ static int descriptor_of(PyObject *object)
         return -1;
     if (PyLong_CheckExact(object))
         return descriptor_of_number(object);
-    for (unsigned place = 0; place < 2; place++)
+    for (unsigned place = 0; place < DESCRIPTOR_OWNERS; place++)
         if (descriptor_owners[place].type && PyObject_TypeCheck(object, descriptor_owners[place].type))
             return descriptor_of_owner(object, descriptor_owners[place].ask);
     PyObject *under = what_lies_under(object);

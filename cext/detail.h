@@ -15,14 +15,19 @@
 enum { STATEMENT_READ = 64 * 1024, TEXT_BYTES = 1024 };
 
 static PyObject *name_of_path, *name_of_owner, *name_of_buffer, *name_of_blocking, *name_of_module;
+static PyObject *name_of_query, *name_of_kept_query;
 
 static int details_begin(void)
 {
+    name_of_query = name_of_query ? name_of_query : PyUnicode_InternFromString("query");
+    name_of_kept_query = name_of_kept_query ? name_of_kept_query : PyUnicode_InternFromString("_query");
     name_of_path = name_of_path ? name_of_path : PyUnicode_InternFromString("_str");
     name_of_owner = name_of_owner ? name_of_owner : PyUnicode_InternFromString("owner");
     name_of_buffer = name_of_buffer ? name_of_buffer : PyUnicode_InternFromString("__buffer__");
     name_of_module = name_of_module ? name_of_module : PyUnicode_InternFromString("__module__");
     name_of_blocking = name_of_blocking ? name_of_blocking : PyUnicode_InternFromString("blocking");
+    if (!name_of_query || !name_of_kept_query)
+        return -1;
     return name_of_path && name_of_owner && name_of_buffer && name_of_blocking && name_of_module ? 0 : -1;
 }
 
@@ -38,7 +43,7 @@ static uint32_t intern_normalised(PyObject *statement, uint64_t key)
         return 0;
     }
     uint32_t number = statement_intern(key, sql, (size_t)bytes, &literals);
-    if (!key && !literals)
+    if (!key && !literals && PyUnicode_CheckExact(statement))
         PyObject_Hash(statement); /* it is no text of one call: the next time it is found by its hash */
     return number;
 }
@@ -61,10 +66,24 @@ static __attribute__((noinline)) uint32_t new_statement(PyObject *statement, uin
     return whole ? intern_normalised(statement, key) : intern_beginning(statement, key);
 }
 
+/* What is no plain text: the bytes that a driver made of a statement and its values, or a text of the program's own
+   type, whose hash may be the program's too. */
+static __attribute__((noinline)) uint32_t other_statement(PyObject *statement)
+{
+    bool literals;
+    if (PyUnicode_Check(statement))
+        return new_statement(statement, 0);
+    if (!PyBytes_Check(statement) && !PyByteArray_Check(statement))
+        return 0;
+    const char *sql = PyBytes_Check(statement) ? PyBytes_AS_STRING(statement) : PyByteArray_AS_STRING(statement);
+    size_t bytes = (size_t)Py_SIZE(statement);
+    return statement_intern(0, sql, bytes < STATEMENT_READ ? bytes : STATEMENT_READ, &literals);
+}
+
 static uint32_t statement_detail(PyObject *statement)
 {
-    if (!PyUnicode_CheckExact(statement))
-        return 0;
+    if (UNLIKELY(!PyUnicode_CheckExact(statement)))
+        return other_statement(statement);
     Py_hash_t hash = ((PyASCIIObject *)statement)->hash;
     if (hash == -1 && PyUnicode_GET_LENGTH(statement) <= STATEMENT_SHORT)
         return new_statement(statement, 0); /* it was just made, most likely; to normalise it takes no longer */
@@ -105,17 +124,38 @@ static uint32_t path_detail(PyObject *path)
     return PyLong_CheckExact(path) ? descriptor_detail(path) : path_text(path);
 }
 
+/* --- what an object keeps: in its own structure, so that nothing of the program's is run to have it */
+
+/* A new reference, or NULL where there is no such member, or nothing in it. */
+static PyObject *member_of(PyObject *object, PyObject *name)
+{
+    PyObject *member = _PyType_Lookup(Py_TYPE(object), name), *value = NULL;
+    if (member && Py_IS_TYPE(member, &PyMemberDescr_Type))
+        value = PyMember_GetOne((const char *)object, ((PyMemberDescrObject *)member)->d_member);
+    if (!value)
+        PyErr_Clear();
+    return value;
+}
+
 /* The text that a pathlib.Path keeps of itself once it was asked for it, which the call itself does. */
 static uint32_t kept_path(PyObject *path)
 {
-    PyObject *type, *value, *traceback, *text = NULL;
-    PyErr_Fetch(&type, &value, &traceback); /* a look-up clears what is set */
-    PyObject *member = _PyType_Lookup(Py_TYPE(path), name_of_path);
-    if (member && Py_IS_TYPE(member, &PyMemberDescr_Type))
-        text = PyMember_GetOne((const char *)path, ((PyMemberDescrObject *)member)->d_member);
+    PyObject *text = member_of(path, name_of_path);
     uint32_t number = text ? path_text(text) : 0;
     Py_XDECREF(text);
-    PyErr_Restore(type, value, traceback);
+    return number;
+}
+
+/* The statement that a cursor of PostgreSQL ran last, as it was sent: what was made of an object that is no text. */
+static uint32_t kept_statement(PyObject *cursor)
+{
+    PyObject *query = member_of(cursor, name_of_query);
+    PyObject *kept = query ? NULL : member_of(cursor, name_of_kept_query);
+    if (kept)
+        query = member_of(kept, name_of_query);
+    uint32_t number = query ? statement_detail(query) : 0;
+    Py_XDECREF(kept);
+    Py_XDECREF(query);
     return number;
 }
 

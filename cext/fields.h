@@ -15,11 +15,11 @@
 /* One call of an intrinsic; appended when the call has ended. */
 #define EVENT_FIELDS(X) \
     X(uint64_t, start_ns,      "monotonic time when the call began") \
-    X(uint64_t, wall_ns,       "wall time from beginning to end") \
-    X(uint64_t, cpu_ns,        "CPU time of the calling thread in between") \
+    X(uint64_t, wall_ns,       "wall time from beginning to end; of fetches that were put together their sum") \
+    X(uint64_t, cpu_ns,        "CPU time of the calling thread in the same") \
     X(uint64_t, inner_wall_ns, "wall time of the recorded calls made inside this one; of an await also while suspended") \
     X(uint64_t, inner_cpu_ns,  "CPU time of the recorded calls made inside this one") \
-    X(uint64_t, bytes,         "bytes moved, where the intrinsic tells; else 0") \
+    X(uint64_t, bytes,         "bytes moved, or rows where map.xml says so, where the intrinsic tells; else 0") \
     X(uint32_t, thread,        "thread that called, a number in threads") \
     X(uint32_t, call,          "number of the call within its thread, from 1") \
     X(uint32_t, parent,        "number of the call that this one was made inside, or 0") \
@@ -149,7 +149,8 @@
     X(uint64_t, passed,       "calls of sync intrinsics that found nothing to wait for, or waited below the threshold: " \
                               "counted, not recorded") \
     X(uint64_t, run_delay_ns, "time it was runnable and waited for a processor, as last looked at; 0 where the " \
-                              "kernel does not tell")
+                              "kernel does not tell") \
+    X(uint64_t, gathered,     "fetches of rows that were added to the event of a fetch before them: not recorded again")
 
 /* A sample of what the process has used (getrusage(2)), at its beginning, at its end and in between: with the first event
    that ends after each second, or whatever INTERPOSE_SAMPLE says. */

@@ -125,9 +125,22 @@ static uint64_t size_of(PyObject *moved)
     return size_of_buffer(moved);
 }
 
+static uint64_t rows_of(const struct slot *slot, PyObject *result)
+{
+    if (!result || result == Py_None)
+        return 0;
+    if (slot->moves == MOVES_row)
+        return 1;
+    if (slot->moves == MOVES_cursor)
+        return 0;
+    return PyList_Check(result) || PyTuple_Check(result) ? (uint64_t)PySequence_Fast_GET_SIZE(result) : 0;
+}
+
 static inline uint64_t bytes_of(const struct call *call, PyObject *result)
 {
     if (LIKELY(call->slot->moves == MOVES_none))
         return 0;
+    if (call->slot->moves >= MOVES_row)
+        return rows_of(call->slot, result);
     return size_of(call->slot->moves == MOVES_result ? result : argument_of(call, 0));
 }

@@ -566,6 +566,7 @@ static bool begin_thread(struct thread *thread)
     thread->calls = 0;
     thread->own_depth = 0;
     thread->quiet = 0;
+    thread->gatherings = 0;
     thread->record = record;
     thread->number = own.threads.next - 1;
     clock_begin(&thread->clock, own.clock);
@@ -925,6 +926,7 @@ static void take_settings(const struct recorder_settings *settings)
     recorder.trigger_exit = settings->trigger_exit;
     snprintf(recorder.trigger_errors, sizeof recorder.trigger_errors, "%s", settings->trigger_errors);
     recorder.wait_above_ns = settings->wait_above_ns;
+    recorder.rows = settings->rows;
     recorder.all_waits = settings->wait_above_ns == 0;
     recorder.governed = 0;
 }

@@ -15,6 +15,23 @@
 #include "levels.h"
 #include "pool.h"
 
+/* How fetches of rows are recorded: each, or those of a cursor put together, always or above a rate. */
+#define ROWS(X) X(each) X(cursor) X(auto)
+#define NUMBER_OF_ROWS(name) ROWS_##name,
+enum rows { ROWS(NUMBER_OF_ROWS) };
+
+enum { GATHERINGS = 8 }; /* cursors that a thread iterates over at a time */
+
+/* A cursor that rows are fetched from, one after the other from one place, and the event that they are added to
+   (rows.h). */
+struct gathering {
+    const void *owner; /* compared, never looked into; NULL: there is none */
+    struct block *block;
+    uint64_t sequence; /* of the block, when the event was put into it */
+    uint64_t first_ns;
+    uint32_t intrinsic, stack, parent, place, fetches;
+};
+
 /* What a thread needs at every call. In memory that a forked child finds zeroed (MADV_WIPEONFORK), so that no child,
    however it was forked, writes into its parent's experiment. */
 struct thread {
@@ -30,6 +47,9 @@ struct thread {
     struct block *block;
     struct thread *next;
     struct clock clock;
+    uint32_t gatherings; /* of the next that were ever used */
+    uint32_t next_gathering;
+    struct gathering gathering[GATHERINGS];
 };
 
 /* What the shims look at; the rest of the recorder's state is its own. */
@@ -42,6 +62,7 @@ struct recorder {
     uint64_t wait_above_ns; /* shorter waits for locks and their like are counted, not recorded */
     uint32_t stack_kept; /* stacks are recorded at all */
     uint32_t all_waits;  /* free locks are recorded as well */
+    uint32_t rows;       /* enum rows */
     uint32_t trigger_exit;
     uint32_t governed; /* what costs too much is lowered */
     char trigger_errors[512];
@@ -69,6 +90,7 @@ struct recorder_settings {
     uint64_t begun_cpu_ns;
     uint32_t objects; /* the files that are mapped are noted */
     uint32_t group_reads;
+    uint32_t rows;
 };
 
 VISIBLE extern struct recorder recorder;

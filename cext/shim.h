@@ -4,6 +4,7 @@
 #include "changes.h"
 #include "environment.h"
 #include "outcome.h"
+#include "rows.h"
 
 /* What changes while nothing is looked at is not known afterwards. */
 static __attribute__((noinline)) struct thread *not_looked_at(const struct slot *slot)
@@ -47,7 +48,7 @@ static __attribute__((noinline)) bool begin_untimed(struct call *call, struct th
 
 /* False: pass through, there is nothing to end. */
 static inline bool shim_begin(struct call *call, const struct slot *slot, PyObject *owner,
-                              PyObject *const *arguments, Py_ssize_t count)
+                              PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     PyThreadState *state = recorded_state();
     struct thread *thread = recorded_thread(slot, state);
@@ -60,11 +61,14 @@ static inline bool shim_begin(struct call *call, const struct slot *slot, PyObje
     call->owner = owner;
     call->arguments = arguments;
     call->count = count;
+    call->names = names;
     if (slot->traffic) {
         call->known = descriptor_known(call->descriptor = descriptor_of(subject_of(call)));
         detail = call->known ? call->known->name : 0;
         intrinsic += kind_of_traffic(slot, call->known, thread);
     } else {
+        if (slot->choice == CHOICE_outermost && inside(thread, KIND_db))
+            return false;
         if (slot->choice | slot->effect)
             call->descriptor = descriptor_of_call(call);
         if (slot->detail)
@@ -87,6 +91,24 @@ static inline bool did_not_wait(const struct slot *slot, const struct span *span
     return waited_ns < recorder.wait_above_ns && span->thread->record->open[span->index].inner_wall_ns == 0;
 }
 
+/* How a `__next__` in Python says that there are no more. */
+static __attribute__((noinline)) bool is_end_of_rows(void)
+{
+    return PyErr_ExceptionMatches(PyExc_StopIteration) || PyErr_ExceptionMatches(PyExc_StopAsyncIteration);
+}
+
+/* Was it no wait, or a fetch that was added to another's event? */
+static bool is_no_event(const struct call *call, uint64_t bytes, bool failed)
+{
+    const struct span *span = &call->span;
+    if (call->slot->waits == WAITS_rows)
+        return !failed && rows_gather(call->owner, span, bytes);
+    if (!did_not_wait(call->slot, span))
+        return false;
+    span_pass(span);
+    return true;
+}
+
 /* A call took long enough to look at it more closely. What waits for work may take as long as it likes. */
 static __attribute__((noinline)) void look_at_long_call(struct span *span)
 {
@@ -103,6 +125,8 @@ static inline void shim_end(struct call *call, PyObject *result, bool failed)
     bool timed = LIKELY(span->thread);
     if (timed && UNLIKELY(!span_stop(span)))
         return;
+    if (UNLIKELY(failed) && slot->moves == MOVES_row && is_end_of_rows())
+        failed = false;
     uint64_t bytes = failed ? 0 : bytes_of(call, result);
     bool changes = slot->effect && !failed && !(slot->traffic && (!call->known || call->known->kind != KIND_net));
     if (changes)
@@ -111,28 +135,31 @@ static inline void shim_end(struct call *call, PyObject *result, bool failed)
         return;
     if (UNLIKELY(failed && slot->effect >= EFFECT_fork))
         start_failed(call);
-    if (slot->waits && did_not_wait(slot, span)) {
-        span_pass(span);
+    if (slot->waits && is_no_event(call, bytes, failed))
         return;
-    }
     uint32_t error = UNLIKELY(failed) ? error_here() : 0;
     if (UNLIKELY(span->wall_ns >= recorder.long_ns))
         look_at_long_call(span);
-    if (slot->detail == DETAIL_path && !span->detail && subject_of(call))
-        span->detail = kept_path(subject_of(call));
+    if (!span->detail && (slot->detail == DETAIL_path || slot->detail == DETAIL_statement))
+        span->detail = kept_detail(call);
+    if (UNLIKELY(span->thread->gatherings) && (slot->detail == DETAIL_statement || slot->moves == MOVES_cursor))
+        rows_begin(span->thread, call->owner, result);
     span_record(span, bytes, error);
+    if (slot->waits == WAITS_rows)
+        rows_recorded(call->owner, span, bytes);
 }
 
 static inline bool begin_pair(struct call *call, const struct slot *slot, PyObject *owner, PyObject *const *argument)
 {
     if (slot->shape == SHAPE_TUPLE)
-        return shim_begin(call, slot, owner, items_of(*argument), count_of(*argument));
-    return shim_begin(call, slot, owner, argument, slot->shape == SHAPE_ONE);
+        return shim_begin(call, slot, owner, items_of(*argument), count_of(*argument), NULL);
+    return shim_begin(call, slot, owner, argument, slot->shape == SHAPE_ONE, NULL);
 }
 
-static inline bool begin_tuple(struct call *call, const struct slot *slot, PyObject *owner, PyObject *arguments)
+static inline bool begin_tuple(struct call *call, const struct slot *slot, PyObject *owner, PyObject *arguments,
+                               PyObject *keywords)
 {
-    return shim_begin(call, slot, owner, items_of(arguments), count_of(arguments));
+    return shim_begin(call, slot, owner, items_of(arguments), count_of(arguments), keywords);
 }
 
 /* A Python function: the object whose method it is, if it is one, is its first argument. */
@@ -141,8 +168,7 @@ static inline bool begin_vector(struct call *call, const struct slot *slot, PyOb
 {
     Py_ssize_t count = PyVectorcall_NARGS(flags);
     bool method = slot->shape == SHAPE_METHOD && count > 0;
-    call->names = names;
-    return shim_begin(call, slot, method ? *arguments : function, arguments + method, count - method);
+    return shim_begin(call, slot, method ? *arguments : function, arguments + method, count - method, names);
 }
 
 static inline bool is_free(const struct slot *slot, PyObject *lock)

@@ -45,6 +45,8 @@ enum { STUBS = 256 };
     X(host,       "host and port, given as two arguments") \
     X(command,    "the program that a command runs, without its arguments") \
     X(database,   "a database's path, without the parameters of a URI") \
+    X(dsn,        "host and name of a database, of a connection string or of arguments by name") \
+    X(server,     "the same, of a host and, as the fourth argument, a name, or of arguments by name") \
     X(tls,        "what lies behind the socket of an encrypted connection") \
     X(holder,     "the thread and the line that took a lock last") \
     X(word,       "the first word of a text: a command's name, never its values") \
@@ -55,7 +57,10 @@ enum { STUBS = 256 };
 /* What tells how much was moved. */
 #define MOVES(X) \
     X(result,   "the result: a number, or the length of it or of its first part") \
-    X(argument, "the length of the first argument")
+    X(argument, "the length of the first argument") \
+    X(row,      "one row, unless the result is None or there is none") \
+    X(rows,     "as many rows as the result has") \
+    X(cursor,   "nothing yet: rows are to be fetched from the result")
 
 /* How one of several kinds is chosen. Whatever waits inside a call that is idle is idle too. */
 #define CHOICES(X) \
@@ -63,7 +68,9 @@ enum { STUBS = 256 };
     X(descriptor, "by what lies behind the descriptor") \
     X(receive,    "idle where a server waits for its client's next request") \
     X(select,     "by the descriptors in three lists; sleep where there are none") \
-    X(poll,       "by the descriptors that were registered")
+    X(poll,       "by the descriptors that were registered") \
+    X(outermost,  "inside a call of a database it is passed through; idle where it waits for notifications") \
+    X(blocking,   "idle where the first argument is a command that waits for what others put there")
 
 /* What a call changes in what is known of descriptors and of children. */
 #define EFFECTS(X) \
@@ -133,8 +140,8 @@ static const char *const lock_words[] = {"", LOCKS(WORD) NULL};
 static const char *const level_words[] = {LEVELS(WORD_OF_LEVEL) NULL};
 
 /* What waits is recorded from a time on, and counted below it: of C functions the time they took, of Python functions
-   the time that they were not running. */
-enum waits { WAITS_not, WAITS_wall, WAITS_off_cpu };
+   the time that they were not running. What fetches rows may be added to the event of a fetch before it. */
+enum waits { WAITS_not, WAITS_wall, WAITS_off_cpu, WAITS_rows };
 
 enum { SUBJECT_OWNER = 255 }; /* in the place of an argument's number: the object itself */
 

@@ -69,9 +69,9 @@ class Log:
 class Intrinsic:
     """Something that can be called: its public dotted name, and its kind (db, file, net ...).
 
-    `by` is the way in which it was interposed; `why_not` the reason where it was not; `library` which library has it,
-    at which `place`, for which `target`, and what that `passes_on` to. `transaction`: its calls begin or end one;
-    `terminal`: they wait for somebody at the keyboard.
+    `moves` is what its events count as moved: `bytes` or `rows`. `by` is the way in which it was interposed; `why_not`
+    the reason where it was not; `library` which library has it, at which `place`, for which `target`, and what that
+    `passes_on` to. `transaction`: its calls begin or end one; `terminal`: they wait for somebody at the keyboard.
     """
 
     name: str
@@ -84,6 +84,7 @@ class Intrinsic:
     place: str = field(default="", compare=False)
     transaction: str = field(default="", compare=False)
     terminal: bool = field(default=False, compare=False)
+    moves: str = field(default="bytes", compare=False)
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,8 @@ def read_libraries(path: str) -> tuple[list[Library], list[Failure]]:
 def _intrinsic(name: str, kind: str, why_not: str, attributes: Attributes) -> Intrinsic:
     names = ("by", "library", "passes_on", "target", "place", "transaction")
     texts = {each: attributes.get(each, "") for each in names}
-    return Intrinsic(name, kind, why_not=why_not, terminal=attributes.get("terminal") == "1", **texts)
+    moves, terminal = attributes.get("moves", "bytes"), attributes.get("terminal") == "1"
+    return Intrinsic(name, kind, why_not=why_not, moves=moves, terminal=terminal, **texts)
 
 
 class _MapReader:

@@ -123,6 +123,7 @@ class ThreadRecord(NamedTuple):
     depth: int
     passed: int
     run_delay_ns: int
+    gathered: int
 
 
 class CountRecord(NamedTuple):

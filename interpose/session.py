@@ -315,6 +315,7 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
         libraries=[*map(os.fsencode, paths), *library_directories()],
         roots=[os.fsencode(path) for path in roots],
         group_reads=names.does_group_read(directory),
+        rows=wanted.rows,
         objects=wanted.archive in settings.ARCHIVES_OF_OBJECTS,
         variables=variables_of(wanted),
     )

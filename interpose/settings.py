@@ -29,6 +29,7 @@ RECORDABLE = ("calls",)
 CLOCKS = ("auto", "rseq", "perf", "syscall")
 STACKS = ("own", "none")
 LAYERS = ("raw", "buffered")
+ROWS = ("each", "cursor", "auto")
 WAYS = ("place", "wrapt")
 WHEN_FULL = ("drop", "wait")
 SIZE_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
@@ -422,6 +423,16 @@ SETTINGS = (
         "where files are interposed: raw is what reaches the outside, buffered the buffers above it as well",
     ),
     Setting(
+        "rows",
+        "INTERPOSE_ROWS",
+        "rows",
+        "|".join(ROWS),
+        "auto",
+        one_of(ROWS),
+        "how fetches of rows are recorded: each as a call of its own, those of a cursor from one line put together in"
+        " one with the count of rows, or auto: put together where a cursor gives more than 1,000 a second",
+    ),
+    Setting(
         "by",
         "INTERPOSE_BY",
         "by",
@@ -529,6 +540,7 @@ class Settings:
     levels: dict[str, str]
     budget_ppm: int
     files: str
+    rows: str
     by: str
     lib: str
     xl: tuple[str, ...]

@@ -232,6 +232,7 @@ def test_json_rows_have_the_promised_keys_and_add_up(interpose):
         "self_wall_ns",
         "self_cpu_ns",
         "bytes",
+        "rows",
         "counted",
     ]
     assert sum(row["self_wall_ns"] for row in rows) == 20 * SECOND

@@ -4,6 +4,6 @@ from exercises import assert_recorded_as_said, source_of
 
 
 def test_every_call_of_a_database_is_recorded_as_it_was(traced):
-    done = traced(source_of("databases"))
+    done = traced(source_of("databases"), INTERPOSE_ROWS="each")
 
     assert_recorded_as_said(done, "databases")

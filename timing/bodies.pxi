@@ -13,7 +13,7 @@ cdef PyObject *time_pair(slot *self, PyObject *owner, PyObject *argument) noexce
 cdef PyObject *time_triple(slot *self, PyObject *owner, PyObject *arguments, PyObject *keywords) noexcept:
     cdef c_call call
     cdef PyObject *result
-    if not begin_tuple(&call, self, owner, arguments):
+    if not begin_tuple(&call, self, owner, arguments, keywords):
         return (<triple_function>self.real)(owner, arguments, keywords)
     result = (<triple_function>self.real)(owner, arguments, keywords)
     shim_end(&call, result, result == NULL)
@@ -23,7 +23,7 @@ cdef PyObject *time_triple(slot *self, PyObject *owner, PyObject *arguments, PyO
 cdef PyObject *time_fast(slot *self, PyObject *owner, PyObject *const *arguments, Py_ssize_t count) noexcept:
     cdef c_call call
     cdef PyObject *result
-    if not shim_begin(&call, self, owner, arguments, count):
+    if not shim_begin(&call, self, owner, arguments, count, NULL):
         return (<fast_function>self.real)(owner, arguments, count)
     result = (<fast_function>self.real)(owner, arguments, count)
     shim_end(&call, result, result == NULL)
@@ -35,7 +35,7 @@ cdef PyObject *time_fast_keywords(
 ) noexcept:
     cdef c_call call
     cdef PyObject *result
-    if not shim_begin(&call, self, owner, arguments, count):
+    if not shim_begin(&call, self, owner, arguments, count, names):
         return (<fast_keywords_function>self.real)(owner, arguments, count, names)
     result = (<fast_keywords_function>self.real)(owner, arguments, count, names)
     shim_end(&call, result, result == NULL)
@@ -47,7 +47,7 @@ cdef PyObject *time_method(
 ) noexcept:
     cdef c_call call
     cdef PyObject *result
-    if not shim_begin(&call, self, owner, arguments, <Py_ssize_t>count):
+    if not shim_begin(&call, self, owner, arguments, <Py_ssize_t>count, names):
         return (<method_function>self.real)(owner, type, arguments, count, names)
     result = (<method_function>self.real)(owner, type, arguments, count, names)
     shim_end(&call, result, result == NULL)
@@ -87,7 +87,7 @@ cdef PyObject *time_wrapped(PyObject *wrapper, PyObject *const *arguments, size_
 cdef PyObject *time_unary(slot *self, PyObject *owner) noexcept:
     cdef c_call call
     cdef PyObject *result
-    if not shim_begin(&call, self, owner, NULL, 0):
+    if not shim_begin(&call, self, owner, NULL, 0, NULL):
         return (<unary_function>self.real)(owner)
     result = (<unary_function>self.real)(owner)
     shim_end(&call, result, result == NULL and PyErr_Occurred() != NULL)
@@ -97,7 +97,7 @@ cdef PyObject *time_unary(slot *self, PyObject *owner) noexcept:
 cdef int time_initialise(slot *self, PyObject *owner, PyObject *arguments, PyObject *keywords) noexcept:
     cdef c_call call
     cdef int result
-    if not begin_tuple(&call, self, owner, arguments):
+    if not begin_tuple(&call, self, owner, arguments, keywords):
         return (<initialise_function>self.real)(owner, arguments, keywords)
     result = (<initialise_function>self.real)(owner, arguments, keywords)
     shim_end(&call, NULL, result < 0)
@@ -106,7 +106,7 @@ cdef int time_initialise(slot *self, PyObject *owner, PyObject *arguments, PyObj
 
 cdef void time_finish(slot *self, PyObject *owner) noexcept:
     cdef c_call call
-    if not shim_begin(&call, self, owner, NULL, 0):
+    if not shim_begin(&call, self, owner, NULL, 0, NULL):
         (<finish_function>self.real)(owner)
         return
     (<finish_function>self.real)(owner)

@@ -11,6 +11,8 @@ cdef str map_entry(object intrinsic, str by, str why):
     fields = [("number", number), ("name", intrinsic.name + intrinsic.suffix), ("kind", "".join(intrinsic.kinds[:1]))]
     if len(intrinsic.kinds) > 1:
         fields.append(("kinds", " ".join(intrinsic.kinds)))
+    if intrinsic.bytes in ("row", "rows"):
+        fields.append(("moves", "rows"))
     fields += [("library", intrinsic.library), ("by", by), ("installed", "0" if why else "1")]
     more = [("why", why), ("passes_on", intrinsic.passes_on), ("place", intrinsic.place)]
     if intrinsic.place:
@@ -80,7 +82,7 @@ cdef str interpose_all(str name, object module):
 
 
 # The objects that stand for a descriptor: their type, whose `fileno` tells it.
-DESCRIPTOR_OWNERS = {"_io": (0, "FileIO"), "_socket": (1, "socket")}
+DESCRIPTOR_OWNERS = {"_io": (0, "FileIO"), "_socket": (1, "socket"), "psycopg2._psycopg": (2, "connection")}
 
 
 cdef bint know_descriptor_owners() except False:

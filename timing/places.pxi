@@ -249,13 +249,14 @@ cdef bint fit(slot *slot, object intrinsic) except False:
     slot.effect = number_of(effect_words, intrinsic.effect)
     slot.passes = number_of(passes_words, intrinsic.passes)
     slot.waits = WAITS_wall if intrinsic.waits else WAITS_not
+    if intrinsic.bytes in ("row", "rows") and recorder_state.rows != ROWS_each:
+        slot.waits = WAITS_rows
     for kind in range(KIND_COUNT):
         slot.kinds[kind] = 0
     for offset, word in enumerate(intrinsic.kinds):
         kind = number_of(kind_words, word)
         slot.kinds[kind] = offset
-        if kind == KIND_idle:
-            number_is_idle(intrinsic.number + offset)
+        number_is_of(intrinsic.number + offset, kind)
     slot.intrinsic = intrinsic.number
     slot.numbers = len(intrinsic.kinds)
     slot.lowered = 0
@@ -337,8 +338,7 @@ cdef class Timed:
     cdef PyObject *time(self, wrapped, instance, PyObject *arguments, dict keywords) noexcept:
         cdef c_call call
         cdef PyObject *result
-        call.names = <PyObject *>keywords
-        if not begin_tuple(&call, &self.slot, <PyObject *>instance, arguments):
+        if not begin_tuple(&call, &self.slot, <PyObject *>instance, arguments, <PyObject *>keywords):
             return PyObject_Call(wrapped, <object>arguments, keywords)
         result = PyObject_Call(wrapped, <object>arguments, keywords)
         shim_end_or_await(&call, result)

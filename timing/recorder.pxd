@@ -37,6 +37,10 @@ cdef extern from "monitor.h":
     void monitor_prepare(const char *, const char *)
 
 cdef extern from "recorder.h" nogil:
+    enum:
+        ROWS_each
+        ROWS_cursor
+        ROWS_auto
     struct c_block "block":
         c_block_head head
         c_event *events
@@ -48,6 +52,7 @@ cdef extern from "recorder.h" nogil:
     struct c_recorder "recorder":
         uint32_t on
         uint64_t wait_above_ns
+        uint32_t rows
     c_recorder recorder_state "recorder"
     struct recorder_settings:
         const char *directory
@@ -70,6 +75,7 @@ cdef extern from "recorder.h" nogil:
         uint64_t begun_cpu_ns
         uint32_t objects
         uint32_t group_reads
+        uint32_t rows
     ctypedef int level "enum level"
     struct governor_settings:
         uint64_t budget_ppm

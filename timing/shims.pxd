@@ -40,6 +40,9 @@ from interpose.timing.recorder cimport (
     recorder_has_forked,
     recorder_map,
     recorder_settings,
+    ROWS_auto,
+    ROWS_cursor,
+    ROWS_each,
     recorder_state,
     recording,
     span,
@@ -72,6 +75,7 @@ cdef extern from "stubs.h":
         WAITS_not
         WAITS_wall
         WAITS_off_cpu
+        WAITS_rows
     ctypedef int c_signature "enum signature"
     enum:
         SIGNATURE_pair
@@ -162,9 +166,9 @@ cdef extern from "shim.h":
         SHAPE_TUPLE
         SHAPE_METHOD
     thread_state *recorded_state()
-    bint shim_begin(c_call *, const slot *, PyObject *, PyObject *const *, Py_ssize_t)
+    bint shim_begin(c_call *, const slot *, PyObject *, PyObject *const *, Py_ssize_t, PyObject *)
     bint begin_pair(c_call *, const slot *, PyObject *, PyObject *const *)
-    bint begin_tuple(c_call *, const slot *, PyObject *, PyObject *)
+    bint begin_tuple(c_call *, const slot *, PyObject *, PyObject *, PyObject *)
     bint begin_vector(c_call *, const slot *, PyObject *, PyObject *const *, size_t, PyObject *)
     void shim_end(c_call *, PyObject *, bint)
     PyObject *first_of(PyObject *)
@@ -180,8 +184,8 @@ cdef extern from "shim.h":
     bint recursive_lock_is_known(object)
     PyObject *do_nothing(PyObject *, PyObject *)
     object given(PyObject *)
-    void number_is_idle(uint32_t)
-    void forget_idle_numbers()
+    void number_is_of(uint32_t, int)
+    void forget_number_kinds()
     void forget_holders()
     void forget_descriptors()
     void descriptor_owner_add(unsigned, PyTypeObject *, void *)

@@ -47,6 +47,7 @@ def begin(
     roots: Iterable[bytes],
     objects: bool,
     group_reads: bool,
+    rows: str = ...,
     variables: bytes = b"",
 ) -> None: ...
 def prepare_monitor(interpreter: bytes, path: bytes) -> None: ...

@@ -59,13 +59,13 @@ def begin(bytes directory, bytes founder, bytes lineage, *, str clock, bint stac
           uint64_t wait_above_ns, uint64_t sample_every_ns, uint64_t pool_bytes, uint64_t limit_bytes,
           bint wait_when_full, uint64_t ring_bytes, uint64_t trigger_above_ns, bytes trigger_errors,
           bint trigger_exit, bint paused, uint64_t begun_wall_ns, uint64_t begun_cpu_ns, libraries, roots, bint objects,
-          bint group_reads, bytes variables=b""):
+          bint group_reads, bytes variables=b"", str rows="each"):
     """Begin recording into `directory`, which exists; raises OSError.
 
     The times are since when this process's time counts, in nanoseconds of the monotonic and the calling thread's CPU
     clock. `libraries` are the directories (bytes, ending with a slash) of code that is not the program's own, `roots`
     those that the program imports from; `objects`: what is mapped is noted; `group_reads`: files are for the group, too.
-    `variables`, each `NAME=value` and a zero byte, are what descendants are given where they have not got them.
+    `rows`: how fetches of rows are recorded, `each`, those of a `cursor` put together, or `auto`. `variables`, each `NAME=value` and a zero byte, are what descendants are given where they have not got them.
     """
     cdef recorder_settings settings
     cdef int failed
@@ -89,6 +89,7 @@ def begin(bytes directory, bytes founder, bytes lineage, *, str clock, bint stac
     settings.begun_cpu_ns = begun_cpu_ns
     settings.objects = objects
     settings.group_reads = group_reads
+    settings.rows = {"each": ROWS_each, "cursor": ROWS_cursor, "auto": ROWS_auto}[rows]
     forget_holders()
     forget_descriptors()
     awaits_forget()
@@ -127,7 +128,7 @@ def interpose(intrinsics, modules, wrappers=None, catch_all=None):
     _declared.clear()
     _seen.clear()
     _mapped.clear()
-    forget_idle_numbers()
+    forget_number_kinds()
     interposed_function_begin()
     for intrinsic in intrinsics:
         _declared.setdefault(intrinsic.module, []).append(intrinsic)
@@ -189,6 +190,7 @@ def end():
     _kept.clear()
     descriptor_owner_add(0, NULL, NULL)
     descriptor_owner_add(1, NULL, NULL)
+    descriptor_owner_add(2, NULL, NULL)
     return len(left)
 
 

@@ -182,14 +182,15 @@ def _share(
         process.damages.add(
             f"{process.place}/threads", f"thread {thread.number} was longer in calls than it lived"
         )
+    calls = made.calls + record.gathered
     per_call_ns = max(process.log.call_ns - process.log.inside_ns, 0)
     cpu_ns = max(record.end_cpu_ns - record.start_cpu_ns, made.top_cpu_ns)
     return _divided(
         wall_ns,
         cpu_ns,
         made,
-        max(record.own_wall_ns - before.own_wall_ns, 0) + made.calls * per_call_ns,
-        max(record.own_cpu_ns - before.own_cpu_ns, 0) + made.calls * per_call_ns,
+        max(record.own_wall_ns - before.own_wall_ns, 0) + calls * per_call_ns,
+        max(record.own_cpu_ns - before.own_cpu_ns, 0) + calls * per_call_ns,
         before,
         paused_ns,
     )

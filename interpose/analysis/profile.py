@@ -27,6 +27,7 @@ SYNC = "sync"
 IDLE = "idle"
 KINDS = ("db", "screen", "file", "net", "process", SYNC, "sleep", "logic")
 UNCERTAIN_TIMES = 10
+INTRINSIC = 1  # its place in a key: behind the thread, in every grouping
 
 
 @dataclass
@@ -174,6 +175,8 @@ class _Rows:
 
         found = reduce_events(process, fields, reducer, number_of, label)
         for key, sums in found.items():
+            if process.intrinsic(key[INTRINSIC]).moves == "rows":
+                sums.move_rows()
             self.made[numbers[key]].sums.add(sums)
         return found
 

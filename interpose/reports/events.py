@@ -26,6 +26,7 @@ NAMES = (
     "self_wall_ns",
     "self_cpu_ns",
     "bytes",
+    "rows",
     "site",
     "function",
     "detail",
@@ -45,7 +46,7 @@ def events_table(experiment: Experiment, rows: Iterable[Traced]) -> Table:
         Column("self wall", lambda row: _shown(_self_wall_ns(row)) or _open(row.state)),
         Column("self CPU", lambda row: _shown(_self_cpu_ns(row))),
         Column("inclusive", lambda row: _shown(row.event.wall_ns if row.state == ENDED else None)),
-        Column("bytes", lambda row: f"{row.event.bytes:,}" if row.event.bytes else "", optional=True),
+        Column("bytes", _shown_moved, optional=True),
         Column("intrinsic", lambda row: clean("  " * row.depth + _name(row)), right=False, flexible=True),
         Column("where", lambda row: clean(_where(row, places)), right=False, flexible=True),
         Column("detail", lambda row: clean(_detail(row)), right=False, flexible=True),
@@ -92,7 +93,8 @@ def _values(row: Traced, start_ns: int, labels: _ThreadLabels) -> Values:
         event.cpu_ns if ended else None,
         _self_wall_ns(row),
         _self_cpu_ns(row),
-        event.bytes,
+        _moved(row, "bytes"),
+        _moved(row, "rows"),
         f"{site.file}:{site.line}" if site else None,
         site.function if site else None,
         process.string(event.detail) or None,
@@ -100,6 +102,16 @@ def _values(row: Traced, start_ns: int, labels: _ThreadLabels) -> Values:
         row.state,
     )
     return dict(zip(NAMES, values, strict=True))
+
+
+def _moved(row: Traced, what: str) -> int:
+    """How many `bytes`, or `rows`, the call moved."""
+    return row.event.bytes if row.process.intrinsic(row.event.intrinsic).moves == what else 0
+
+
+def _shown_moved(row: Traced) -> str:
+    rows = " rows" if _moved(row, "rows") else ""
+    return f"{row.event.bytes:,}{rows}" if row.event.bytes else ""
 
 
 def _self_wall_ns(row: Traced) -> int | None:

@@ -19,8 +19,8 @@ LABELS = {
     "thread": ("thread", "process"),
 }
 COUNTING_PASSED = ("kind", *WHOLES)
-NUMBERS = ("calls", "errors", "wall_ns", "cpu_ns", "self_wall_ns", "self_cpu_ns", "bytes")
-SORTS = ("name", "calls", "errors", "wall", "cpu", "wait", "inclusive", "bytes")
+NUMBERS = ("calls", "errors", "wall_ns", "cpu_ns", "self_wall_ns", "self_cpu_ns", "bytes", "rows")
+SORTS = ("name", "calls", "errors", "wall", "cpu", "wait", "inclusive", "bytes", "rows")
 
 
 def profile_table(profile: Profile, by: str, log: Log) -> Table:
@@ -142,6 +142,8 @@ def _number_columns(profile: Profile, by: str, log: Log) -> list[Column]:
         columns.insert(1, Column("not timed", lambda row: _count(row.counted, row)))
     if any(row.sums.bytes for row in profile.rows):
         columns.append(Column("bytes", lambda row: _count(row.sums.bytes, row), optional=True))
+    if any(row.sums.rows for row in profile.rows):
+        columns.append(Column("rows", lambda row: _count(row.sums.rows, row), optional=True))
     if by == "kind":
         columns.append(Column("", lambda row: clean(row.comment), right=False, flexible=True))
     elif any(row.passed for row in profile.rows):

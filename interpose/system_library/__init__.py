@@ -4,8 +4,11 @@ from interpose.system_library import (
     databases,
     files,
     http,
+    mysql,
     network,
+    postgresql,
     processes,
+    redis,
     screens,
     tasks,
     terminals,
@@ -16,6 +19,9 @@ from interpose.system_library import (
 
 INTRINSICS = [
     *databases.INTRINSICS,
+    *postgresql.INTRINSICS,
+    *mysql.INTRINSICS,
+    *redis.INTRINSICS,
     *screens.INTRINSICS,
     *terminals.INTRINSICS,
     *files.INTRINSICS,

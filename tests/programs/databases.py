@@ -24,9 +24,9 @@ cursor = connection.cursor()
 for number in range(5):
     #: 5 sqlite3.Cursor.execute detail=select item from orders where id >= ? and item <> ?
     cursor.execute("select item from orders where id >= ? and item <> 'secret'", (number,))
-    assert cursor.fetchone() == (f"item {number}",)  #: 5 sqlite3.Cursor.fetchone
-    assert len(cursor.fetchmany(2)) == 2  #: 5 sqlite3.Cursor.fetchmany
-    assert len(cursor.fetchall()) == 7 - number  #: 5 sqlite3.Cursor.fetchall
+    assert cursor.fetchone() == (f"item {number}",)  #: 5 sqlite3.Cursor.fetchone bytes=1
+    assert len(cursor.fetchmany(2)) == 2  #: 5 sqlite3.Cursor.fetchmany bytes=2
+    assert len(cursor.fetchall()) == 7 - number  #: 5 sqlite3.Cursor.fetchall bytes=...
 with contextlib.suppress(sqlite3.OperationalError):
     #: sqlite3.Cursor.execute detail=select * from nowhere error=OperationalError
     cursor.execute("select * from nowhere")
@@ -43,7 +43,7 @@ cursor.executescript("select 1")
 #: sqlite3.Cursor.execute detail=select id from orders
 cursor.execute("select id from orders")
 seen = 0
-for _ in cursor:  #: 11 sqlite3.Cursor.__next__
+for _ in cursor:  #: 10 sqlite3.Cursor.__next__ bytes=1 & sqlite3.Cursor.__next__
     seen += 1
 assert seen == 10
 assert next(cursor, None) is None  #: sqlite3.Cursor.__next__

@@ -1,0 +1,87 @@
+"""PostgreSQL: psycopg2, whose types are C; psycopg 3, in C or in Python, and asyncpg, by their own methods."""
+
+from interpose.library import Intrinsic, alike
+
+ROW = {"bytes": "row"}
+ROWS = {"bytes": "rows"}
+STATEMENT = {"detail": "statement"}
+STATEMENT_ROW = {**STATEMENT, **ROW}
+STATEMENT_ROWS = {**STATEMENT, **ROWS}
+KEPT = {"detail": "statement", "argument": None, "attribute": "_query"}
+DSN = {"detail": "dsn"}
+
+
+def psycopg(name, module):
+    """A psycopg 3: its connections, cursors, transactions, copies and pipelines, `name` before each."""
+    connection = (f"psycopg.{name}Connection.", f"psycopg.connection{module}:{name}Connection.")
+    cursor = (f"psycopg.{name}Cursor.", f"psycopg.cursor{module}:{name}Cursor.")
+    held = (f"psycopg.{name}ServerCursor.", f"psycopg._server_cursor{module}:{name}ServerCursor.")
+    block = (f"psycopg.{name}Transaction.", f"psycopg.transaction:{name}Transaction.")
+    pipeline = (f"psycopg.{name}Pipeline.", f"psycopg._pipeline{module}:{name}Pipeline.")
+    copy = (f"psycopg.{name}Copy.", f"psycopg._copy{module}:{name}Copy.")
+    following, enter, leave = "__next__", "__enter__", "__exit__"
+    if name:
+        following, enter, leave = "__anext__", "__aenter__", "__aexit__"
+    return [
+        *alike(*connection, "connect", "db", **DSN),
+        *alike(*connection, "commit rollback close cancel_safe", "db"),
+        *alike(*connection, "tpc_begin tpc_prepare tpc_commit tpc_rollback tpc_recover", "db"),
+        *alike(*connection, "wait", "db idle", choice="outermost"),
+        *alike(*cursor, "execute executemany", "db", **STATEMENT),
+        *alike(*cursor, f"fetchone {following}", "db", **ROW),
+        *alike(*cursor, "fetchmany fetchall", "db", **ROWS),
+        *alike(*cursor, "scroll close", "db"),
+        *alike(*held, "execute", "db", **STATEMENT),
+        *alike(*held, f"fetchone {following}", "db", **ROW),
+        *alike(*held, "fetchmany fetchall", "db", **ROWS),
+        *alike(*held, "scroll close", "db"),
+        *alike(*block, f"{enter} {leave}", "db"),
+        *alike(*pipeline, f"sync {leave}", "db"),
+        *alike(*copy, "read", "db", bytes="result"),
+        *alike(*copy, "write", "db", bytes="argument"),
+        *alike(*copy, "read_row", "db", **ROW),
+        *alike(*copy, "write_row finish", "db"),
+    ]
+
+
+CONNECTION = ("psycopg2.connection.", "psycopg2._psycopg:connection.")
+CURSOR = ("psycopg2.cursor.", "psycopg2._psycopg:cursor.")
+LARGE = ("psycopg2.lobject.", "psycopg2._psycopg:lobject.")
+
+PSYCOPG2 = [
+    Intrinsic("psycopg2.connect", "psycopg2._psycopg:connection.__init__", "db", **DSN),
+    *alike(*CONNECTION, "commit rollback close reset cancel poll __exit__", "db"),
+    *alike(*CONNECTION, "tpc_begin tpc_prepare tpc_commit tpc_rollback tpc_recover", "db"),
+    *alike(*CONNECTION, "set_session set_client_encoding lobject", "db"),
+    *alike(*CURSOR, "execute executemany callproc copy_expert", "db", **STATEMENT),
+    *alike(*CURSOR, "copy_from copy_to", "db", argument=1, **STATEMENT),
+    *alike(*CURSOR, "fetchone __next__", "db", **ROW),
+    *alike(*CURSOR, "fetchmany fetchall", "db", **ROWS),
+    *alike(*CURSOR, "scroll close", "db"),
+    *alike(*LARGE, "read", "db", bytes="result"),
+    *alike(*LARGE, "write", "db", bytes="argument"),
+    *alike(*LARGE, "seek tell truncate export unlink close", "db"),
+]
+
+AWAITED = ("asyncpg.Connection.", "asyncpg.connection:Connection.")
+PREPARED = ("asyncpg.PreparedStatement.", "asyncpg.prepared_stmt:PreparedStatement.")
+PORTAL = ("asyncpg.Cursor.", "asyncpg.cursor:Cursor.")
+ITERATED = ("asyncpg.CursorIterator.", "asyncpg.cursor:CursorIterator.")
+
+ASYNCPG = [
+    Intrinsic("asyncpg.connect", "asyncpg.connect_utils:_connect", "db", **DSN),
+    *alike(*AWAITED, "execute executemany fetchval prepare", "db", **STATEMENT),
+    *alike(*AWAITED, "fetch fetchmany", "db", **STATEMENT_ROWS),
+    *alike(*AWAITED, "fetchrow", "db", **STATEMENT_ROW),
+    *alike(*AWAITED, "copy_from_query copy_from_table copy_to_table copy_records_to_table", "db", **STATEMENT),
+    *alike(*AWAITED, "close reset add_listener remove_listener", "db"),
+    *alike(*PREPARED, "fetch fetchmany", "db", **{**KEPT, **ROWS}),
+    *alike(*PREPARED, "fetchrow", "db", **{**KEPT, **ROW}),
+    *alike(*PREPARED, "fetchval executemany", "db", **KEPT),
+    *alike(*PORTAL, "fetch", "db", **ROWS),
+    *alike(*PORTAL, "fetchrow", "db", **ROW),
+    *alike(*PORTAL, "forward", "db"),
+    *alike(*ITERATED, "__anext__", "db", **ROW),
+]
+
+INTRINSICS = [*PSYCOPG2, *ASYNCPG, *psycopg("", ""), *psycopg("Async", "_async")]

@@ -1,0 +1,116 @@
+"""SQLAlchemy on top of drivers: what it has the driver do is recorded, once, from the program's own line."""
+
+import pytest
+from servers import need_server
+
+pytestmark = pytest.mark.packages
+
+# The driver, its server, the address, and the intrinsics that run statements.
+POSTGRES = "postgres:sesame@127.0.0.1/test"
+DRIVERS = {
+    "sqlite": ("sqlite3", "", "sqlite://", "sqlite3.Cursor.execute"),
+    "psycopg2": ("psycopg2", "postgresql", f"postgresql+psycopg2://{POSTGRES}", "psycopg2.cursor.execute"),
+    "psycopg": ("psycopg", "postgresql", f"postgresql+psycopg://{POSTGRES}", "psycopg.Cursor.execute"),
+    "mysqlclient": ("MySQLdb", "mysql", "mysql+mysqldb://root@127.0.0.1/test", "MySQLdb.connection.query"),
+    "pymysql": ("pymysql", "mysql", "mysql+pymysql://root@127.0.0.1/test", "pymysql.Connection.query"),
+}
+
+PROGRAM = """
+    import sys
+    from sqlalchemy import create_engine, event, select, text
+    from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+
+    class Base(DeclarativeBase):
+        pass
+
+    class Order(Base):
+        __tablename__ = "alchemy_orders"
+        __table_args__ = {"prefixes": ["TEMPORARY"]}
+        id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+        number: Mapped[int]
+
+    ran = []
+    engine = create_engine(sys.argv[1])
+    with engine.connect() as connection:
+        event.listen(engine, "before_cursor_execute", lambda *given: ran.append(given[2]))
+        Base.metadata.create_all(connection, checkfirst=False)
+        for number in range(10):
+            connection.execute(text("insert into alchemy_orders values (:id, 7)"), {"id": number})
+        connection.execute(select(Order.id).where(Order.number == 7)).all()
+        with Session(bind=connection) as session:
+            session.add(Order(id=100, number=8))
+            session.flush()
+            session.scalars(select(Order).where(Order.number == 8)).one()
+        connection.rollback()
+    print(len(ran))
+"""
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+def test_each_statement_is_an_event_of_the_drivers_alone(traced, name):
+    pytest.importorskip("sqlalchemy")
+    module, server, address, intrinsic = DRIVERS[name]
+    pytest.importorskip(module)
+    if server:
+        need_server(server)
+    done = traced(PROGRAM, address)
+    process = done.experiment.founder
+    own = [each for each in done.events(intrinsic) if process.own_line(each.stack)]
+    details = [process.string(each.detail) for each in own]
+    ours = [each for each in details if "alchemy_orders" in each]
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(ours) == int(done.stdout) == 14
+    assert {each.parent for each in own} == {0}
+    assert all(process.own_line(each.stack).own for each in own)
+    by_call = {each.call: each for each in done.events()}
+    for each in by_call.values():
+        if each.parent and process.intrinsic(each.intrinsic).kind == "db":
+            assert process.intrinsic(by_call[each.parent].intrinsic).kind == "db"
+
+
+AWAITED = {
+    "asyncpg": ("asyncpg", f"postgresql+asyncpg://{POSTGRES}", ("asyncpg.PreparedStatement.fetch",)),
+    "psycopg": ("psycopg", f"postgresql+psycopg_async://{POSTGRES}", ("psycopg.AsyncCursor.execute",)),
+}
+AWAITING = """
+    import asyncio, sys
+    from sqlalchemy import event, text
+    from sqlalchemy.ext.asyncio import create_async_engine
+
+    ran = []
+
+    async def order(engine, number):
+        async with engine.connect() as connection:
+            await connection.execute(text("create temporary table alchemy_orders (id int)"))
+            for each in range(10):
+                await connection.execute(text("insert into alchemy_orders values (:id)"), {"id": each})
+            assert len((await connection.execute(text("select id from alchemy_orders"))).all()) == 10
+            await connection.rollback()
+
+    async def main():
+        engine = create_async_engine(sys.argv[1], pool_size=2)
+        event.listen(engine.sync_engine, "before_cursor_execute", lambda *given: ran.append(given[2]))
+        await asyncio.gather(order(engine, 1), order(engine, 2))
+        await engine.dispose()
+
+    asyncio.run(main())
+    print(len(ran))
+"""
+
+
+@pytest.mark.parametrize("name", AWAITED)
+def test_each_awaited_statement_is_an_event_of_the_drivers_alone(traced, name):
+    pytest.importorskip("sqlalchemy")
+    pytest.importorskip("greenlet")
+    module, address, intrinsics = AWAITED[name]
+    pytest.importorskip(module)
+    need_server("postgresql")
+    done = traced(AWAITING, address)
+    process = done.experiment.founder
+    ran = [each for intrinsic in intrinsics for each in done.events(intrinsic)]
+    ours = [each for each in ran if "alchemy_orders" in process.string(each.detail)]
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(ours) == int(done.stdout) == 24
+    assert {each.parent for each in ours} == {0}
