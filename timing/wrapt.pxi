@@ -104,10 +104,10 @@ cdef class Wrapped(Installed):
     def restore(self):
         """Put back what was there; False where somebody else has put his own upon ours since."""
         owner = self.owner()
-        if owner is None:
-            return True
-        found = names_of(owner).get(self.name)
-        if found is None or <size_t><void *>found != self.put:
+        found = None if owner is None else names_of(owner).get(self.name)
+        if found is None:
+            return True  # it is no more, or has that name no more
+        if <size_t><void *>found != self.put:
             return False
         if self.is_inherited:
             type.__delattr__(owner, self.name)
