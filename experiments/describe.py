@@ -98,8 +98,10 @@ def _group(tag, fields, depth=1, **attributes):
 
 
 def _fields(fields, depth):
+    """Names and titles are our own (cext/fields.h), and need no escaping."""
+    begin = f"{'  ' * depth}<field "
     for name, kind, offset, title in fields:
-        yield _element("field", depth, name=name, type=kind, offset=offset, title=title)
+        yield f'{begin}name="{name}" type="{kind}" offset="{offset}" title="{title}"/>'
 
 
 def _command():
@@ -162,6 +164,8 @@ def _without_url_secrets(argument):
 
 def escape(text):
     """Text as it may stand in XML: markup escaped, what XML has no place for replaced."""
+    if text.isascii() and text.isprintable() and not ("&" in text or "<" in text or ">" in text or '"' in text):
+        return text
     text = text.encode("utf-8", "replace").decode("utf-8")
     for character, written in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
         text = text.replace(character, written)

@@ -145,7 +145,9 @@ def intrinsics_of(wanted, found=None):
     layers = ("raw", "buffered") if wanted.files == "buffered" else ("raw",)
     ours = (library.SYSTEM, system_library.INTRINSICS)
     resolved = found.resolve(ours, layers) if found else library.resolve([ours], layers)
-    return levels.assign(resolved, wanted.kinds, wanted.levels)
+    if wanted.kinds or wanted.levels:
+        levels.assign(resolved, wanted.kinds, wanted.levels)
+    return resolved
 
 
 def load_libraries(wanted, environment):

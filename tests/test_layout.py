@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interpose.experiments.describe import escape
 from interpose.experiments.layout import TYPES, DataType, Field, Layout, LayoutError, Unpacker
 from interpose.experiments.records import OpenCall, StackRecord
+from interpose.timing import shims
 
 gaps = st.integers(0, 9)
 described = st.lists(st.tuples(gaps, st.sampled_from(sorted(TYPES))), min_size=1, max_size=12)
@@ -108,3 +110,16 @@ def test_no_record_crosses_a_window_and_none_overlap(record_bytes, head_bytes, i
     assert offset // 256 == (offset + record_bytes - 1) // 256
     assert data.offset_of(index + 1) >= offset + record_bytes
     assert offset >= head_bytes
+
+
+def test_what_fields_are_called_can_stand_in_xml_as_it_is():
+    types, *others = shims.layout()
+    fields = [field for *_, each in types for field in each] + [field for each in others for field in fields_in(each)]
+
+    assert len(fields) > 100
+    assert [field for field in fields if escape(field[0] + field[1] + field[3]) != field[0] + field[1] + field[3]] == []
+
+
+def fields_in(described):
+    """The heads of blocks are by the names of their files."""
+    return [field for each in described.values() for field in each] if isinstance(described, dict) else described

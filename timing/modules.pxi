@@ -1,6 +1,8 @@
 # Which intrinsics are declared of which module, and what becomes of them when it is imported.
 
 cdef str escape(str text):
+    if text.isprintable() and not ("&" in text or "<" in text or ">" in text or '"' in text):
+        return text
     text = "".join([character if character.isprintable() else "?" for character in text])
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
