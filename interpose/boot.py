@@ -13,9 +13,18 @@ def boot():
         return
     _done = True
     before = set(sys.modules)
+    import gc
+
+    collects = gc.isenabled()
+    gc.disable()  # nothing that is made here can be let go of before the end
     try:
         import interpose.session
 
         interpose.session.begin(before)
     except Exception:
         pass
+    finally:
+        if collects:
+            gc.enable()
+        if "gc" not in before:
+            sys.modules.pop("gc", None)
