@@ -56,7 +56,7 @@ def record_imports(interpreter: Interpreter, variables: Mapping[str, str]) -> Tr
             "XDG_STATE_HOME": directory,
         }
         environment.pop("INTERPOSE_LINEAGE", None)
-        program = PROGRAM.format(modules=sorted({intrinsic.module for intrinsic in system_library.INTRINSICS}))
+        program = PROGRAM.format(modules=sorted({intrinsic.module for intrinsic in system_library.every()}))
         words = [interpreter.path, *interpreter.options, "-c", program]
         try:
             subprocess.run(
