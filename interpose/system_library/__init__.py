@@ -5,7 +5,12 @@ What it declares of packages is read when one of them is imported.
 
 import sys
 
+from interpose.library import Intrinsic
 from interpose.system_library import databases, files, network, processes, screens, waits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 INTRINSICS = [
     *databases.INTRINSICS,
@@ -29,10 +34,10 @@ PACKAGES = {
 }
 
 
-def of_packages(packages):
+def of_packages(packages: "Iterable[str]") -> list[Intrinsic]:
     """What is declared of the packages, and of those that are declared beside them."""
     modules = dict.fromkeys([module for package in packages for module in PACKAGES[package].split()])
-    found = []
+    found: list[Intrinsic] = []
     for module in modules:
         name = f"{__name__}.{module}"
         __import__(name)
@@ -40,6 +45,6 @@ def of_packages(packages):
     return found
 
 
-def every():
+def every() -> list[Intrinsic]:
     """All that is declared."""
     return [*INTRINSICS, *of_packages(PACKAGES)]
