@@ -148,8 +148,8 @@ def alike(prefix, target, names, kinds, **what):
     return [Intrinsic(prefix + name, target + name, kinds, **what) for name in names.split()]
 
 
-def resolve(libraries, layers=("raw",)):
-    """The intrinsics of the libraries in search order, numbered from 1: the first that declares a target has it.
+def resolve(libraries, layers=("raw",), number=1):
+    """The intrinsics of the libraries in search order, numbered from `number` on: who declares a target first has it.
 
     `libraries` are pairs of a library's name and its intrinsics; of these, those of the `layers` are taken. An
     intrinsic has as many consecutive numbers as kinds. What the libraries behind it have of the same target are its
@@ -157,19 +157,18 @@ def resolve(libraries, layers=("raw",)):
     Patterns that stand for what nobody declares come last; what they match is seen when there is the module.
     """
     if len(libraries) == 1 and libraries[0][0] == SYSTEM:
-        return _resolve_system(libraries[0][1], layers)
+        return _resolve_system(libraries[0][1], layers, number)
     versions: dict[tuple[str, str], list[Intrinsic]] = {}
     patterns = _declare(libraries, layers, versions)
     declared = [each for found in (*versions.values(), patterns) for each in found]
     wraps_to = max([each.order for each in declared if each.wrapper is not None], default=-1)
     found = [_chain(each, wraps_to) for each in versions.values()]
-    return _numbered([*found, *patterns])
+    return _numbered([*found, *patterns], number)
 
 
-def _resolve_system(intrinsics, layers):
+def _resolve_system(intrinsics, layers, number):
     """The same where there is no other library, as nearly always: it has neither wrappers nor patterns."""
     found: dict[tuple[str, str], Intrinsic] = {}
-    number = 1
     for intrinsic in intrinsics:
         target = (intrinsic.module, intrinsic.qualified)
         if intrinsic.layer in layers and target not in found:
@@ -260,7 +259,7 @@ def _chain(found, wraps_to):
     return first
 
 
-def _numbered(intrinsics, number=1):
+def _numbered(intrinsics, number):
     for first in intrinsics:
         for each in (first, *first.others):
             each.number = number

@@ -96,7 +96,9 @@ def _begin():
     founder, lineage, directory = find_place(parent, wanted)
     try:
         found = load_libraries(wanted, environment)
-        record(wanted, founder, lineage, directory, intrinsics_of(wanted, found), found)
+        packages = None if found or wanted.by != "place" else Packages(wanted)
+        intrinsics = intrinsics_of(wanted, found, everything=not packages)
+        record(wanted, founder, lineage, directory, intrinsics, found, packages)
     except Exception:
         _discard(directory)
         raise
@@ -140,14 +142,45 @@ def _exempt(environment):
             os.unsetenv(name)
 
 
-def intrinsics_of(wanted, found=None):
-    """The intrinsics to be interposed, in the search order of their libraries; `found` are those besides ours."""
+def intrinsics_of(wanted, found=None, everything=False):
+    """The intrinsics to be interposed, in the search order of their libraries; `found` are those besides ours. Where
+    there are such, or `everything` is wanted, what we declare of packages is among them; else it is declared later."""
     layers = ("raw", "buffered") if wanted.files == "buffered" else ("raw",)
-    ours = (library.SYSTEM, system_library.INTRINSICS)
-    resolved = found.resolve(ours, layers) if found else library.resolve([ours], layers)
+    if found or everything:
+        ours = (library.SYSTEM, system_library.every())
+        return _at_levels(found.resolve(ours, layers) if found else library.resolve([ours], layers), wanted)
+    return _at_levels(library.resolve([(library.SYSTEM, system_library.INTRINSICS)], layers), wanted)
+
+
+def _at_levels(intrinsics, wanted):
     if wanted.kinds or wanted.levels:
-        levels.assign(resolved, wanted.kinds, wanted.levels)
-    return resolved
+        levels.assign(intrinsics, wanted.kinds, wanted.levels)
+    return intrinsics
+
+
+class Packages:
+    """What our library declares of packages, read when one of them has been imported; long after our other modules
+    have been forgotten, which are there again as long as it takes."""
+
+    def __init__(self, wanted):
+        self.names = list(system_library.PACKAGES)
+        self._wanted = wanted
+        self._declared = set()
+        self._modules = {module.__name__: module for module in (library, system_library)}
+
+    def declare(self, package, number):
+        """The intrinsics of a package, and of others that are declared beside it, numbered from `number` on."""
+        before = set(sys.modules)
+        sys.modules.update(self._modules)
+        try:
+            declared = [each for each in system_library.of_packages([package]) if each.target not in self._declared]
+        finally:
+            for name in set(sys.modules) - before:
+                if name.startswith(OUR_MODULES):
+                    del sys.modules[name]
+        self._declared.update([each.target for each in declared])
+        layers = ("raw", "buffered") if self._wanted.files == "buffered" else ("raw",)
+        return _at_levels(library.resolve([(library.SYSTEM, declared)], layers, number), self._wanted)
 
 
 def load_libraries(wanted, environment):
@@ -259,9 +292,10 @@ def _discard(directory):
         pass  # descendants are in it
 
 
-def record(wanted, founder, lineage, directory, intrinsics, found=None):
+def record(wanted, founder, lineage, directory, intrinsics, found=None, packages=None):
     """Begin recording into `directory`, which was made for it; `found` are the libraries besides ours, where there are
-    any. Raises what went wrong; then nothing is in place."""
+    any, `packages` what declares later what is not among the `intrinsics`. Raises what went wrong; then nothing is in
+    place."""
     from interpose.timing import shims
 
     shims.prepare_monitor(os.fsencode(sys.executable or ""), b":".join(import_directories()))
@@ -275,9 +309,9 @@ def record(wanted, founder, lineage, directory, intrinsics, found=None):
             shims.note_libraries(found.notes)
         catch_all = found.catch_all if found else None
         if why_not:
-            _wrap(shims, intrinsics, catch_all)
+            _wrap(shims, intrinsics_of(wanted, found, everything=True) if packages else intrinsics, catch_all)
         else:
-            shims.interpose(intrinsics, sys.modules, catch_all=catch_all)
+            shims.interpose(intrinsics, sys.modules, catch_all=catch_all, packages=packages)
         if wanted.budget_ppm:
             shims.govern(wanted.budget_ppm, call_ns)
     except Exception:

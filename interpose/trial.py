@@ -8,12 +8,13 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from interpose import state, system_library
+from interpose import state
 from interpose.errors import InterposeError
 from interpose.experiments import names
 from interpose.experiments.files import Damages
 from interpose.experiments.log import read_log, read_map
 from interpose.interpreters import ASK_SECONDS, Interpreter, preload
+from interpose.system_library import every
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def record_imports(interpreter: Interpreter, variables: Mapping[str, str]) -> Tr
             "XDG_STATE_HOME": directory,
         }
         environment.pop("INTERPOSE_LINEAGE", None)
-        program = PROGRAM.format(modules=sorted({intrinsic.module for intrinsic in system_library.INTRINSICS}))
+        program = PROGRAM.format(modules=sorted({intrinsic.module for intrinsic in every()}))
         words = [interpreter.path, *interpreter.options, "-c", program]
         try:
             subprocess.run(

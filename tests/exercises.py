@@ -29,10 +29,10 @@ from typing import NamedTuple
 from tracing import Traced, events_of
 
 from interpose.library import Intrinsic
-from interpose.system_library import INTRINSICS
+from interpose.system_library import every
 
 PROGRAMS = Path(__file__).parent / "programs"
-BY_NAME = {intrinsic.name: intrinsic for intrinsic in INTRINSICS}
+BY_NAME = {intrinsic.name: intrinsic for intrinsic in every()}
 ANY = "..."
 FIELDS = "bytes|detail|error|since|before"
 ENTRY = re.compile(

@@ -97,7 +97,7 @@ def test_functions_and_coroutines_are_what_they_were(both):
     print(isinstance(made, collections.abc.Iterator))
     print(hasattr(made, "__next__"), hasattr(made, "__iter__"), dir(made) == dir(types.CoroutineType))
     print(type(made.__await__()).__name__, dir(made.__await__()))
-    print(type(made).__name__, made.__name__, made.__qualname__, repr(made)[:30], made.cr_code.co_name)
+    print(type(made).__name__, made.__name__, made.__qualname__, repr(made).partition(" at ")[0], made.cr_code.co_name)
     print(inspect.getcoroutinestate(made), made.cr_await, made.cr_running, made.cr_frame.f_lineno, made.cr_origin)
     print(inspect.getcoroutinelocals(made), weakref.ref(made)() is made, made.__class__, made.__doc__)
     for bad in (lambda: iter(made), lambda: pickle.dumps(made), lambda: copy.copy(made), lambda: made.send(1)):
@@ -126,7 +126,7 @@ def test_functions_and_coroutines_are_what_they_were(both):
     asyncio.run(main())
     items = awaited.count(1)
     print(inspect.isasyncgen(items), isinstance(items, collections.abc.AsyncGenerator), items.ag_running)
-    print(type(items).__name__, dir(items) == dir(types.AsyncGeneratorType), repr(items)[:30])
+    print(type(items).__name__, dir(items) == dir(types.AsyncGeneratorType), repr(items).partition(" at ")[0])
     print(items.ag_code.co_name, items.ag_await)
     """)
 

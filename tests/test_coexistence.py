@@ -70,7 +70,7 @@ GEVENT = """
         from gevent import monkey
         monkey.patch_all()
     if when != "off":
-        record(*system_library.INTRINSICS)
+        record(*system_library.every())
     if when != "before":
         from gevent import monkey
         monkey.patch_all()

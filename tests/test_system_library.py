@@ -10,8 +10,10 @@ import pytest
 from exercises import PROGRAMS, exists, named
 from tracing import Traced, environment, events_of, write_program
 
-from interpose.system_library import INTRINSICS
+from interpose import system_library
+from interpose.system_library import PACKAGES, every, of_packages
 
+INTRINSICS = every()
 HERE = [intrinsic for intrinsic in INTRINSICS if exists(intrinsic)]
 MODULES_NOT_EVERYWHERE = {"_curses", "_dbm", "_gdbm", "_posixshmem", "_ssl", "readline"}
 SINCE_3_13 = {"_thread._ThreadHandle.join", "os.posix_openpt"}
@@ -51,6 +53,56 @@ def test_every_program_is_run_by_a_test():
     tests = "".join(path.read_text() for path in PROGRAMS.parent.glob("test_*.py"))
 
     assert [path.stem for path in PROGRAMS.glob("*.py") if f'source_of("{path.stem}")' not in tests] == []
+
+
+def test_what_is_declared_of_packages_is_read_with_any_of_them():
+    for package in PACKAGES:
+        assert package in {intrinsic.module.partition(".")[0] for intrinsic in of_packages([package])}
+    named = {intrinsic.module.partition(".")[0] for intrinsic in of_packages(PACKAGES)}
+    assert named == set(PACKAGES)
+    at_once = {intrinsic.module.partition(".")[0] for intrinsic in system_library.INTRINSICS}
+    assert at_once <= sys.stdlib_module_names
+
+
+LATER = """
+    import os, sys, threading
+    before = set(sys.modules)
+    import redis
+    print(sorted(name for name in set(sys.modules) - before if not name.startswith("wrapt.")))
+    print(redis.Redis().execute_command("GET", "key"))
+    if os.fork() == 0:
+        def work():
+            import celery.app.task
+            celery.app.task.Task().apply_async()
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        os._exit(0)
+    os.wait()
+"""
+
+
+def test_a_package_that_is_imported_later_is_recorded_from_then_on_and_in_children(traced, tmp_path):
+    (tmp_path / "redis").mkdir()
+    (tmp_path / "redis" / "__init__.py").write_text("from redis.client import Redis\n")
+    (tmp_path / "redis" / "client.py").write_text(
+        "class Redis:\n    def execute_command(self, *words):\n        return len(words)\n"
+    )
+    (tmp_path / "celery" / "app").mkdir(parents=True)
+    for name in ("celery", "celery/app"):
+        (tmp_path / name / "__init__.py").touch()
+    (tmp_path / "celery" / "app" / "task.py").write_text(
+        "class Task:\n    name = 'mail'\n    def apply_async(self):\n        pass\n"
+    )
+    done = traced(LATER)
+    founder, child = done.experiment.processes
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "['redis', 'redis.client']\n2\n", "")
+    (event,) = done.events("redis.Redis.execute_command")
+    assert (founder.string(event.detail), founder.intrinsic(event.intrinsic).kind) == ("GET", "db")
+    assert len(done.events("celery.Task.apply_async", child)) == 1
+    assert done.events("celery.Task.apply_async") == []
+    assert done.experiment.damages.found == []
 
 
 def test_no_two_intrinsics_have_the_same_name():

@@ -18,7 +18,7 @@ from interpose.library import Intrinsic
 
 # Slots as well, whatever the library has.
 SLOTS = [Intrinsic(name, "_sqlite3:Cursor." + name, "db") for name in ("__next__", "__iter__", "__init__")]
-INTRINSICS = [*system_library.INTRINSICS, *SLOTS]
+INTRINSICS = [*system_library.every(), *SLOTS]
 CROWD = "posix time select _socket _io _sqlite3 _ssl _thread _queue fcntl _posixsubprocess _signal zlib mmap".split()
 
 def everything(name):

@@ -713,7 +713,10 @@ def called_by_wrapt(intrinsic, function=None):
 # --- what commands ask
 
 def declared():
-    """What is declared, as (module, qualified name, name, kind, library, what a wrapper passes on to, where it is said)."""
+    """What is declared, as (module, qualified name, name, kind, library, what a wrapper passes on to, where it is said);
+    of packages too that are not imported."""
+    for package in list(_to_come):
+        declare_package(package)
     return [
         (first.module, first.qualified, each.name + each.suffix, "".join(each.kinds[:1]), each.library, each.passes_on, each.place)
         for intrinsics in _declared.values() for first in intrinsics for each in (first, *first.others)

@@ -132,6 +132,8 @@ cdef bint interpose_new_modules() except False:
         _modules_seen = len(_modules)
         know_descriptor_owners()
         know_greenlets()
+        for package in [name for name in _to_come if name in _modules]:
+            declare_package(package)
         new = [name for name in _declared if is_new(name)]
         entries = "".join([interpose_all(name, _modules[name]) for name in new if is_whole(name)])
         if entries:
@@ -142,6 +144,25 @@ cdef bint interpose_new_modules() except False:
     finally:
         _interposing = False
         own_end(thread, begin)
+    return True
+
+
+cdef bint declare_package(str package) except False:
+    """Declare what there is of a package. What is read for that is not the program's."""
+    cdef c_thread *thread = recording()
+    global _next_number
+    if thread == NULL:
+        return True
+    _to_come.discard(package)
+    thread.quiet += 1
+    try:
+        for intrinsic in _packages.declare(package, _next_number):
+            _declared.setdefault(intrinsic.module, []).append(intrinsic)
+            _next_number = number_after(intrinsic)
+    except Exception:
+        pass  # nothing of it is recorded
+    finally:
+        thread.quiet -= 1
     return True
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 
 from interpose.library import Intrinsic
+from interpose.session import Packages
 from interpose.wrappers import Wrappers
 
 Field = tuple[str, str, int, str]
@@ -61,6 +62,7 @@ def interpose(
     modules: Mapping[str, ModuleType],
     wrappers: Wrappers | None = None,
     catch_all: Callable[[str, str], object] | None = None,
+    packages: Packages | None = None,
 ) -> None: ...
 def declared() -> list[tuple[str, str, str, str, str, str, str]]: ...
 def note_libraries(entries: Iterable[tuple[str, Mapping[str, str]]]) -> None: ...

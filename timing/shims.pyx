@@ -12,6 +12,8 @@ from sys import intern as intern_text, stdlib_module_names
 
 cdef object builtin_function = type(len)
 cdef dict _declared = {}   # module name: intrinsics declared of it
+cdef object _packages = None  # what declares the intrinsics of packages when these are imported
+cdef set _to_come = set()  # packages of which nothing is declared yet
 cdef dict _seen = {}       # module name: a weak reference to the module that was seen last
 cdef dict _mapped = {}     # number of an intrinsic that is in the map: why it is not interposed, or nothing
 cdef dict _modules = {}    # sys.modules
@@ -115,14 +117,18 @@ def describe(bytes head):
         raise OSError(failed, os.strerror(failed), "log.xml")
 
 
-def interpose(intrinsics, modules, wrappers=None, catch_all=None):
+def interpose(intrinsics, modules, wrappers=None, catch_all=None, packages=None):
     """Put shims in the place of `intrinsics`: now in the modules that exist, in others when they are imported.
 
     `wrappers`, where given, wrap each instead (interpose.wrappers). `catch_all`, where given, is called with the library
-    and the target of a name that a module has not; it may give another target.
+    and the target of a name that a module has not; it may give another target. `packages`, where given, declares
+    what there is of the packages of its `names` when they are imported.
     """
-    global _modules, _modules_seen, _wrappers, _next_number
+    global _modules, _modules_seen, _wrappers, _next_number, _packages
     _wrappers = wrappers
+    _packages = packages
+    _to_come.clear()
+    _to_come.update([] if packages is None else packages.names)
     if wrappers is not None:
         know_awaits()
     _declared.clear()
@@ -187,6 +193,7 @@ def end():
     _timed_by_wrapt.clear()
     _hooks.clear()
     _declared.clear()
+    _to_come.clear()
     _kept.clear()
     descriptor_owner_add(0, NULL, NULL)
     descriptor_owner_add(1, NULL, NULL)

@@ -1,35 +1,50 @@
-"""The system library: what interpose ships, searched last. A module for each kind of thing that is called."""
+"""The system library: what interpose ships, searched last. A module for each kind of thing that is called.
 
-from interpose.system_library import (
-    databases,
-    files,
-    http,
-    mysql,
-    network,
-    postgresql,
-    processes,
-    redis,
-    screens,
-    tasks,
-    terminals,
-    threaded,
-    waits,
-    web,
-)
+What it declares of packages is read when one of them is imported.
+"""
+
+import sys
+
+from interpose.library import Intrinsic
+from interpose.system_library import databases, files, network, processes, screens, waits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 INTRINSICS = [
     *databases.INTRINSICS,
-    *postgresql.INTRINSICS,
-    *mysql.INTRINSICS,
-    *redis.INTRINSICS,
     *screens.INTRINSICS,
-    *terminals.INTRINSICS,
     *files.INTRINSICS,
-    *threaded.INTRINSICS,
     *network.INTRINSICS,
-    *http.INTRINSICS,
-    *web.INTRINSICS,
-    *tasks.INTRINSICS,
     *processes.INTRINSICS,
     *waits.INTRINSICS,
 ]
+# Packages, and the modules here that declare something of them.
+PACKAGES = {
+    **dict.fromkeys(("psycopg2", "psycopg", "asyncpg"), "postgresql"),
+    **dict.fromkeys(("MySQLdb", "pymysql"), "mysql"),
+    "redis": "redis",
+    **dict.fromkeys(("requests", "urllib3", "httpx"), "http"),
+    "aiohttp": "http web",
+    **dict.fromkeys(("django", "flask", "starlette"), "web"),
+    "celery": "tasks",
+    **dict.fromkeys(("click", "prompt_toolkit", "rich"), "terminals"),
+    "aiofiles": "threaded",
+}
+
+
+def of_packages(packages: "Iterable[str]") -> list[Intrinsic]:
+    """What is declared of the packages, and of those that are declared beside them."""
+    modules = dict.fromkeys([module for package in packages for module in PACKAGES[package].split()])
+    found: list[Intrinsic] = []
+    for module in modules:
+        name = f"{__name__}.{module}"
+        __import__(name)
+        found += sys.modules[name].INTRINSICS
+    return found
+
+
+def every() -> list[Intrinsic]:
+    """All that is declared."""
+    return [*INTRINSICS, *of_packages(PACKAGES)]

@@ -7,9 +7,6 @@ PREPARED = {"detail": "request", "keyword": "request"}  # the argument is a requ
 HTTPX = "method url._uri_reference"
 
 INTRINSICS = [
-    Intrinsic("urllib.request.urlopen", "urllib.request:OpenerDirector.open", "net", detail="url", keyword="fullurl"),
-    Intrinsic("http.client.HTTPConnection.request", "http.client:HTTPConnection.request", "net", detail="request"),
-    Intrinsic("http.client.HTTPConnection.getresponse", "http.client:HTTPConnection.getresponse", "net"),
     Intrinsic("requests.Session.send", "requests.sessions:Session.send", "net", attribute="method url", **PREPARED),
     Intrinsic(
         "urllib3.HTTPConnectionPool.urlopen",

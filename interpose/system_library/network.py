@@ -57,4 +57,11 @@ WAITS = [
     *alike(*POLL, "unregister", "net db", effect="unwatch"),
 ]
 
-INTRINSICS = [*SOCKETS, *ENCRYPTION, *WAITS]
+# What is asked of others; the connections beneath are made inside of these.
+HTTP = [
+    Intrinsic("urllib.request.urlopen", "urllib.request:OpenerDirector.open", "net", detail="url", keyword="fullurl"),
+    Intrinsic("http.client.HTTPConnection.request", "http.client:HTTPConnection.request", "net", detail="request"),
+    Intrinsic("http.client.HTTPConnection.getresponse", "http.client:HTTPConnection.getresponse", "net"),
+]
+
+INTRINSICS = [*SOCKETS, *ENCRYPTION, *WAITS, *HTTP]
