@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from build import SECOND, START_NS, Build
 from tracing import Traced, environment, write_program
 
 from interpose.analysis.ending import ending
 from interpose.analysis.lineage import tree, unfollowed, walk, why_not
 from interpose.experiments.children import EXEC, FORK, SHELL, SPAWN, split_lineage
 from interpose.experiments.experiment import Experiment
+from tests.build import SECOND, START_NS, Build
 
 WAYS = """
     import os, signal, subprocess, sys
