@@ -8,6 +8,7 @@ away here. Whoever finds a block gone looks there for what has come, and so miss
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ BLOCK_BYTES = 64 * 1024
 FULL = 2
 HELD_BYTES = 64 * 1024 * 1024
 READ_AGAIN_AT_MOST = 20
+WRITTEN_WITHIN_S = (0.0, 0.001, 0.002)  # what is not there by then was never written
 
 
 class Place(NamedTuple):
@@ -105,11 +107,22 @@ class EventFile:
     def _block_as_it_stands(self, offset: int, buffer: bytearray, count: int, file: OpenFile) -> Block | None:
         """The block that was read into `buffer`; read again where it was emptied meanwhile, None where it is gone."""
         for _ in range(READ_AGAIN_AT_MOST):
-            block = self._block(offset, memoryview(buffer)[:count], file)
-            if block is None or self._is_still(block.head, file, offset):
-                return block
+            if not self._grows(file, offset, count):
+                block = self._block(offset, memoryview(buffer)[:count], file)
+                if block is None or self._is_still(block.head, file, offset):
+                    return block
             count = file.read_into(buffer, offset)
         return None
+
+    def _grows(self, file: OpenFile, offset: int, count: int) -> bool:
+        """Whether more comes of a block of which `count` bytes are there: it is just being written, page by page."""
+        if count == self._block_bytes:
+            return False
+        for wait_s in WRITTEN_WITHIN_S:
+            time.sleep(wait_s)
+            if file.size_bytes() > offset + count:
+                return True
+        return False
 
     def heads(self) -> Iterator[tuple[Place, BlockHead]]:
         """Place and head of each block with events, in the order of the files, without reading these."""
@@ -142,6 +155,8 @@ class EventFile:
 
     def _block_at(self, offset: int, file: OpenFile) -> Block | None:
         data = file.read(offset, self._block_bytes)
+        if self._grows(file, offset, len(data)):
+            data = file.read(offset, self._block_bytes)
         block = self._block(offset, memoryview(data), file)
         return block if block and self._is_still(block.head, file, offset) else None
 

@@ -51,6 +51,16 @@ def test_the_rest_is_moved_when_the_process_has_ended_and_nothing_is_left(tmp_pa
     assert (path / "events").stat().st_size == 0
 
 
+def test_a_block_that_is_just_being_written_is_waited_for(tmp_path, monkeypatch):
+    path = recorded(tmp_path / "t.1.er")
+    before, whole = calls_in_order(path), (path / "events").read_bytes()
+    monkeypatch.setattr(time, "sleep", lambda seconds: seconds and (path / "events").write_bytes(whole))
+
+    for missing in (1, BLOCK_BYTES // 2, BLOCK_BYTES - 64):
+        os.truncate(path / "events", len(whole) - missing)
+        assert calls_in_order(path) == before
+
+
 def test_a_block_that_is_only_there_in_part_is_left_until_it_is_whole(tmp_path):
     path = recorded(tmp_path / "t.1.er")
     whole = (path / "events").read_bytes()

@@ -12,6 +12,7 @@ from interpose.analysis.profile import profile
 from interpose.analysis.reduce import PlainReducer, reduce_events
 from interpose.analysis.trace import last, trace
 from interpose.errors import ExperimentError
+from interpose.experiments import blocks
 from interpose.experiments.experiment import Experiment
 from interpose.reports import text as table
 from interpose.reports.colour import Paint
@@ -87,12 +88,14 @@ LONG_FILES = ("log.xml", "threads")  # a minute each
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in LONG_FILES else ()) for n in FILES])
-def test_a_file_cut_at_any_byte_is_read_as_far_as_it_goes(tmp_path, name):
+def test_a_file_cut_at_any_byte_is_read_as_far_as_it_goes(tmp_path, name, monkeypatch):
+    monkeypatch.setattr(blocks, "WRITTEN_WITHIN_S", ())
     cut_and_read(tmp_path, name, 1)
 
 
 @pytest.mark.parametrize("name", LONG_FILES)
-def test_a_long_file_cut_here_and_there_is_read_as_far_as_it_goes(tmp_path, name):
+def test_a_long_file_cut_here_and_there_is_read_as_far_as_it_goes(tmp_path, name, monkeypatch):
+    monkeypatch.setattr(blocks, "WRITTEN_WITHIN_S", ())
     cut_and_read(tmp_path, name, 37)
 
 
