@@ -10,7 +10,7 @@
 #define LEVELS(X) X(time) X(count) X(off)
 #define NUMBER_OF_LEVEL(name) LEVEL_##name,
 #define WORD_OF_LEVEL(name) #name,
-enum level { LEVELS(NUMBER_OF_LEVEL) LEVEL_COUNT };
+enum level { LEVELS(NUMBER_OF_LEVEL) };
 
 enum { COUNTED_NUMBERS = 4096 }; /* what is numbered higher is always timed */
 
