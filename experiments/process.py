@@ -110,6 +110,15 @@ class Process:
             process = process.parent
         return self._missing("map.xml", number, UNKNOWN_INTRINSIC)
 
+    def numbered_intrinsics(self) -> dict[int, Intrinsic]:
+        """All intrinsics by number, as this process or those that forked it name them."""
+        found: dict[int, Intrinsic] = {}
+        process: Process | None = self
+        while process:
+            found = {**process._intrinsics, **found}
+            process = process.parent
+        return found
+
     @property
     def not_interposed(self) -> dict[str, str]:
         """Why an intrinsic was not interposed although it is there, by its name."""

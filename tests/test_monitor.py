@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tracing import environment, write_program
 
-from interpose.analysis.reduce import reduce_events
+from interpose.analysis.consolidate import consolidated
 from interpose.experiments.control import Control
 from interpose.experiments.experiment import Experiment
 
@@ -78,7 +78,7 @@ def is_all_compressed(directory: Path) -> bool:
 def counted(path: Path) -> tuple[int, int]:
     """The events that are there, and how many the threads say."""
     process = Experiment(str(path)).founder
-    events = sum(sums.calls for sums in reduce_events(process, ("intrinsic",)).values())
+    events = sum(sums.calls for sums in consolidated(process, ("intrinsic",)).sums().values())
     assert process.damages.found == []
     return events, sum(thread.record.recorded for thread in process.threads)
 

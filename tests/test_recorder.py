@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tracing import Traced, environment, events_of, write_program
 
-from interpose.analysis.reduce import reduce_events
+from interpose.analysis.consolidate import consolidated
 from interpose.experiments.experiment import Experiment
 
 
@@ -334,7 +334,7 @@ def kill_at(directory, delay_s):
     counted = int.from_bytes((directory / "counter").read_bytes(), "little")
     process = Experiment(str(directory / "test.1.er")).founder
     calls = ("os.write", "sqlite3.Cursor.execute")
-    found = reduce_events(process, ("intrinsic",))
+    found = consolidated(process, ("intrinsic",)).sums()
     return counted, sum(sums.calls for (number,), sums in found.items() if process.intrinsic(number).name in calls)
 
 
