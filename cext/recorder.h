@@ -322,6 +322,7 @@ static inline void span_record(const struct span *span, uint64_t bytes, uint32_t
     }
     *event = (struct event){
         .start_ns = span->begin.wall_ns,
+        .start_cpu_ns = span->begin.cpu_ns,
         .wall_ns = span->wall_ns,
         .cpu_ns = span->cpu_ns,
         .inner_wall_ns = open->inner_wall_ns,

@@ -54,7 +54,7 @@ groupings = st.sampled_from([None, lambda key: 0, lambda key: sum(key) % 2, lamb
 def test_both_give_the_same_sums(rows, by, group_of):
     records = b"".join(pack("EVENT", **row) for row in rows)
 
-    plain, fast = both(event_layout(), by, [records[:80], records[80:]], group_of)
+    plain, fast = both(event_layout(), by, [records[:88], records[88:]], group_of)
 
     assert plain == fast
 
@@ -166,7 +166,7 @@ def test_a_call_inside_another_of_its_group_adds_nothing_to_the_inclusive_time()
         for call, intrinsic, wall_ns in [(4, 9, 10), (3, 7, 20), (2, 8, 30), (1, 7, 40)]
     )
 
-    for sums, _ in both(event_layout(), ("intrinsic",), [records[:160], records[160:]]):
+    for sums, _ in both(event_layout(), ("intrinsic",), [records[:176], records[176:]]):
         found = {key[0]: (Sums(*numbers).wall_ns, Sums(*numbers).cpu_ns) for key, numbers in sums.items()}
         assert found == {9: (10, 1), 8: (30, 3), 7: (40, 4)}
 
@@ -218,7 +218,7 @@ def test_the_plain_reducer_is_taken_where_nothing_is_compiled(monkeypatch):
 
 def test_memory_is_bounded_by_the_keys_and_not_by_the_events(tmp_path):
     build = Build(tmp_path / "t.1.er")
-    build.block([event(n, 5, call=n) for n in range(818)])
+    build.block([event(n, 5, call=n) for n in range(743)])
     path = build.write() / "events"
     block = path.read_bytes()
     with open(path, "ab") as file:
@@ -229,7 +229,7 @@ def test_memory_is_bounded_by_the_keys_and_not_by_the_events(tmp_path):
     before = resident_bytes()
     sums = reduce_events(experiment.founder, ("intrinsic",), compiled.CompiledReducer)
 
-    assert sums[(1,)].calls == 501 * 818
+    assert sums[(1,)].calls == 501 * 743
     assert resident_bytes() - before < 4 << 20
 
 
