@@ -335,6 +335,7 @@ static inline void span_record(const struct span *span, uint64_t bytes, uint32_t
         .stack = span->stack,
         .detail = span->detail,
         .error = error,
+        .task = 0, /* said, lest the compiler clear the whole first */
     };
     uint64_t end_ns = span->begin.wall_ns + span->wall_ns;
     event_written(thread, span->begin.wall_ns, end_ns);
