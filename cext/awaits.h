@@ -21,7 +21,7 @@ struct await {
     const struct slot *slot;
     const void *owner; /* whose method it is: compared, never looked into */
     uint64_t bytes;    /* as far as the arguments tell */
-    uint64_t start_ns, running_ns, cpu_ns, inner_wall_ns, inner_cpu_ns;
+    uint64_t start_ns, start_cpu_ns, running_ns, cpu_ns, inner_wall_ns, inner_cpu_ns;
     uint32_t call, parent, intrinsic, stack, detail, task, thread;
 };
 
@@ -118,7 +118,7 @@ struct step {
     PyObject *result; /* of the whole, where this was the last and it is told; no reference */
 };
 
-static void await_begins(struct await *await, struct thread *thread, uint64_t now_ns)
+static void await_begins(struct await *await, struct thread *thread, struct reading now)
 {
     struct thread_record *record = thread->record;
     uint32_t index = record->fields.depth;
@@ -126,7 +126,8 @@ static void await_begins(struct await *await, struct thread *thread, uint64_t no
         thread->calls = 1;
     await->call = thread->calls;
     await->thread = thread->number;
-    await->start_ns = now_ns;
+    await->start_ns = now.wall_ns;
+    await->start_cpu_ns = now.cpu_ns;
     await->parent = index ? record->open[index - 1].call : 0;
     await->task = task_here(await->awaited);
 }
@@ -142,7 +143,7 @@ static void step_begin(struct step *step, PyObject *awaited)
     struct thread_record *record = thread->record;
     struct reading now = clock_read(&thread->clock);
     if (!await->call)
-        await_begins(await, thread, now.wall_ns);
+        await_begins(await, thread, now);
     *step = (struct step){thread, now, record->fields.depth, await->call, awaited, NULL};
     struct open_call *open = &record->open[step->index];
     *open = (struct open_call){
@@ -157,10 +158,12 @@ static void step_begin(struct step *step, PyObject *awaited)
     __atomic_store_n(&record->fields.depth, step->index + 1, __ATOMIC_RELEASE);
 }
 
-/* It has ended on another thread than it began on: it counts for this one, inside of nothing. */
-static void await_moves(struct await *await, struct thread *thread)
+/* It has ended on another thread than it began on: it counts for this one, inside of nothing. The CPU time is of this
+   one, too, when it came here. */
+static void await_moves(struct await *await, struct thread *thread, uint64_t cpu_ns)
 {
     await->thread = thread->number;
+    await->start_cpu_ns = cpu_ns;
     await->parent = 0;
     if (++thread->calls == 0)
         thread->calls = 1;
@@ -199,7 +202,7 @@ static void await_record(const struct step *step, struct await *await, uint64_t 
     struct thread *thread = step->thread;
     uint64_t wall_ns = end_ns - await->start_ns, suspended_ns = wall_ns - await->running_ns;
     if (UNLIKELY(await->thread != thread->number))
-        await_moves(await, thread);
+        await_moves(await, thread, step->begin.cpu_ns);
     struct event *event = event_place(thread);
     if (!event) {
         thread->record->fields.dropped++;
@@ -207,6 +210,7 @@ static void await_record(const struct step *step, struct await *await, uint64_t 
     }
     *event = (struct event){
         .start_ns = await->start_ns,
+        .start_cpu_ns = await->start_cpu_ns,
         .wall_ns = wall_ns,
         .cpu_ns = await->cpu_ns,
         .inner_wall_ns = await->inner_wall_ns + suspended_ns,

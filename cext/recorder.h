@@ -322,6 +322,7 @@ static inline void span_record(const struct span *span, uint64_t bytes, uint32_t
     }
     *event = (struct event){
         .start_ns = span->begin.wall_ns,
+        .start_cpu_ns = span->begin.cpu_ns,
         .wall_ns = span->wall_ns,
         .cpu_ns = span->cpu_ns,
         .inner_wall_ns = open->inner_wall_ns,
@@ -334,6 +335,7 @@ static inline void span_record(const struct span *span, uint64_t bytes, uint32_t
         .stack = span->stack,
         .detail = span->detail,
         .error = error,
+        .task = 0, /* said, lest the compiler clear the whole first */
     };
     uint64_t end_ns = span->begin.wall_ns + span->wall_ns;
     event_written(thread, span->begin.wall_ns, end_ns);

@@ -70,7 +70,7 @@ class Build:
         self.directory = Path(directory)
         self.first = {"strings": 1, "sites": 1, "stacks": 1, **(first or {})}
         self.whole_files = whole_files
-        self.log = {"start_ns": START_NS, "time_ns": TIME_NS, "pid": 2**22 + 1, "version": 3} | log
+        self.log = {"start_ns": START_NS, "time_ns": TIME_NS, "pid": 2**22 + 1, "version": 4} | log
         self.heads: dict[str, dict[str, int]] = {}
         self.strings: list[bytes] = []
         self.sites: list[bytes] = []

@@ -15,7 +15,7 @@ from interpose.errors import ExperimentError
 from interpose.experiments.experiment import Experiment
 from tests.build import BLOCK_BYTES, START_NS, Build, compressed, event, pack
 
-ROOM = 818
+ROOM = 743
 
 
 def recorded(directory, moved=(), blocks=6, threads=2):

@@ -295,7 +295,7 @@ def test_the_plain_consolidator_is_taken_where_nothing_is_compiled(monkeypatch):
 
 def test_memory_is_bounded_by_the_keys_and_not_by_the_events(tmp_path):
     build = Build(tmp_path / "t.1.er")
-    build.block([event(n, 5, call=n) for n in range(818)])
+    build.block([event(n, 5, call=n) for n in range(743)])
     path = build.write() / "events"
     block = path.read_bytes()
     with open(path, "ab") as file:
@@ -306,7 +306,7 @@ def test_memory_is_bounded_by_the_keys_and_not_by_the_events(tmp_path):
     before = resident_bytes()
     sums = consolidated(experiment.founder, ("intrinsic",), compiled.CompiledConsolidator).sums()
 
-    assert sums[(1,)].calls == 501 * 818
+    assert sums[(1,)].calls == 501 * 743
     assert resident_bytes() - before < 4 << 20
 
 

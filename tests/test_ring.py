@@ -252,7 +252,7 @@ def test_a_ring_for_which_the_pool_has_no_room_goes_round_in_what_it_has(traced)
     writes = list(events_of(founder, "os.pwrite"))
     check_end_of(writes)
     assert writes[-1].bytes == 59_999 % 997
-    assert len(writes) > 25_000
+    assert len(writes) > 22_500
     assert os.stat(f"{done.path}/events").st_size <= 2 * RING_BYTES + BLOCK_BYTES
     assert founder.threads[0].record.dropped == 0
 
