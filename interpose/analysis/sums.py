@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from interpose.analysis.histogram import Histogram
@@ -112,10 +112,11 @@ class Sums:
         """What was moved were rows."""
         self.rows, self.bytes = self.rows + self.bytes, 0
 
-    @property
-    def numbers(self) -> Sequence[int]:
-        """The figures in the order of `FIGURES`."""
-        return [getattr(self, name) for name in FIGURES]
+    def percentile_ns(self, percent: float) -> int | None:
+        """The wall time that so many per cent were not above, within 1 %; None where there is no histogram."""
+        if self.walls is None or not self.walls.counts:
+            return None
+        return min(max(self.walls.percentile(percent), self.wall_least_ns), self.wall_most_ns)
 
 
 def total(sums: Iterable[Sums]) -> Sums:

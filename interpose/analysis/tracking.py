@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from interpose.experiments.pauses import Pauses
-from interpose.experiments.process import Process
+from interpose.experiments.process import Process, Site
 
 # What a call means for transactions: bits.
 READS, KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY = (1 << bit for bit in range(7))
@@ -203,7 +203,7 @@ def _role(name: str, kind: str, transaction: str, terminal: str | bool) -> int:
 
 
 def name_of(process: Process, name: int) -> str:
-    """The name of a transaction of `process`."""
+    """The name of a transaction of `process`: that of the function, where it is told by its place."""
     number = name & NUMBER
     if name & ~NUMBER == OF_ITSELF:
         return PSEUDO[number]
@@ -211,5 +211,10 @@ def name_of(process: Process, name: int) -> str:
         return process.string(number)
     if name & ~NUMBER == BY_INTRINSIC:
         return process.intrinsic(number).name
-    site = process.own_line(number)
+    site = site_of(process, name)
     return site.function if site else PSEUDO[IDLE & NUMBER]
+
+
+def site_of(process: Process, name: int) -> Site | None:
+    """The line that a transaction of `process` is told by; None where it is not."""
+    return process.own_line(name & NUMBER) if name & ~NUMBER == BY_STACK else None

@@ -15,6 +15,7 @@ from interpose.errors import InterposeError
 COMMANDS = (
     "run",
     "report",
+    "transactions",
     "events",
     "overview",
     "display",
