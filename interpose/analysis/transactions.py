@@ -232,7 +232,7 @@ class _Splitter:
         split: dict[str, Share] = {}
         for kind, wall_ns, cpu_ns in self._parts(record, without_spans):
             split.setdefault(kind, Share()).add(wall_ns, cpu_ns)
-        calls = sum(each.sums.calls for each in self._within(record, without_spans))
+        calls = sum(each.sums.calls for each in self._within(record, without_spans, with_reads=True))
         split.pop(LOGIC, None)
         left_ns = sums.wall_ns - sums.think_wall_ns - sum(share.wall_ns for share in split.values())
         left_cpu_ns = sums.cpu_ns - sums.think_cpu_ns - sum(share.cpu_ns for share in split.values())
@@ -260,12 +260,12 @@ class _Splitter:
             kind = self._process.intrinsic(each.key[1]).kind
             yield kind, each.sums.self_wall_ns + each.suspended_ns, each.sums.self_cpu_ns
 
-    def _within(self, record: Record, without_spans: bool) -> Iterator[Record]:
-        """The calls within a transaction, reads of the terminal and what they have inside left out."""
+    def _within(self, record: Record, without_spans: bool, with_reads: bool = False) -> Iterator[Record]:
+        """The calls within a transaction; reads of the terminal, and what they have inside, only if so said."""
         waiting = [record] if record.is_call and not (without_spans and record.name) else list(record.inner)
         while waiting:
             each = waiting.pop()
-            if self._roles.get(each.key[1], 0) & READS or (without_spans and each.name):
+            if (without_spans and each.name) or (not with_reads and self._roles.get(each.key[1], 0) & READS):
                 continue
             yield each
             waiting.extend(each.inner)
