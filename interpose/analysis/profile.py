@@ -107,8 +107,7 @@ def profile(
     if label is not None:
         for process in experiment.processes:
             rows.add_events(process, GROUPINGS[by], consolidator, begun_in(label))
-        rows.made.sort(key=lambda row: -row.sums.self_wall_ns)
-        return Profile(ranked(rows.made), accounts, is_part=True)
+        return Profile(ranked(sorted(rows.made, key=_largest_first)), accounts, is_part=True)
     pauses = pauses_of(experiment)
     for process in experiment.processes:
         records = rows.add_events(process, GROUPINGS[by], consolidator)
@@ -117,11 +116,16 @@ def profile(
         rows.add_passed(by, accounts)
     if by in COUNTED:
         rows.add_counted(GROUPINGS[by], accounts)
-    made = Profile(sorted(rows.made, key=lambda row: -row.sums.self_wall_ns), accounts)
+    made = Profile(sorted(rows.made, key=_largest_first), accounts)
     if by == "kind":
         add_passed(made.rows, made.passed)
     made.rows = ranked([*made.rows, *closing_rows(made.total)])
     return made
+
+
+def _largest_first(row: Row) -> tuple[object, ...]:
+    """By self wall time; where that is the same by name, for the order of records says nothing."""
+    return (-row.sums.self_wall_ns, row.kind or "", row.intrinsic or "", *row.labels.values())
 
 
 def ranked(rows: Iterable[Row]) -> list[Row]:

@@ -13,9 +13,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from interpose.analysis.account import latest_instant_ns
 from interpose.analysis.consolidate import Consolidator, consolidated
-from interpose.analysis.ending import ending
+from interpose.analysis.lives import lives_of
 from interpose.analysis.profile import INTERPOSE
 from interpose.analysis.records import Record
 from interpose.analysis.sums import Sums
@@ -24,7 +23,6 @@ from interpose.analysis.tracking import (
     OTHER,
     PSEUDO,
     READS,
-    Life,
     Tracker,
     name_of,
     roles_of,
@@ -141,20 +139,6 @@ def _tell_apart(found: Found) -> None:
         for (_, site), row in found.items() if number > 1 else ():
             if site and row.name == name:
                 row.name = f"{name} ({site.file})"
-
-
-def lives_of(process: Process) -> dict[int, Life]:
-    """From when to when each thread of `process` lived; until the last that is known where nobody saw its end."""
-    end = ending(process)
-    until_ns = end.end_ns or max(
-        latest_instant_ns(process, ()), *(head.last_ns for _, head in process.events.heads()) if process.events else ()
-    )
-    return {
-        each.number: Life(
-            each.record.start_ns, each.record.start_cpu_ns, each.record.end_ns or until_ns, each.record.end_cpu_ns
-        )
-        for each in process.threads
-    }
 
 
 def plain_name(name: str) -> str:

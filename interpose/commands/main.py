@@ -23,6 +23,7 @@ COMMANDS = (
     "list",
     "notes",
     "label",
+    "consolidate",
     "archive",
     "save",
     "cp",
