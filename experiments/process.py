@@ -321,6 +321,18 @@ class Process:
         """The consolidated records that are kept of it, if any."""
         return read_consolidated(self._file(CONSOLIDATED)) if self._has(CONSOLIDATED) else None
 
+    def stamp_of_consolidated(self) -> tuple[int, int] | None:
+        """What differs when other records are kept; None where none are."""
+        try:
+            found = os.lstat(os.path.join(self.directory, CONSOLIDATED))
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns
+
+    def forget_consolidated(self) -> None:
+        """Have the records be read again."""
+        self.__dict__.pop("consolidated", None)
+
     @cached_property
     def events(self) -> EventFile | None:
         """The events, or None where log.xml does not describe them."""

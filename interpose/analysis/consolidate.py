@@ -40,7 +40,7 @@ from interpose.analysis.tracking import (
 from interpose.errors import UsageError
 from interpose.experiments.consolidated import Consolidated, Found
 from interpose.experiments.layout import Bytes, Layout
-from interpose.experiments.process import Process
+from interpose.experiments.process import READ_AGAIN_AT_MOST, Process
 
 _NOTHING = tuple(MOST if name in LEAST else 0 for name in FIGURES)
 _LEAST = [place for place, name in enumerate(FIGURES) if name in LEAST]
@@ -393,6 +393,23 @@ def consolidated(
     Of a `selection`, they are of those events that it gives of a block. What cannot be is left out and noted. Raises
     UsageError where that needs events, or fields of them, that are not kept.
     """
+    for _ in range(READ_AGAIN_AT_MOST):
+        stamp = process.stamp_of_consolidated()
+        records = _once(process, by, consolidator, selection, histograms, copy.deepcopy(tracker))
+        if process.stamp_of_consolidated() == stamp:
+            break
+        process.forget_consolidated()  # what was among the events is now there
+    return records
+
+
+def _once(
+    process: Process,
+    by: tuple[str, ...],
+    consolidator: type[Consolidator] | None,
+    selection: Selection | None,
+    histograms: bool,
+    tracker: Tracker | None,
+) -> Records:
     kept = process.consolidated
     records = _from_kept(process, by, selection, plain=tracker is None) if kept else Records(by)
     if process.events is not None:
@@ -415,11 +432,16 @@ def _from_kept(process: Process, by: tuple[str, ...], selection: Selection | Non
     if selection or missing:
         what = f"the fields {', '.join(missing)} of events" if missing else "single events"
         raise UsageError(f"{process.place}: {what} were not recorded (record without INTERPOSE_CONSOLIDATE)")
-    whole = Records(said.by, [each._replace(figures=_in_order(each, said.figures)) for each in found])
+    whole = as_kept(said, found)
     _tell_rows(process, whole)
     records = Records(by)
     records.take_in(whole, plain)
     return records
+
+
+def as_kept(said: Consolidated, found: Sequence[Found]) -> Records:
+    """The records of a file, by all that it is by; what moved rows has them as bytes, as in events."""
+    return Records(said.by, [each._replace(figures=_in_order(each, said.figures)) for each in found])
 
 
 def _in_order(found: Found, names: Sequence[str]) -> Sequence[int]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 
 from interpose.analysis.ending import is_running
 from interpose.analysis.keeping import SLOWEST, keep
 from interpose.analysis.structure import is_consolidated_alone
 from interpose.commands.choice import note_damages, open_experiment, say
+from interpose.commands.consolidating import take_events_away
 from interpose.errors import InterposeError, UsageError
-from interpose.experiments import compressed
-from interpose.experiments.experiment import Experiment
 from interpose.experiments.pauses import pauses_of
 from interpose.reports.units import count
 
@@ -48,7 +46,7 @@ def _consolidate(path: str, arguments: argparse.Namespace) -> int:
         calls = sum(keep(process, pauses, arguments.slowest) for process in experiment.processes)
         code = note_damages(experiment)
         if arguments.replace and code == 0:
-            _take_events_away(experiment)
+            take_events_away(experiment)
     except OSError as error:
         raise InterposeError(f"{experiment.name}: {error.strerror}") from error
     say(f"{experiment.name}: {count(calls, 'call')} put together{_what_became(arguments.replace, code)}")
@@ -59,15 +57,6 @@ def _what_became(replace: bool, code: int) -> str:
     if not replace:
         return ""
     return "; the events are gone" if code == 0 else "; the events are kept, for something is damaged"
-
-
-def _take_events_away(experiment: Experiment) -> None:
-    """Raises OSError."""
-    for process in experiment.processes:
-        os.truncate(os.path.join(process.directory, "events"), 0)
-        path = os.path.join(process.directory, compressed.NAME)
-        if os.path.lexists(path):
-            os.unlink(path)
 
 
 def _slowest(text: str) -> int:
