@@ -109,6 +109,7 @@ cdef extern from "stubs.h":
         PyObject *link
         PyObject *keyword
         PyObject *attributes
+        PyObject *route
         uint32_t intrinsic
         uint8_t numbers
         uint8_t *kinds
