@@ -10,8 +10,7 @@
    suspended is added to what was called inside: self time is what its own steps took on the thread. */
 #pragma once
 
-#include "shim.h"
-#include "tasks.h"
+#include "marks.h"
 
 VISIBLE extern int _PyGen_SetStopIterationValue(PyObject *);
 
@@ -143,6 +142,8 @@ static void step_begin(struct step *step, PyObject *awaited)
     step->thread = NULL;
     if (!thread || thread->quiet || thread->record->fields.depth >= OPEN_CALLS)
         return;
+    if (UNLIKELY(thread->marked))
+        marks_settle(thread);
     struct thread_record *record = thread->record;
     struct reading now = clock_read(&thread->clock);
     if (!await->call)
@@ -159,6 +160,8 @@ static void step_begin(struct step *step, PyObject *awaited)
     };
     record->fields.made++;
     __atomic_store_n(&record->fields.depth, step->index + 1, __ATOMIC_RELEASE);
+    if (UNLIKELY(thread->marked))
+        marks_return(thread, await->call, now);
 }
 
 /* It has ended on another thread than it began on: it counts for this one, inside of nothing. The CPU time is of this
@@ -255,6 +258,8 @@ static void step_end(struct step *step, bool ended, bool failed)
     if (index >= record->fields.depth || record->open[index].call != step->call)
         return;
     struct reading now = clock_read(&thread->clock);
+    if (UNLIKELY(thread->marked))
+        marks_leave(thread, index, step->call, now);
     uint64_t wall_ns = now.wall_ns - step->begin.wall_ns;
     uint64_t cpu_ns = now.cpu_ns - record->open[index].start_cpu_ns - await->cpu_ns;
     cpu_ns = cpu_ns < wall_ns ? cpu_ns : wall_ns;

@@ -6,6 +6,8 @@
 #include "outcome.h"
 #include "rows.h"
 
+static void marks_settle(struct thread *thread);
+
 /* What changes while nothing is looked at is not known afterwards. */
 static __attribute__((noinline)) struct thread *not_looked_at(const struct slot *slot)
 {
@@ -81,15 +83,18 @@ static __attribute__((noinline)) bool begin_serving(struct call *call, struct th
     return false;
 }
 
-/* What was begun so since the call at hand began; false where no request came. */
-static bool find_served(struct span *span, struct thread *thread, const struct slot *slot, uint32_t lowest)
+/* The innermost call in progress of an intrinsic, from the place `lowest` in the table on, as it was begun; false where
+   there is none. `any_detail`: whatever it is about. */
+static const uint32_t any_detail = UINT32_MAX;
+static bool find_open(struct span *span, struct thread *thread, uint32_t intrinsic, uint32_t detail, uint32_t lowest)
 {
     const struct thread_record *record = thread->record;
     for (uint32_t index = record->fields.depth; index-- > lowest;) {
         const struct open_call *open = &record->open[index];
-        if (open->call && open->intrinsic == slot->intrinsic) {
+        if (open->call && open->intrinsic == intrinsic && (detail == any_detail || open->detail == detail)) {
             *span = (struct span){.thread = thread, .begin = {open->start_ns, open->start_cpu_ns}, .index = index,
-                                  .call = open->call, .intrinsic = open->intrinsic, .stack = open->stack};
+                                  .call = open->call, .intrinsic = intrinsic, .stack = open->stack,
+                                  .detail = open->detail};
             return true;
         }
     }
@@ -105,6 +110,8 @@ static inline bool shim_begin(struct call *call, const struct slot *slot, PyObje
     if (UNLIKELY(!thread || thread->quiet))
         return false;
     uint32_t intrinsic = slot->intrinsic, detail = 0;
+    if (UNLIKELY(thread->marked))
+        marks_settle(thread);
     call->slot = slot;
     if (UNLIKELY(slot->lowered) && is_simple(slot) && !is_timed(slot, intrinsic))
         return begin_untimed(call, thread, intrinsic);
@@ -172,6 +179,8 @@ static __attribute__((noinline)) void look_at_long_call(struct span *span)
         recorder_trigger();
 }
 
+static uint32_t marking; /* the intrinsic of transactions that the program marks, whose names are theirs */
+
 /* What the innermost of the calls in progress that are the program's own work is about is known now. */
 static __attribute__((noinline)) void tell_route(const struct call *call)
 {
@@ -181,7 +190,8 @@ static __attribute__((noinline)) void tell_route(const struct call *call)
     uint32_t number = subject && thread && thread->recording ? detail_of_route(call->slot, subject) : 0;
     PyErr_Restore(type, value, traceback);
     for (uint32_t index = number ? thread->record->fields.depth : 0; index-- > 0;)
-        if (is_number_of(thread->record->open[index].intrinsic, KIND_logic)) {
+        if (is_number_of(thread->record->open[index].intrinsic, KIND_logic) &&
+            thread->record->open[index].intrinsic != marking) {
             thread->record->open[index].detail = number;
             return;
         }
@@ -215,7 +225,7 @@ static __attribute__((noinline)) void end_serving(struct call *call, bool failed
         return;
     uint32_t lowest = call->span.index;
     thread->serving = call->span.intrinsic;
-    if (!find_served(&span, thread, call->slot, lowest) || !span_stop(&span))
+    if (!find_open(&span, thread, call->slot->intrinsic, any_detail, lowest) || !span_stop(&span))
         return;
     uint32_t error = failed ? error_here() : 0;
     PyObject *type, *value, *traceback;

@@ -32,7 +32,10 @@ cdef str interpose_intrinsic(object module, object intrinsic):
     try:
         if not is_wanted(intrinsic):
             raise NotInterposed("not asked for")
-        if _wrappers is None:
+        if intrinsic.by == "mark":
+            know_marks(intrinsic)
+            by = "itself"
+        elif _wrappers is None:
             installed = put_known(module, intrinsic)
             _installed.append(installed)
             by = installed.by()

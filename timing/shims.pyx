@@ -35,6 +35,7 @@ include "libraries.pxi"
 include "modules.pxi"
 include "calibration.pxi"
 include "levels.pxi"
+include "marks.pxi"
 include "packing.pxi"
 include "monitor.pxi"
 
@@ -191,6 +192,7 @@ def end():
     left += [None] * (_wrappers.restore() if _wrappers is not None else 0)
     _installed.clear()
     _timed_by_wrapt.clear()
+    forget_marks()
     _hooks.clear()
     _declared.clear()
     _to_come.clear()
