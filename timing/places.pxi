@@ -258,6 +258,8 @@ cdef bint fit(slot *slot, object intrinsic) except False:
         kind = number_of(kind_words, word)
         slot.kinds[kind] = offset
         number_is_of(intrinsic.number + offset, kind)
+        if intrinsic.transaction == "is":
+            transaction_add(intrinsic.number + offset)
     slot.intrinsic = intrinsic.number
     slot.numbers = len(intrinsic.kinds)
     slot.lowered = 0

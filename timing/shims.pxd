@@ -101,6 +101,8 @@ cdef extern from "stubs.h":
     enum:
         LEVEL_time
         LEVEL_off
+    void transactions_forget()
+    void transaction_add(uint32_t)
     bint is_always_timed(const slot *)
     bint slot_lower(slot *, uint32_t, level)
     bint slots_lower(uint32_t, level)

@@ -136,6 +136,7 @@ def interpose(intrinsics, modules, wrappers=None, catch_all=None, packages=None)
     _seen.clear()
     _mapped.clear()
     forget_number_kinds()
+    transactions_forget()
     interposed_function_begin()
     for intrinsic in intrinsics:
         _declared.setdefault(intrinsic.module, []).append(intrinsic)
