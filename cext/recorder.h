@@ -42,6 +42,8 @@ struct thread {
     uint32_t fork;      /* number of its last fork */
     uint32_t own_depth; /* what is recording's own may call what is */
     uint32_t quiet;     /* what is called is called by us */
+    uint32_t serving;   /* the intrinsic of the call that waits for a request to answer, or 0 */
+    uint32_t marked;    /* transactions that the program began in coroutines, and that are in progress */
     uint64_t look_ns;   /* from when on what the thread and its process have used is to be looked at */
     struct thread_record *record;
     struct block *block;
