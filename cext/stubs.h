@@ -70,7 +70,8 @@ enum { STUBS = 256 };
     X(select,     "by the descriptors in three lists; sleep where there are none") \
     X(poll,       "by the descriptors that were registered") \
     X(outermost,  "inside a call of a database it is passed through; idle where it waits for notifications") \
-    X(blocking,   "idle where the first argument is a command that waits for what others put there")
+    X(blocking,   "idle where the first argument is a command that waits for what others put there") \
+    X(queue,      "the first kind, unless it is told not to wait")
 
 /* What a call changes in what is known of descriptors and of children. */
 #define EFFECTS(X) \
