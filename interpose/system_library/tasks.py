@@ -2,14 +2,10 @@
 
 from interpose.library import Intrinsic, alike
 
+NAMED = {"detail": "word", "argument": None, "attribute": "name"}
+
 INTRINSICS = [
-    Intrinsic(
-        "celery.Task.apply_async",
-        "celery.app.task:Task.apply_async",
-        "net",
-        detail="word",
-        argument=None,
-        attribute="name",
-    ),
+    Intrinsic("celery.Task.apply_async", "celery.app.task:Task.apply_async", "net", **NAMED),
+    Intrinsic("celery.Task.apply", "celery.app.task:Task.apply", "logic", **NAMED),
     *alike("celery.worker.", "celery.app.trace:", "trace_task_ret fast_trace_task", "logic", detail="word"),
 ]
