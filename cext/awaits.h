@@ -178,8 +178,12 @@ static uint64_t bytes_of_await(const struct await *await, PyObject *result)
 /* A driver's own object is told only by what it kept of it; where that is what is awaited, it is there. */
 static uint32_t detail_of_await(const struct await *await, PyObject *result)
 {
-    bool kept = !await->detail && result && await->slot->detail == DETAIL_statement;
-    return kept ? kept_statement(result) : await->detail;
+    struct call call = {.slot = await->slot};
+    if (await->detail || !result)
+        return await->detail;
+    if (await->slot->subject == SUBJECT_RESULT)
+        return late_detail(&call, result);
+    return await->slot->detail == DETAIL_statement ? kept_statement(result) : 0;
 }
 
 /* A fetch of rows that never was suspended, as a call would be. */
@@ -246,6 +250,10 @@ static void step_end(struct step *step, bool ended, bool failed)
     struct span span = span_of_step(step, wall_ns, cpu_ns);
     if (fetches && !failed && rows_gather(await->owner, &span, bytes))
         return;
+    if (ended && is_wait(await->slot) && await->start_ns == step->begin.wall_ns && did_not_wait(await->slot, &span)) {
+        span_pass(&span);
+        return;
+    }
     await->running_ns += wall_ns;
     await->cpu_ns += cpu_ns;
     await->inner_wall_ns += record->open[index].inner_wall_ns;

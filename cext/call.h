@@ -119,20 +119,6 @@ static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
     return 0;
 }
 
-/* What is known of it only after the call, which keeps it. */
-static __attribute__((noinline)) uint32_t kept_detail(const struct call *call)
-{
-    PyObject *type, *value, *traceback, *subject = subject_of(call);
-    uint32_t number = 0;
-    PyErr_Fetch(&type, &value, &traceback); /* a look-up clears what is set */
-    if (call->slot->detail == DETAIL_path && subject)
-        number = kept_path(subject);
-    else if (call->slot->detail == DETAIL_statement && call->owner)
-        number = kept_statement(call->owner);
-    PyErr_Restore(type, value, traceback);
-    return number;
-}
-
 /* Of what its attributes are: the last of the one or two, behind the other. */
 static __attribute__((noinline)) uint32_t detail_of_attributes(const struct call *call, PyObject *subject)
 {
@@ -147,12 +133,39 @@ static __attribute__((noinline)) uint32_t detail_of_attributes(const struct call
     return number;
 }
 
+static uint32_t detail_of_what(const struct call *call, PyObject *subject)
+{
+    return UNLIKELY(call->slot->attributes) ? detail_of_attributes(call, subject) : detail_of_subject(call, subject);
+}
+
+/* Is it told by arguments that were given by name, whatever else was given? */
+static bool is_told_by_names(const struct slot *slot)
+{
+    return slot->subject != SUBJECT_RESULT && (slot->detail == DETAIL_dsn || slot->detail == DETAIL_server);
+}
+
 static uint32_t detail_of(const struct call *call)
 {
     PyObject *subject = subject_of(call);
-    if (UNLIKELY(!subject && call->slot->detail != DETAIL_dsn && call->slot->detail != DETAIL_server))
+    if (UNLIKELY(!subject && !is_told_by_names(call->slot)))
         return 0;
-    return UNLIKELY(call->slot->attributes) ? detail_of_attributes(call, subject) : detail_of_subject(call, subject);
+    return detail_of_what(call, subject);
+}
+
+/* What is known of it only after the call, which gives or keeps it; NULL: it failed. */
+static __attribute__((noinline)) uint32_t late_detail(const struct call *call, PyObject *result)
+{
+    PyObject *type, *value, *traceback, *subject = subject_of(call);
+    uint32_t number = 0;
+    PyErr_Fetch(&type, &value, &traceback); /* a look-up clears what is set */
+    if (call->slot->subject == SUBJECT_RESULT)
+        number = result ? detail_of_what(call, result) : 0;
+    else if (call->slot->detail == DETAIL_path && subject)
+        number = kept_path(subject);
+    else if (call->slot->detail == DETAIL_statement && call->owner)
+        number = kept_statement(call->owner);
+    PyErr_Restore(type, value, traceback);
+    return number;
 }
 
 /* The kinds of numbers of intrinsics, each plus one; all that are numbered higher are of none. */

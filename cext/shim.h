@@ -91,6 +91,12 @@ static inline bool did_not_wait(const struct slot *slot, const struct span *span
     return waited_ns < recorder.wait_above_ns && span->thread->record->open[span->index].inner_wall_ns == 0;
 }
 
+/* Is it one of those that are counted where nobody had to wait? */
+static inline bool is_wait(const struct slot *slot)
+{
+    return slot->waits == WAITS_wall || slot->waits == WAITS_off_cpu;
+}
+
 /* How a `__next__` in Python says that there are no more. */
 static __attribute__((noinline)) bool is_end_of_rows(void)
 {
@@ -140,8 +146,8 @@ static inline void shim_end(struct call *call, PyObject *result, bool failed)
     uint32_t error = UNLIKELY(failed) ? error_here() : 0;
     if (UNLIKELY(span->wall_ns >= recorder.long_ns))
         look_at_long_call(span);
-    if (!span->detail && (slot->detail == DETAIL_path || slot->detail == DETAIL_statement))
-        span->detail = kept_detail(call);
+    if (!span->detail && slot->late)
+        span->detail = late_detail(call, result);
     if (UNLIKELY(span->thread->gatherings) && (slot->detail == DETAIL_statement || slot->moves == MOVES_cursor))
         rows_begin(span->thread, call->owner, result);
     span_record(span, bytes, error);

@@ -421,7 +421,7 @@ def test_an_event_loop_that_has_nothing_but_timers_and_pipes_is_idle(traced):
         asyncio.run(asyncio.sleep(0.15))
     """)
 
-    assert kinds(waits(done)) == [("select.epoll.poll", "idle")]
+    assert kinds(waits(done)) == [("asyncio.sleep", "sleep"), ("select.epoll.poll", "idle")]
 
 
 def test_workers_that_wait_for_their_queue_are_idle(traced):

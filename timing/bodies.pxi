@@ -66,6 +66,19 @@ cdef PyObject *time_vector(
     return result
 
 
+# One that makes a coroutine or an asynchronous generator: that is what is timed.
+cdef PyObject *time_awaited(
+    slot *self, PyObject *function, PyObject *const *arguments, size_t flags, PyObject *names
+) noexcept:
+    cdef c_call call
+    cdef PyObject *result
+    if not begin_vector(&call, self, function, arguments, flags, names):
+        return (<vector_function>self.real)(function, arguments, flags, names)
+    result = (<vector_function>self.real)(function, arguments, flags, names)
+    shim_end_or_await(&call, result)
+    return result
+
+
 # What stands for a Python function of a package: the same, but the function is behind the wrapper.
 cdef PyObject *time_wrapped(PyObject *wrapper, PyObject *const *arguments, size_t flags, PyObject *names) noexcept:
     cdef const slot *self = wrapper_slot(wrapper)

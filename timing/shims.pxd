@@ -71,6 +71,7 @@ cdef extern from "stubs.h":
         KIND_COUNT
         KIND_idle
         SUBJECT_OWNER
+        SUBJECT_RESULT
         LOCK_semaphore
         WAITS_not
         WAITS_wall
@@ -114,6 +115,7 @@ cdef extern from "stubs.h":
         uint8_t *kinds
         uint8_t detail
         uint8_t subject
+        uint8_t late
         uint8_t moves
         uint8_t choice
         uint8_t effect
