@@ -118,7 +118,7 @@ struct step {
     PyObject *result; /* of the whole, where this was the last and it is told; no reference */
 };
 
-static void await_begins(struct await *await, struct thread *thread, uint64_t now_ns)
+static void await_begins(struct await *await, struct thread *thread, uint64_t now_ns, uint32_t task)
 {
     struct thread_record *record = thread->record;
     uint32_t index = record->fields.depth;
@@ -128,7 +128,7 @@ static void await_begins(struct await *await, struct thread *thread, uint64_t no
     await->thread = thread->number;
     await->start_ns = now_ns;
     await->parent = index ? record->open[index - 1].call : 0;
-    await->task = task_here(await->awaited);
+    await->task = task;
 }
 
 static void step_begin(struct step *step, PyObject *awaited)
@@ -139,10 +139,14 @@ static void step_begin(struct step *step, PyObject *awaited)
     step->thread = NULL;
     if (!thread || thread->quiet || thread->record->fields.depth >= OPEN_CALLS)
         return;
+    uint32_t task = await->call ? await->task : task_here(awaited); /* runs anything; the table may have grown */
     struct thread_record *record = thread->record;
+    await = await_find(awaited);
+    if (!await || !thread->recording || record->fields.depth >= OPEN_CALLS)
+        return;
     struct reading now = clock_read(&thread->clock);
     if (!await->call)
-        await_begins(await, thread, now.wall_ns);
+        await_begins(await, thread, now.wall_ns, task);
     *step = (struct step){thread, now, record->fields.depth, await->call, awaited, NULL};
     struct open_call *open = &record->open[step->index];
     *open = (struct open_call){

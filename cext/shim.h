@@ -5,6 +5,7 @@
 #include "environment.h"
 #include "outcome.h"
 #include "rows.h"
+#include "tasks.h"
 
 /* What changes while nothing is looked at is not known afterwards. */
 static __attribute__((noinline)) struct thread *not_looked_at(const struct slot *slot)
@@ -150,6 +151,8 @@ static inline void shim_end(struct call *call, PyObject *result, bool failed)
         span->detail = late_detail(call, result);
     if (UNLIKELY(span->thread->gatherings) && (slot->detail == DETAIL_statement || slot->moves == MOVES_cursor))
         rows_begin(span->thread, call->owner, result);
+    if (UNLIKELY(span->thread->in_loop || span->thread->greenlet))
+        span->task = task_of_thread(span->thread);
     span_record(span, bytes, error);
     if (slot->waits == WAITS_rows)
         rows_recorded(call->owner, span, bytes);

@@ -1,5 +1,6 @@
 """Asynchronous code: what is awaited is timed by its steps, overlapping tasks are kept apart, nothing is changed."""
 
+import collections
 import sys
 
 import pytest
@@ -437,6 +438,50 @@ def test_coroutines_of_functions_that_are_interposed_in_place_are_timed_by_their
     assert sum(event.wall_ns >= 2e6 for event in done.events("count")) == 3
     assert founder.string(done.events("fail")[0].error) == "ValueError"
     assert {founder.intrinsic(event.intrinsic).by for event in done.events()} == {"function"}
+
+
+def test_whatever_a_task_calls_is_of_that_task(traced):
+    """Also what is not awaited, made by plain functions that its coroutines call; and nothing of others."""
+    done = traced("""
+        import asyncio, os, sqlite3, threading
+        def look(number):
+            os.stat(f"/order/{number}") if number < 0 else os.access(f"/order/{number}", 0)
+        async def inner(number):
+            connection = sqlite3.connect(":memory:")
+            connection.execute(f"select {number} as first")
+            await asyncio.sleep(0.01)
+            list(map(look, [number]))
+            async for _ in items():
+                look(number)
+            await asyncio.to_thread(look, 99)
+        async def items():
+            for number in range(2):
+                await asyncio.sleep(0)
+                yield number
+        async def outer(number):
+            await inner(number)
+        async def main():
+            await asyncio.gather(*(outer(number) for number in range(4)))
+            asyncio.get_running_loop().call_soon(look, 98)
+            await asyncio.sleep(0.01)
+        look(97)
+        asyncio.run(main())
+        look(97)
+    """)
+    founder = done.experiment.founder
+    tasks = collections.defaultdict(list)
+    for event in done.events("os.access"):
+        tasks[int(founder.string(event.detail).rpartition("/")[2])].append(event.task)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert tasks.pop(97) == [0, 0]
+    assert tasks.pop(98) == [0]
+    assert tasks.pop(99) == [0] * 4
+    assert [len(set(each)) for each in tasks.values()] == [1] * 4
+    assert len({each[0] for each in tasks.values()} | {0}) == 5
+    first = [event.task for event in done.events("sqlite3.Connection.execute")]
+    assert sorted(first) == sorted(each[0] for each in tasks.values())
+    assert {event.task for event in done.events("select.epoll.poll")} == {0}
 
 
 def test_a_coroutine_that_goes_on_in_another_thread(both):

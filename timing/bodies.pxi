@@ -246,7 +246,7 @@ cdef PyObject *see_import(slot *self, PyObject *module, PyObject *argument) noex
 cdef PyObject *see_switch(slot *self, PyObject *greenlet, PyObject *arguments, PyObject *keywords) noexcept:
     cdef c_aside aside
     cdef PyObject *result
-    lay_aside(&aside)
+    lay_aside(&aside, greenlet)
     result = (<triple_function>self.real)(greenlet, arguments, keywords)
     take_up(&aside)
     return result
@@ -255,9 +255,17 @@ cdef PyObject *see_switch(slot *self, PyObject *greenlet, PyObject *arguments, P
 cdef PyObject *see_throw(slot *self, PyObject *greenlet, PyObject *arguments) noexcept:
     cdef c_aside aside
     cdef PyObject *result
-    lay_aside(&aside)
+    lay_aside(&aside, greenlet)
     result = (<pair_function>self.real)(greenlet, arguments)
     take_up(&aside)
+    return result
+
+
+# An event loop of asyncio's, or one that is told of as it is, begins or ends to run.
+cdef PyObject *see_loop(slot *self, PyObject *module, PyObject *loop) noexcept:
+    cdef PyObject *result = (<pair_function>self.real)(module, loop)
+    if result != NULL:
+        loop_runs(loop)
     return result
 
 

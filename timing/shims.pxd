@@ -203,13 +203,14 @@ cdef extern from "shim.h":
 
 cdef extern from "awaits.h":
     int awaits_begin(object, object) except -1
+    void loop_runs(const PyObject *)
     void awaits_forget()
     void shim_end_or_await(c_call *, PyObject *)
 
 cdef extern from "greenlets.h":
     struct c_aside "aside":
         pass
-    void lay_aside(c_aside *)
+    void lay_aside(c_aside *, const void *)
     void take_up(c_aside *)
     bint greenlets_begin(object)
     void greenlets_end()
