@@ -16,6 +16,7 @@ COMMANDS = (
     "run",
     "report",
     "events",
+    "compare",
     "overview",
     "display",
     "processes",
