@@ -3,6 +3,7 @@
 import json
 import operator
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -22,6 +23,7 @@ from interpose.experiments.labels import RESERVED, Mark, write_marks
 from tests.build import SECOND, START_NS, Build, event
 
 MS = 1_000_000
+TOP = Path(__file__).parents[1]
 
 
 def shop(directory, **log):
@@ -268,6 +270,15 @@ def test_help_tells_every_token_function_and_operator(place, capsys):
     told = {row["name"] for row in json.loads(capsys.readouterr().out)}
     assert {*TOKENS, *(f"{name}( )" for name in FUNCTIONS)} < told
     assert {sign for name in told for sign in name.split()} > {"||", "&&", "==", "=~", "%", IN, *HOWS}
+
+
+def test_filters_that_are_shown_can_be_read(tmp_path):
+    pages = [(TOP / page).read_text(encoding="utf-8") for page in ("README.md", "docs/filters.md")]
+
+    shown = [text for page in pages for text in re.findall(r'--filter "(.+?)"', page)]
+
+    assert len(shown) > 4
+    assert all(Filter(text, shop(tmp_path / "t.1.er")).names for text in shown)
 
 
 def test_no_label_can_be_called_as_something_in_an_expression():

@@ -85,16 +85,11 @@ class Difference:
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
 
 
-def differences(
-    a: Sequence[Figures], b: Sequence[Figures], tolerance: float = TOLERANCE
-) -> list[Difference]:
+def differences(a: Sequence[Figures], b: Sequence[Figures], tolerance: float = TOLERANCE) -> list[Difference]:
     """The difference of each row: `a` and `b` have for each its figure in each run of a side; none is below 0."""
     logs = [all(figure > 0 for figure in (*one, *other)) for one, other in zip(a, b, strict=True)]
     sides_a, sides_b = _sides(a, logs), _sides(b, logs)
-    made = [
-        _difference(one, other, is_log)
-        for one, other, is_log in zip(sides_a, sides_b, logs, strict=True)
-    ]
+    made = [_difference(*each) for each in zip(sides_a, sides_b, logs, strict=True)]
     if min((len(each) for each in (*a, *b)), default=0) < RUNS_AT_LEAST:
         return [Difference(each.a, each.b) for each in made]
     chances = holm([1.0 if each.chance is None else each.chance for each in made])

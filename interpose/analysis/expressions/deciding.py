@@ -22,7 +22,7 @@ from interpose.experiments.records import Event
 
 Of = Callable[[Event, int], Any]
 Chooses = Callable[[Site], bool]
-DECIDED_AT_MOST = 1_000_000
+DECIDED_AT_MOST = 200_000  # numbers for which it is kept what was decided
 ENDED = "ended"
 _PLACES = {name: place for place, name in enumerate(Event._fields)}
 _NOTHING: frozenset[str] = frozenset()
