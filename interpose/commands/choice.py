@@ -68,7 +68,7 @@ def open_experiments(given: Sequence[str]) -> Experiment:
 
     Of several, those that cannot be read are noted. Raises ExperimentError where none can.
     """
-    paths = list({os.path.realpath(path): path for each in given for path in _members(each)}.values())
+    paths = paths_of(given)
     if len(paths) < 2:
         return open_experiment(paths[0] if paths else None)
     damages, opened = Damages(), []
@@ -81,6 +81,11 @@ def open_experiments(given: Sequence[str]) -> Experiment:
     if not opened:
         raise ExperimentError(str(damages.found[0]))
     return Collection(opened)
+
+
+def paths_of(given: Sequence[str]) -> list[str]:
+    """The paths of the experiments `given` and of those in the groups among them, each experiment once."""
+    return list({os.path.realpath(path): path for each in given for path in _members(each)}.values())
 
 
 def _members(path: str) -> list[str]:
