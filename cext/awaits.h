@@ -10,8 +10,7 @@
    suspended is added to what was called inside: self time is what its own steps took on the thread. */
 #pragma once
 
-#include "shim.h"
-#include "tasks.h"
+#include "marks.h"
 
 VISIBLE extern int _PyGen_SetStopIterationValue(PyObject *);
 
@@ -20,8 +19,9 @@ struct await {
     PyObject *awaited; /* no reference: it is forgotten before it dies. NULL in an unused place */
     const struct slot *slot;
     const void *owner; /* whose method it is: compared, never looked into */
+    PyObject *told;    /* what tells by the end what it was; a reference, or NULL */
     uint64_t bytes;    /* as far as the arguments tell */
-    uint64_t start_ns, running_ns, cpu_ns, inner_wall_ns, inner_cpu_ns;
+    uint64_t start_ns, start_cpu_ns, running_ns, cpu_ns, inner_wall_ns, inner_cpu_ns;
     uint32_t call, parent, intrinsic, stack, detail, task, thread;
 };
 
@@ -90,6 +90,7 @@ static void await_forget(const PyObject *awaited)
     if (!await)
         return;
     size_t place = (size_t)(await - awaits.places);
+    PyObject *told = await->told;
     await->awaited = NULL;
     awaits.used--;
     while (awaits.places[place = (place + 1) & (awaits.size - 1)].awaited) {
@@ -97,6 +98,7 @@ static void await_forget(const PyObject *awaited)
         awaits.places[place].awaited = NULL;
         awaits.places[place_of_await(moved.awaited)] = moved;
     }
+    Py_XDECREF(told); /* which may run anything, and so comes last */
 }
 
 /* Those of a parent are not the child's. */
@@ -118,7 +120,7 @@ struct step {
     PyObject *result; /* of the whole, where this was the last and it is told; no reference */
 };
 
-static void await_begins(struct await *await, struct thread *thread, uint64_t now_ns)
+static void await_begins(struct await *await, struct thread *thread, struct reading now)
 {
     struct thread_record *record = thread->record;
     uint32_t index = record->fields.depth;
@@ -126,7 +128,8 @@ static void await_begins(struct await *await, struct thread *thread, uint64_t no
         thread->calls = 1;
     await->call = thread->calls;
     await->thread = thread->number;
-    await->start_ns = now_ns;
+    await->start_ns = now.wall_ns;
+    await->start_cpu_ns = now.cpu_ns;
     await->parent = index ? record->open[index - 1].call : 0;
     await->task = task_here(await->awaited);
 }
@@ -139,10 +142,12 @@ static void step_begin(struct step *step, PyObject *awaited)
     step->thread = NULL;
     if (!thread || thread->quiet || thread->record->fields.depth >= OPEN_CALLS)
         return;
+    if (UNLIKELY(thread->marked))
+        marks_settle(thread);
     struct thread_record *record = thread->record;
     struct reading now = clock_read(&thread->clock);
     if (!await->call)
-        await_begins(await, thread, now.wall_ns);
+        await_begins(await, thread, now);
     *step = (struct step){thread, now, record->fields.depth, await->call, awaited, NULL};
     struct open_call *open = &record->open[step->index];
     *open = (struct open_call){
@@ -155,12 +160,16 @@ static void step_begin(struct step *step, PyObject *awaited)
     };
     record->fields.made++;
     __atomic_store_n(&record->fields.depth, step->index + 1, __ATOMIC_RELEASE);
+    if (UNLIKELY(thread->marked))
+        marks_return(thread, await->call, now);
 }
 
-/* It has ended on another thread than it began on: it counts for this one, inside of nothing. */
-static void await_moves(struct await *await, struct thread *thread)
+/* It has ended on another thread than it began on: it counts for this one, inside of nothing. The CPU time is of this
+   one, too, when it came here. */
+static void await_moves(struct await *await, struct thread *thread, uint64_t cpu_ns)
 {
     await->thread = thread->number;
+    await->start_cpu_ns = cpu_ns;
     await->parent = 0;
     if (++thread->calls == 0)
         thread->calls = 1;
@@ -175,11 +184,21 @@ static uint64_t bytes_of_await(const struct await *await, PyObject *result)
     return await->slot->moves == MOVES_result ? size_of(result) : await->bytes;
 }
 
+static uint32_t route_of_await(const struct await *await)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    uint32_t number = detail_of_route(await->slot, await->told);
+    PyErr_Restore(type, value, traceback);
+    return number;
+}
+
 /* A driver's own object is told only by what it kept of it; where that is what is awaited, it is there. */
 static uint32_t detail_of_await(const struct await *await, PyObject *result)
 {
     bool kept = !await->detail && result && await->slot->detail == DETAIL_statement;
-    return kept ? kept_statement(result) : await->detail;
+    uint32_t route = await->told ? route_of_await(await) : 0;
+    return route ? route : kept ? kept_statement(result) : await->detail;
 }
 
 /* A fetch of rows that never was suspended, as a call would be. */
@@ -199,7 +218,7 @@ static void await_record(const struct step *step, struct await *await, uint64_t 
     struct thread *thread = step->thread;
     uint64_t wall_ns = end_ns - await->start_ns, suspended_ns = wall_ns - await->running_ns;
     if (UNLIKELY(await->thread != thread->number))
-        await_moves(await, thread);
+        await_moves(await, thread, step->begin.cpu_ns);
     struct event *event = event_place(thread);
     if (!event) {
         thread->record->fields.dropped++;
@@ -207,6 +226,7 @@ static void await_record(const struct step *step, struct await *await, uint64_t 
     }
     *event = (struct event){
         .start_ns = await->start_ns,
+        .start_cpu_ns = await->start_cpu_ns,
         .wall_ns = wall_ns,
         .cpu_ns = await->cpu_ns,
         .inner_wall_ns = await->inner_wall_ns + suspended_ns,
@@ -217,7 +237,7 @@ static void await_record(const struct step *step, struct await *await, uint64_t 
         .parent = await->parent,
         .intrinsic = await->intrinsic,
         .stack = await->stack,
-        .detail = error ? await->detail : detail_of_await(await, step->result),
+        .detail = detail_of_await(await, error ? NULL : step->result),
         .error = error,
         .task = await->task,
     };
@@ -238,6 +258,8 @@ static void step_end(struct step *step, bool ended, bool failed)
     if (index >= record->fields.depth || record->open[index].call != step->call)
         return;
     struct reading now = clock_read(&thread->clock);
+    if (UNLIKELY(thread->marked))
+        marks_leave(thread, index, step->call, now);
     uint64_t wall_ns = now.wall_ns - step->begin.wall_ns;
     uint64_t cpu_ns = now.cpu_ns - record->open[index].start_cpu_ns - await->cpu_ns;
     cpu_ns = cpu_ns < wall_ns ? cpu_ns : wall_ns;
@@ -494,6 +516,7 @@ static void await_becomes(PyObject *awaited, const struct await *like, struct so
         return;
     *await = copy;
     await->awaited = awaited;
+    Py_XINCREF(await->told);
     Py_SET_TYPE(awaited, &sort->type);
 }
 
@@ -663,6 +686,8 @@ static __attribute__((noinline)) bool becomes_await(struct call *call, PyObject 
         return false;
     if (call->slot->moves == MOVES_argument)
         like.bytes = bytes_of(call, NULL);
+    if (has_route(call->slot))
+        like.told = subject_of(call);
     await_becomes(result, &like, sort);
     if (!await_find(result))
         return false;

@@ -113,6 +113,10 @@ static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
         return url_detail(subject, argument_of(call, call->slot->subject + 1));
     case DETAIL_served:
         return served_detail(call->owner, subject);
+    case DETAIL_type:
+        return intern_literal(Py_TYPE(subject)->tp_name);
+    case DETAIL_name:
+        return path_text(call->slot->keyword);
     case DETAIL_none:
         break;
     }
@@ -145,6 +149,27 @@ static __attribute__((noinline)) uint32_t detail_of_attributes(const struct call
     Py_XDECREF(first);
     Py_XDECREF(last);
     return number;
+}
+
+/* What names it better than what was known when it began; 0 where nothing does. */
+static __attribute__((noinline)) uint32_t detail_of_route(const struct slot *slot, PyObject *subject)
+{
+    PyObject *ways = slot->attributes;
+    if (slot->detail == DETAIL_served) {
+        PyObject *told = ways ? attribute_at(subject, PyTuple_GET_ITEM(ways, 0)) : Py_NewRef(subject);
+        uint32_t number = told ? told_route_detail(told) : 0;
+        Py_XDECREF(told);
+        return number;
+    }
+    PyObject *method = ways ? attribute_at(subject, PyTuple_GET_ITEM(ways, 0)) : NULL;
+    uint32_t number = kept_route_detail(subject, slot->route, method);
+    Py_XDECREF(method);
+    return number;
+}
+
+static bool has_route(const struct slot *slot)
+{
+    return slot->detail == DETAIL_served || slot->route;
 }
 
 static uint32_t detail_of(const struct call *call)

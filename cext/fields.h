@@ -10,11 +10,12 @@
 
 #include "visible.h"
 
-#define FORMAT_VERSION 3
+#define FORMAT_VERSION 4
 
 /* One call of an intrinsic; appended when the call has ended. */
 #define EVENT_FIELDS(X) \
     X(uint64_t, start_ns,      "monotonic time when the call began") \
+    X(uint64_t, start_cpu_ns,  "CPU time of the calling thread when the call began") \
     X(uint64_t, wall_ns,       "wall time from beginning to end; of fetches that were put together their sum") \
     X(uint64_t, cpu_ns,        "CPU time of the calling thread in the same") \
     X(uint64_t, inner_wall_ns, "wall time of the recorded calls made inside this one; of an await also while suspended") \
@@ -44,7 +45,14 @@
     X(uint64_t, before_cpu_ns,  "CPU time of the same") \
     X(uint64_t, own_wall_ns,    "wall time that recording had taken of it until then") \
     X(uint64_t, own_cpu_ns,     "CPU time of the same") \
-    X(uint64_t, spare,    "0")
+    X(uint64_t, spare_1,  "0") \
+    X(uint64_t, spare_2,  "0") \
+    X(uint64_t, spare_3,  "0") \
+    X(uint64_t, spare_4,  "0") \
+    X(uint64_t, spare_5,  "0") \
+    X(uint64_t, spare_6,  "0") \
+    X(uint64_t, spare_7,  "0") \
+    X(uint64_t, spare_8,  "0")
 
 /* The head of a compressed block; a frame of zstandard follows it, and zeros up to the next multiple of eight. */
 #define COMPRESSED_FIELDS(X) \
@@ -233,7 +241,7 @@ _Static_assert(sizeof(struct compressed) == 64, "a compressed block's head is a 
 _Static_assert(sizeof(struct block_head) + BLOCK_EVENTS * sizeof(struct event) == BLOCK_BYTES, "a block has no rest");
 _Static_assert(sizeof(struct file_head) == 64, "a file's head is a cache line");
 _Static_assert(sizeof(struct file_head) + sizeof(struct control) <= THREAD_BYTES, "the head of threads has room for it");
-_Static_assert(sizeof(struct event) == 80, "an event has no holes");
+_Static_assert(sizeof(struct event) == 88, "an event has no holes");
 _Static_assert(offsetof(struct control, paused) % 8 == 0 &&
                    offsetof(struct control, samples_wanted) == offsetof(struct control, paused) + 4,
                "the shims read both at once");

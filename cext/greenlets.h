@@ -14,7 +14,7 @@
 /* The calls in progress of a greenlet that is not running. */
 struct aside {
     struct thread_record *record; /* NULL: there are none */
-    uint32_t count;
+    uint32_t count, serving;
     struct reading left;
     struct open_call open[OPEN_CALLS];
 };
@@ -23,11 +23,13 @@ static void lay_aside(struct aside *aside)
 {
     struct thread *thread = current_thread;
     aside->record = NULL;
-    if (!thread || !thread->recording || thread->record->fields.depth == 0)
+    if (!thread || !thread->recording || (thread->record->fields.depth == 0 && !thread->serving))
         return;
     struct thread_record *record = thread->record;
     aside->record = record;
     aside->count = record->fields.depth;
+    aside->serving = thread->serving;
+    thread->serving = 0;
     memcpy(aside->open, record->open, aside->count * sizeof *aside->open);
     aside->left = clock_read(&thread->clock);
     __atomic_store_n(&record->fields.depth, 0, __ATOMIC_RELEASE);
@@ -44,7 +46,9 @@ static void take_up(const struct aside *aside)
     memcpy(record->open, aside->open, aside->count * sizeof *aside->open);
     for (uint32_t index = 0; index < aside->count; index++)
         record->open[index].start_cpu_ns += now.cpu_ns - aside->left.cpu_ns;
-    record->open[aside->count - 1].inner_wall_ns += now.wall_ns - aside->left.wall_ns;
+    if (aside->count)
+        record->open[aside->count - 1].inner_wall_ns += now.wall_ns - aside->left.wall_ns;
+    thread->serving = aside->serving;
     __atomic_store_n(&record->fields.depth, aside->count, __ATOMIC_RELEASE);
 }
 

@@ -42,6 +42,8 @@ struct thread {
     uint32_t fork;      /* number of its last fork */
     uint32_t own_depth; /* what is recording's own may call what is */
     uint32_t quiet;     /* what is called is called by us */
+    uint32_t serving;   /* the intrinsic of the call that waits for a request to answer, or 0 */
+    uint32_t marked;    /* transactions that the program began in coroutines, and that are in progress */
     uint64_t look_ns;   /* from when on what the thread and its process have used is to be looked at */
     struct thread_record *record;
     struct block *block;
@@ -322,6 +324,7 @@ static inline void span_record(const struct span *span, uint64_t bytes, uint32_t
     }
     *event = (struct event){
         .start_ns = span->begin.wall_ns,
+        .start_cpu_ns = span->begin.cpu_ns,
         .wall_ns = span->wall_ns,
         .cpu_ns = span->cpu_ns,
         .inner_wall_ns = open->inner_wall_ns,
@@ -334,6 +337,7 @@ static inline void span_record(const struct span *span, uint64_t bytes, uint32_t
         .stack = span->stack,
         .detail = span->detail,
         .error = error,
+        .task = 0, /* said, lest the compiler clear the whole first */
     };
     uint64_t end_ns = span->begin.wall_ns + span->wall_ns;
     event_written(thread, span->begin.wall_ns, end_ns);

@@ -84,12 +84,17 @@ static uint32_t number_of_task(PyObject *coroutine)
     return task->number;
 }
 
-/* The task in which `awaited` makes its first step: that of the outermost coroutine around it, or itself. */
-static uint32_t task_here(PyObject *awaited)
+/* The task of the outermost coroutine around a frame; of `awaited` where there is none. */
+static uint32_t task_from(frame *inner, PyObject *awaited)
 {
-    frame *inner = frame_innermost(_PyThreadState_UncheckedGet());
     PyObject *outermost = awaited;
     for (; inner && inner->owner == FRAME_OWNED_BY_GENERATOR; inner = frame_outer(inner))
         outermost = (PyObject *)_PyFrame_GetGenerator(inner);
     return PyType_SUPPORTS_WEAKREFS(Py_TYPE(outermost)) ? number_of_task(outermost) : 0;
+}
+
+/* The task in which `awaited` makes its first step: that of the outermost coroutine around it, or itself. */
+static uint32_t task_here(PyObject *awaited)
+{
+    return task_from(frame_innermost(_PyThreadState_UncheckedGet()), awaited);
 }

@@ -27,11 +27,14 @@ RULES = {
     "wall_ns": (VALUE, None),
     "inner_wall_ns": (VALUE, None),
     "start_ns": (AFTER, "wall_ns"),
+    "start_cpu_ns": (AFTER, "cpu_ns"),
     "cpu_ns": (LESS, "wall_ns"),
     "inner_cpu_ns": (LESS, "inner_wall_ns"),
     "call": (NEXT, None),
     "parent": (BACK, "call"),
 }
+
+_TURNS = {LESS: 1, BACK: 1, AFTER: 2}  # how long a record is may itself be less than something
 
 
 class ArrangementError(ValueError):
@@ -62,7 +65,7 @@ def columns_of(layout: Layout) -> list[Column]:
         found.append(Column(field.offset, field.size_bytes, kind, needed.offset if needed else 0))
         end = field.end
     found += _gap(end, layout.record_bytes)
-    return sorted(found, key=lambda column: (column.kind in (AFTER, LESS, BACK), column.offset))
+    return sorted(found, key=lambda column: (_TURNS.get(column.kind, 0), column.offset))
 
 
 def _gap(begin: int, end: int) -> list[Column]:

@@ -21,7 +21,7 @@ def head(format_version, layout, *, version, settings, clock, cost, interposed, 
     made_by = {"version": version, "python": python, "implementation": sys.implementation.name}
     lines.append(_element("collector", name="interpose", **made_by))
     lines.append(_system())
-    lines.append(_element("user", uid=os.getuid(), terminal=_terminal()))
+    lines.append(_element("user", uid=os.getuid(), terminal=_terminal(), streams=_streams()))
     lines.append("  <settings>")
     lines += [_element("setting", 2, name=name, value=value) for name, value in settings.items()]
     lines.append("  </settings>")
@@ -58,6 +58,11 @@ def _terminal():
         except OSError:
             pass
     return ""
+
+
+def _streams():
+    """Which of the standard streams are terminals: numbers with spaces between them."""
+    return " ".join([str(descriptor) for descriptor in (0, 1, 2) if os.isatty(descriptor)])
 
 
 def _layout(types, file_head, control, block_heads, open_call):

@@ -25,6 +25,7 @@ class Event(NamedTuple):
     detail: int
     error: int
     task: int
+    start_cpu_ns: int = 0
 
 
 class BlockHead(NamedTuple):

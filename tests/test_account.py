@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interpose.analysis.account import NOTHING, account
+from interpose.analysis.consolidate import consolidated
 from interpose.analysis.ending import ending, recording_stopped
-from interpose.analysis.profile import by_kind, by_thread, profile, wait_ns
-from interpose.analysis.reduce import reduce_events
+from interpose.analysis.profile import by_kind, profile, wait_ns
 from interpose.experiments.experiment import Experiment
 from tests.build import SECOND, START_NS, Build, event
 
 
 def accounted(build):
     process = Experiment(str(build.write())).founder
-    return account(process, by_thread(reduce_events(process, ("thread",))))
+    return account(process, consolidated(process, ("thread",)).by_thread())
 
 
 times = st.integers(0, 2 * SECOND)

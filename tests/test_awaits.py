@@ -54,6 +54,7 @@ def test_an_await_is_as_long_as_from_its_first_step_to_its_end_and_has_the_cpu_t
     assert 1e6 < worked.cpu_ns < worked.wall_ns
     assert worked.wall_ns - worked.inner_wall_ns < worked.wall_ns / 2 + 20e6
     assert waited.task == worked.task != 0
+    assert waited.start_cpu_ns + waited.cpu_ns <= worked.start_cpu_ns
 
 
 def test_overlapping_tasks_are_kept_apart(both):
@@ -425,4 +426,5 @@ def test_a_coroutine_that_goes_on_in_another_thread(both):
 
     assert [thread.number for thread in founder.threads if thread.record.main] == [event.thread]
     assert event.parent == 0
+    assert event.start_cpu_ns > 5e6  # the main thread had begun Python; the other one had done nothing
     assert founder.damages.count == 0

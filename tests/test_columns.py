@@ -70,14 +70,24 @@ def test_any_events_come_back(rows):
 
 
 def test_what_is_alike_or_follows_takes_no_room():
-    rows = [event(100 * n, 60, 60, call=n + 1, stack=3, detail=7, bytes=1, parent=n) for n in range(818)]
+    alike = {"stack": 3, "detail": 7, "bytes": 1}
+    rows = [event(100 * n, 60, 60, call=n + 1, parent=n, start_cpu_ns=60 * n, **alike) for n in range(743)]
 
     arranged = arranged_and_back(EVENTS, b"".join(pack("EVENT", **row) for row in rows))
 
-    planes_of_wall_and_parent = 2 * 817
-    start_after_the_last_ended = 817
-    mask_bytes = 10
-    assert len(arranged) == 80 + mask_bytes + planes_of_wall_and_parent + start_after_the_last_ended
+    planes_of_wall_and_parent = 2 * 742
+    start_after_the_last_ended = 742
+    mask_bytes = 11
+    assert len(arranged) == 88 + mask_bytes + planes_of_wall_and_parent + start_after_the_last_ended
+
+
+def test_cpu_time_that_goes_on_where_the_last_call_ended_is_told_by_how_far():
+    rows = [event(100 * n, 60 + n % 3, 50 + n % 3, start_cpu_ns=80 * n) for n in range(3)]
+
+    arranged = arranged_and_back(EVENTS, b"".join(pack("EVENT", **row) for row in rows))
+
+    start_ns, start_cpu_ns, wall_ns, cpu_ns = b"\x50\x4e", b"\x3c\x3a", b"\x3d\x3e", b"\x0a\x0a"
+    assert arranged[88 + 11 :].startswith(start_ns + start_cpu_ns + wall_ns + cpu_ns)
 
 
 @given(st.binary(max_size=300), st.integers(0, 5))
@@ -94,7 +104,7 @@ def test_bytes_that_are_no_arrangement_are_refused_by_both_or_read_alike(noise, 
 
 @given(st.integers(0, 2**32))
 def test_no_count_makes_room_for_more_than_there_is(count):
-    arranged = PlainColumns(EVENTS).arrange(bytes(80 * 3))
+    arranged = PlainColumns(EVENTS).arrange(bytes(88 * 3))
 
     for arrangement in both(EVENTS):
         if count == 3:

@@ -469,12 +469,12 @@ def test_wrong_usage_ends_with_2(interpose, arguments):
 
 
 def test_a_later_version_is_named(interpose):
-    orders(version=4).write()
+    orders(version=5).write()
 
     assert interpose("report") == (
         1,
         "",
-        "interpose: test.1.er/log.xml: format 4; this version reads up to 3\n",
+        "interpose: test.1.er/log.xml: format 5; this version reads up to 4\n",
     )
 
 

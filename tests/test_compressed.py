@@ -9,13 +9,13 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interpose.analysis.reduce import PlainReducer, reduce_events
+from interpose.analysis.consolidate import PlainConsolidator, consolidated
 from interpose.analysis.trace import last, trace
 from interpose.errors import ExperimentError
 from interpose.experiments.experiment import Experiment
 from tests.build import BLOCK_BYTES, START_NS, Build, compressed, event, pack
 
-ROOM = 818
+ROOM = 743
 
 
 def recorded(directory, moved=(), blocks=6, threads=2):
@@ -56,7 +56,7 @@ def test_blocks_are_read_alike_whichever_of_them_are_compressed(tmp_path_factory
     sums, traces, latest = zip(
         *(
             (
-                reduce_events(each.founder, ("thread", "call"), PlainReducer),
+                consolidated(each.founder, ("thread", "call"), PlainConsolidator).sums(),
                 [row.event for row in trace(each)],
                 [row.event for row in last(each, 4)],
             )

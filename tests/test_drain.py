@@ -221,7 +221,7 @@ def test_heads_are_all_there_while_blocks_are_moved(tmp_path):
     found += heads
 
     assert sorted(place.sequence for place, _ in found) == list(range(1, 9))
-    assert all(len(events.block(place).events) == head.used * 80 for place, head in found)
+    assert all(len(events.block(place).events) == head.used * 88 for place, head in found)
 
 
 def test_who_has_a_file_open_for_writing_is_seen(tmp_path):

@@ -101,14 +101,14 @@ def test_the_events_of_a_label(experiment, interpose):
     assert began("--since", "4s") == [4, 9, 10]
 
 
-def test_both_reducers_give_the_same_for_a_label(experiment):
-    reducer = pytest.importorskip("interpose.analysis.reducer").CompiledReducer
-    from interpose.analysis.reduce import PlainReducer
+def test_both_consolidators_give_the_same_for_a_label(experiment):
+    consolidator = pytest.importorskip("interpose.analysis.consolidator").CompiledConsolidator
+    from interpose.analysis.consolidate import PlainConsolidator
 
     label = [Window(START_NS + 3 * SECOND, START_NS + 9 * SECOND)]
     found = [
         [row.sums for row in profile(Experiment(str(experiment)), "intrinsic", each, label).rows]
-        for each in (reducer, PlainReducer)
+        for each in (consolidator, PlainConsolidator)
     ]
 
     assert found[0] == found[1]

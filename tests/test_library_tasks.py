@@ -33,4 +33,4 @@ def test_requests_are_recorded_in_each_of_gunicorns_workers(traced):
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == "0"
-    assert sorted(served) == [("logic", f"GET /prices/{number}") for number in range(10)]
+    assert sorted(served) == [("logic", "GET /prices/<name>")] * 10

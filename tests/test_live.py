@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tracing import environment, write_program
 
-from interpose.analysis.reduce import reduce_events
+from interpose.analysis.consolidate import consolidated
 from interpose.analysis.trace import last
 from interpose.experiments.experiment import Experiment
 from interpose.monitor import Monitor
@@ -108,7 +108,7 @@ def test_a_killed_writer_is_read_once_however_much_is_in_the_middle(busy, tmp_pa
     busy.wait()
 
     experiment = opened(tmp_path)
-    found = sum(each.calls for each in reduce_events(experiment.founder, ("thread",)).values())
+    found = sum(each.calls for each in consolidated(experiment.founder, ("thread",)).sums().values())
 
     assert found == sum(thread.record.recorded for thread in experiment.founder.threads)
 

@@ -44,7 +44,7 @@ def test_a_whole_log_is_read(reading, tmp_path):
     log, damages = reading(build.log_xml())
 
     assert damages == []
-    assert (log.version, log.pid, log.cwd, log.arguments) == (3, 812, "/home/u", ["app.py", "<&>", ""])
+    assert (log.version, log.pid, log.cwd, log.arguments) == (4, 812, "/home/u", ["app.py", "<&>", ""])
     assert (log.call_ns, log.inside_ns, log.resolution_ns) == (70, 30, 1)
     assert (log.events[0].kind, log.events[0].signal, log.events[0].status) == ("exit", 9, None)
     assert set(log.data) == {"events", "threads", "overview", "children", "sites", "stacks", "strings", "events.zst"}
@@ -59,8 +59,8 @@ def test_what_is_not_an_experiments_log_is_refused(reading, text):
 
 
 def test_a_later_version_is_refused_by_name(reading):
-    with pytest.raises(ExperimentError, match=r"t\.1\.er/log\.xml: format 4; this version reads up to 3"):
-        reading(HEAD + '<experiment version="4"/>')
+    with pytest.raises(ExperimentError, match=r"t\.1\.er/log\.xml: format 5; this version reads up to 4"):
+        reading(HEAD + '<experiment version="5"/>')
 
 
 def test_a_document_type_declaration_is_refused(reading):
@@ -112,11 +112,11 @@ def test_a_description_that_was_cut_off_does_not_count(reading, tmp_path):
 @pytest.mark.parametrize(
     ("whole", "damaged"),
     [
-        ('record_bytes="80"', 'record_bytes="0x50"'),
-        ('record_bytes="80"', 'record_bytes="-80"'),
-        ('record_bytes="80"', f'record_bytes="{10**30}"'),
-        ('record_bytes="80"', 'record_bytes="40"'),
-        ('name="wall_ns" type="u64" offset="8"', 'name="wall_ns" type="u64" offset="1"'),
+        ('record_bytes="88"', 'record_bytes="0x50"'),
+        ('record_bytes="88"', 'record_bytes="-88"'),
+        ('record_bytes="88"', f'record_bytes="{10**30}"'),
+        ('record_bytes="88"', 'record_bytes="40"'),
+        ('name="wall_ns" type="u64" offset="16"', 'name="wall_ns" type="u64" offset="1"'),
     ],
 )
 def test_numbers_out_of_range_are_noted(reading, tmp_path, whole, damaged):

@@ -27,7 +27,7 @@ NOT_COPIED = (
 )
 
 BUILT = """
-import interpose.analysis.reducer, interpose.timing.clocks, interpose.timing.shims, os, sys
+import interpose.analysis.consolidator, interpose.timing.clocks, interpose.timing.shims, os, sys
 import interpose.cext
 print(os.path.exists(os.path.join(os.path.dirname(interpose.cext.__file__), "libinterpose.so")))
 """

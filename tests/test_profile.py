@@ -2,8 +2,8 @@
 
 import pytest
 
+from interpose.analysis.consolidate import PlainConsolidator
 from interpose.analysis.profile import GROUPINGS, by_kind, is_uncertain, own_lines, profile
-from interpose.analysis.reduce import PlainReducer
 from interpose.experiments.experiment import Experiment
 from tests.build import START_NS, Build, event
 
@@ -125,10 +125,10 @@ def nested(tmp_path):
         ("process", {"4194305": 100}),
     ],
 )
-@pytest.mark.parametrize("reducer", [PlainReducer, None])
-def test_inclusive_times_count_no_second_of_a_row_twice(nested, by, inclusive, reducer):
+@pytest.mark.parametrize("consolidator", [PlainConsolidator, None])
+def test_inclusive_times_count_no_second_of_a_row_twice(nested, by, inclusive, consolidator):
     found = {}
-    for row in profile(nested, by, reducer).rows:
+    for row in profile(nested, by, consolidator).rows:
         if row.is_of_calls:
             name = next(iter(row.labels.values()), row.intrinsic or row.kind)
             found[name] = found.get(name, 0) + row.sums.wall_ns

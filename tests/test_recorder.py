@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tracing import Traced, environment, events_of, write_program
 
-from interpose.analysis.reduce import reduce_events
+from interpose.analysis.consolidate import consolidated
 from interpose.experiments.experiment import Experiment
 
 
@@ -83,14 +83,14 @@ def test_a_block_that_was_full_when_its_thread_ended_is_emptied_first(traced):
         nothing = os.open(os.devnull, os.O_WRONLY)
         def work(calls):
             for _ in range(calls): os.write(nothing, b"x")
-        for calls in (818, 1, 817, 1, 1636, 3):
+        for calls in (743, 1, 742, 1, 1486, 3):
             thread = threading.Thread(target=work, args=(calls,))
             thread.start()
             thread.join()
     """)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(done.events("os.write")) == 818 + 1 + 817 + 1 + 1636 + 3
+    assert len(done.events("os.write")) == 743 + 1 + 742 + 1 + 1486 + 3
     balanced(done.experiment.founder)
 
 
@@ -334,7 +334,7 @@ def kill_at(directory, delay_s):
     counted = int.from_bytes((directory / "counter").read_bytes(), "little")
     process = Experiment(str(directory / "test.1.er")).founder
     calls = ("os.write", "sqlite3.Cursor.execute")
-    found = reduce_events(process, ("intrinsic",))
+    found = consolidated(process, ("intrinsic",)).sums()
     return counted, sum(sums.calls for (number,), sums in found.items() if process.intrinsic(number).name in calls)
 
 

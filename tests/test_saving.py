@@ -13,9 +13,8 @@ import pytest
 from tracing import events_of
 
 from interpose.analysis.account import account
+from interpose.analysis.consolidate import consolidated
 from interpose.analysis.ending import ending
-from interpose.analysis.profile import by_thread
-from interpose.analysis.reduce import reduce_events
 from interpose.commands.signals import signal_named
 from interpose.errors import UsageError
 from interpose.experiments.control import Control, control_of
@@ -67,7 +66,7 @@ def start(tmp_path, own_environment):
 
 def founder_account(experiment, process=None):
     process = process or experiment.founder
-    return account(process, by_thread(reduce_events(process, ("thread",))))
+    return account(process, consolidated(process, ("thread",)).by_thread())
 
 
 def until(condition):

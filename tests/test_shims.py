@@ -277,6 +277,33 @@ def test_calls_inside_calls_know_their_parent_and_no_time_counts_twice(traced):
     assert outer.wall_ns >= outer.inner_wall_ns >= 20_000_000
 
 
+def test_a_call_says_what_cpu_time_its_thread_had_when_it_began(traced):
+    done = traced("""
+        import os, threading, time
+        def work():
+            for seconds in (0, 0.02, 0):
+                until = time.thread_time() + seconds
+                while time.thread_time() < until:
+                    pass
+                before = time.thread_time_ns()
+                time.sleep(0.01)
+                os.write(1, b"%d %d\\n" % (before, time.thread_time_ns()))
+        work()
+        other = threading.Thread(target=work)
+        other.start()
+        other.join()
+    """)
+    said = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+    slept, written = done.events("time.sleep"), done.events("os.write")
+
+    within_ns = 2e6  # the program reads another clock than we do
+    for (before, after), sleep, write in zip(said, slept, written, strict=True):
+        assert before - within_ns <= sleep.start_cpu_ns <= after + within_ns
+        assert sleep.start_cpu_ns + sleep.cpu_ns <= write.start_cpu_ns <= after + 2 * within_ns
+    assert slept[1].start_cpu_ns - written[0].start_cpu_ns >= 20e6 - within_ns
+    assert slept[3].start_cpu_ns < slept[2].start_cpu_ns  # each thread has its own
+
+
 def test_calls_that_are_too_deep_are_counted_as_dropped(traced):
     done = traced("""
         import sqlite3

@@ -195,7 +195,7 @@ def test_all_fields_of_all_records_are_exported(tmp_path, capsys):
     titles = re.findall(r"^\[test\.1\.er/(.*)\]$", out, re.M)
     assert titles == ["log.xml", "map.xml", "strings", "sites", "stacks", "threads", "overview", "children", "events"]
     assert "number=1 text=/home/u/shop/app.py" in out
-    assert re.search(r"^  start_ns=5000000000010 wall_ns=500 cpu_ns=20 .*\bparent=1\b", out, re.M)
+    assert re.search(r"^  start_ns=5000000000010 start_cpu_ns=0 wall_ns=500 cpu_ns=20 .*\bparent=1\b", out, re.M)
     assert re.search(r"^block magic=[0-9]+ state=2 used=3 ", out, re.M)
 
 

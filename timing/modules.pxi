@@ -19,7 +19,7 @@ cdef str map_entry(object intrinsic, str by, str why):
     more = [("why", why), ("passes_on", intrinsic.passes_on), ("place", intrinsic.place)]
     if intrinsic.place:
         more.append(("target", intrinsic.target))
-    more += [("transaction", intrinsic.transaction), ("terminal", "1" if intrinsic.terminal else "")]
+    more += [("transaction", intrinsic.transaction), ("terminal", intrinsic.terminal)]
     fields += [(name, text) for name, text in more if text]
     written = "".join([f' {name}="{escape(value)}"' for name, value in fields])
     return f"  <intrinsic{written}/>\n"
@@ -32,7 +32,10 @@ cdef str interpose_intrinsic(object module, object intrinsic):
     try:
         if not is_wanted(intrinsic):
             raise NotInterposed("not asked for")
-        if _wrappers is None:
+        if intrinsic.by == "mark":
+            know_marks(intrinsic)
+            by = "itself"
+        elif _wrappers is None:
             installed = put_known(module, intrinsic)
             _installed.append(installed)
             by = installed.by()

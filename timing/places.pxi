@@ -87,7 +87,7 @@ cdef slot *new_slot(c_signature signature, void *body) except NULL:
     slot.body = body
     slot.ask = NULL
     slot.link = NULL
-    slot.keyword = slot.attributes = NULL
+    slot.keyword = slot.attributes = slot.route = NULL
     slot.intrinsic = slot.numbers = slot.lowered = 0
     slot.detail = slot.subject = slot.moves = slot.choice = slot.effect = slot.lock = slot.passes = slot.waits = slot.traffic = slot.shape = 0
     return slot
@@ -243,6 +243,7 @@ cdef bint fit(slot *slot, object intrinsic) except False:
     slot.detail = number_of(detail_words, intrinsic.detail)
     slot.keyword = kept_for_ever(intrinsic.keyword)
     slot.attributes = kept_for_ever(tuple([tuple(each.split(".")) for each in intrinsic.attribute.split()]))
+    slot.route = kept_for_ever(tuple([tuple(each.split(".")) for each in intrinsic.route.split()]))
     slot.subject = SUBJECT_OWNER if intrinsic.argument is None else intrinsic.argument
     slot.moves = number_of(moves_words, intrinsic.bytes)
     slot.choice = number_of(choice_words, intrinsic.choice)
@@ -257,6 +258,8 @@ cdef bint fit(slot *slot, object intrinsic) except False:
         kind = number_of(kind_words, word)
         slot.kinds[kind] = offset
         number_is_of(intrinsic.number + offset, kind)
+        if intrinsic.transaction == "is":
+            transaction_add(intrinsic.number + offset)
     slot.intrinsic = intrinsic.number
     slot.numbers = len(intrinsic.kinds)
     slot.lowered = 0
@@ -320,7 +323,7 @@ cdef class Timed:
     cdef slot slot
 
     def __cinit__(self):
-        self.slot.keyword = self.slot.attributes = NULL
+        self.slot.keyword = self.slot.attributes = self.slot.route = NULL
 
     def __init__(self, intrinsic):
         fit(&self.slot, intrinsic)

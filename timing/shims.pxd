@@ -46,6 +46,7 @@ from interpose.timing.recorder cimport (
     recorder_state,
     recording,
     span,
+    string_intern,
     c_thread_mark,
     thread_mark,
     thread_rewind,
@@ -71,6 +72,7 @@ cdef extern from "stubs.h":
         KIND_COUNT
         KIND_idle
         SUBJECT_OWNER
+        DETAIL_name
         LOCK_semaphore
         WAITS_not
         WAITS_wall
@@ -99,6 +101,8 @@ cdef extern from "stubs.h":
     enum:
         LEVEL_time
         LEVEL_off
+    void transactions_forget()
+    void transaction_add(uint32_t)
     bint is_always_timed(const slot *)
     bint slot_lower(slot *, uint32_t, level)
     bint slots_lower(uint32_t, level)
@@ -109,6 +113,7 @@ cdef extern from "stubs.h":
         PyObject *link
         PyObject *keyword
         PyObject *attributes
+        PyObject *route
         uint32_t intrinsic
         uint8_t numbers
         uint8_t *kinds
@@ -198,6 +203,11 @@ cdef extern from "shim.h":
     bint add_library_prefix(const char *)
     void forget_roots()
     bint add_known_root(const char *)
+
+cdef extern from "marks.h":
+    uint32_t marking
+    void mark_enter(const slot *, uint32_t)
+    void mark_exit(const slot *, uint32_t, bint)
 
 cdef extern from "awaits.h":
     int awaits_begin(object, object) except -1

@@ -7,7 +7,7 @@ import json
 import sys
 from time import perf_counter
 
-from interpose.analysis.reduce import PlainReducer, fastest_reducer, reduce_events
+from interpose.analysis.consolidate import PlainConsolidator, consolidated, fastest_consolidator
 from interpose.experiments.experiment import Experiment
 
 
@@ -23,10 +23,10 @@ def main():
     begun = perf_counter()
     events = 0
     if reader != "none":
-        reducer = PlainReducer if reader == "plain" else fastest_reducer()
-        if reader == "compiled" and reducer is PlainReducer:
-            sys.exit("the compiled reducer is not there")
-        events = sum(sums.calls for sums in reduce_events(process, ("intrinsic",), reducer).values())
+        consolidator = PlainConsolidator if reader == "plain" else fastest_consolidator()
+        if reader == "compiled" and consolidator is PlainConsolidator:
+            sys.exit("the compiled consolidator is not there")
+        events = sum(sums.calls for sums in consolidated(process, ("intrinsic",), consolidator).sums().values())
     print(json.dumps({"seconds": perf_counter() - begun, "events": events, "peak_bytes": peak_bytes()}))
 
 

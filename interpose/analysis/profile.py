@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from interpose.analysis.account import NOTHING, ProcessAccount, Share, account
-from interpose.analysis.reduce import Key, Reducer, reduce_events
+from interpose.analysis.consolidate import Consolidator, consolidated
+from interpose.analysis.records import Key, Record, Records, grouped
+from interpose.analysis.selection import Selection, begun_in
 from interpose.analysis.sums import Sums, total
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.labels import Window
@@ -27,7 +29,6 @@ SYNC = "sync"
 IDLE = "idle"
 KINDS = ("db", "screen", "file", "net", "process", SYNC, "sleep", "logic")
 UNCERTAIN_TIMES = 10
-INTRINSIC = 1  # its place in a key: behind the thread, in every grouping
 
 
 @dataclass
@@ -97,7 +98,7 @@ class Grouping:
 def profile(
     experiment: Experiment,
     by: str,
-    reducer: type[Reducer] | None = None,
+    consolidator: type[Consolidator] | None = None,
     label: Sequence[Window] | None = None,
 ) -> Profile:
     """The profile of `experiment`, grouped by one of `GROUPINGS`; of a label only the calls that began in it."""
@@ -105,22 +106,26 @@ def profile(
     accounts: list[ProcessAccount] = []
     if label is not None:
         for process in experiment.processes:
-            rows.add_events(process, GROUPINGS[by], reducer, label)
-        rows.made.sort(key=lambda row: -row.sums.self_wall_ns)
-        return Profile(ranked(rows.made), accounts, is_part=True)
+            rows.add_events(process, GROUPINGS[by], consolidator, begun_in(label))
+        return Profile(ranked(sorted(rows.made, key=_largest_first)), accounts, is_part=True)
     pauses = pauses_of(experiment)
     for process in experiment.processes:
-        sums = rows.add_events(process, GROUPINGS[by], reducer)
-        accounts.append(account(process, by_thread(sums), pauses))
+        records = rows.add_events(process, GROUPINGS[by], consolidator)
+        accounts.append(account(process, records.by_thread(), pauses))
     if by in WHOLES:
         rows.add_passed(by, accounts)
     if by in COUNTED:
         rows.add_counted(GROUPINGS[by], accounts)
-    made = Profile(sorted(rows.made, key=lambda row: -row.sums.self_wall_ns), accounts)
+    made = Profile(sorted(rows.made, key=_largest_first), accounts)
     if by == "kind":
         add_passed(made.rows, made.passed)
     made.rows = ranked([*made.rows, *closing_rows(made.total)])
     return made
+
+
+def _largest_first(row: Row) -> tuple[object, ...]:
+    """By self wall time; where that is the same by name, for the order of records says nothing."""
+    return (-row.sums.self_wall_ns, row.kind or "", row.intrinsic or "", *row.labels.values())
 
 
 def ranked(rows: Iterable[Row]) -> list[Row]:
@@ -158,27 +163,27 @@ class _Rows:
         self,
         process: Process,
         grouping: Grouping,
-        reducer: type[Reducer] | None,
-        label: Sequence[Window] | None = None,
-    ) -> dict[Key, Sums]:
-        """Add the events of `process`; gives their sums by thread and what the grouping needs.
+        consolidator: type[Consolidator] | None,
+        selection: Selection | None = None,
+    ) -> Records:
+        """Add the events of `process`; gives their records by thread and what the grouping needs.
 
-        Rows are found while events are read: a call made inside another of its row adds no inclusive time.
+        A call made inside another of its row adds no inclusive time.
         """
         fields = ("thread", *grouping.needs)
         numbers: dict[Key, int] = {}
 
-        def number_of(key: Key) -> int:
-            row = grouping.row_of(process, dict(zip(fields, key, strict=True)))
-            numbers[key] = number = self.number(row)
+        def number_of(record: Record) -> int:
+            number = numbers.get(record.key)
+            if number is None:
+                row = grouping.row_of(process, dict(zip(fields, record.key, strict=True)))
+                numbers[record.key] = number = self.number(row)
             return number
 
-        found = reduce_events(process, fields, reducer, number_of, label)
-        for key, sums in found.items():
-            if process.intrinsic(key[INTRINSIC]).moves == "rows":
-                sums.move_rows()
-            self.made[numbers[key]].sums.add(sums)
-        return found
+        records = consolidated(process, fields, consolidator, selection)
+        for record, number, is_first in grouped(records.roots, number_of):
+            self.made[number].sums.add(record.sums, inclusive=is_first)
+        return records
 
     def add_passed(self, by: str, accounts: Iterable[ProcessAccount]) -> None:
         """Put into the rows of threads or processes how many calls of each did not wait."""
@@ -188,20 +193,11 @@ class _Rows:
                     labels = _whole_labels(process, thread.number, by)
                     self.made[self.number(Row(None, None, labels))].passed += thread.record.passed
 
-
     def add_counted(self, grouping: Grouping, accounts: Iterable[ProcessAccount]) -> None:
         """Put into the rows of kinds or intrinsics how many calls of each were counted and not timed."""
         for process in (each.process for each in accounts):
             for number, counted in process.counts.items():
                 self.made[self.number(grouping.row_of(process, {"intrinsic": number}))].counted += counted
-
-
-def by_thread(sums: Mapping[Key, Sums]) -> dict[int, Sums]:
-    """The same sums by the first key alone, which is the thread."""
-    threads: dict[int, Sums] = {}
-    for (thread, *_), each in sums.items():
-        threads.setdefault(thread, Sums()).add(each)
-    return threads
 
 
 def by_kind(made: Profile) -> list[Row]:

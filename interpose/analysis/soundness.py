@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from interpose.analysis.account import account
-from interpose.analysis.profile import by_thread
-from interpose.analysis.reduce import reduce_events
+from interpose.analysis.consolidate import consolidated
 from interpose.experiments.archives import OBJECT, read_content, read_index
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.process import Process
@@ -21,15 +20,15 @@ def read_all(experiment: Experiment) -> tuple[int, int]:
 
 
 def _read_process(process: Process) -> int:
-    sums = reduce_events(process, ("thread", "intrinsic", "stack", "detail"))
-    for _, intrinsic, stack, detail in sums:
+    records = consolidated(process, ("thread", "intrinsic", "stack", "detail", "error"))
+    sums = records.sums()
+    for _, intrinsic, stack, detail, error in sums:
         process.intrinsic(intrinsic)
         process.string(detail)
-        _read_stack(process, stack)
-    for (error,) in reduce_events(process, ("error",)):
         process.string(error)
+        _read_stack(process, stack)
     process.dynamic_text("")
-    for found in account(process, by_thread(sums)).open_calls:
+    for found in account(process, records.by_thread()).open_calls:
         process.intrinsic(found.call.intrinsic)
         _read_stack(process, found.call.stack)
     return sum(each.calls for each in sums.values())

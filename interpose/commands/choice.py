@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from interpose import state
 from interpose.commands.archiving import archive_at_once
+from interpose.commands.consolidating import consolidate_at_once
 from interpose.errors import ExperimentError, UsageError
 from interpose.experiments import group, names
 from interpose.experiments.collection import Collection
@@ -94,11 +95,13 @@ def _members(path: str) -> list[str]:
 def open_experiment(given: str | None, archive: bool = True, damages: Damages | None = None) -> Experiment:
     """The experiment `given`, or the newest, and what is newer and not recorded. Raises ExperimentError.
 
-    Whoever is the first to read it archives its sources, unless `archive` is false.
+    Whoever is the first to read it archives its sources, and puts calls together where the program wanted it,
+    unless `archive` is false.
     """
     experiment = _open(given, Damages() if damages is None else damages)
     if archive:
         archive_at_once(experiment)
+        consolidate_at_once(experiment)
     return experiment
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from interpose.analysis.expressions.filters import Filter
+from interpose.analysis.structure import is_consolidated_alone, structure
 from interpose.analysis.trace import Traced, last, trace
 from interpose.commands.choice import (
     add_experiment_argument,
@@ -15,12 +16,15 @@ from interpose.commands.choice import (
     labelled,
     note_damages,
     open_experiment,
+    say,
 )
 from interpose.commands.output import add_output_arguments, positive, write_table
 from interpose.commands.times import monotonic_ns
+from interpose.errors import UsageError
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.labels import Window, is_in
 from interpose.reports.events import events_table
+from interpose.reports.structure import structure_table
 from interpose.reports.tokens import tokens_table
 
 NAME = "events"
@@ -54,8 +58,19 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = Filter(arguments.filter, experiment) if arguments.filter is not None else None
     since_ns = monotonic_ns(arguments.since, experiment.founder) if arguments.since else 0
     label = labelled(experiment, arguments.label)
+    if is_consolidated_alone(experiment):
+        return _show_records(experiment, arguments)
     rows = _rows(experiment, arguments.last, since_ns, label, chosen)
     write_table(events_table(experiment, islice(rows, arguments.limit)), arguments)
+    return note_damages(experiment)
+
+
+def _show_records(experiment: Experiment, arguments: argparse.Namespace) -> int:
+    """Show the consolidated records, where that is all there is."""
+    if arguments.last or arguments.since or arguments.label or arguments.filter:
+        raise UsageError(f"{experiment.name}: single events were not recorded (record without INTERPOSE_CONSOLIDATE)")
+    say(f"{experiment.name}: the trace of its consolidated records; single events were not kept")
+    write_table(structure_table(experiment, islice(structure(experiment), arguments.limit)), arguments)
     return note_damages(experiment)
 
 

@@ -15,6 +15,7 @@ from interpose.errors import ExpressionError, InterposeError
 COMMANDS = (
     "run",
     "report",
+    "transactions",
     "events",
     "compare",
     "overview",
@@ -23,6 +24,7 @@ COMMANDS = (
     "list",
     "notes",
     "label",
+    "consolidate",
     "archive",
     "save",
     "cp",

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from io import StringIO
+from itertools import islice
 
 from interpose.analysis.profile import GROUPINGS, profile
+from interpose.analysis.structure import structure
 from interpose.commands.choice import (
     add_experiments_argument,
     add_label_argument,
@@ -29,18 +31,20 @@ from interpose.experiments.collection import Collection
 from interpose.experiments.experiment import Experiment
 from interpose.reports import text
 from interpose.reports.rows import SORTS, arranged, profile_table
+from interpose.reports.structure import structure_table
 from interpose.reports.summary import summary
 from interpose.reports.table import Table
 
 NAME = "report"
 HELP = "tell where the time of an experiment went"
 FOLLOWED_EACH_S = 2.0
+STRUCTURE = "structure"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiments_argument(parser)
     parser.add_argument(
-        "--by", choices=tuple(GROUPINGS), help="a table with a row for each; else the first screen"
+        "--by", choices=(*GROUPINGS, STRUCTURE), help="a table with a row for each; else the first screen"
     )
     add_label_argument(parser)
     parser.add_argument("--sort", choices=SORTS, metavar="COLUMN", help=f"sort rows by {', '.join(SORTS)}")
@@ -76,6 +80,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _table(experiment: Experiment, by: str, arguments: argparse.Namespace) -> Table:
+    if by == STRUCTURE:
+        if arguments.label or arguments.sort:
+            raise UsageError(f"--by {STRUCTURE}: neither of a label, nor sorted")
+        return structure_table(experiment, islice(structure(experiment), arguments.limit))
     made = profile(experiment, by, label=labelled(experiment, arguments.label))
     made.rows = arranged(made.rows, arguments.sort, arguments.limit)
     return profile_table(made, by, experiment.founder.log)

@@ -2,6 +2,8 @@
 
 from interpose.library import Intrinsic, alike
 
+RUN = {"detail": "word", "transaction": "is"}
+
 INTRINSICS = [
     Intrinsic(
         "celery.Task.apply_async",
@@ -11,5 +13,5 @@ INTRINSICS = [
         argument=None,
         attribute="name",
     ),
-    *alike("celery.worker.", "celery.app.trace:", "trace_task_ret fast_trace_task", "logic", detail="word"),
+    *alike("celery.worker.", "celery.app.trace:", "trace_task_ret fast_trace_task", "logic", **RUN),
 ]

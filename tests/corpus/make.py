@@ -78,7 +78,7 @@ def arranged() -> dict[str, bytes]:
 def head(record_bytes: int, name: str = "", **values: int) -> bytes:
     """The head of a file of records."""
     head_bytes = Build(Path("unused")).head_bytes(name)
-    given = {"magic": FILE_MAGIC, "version": 3, "head_bytes": head_bytes, "record_bytes": record_bytes}
+    given = {"magic": FILE_MAGIC, "version": 4, "head_bytes": head_bytes, "record_bytes": record_bytes}
     given |= {"first": 1, "window_bytes": BLOCK_BYTES}
     return pack("HEAD", **given | values).ljust(head_bytes, b"\0")
 
@@ -123,9 +123,9 @@ def logs() -> dict[str, bytes]:
         "entities": changed("<experiment", f"{DOCTYPE}<experiment"),
         "nested": changed("<settings>", "<a>" * 50 + "<settings>"),
         "another-encoding": changed("utf-8", "utf-16"),
-        "a-later-version": changed('version="3"', 'version="99999999999999999999"'),
+        "a-later-version": changed('version="4"', 'version="99999999999999999999"'),
         "data-elsewhere": changed('name="overview"', 'name="../../overview"'),
-        "a-record-of-nothing": changed('record_bytes="80"', 'record_bytes="0"'),
+        "a-record-of-nothing": changed('record_bytes="88"', 'record_bytes="0"'),
         "a-huge-offset": changed('<control offset="[0-9]+"', '<control offset="99999999999999999999"'),
         "control-of-other-fields": changed('name="monitor"', 'name="nothing"'),
         "small-windows": changed('block_bytes="65536"', 'block_bytes="64"'),

@@ -1,0 +1,89 @@
+"""Log-linear histograms of times: counts by buckets whose width is at most a sixty-fourth of what is in them.
+
+Two of them are merged by adding their counts, so percentiles are as good after any merging as before it: the
+middle of a bucket is off by less than 0.8 % of any time in it. Times below 128 ns are counted exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+FINE_BITS = 6
+FINE = 1 << FINE_BITS  # buckets for each doubling
+BUCKETS = (64 - FINE_BITS) * FINE + FINE  # of all numbers below 2**64
+
+
+def bucket_of(time_ns: int) -> int:
+    """The number of the bucket that `time_ns` is counted in."""
+    coarse = max(time_ns.bit_length() - FINE_BITS - 1, 0)
+    return (coarse << FINE_BITS) + (time_ns >> coarse)
+
+
+def bounds_of(bucket: int) -> tuple[int, int]:
+    """The least time that is counted in `bucket`, and the least that is not any more, in nanoseconds."""
+    coarse = max((bucket >> FINE_BITS) - 1, 0)
+    least = bucket - (coarse << FINE_BITS)
+    return least << coarse, (least + 1) << coarse
+
+
+def middle_of(bucket: int) -> int:
+    """The middle of the times that are counted in `bucket`, in nanoseconds."""
+    least, beyond = bounds_of(bucket)
+    return (least + beyond - 1) // 2
+
+
+class Histogram:
+    """How many times of about each length there are."""
+
+    __slots__ = ("counts",)
+
+    def __init__(self, counts: Mapping[int, int] | None = None) -> None:
+        self.counts: dict[int, int] = dict(counts or {})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Histogram) and self.counts == other.counts
+
+    def __repr__(self) -> str:
+        return f"Histogram({self.counts!r})"
+
+    def count(self, time_ns: int) -> None:
+        """Count one time more."""
+        bucket = bucket_of(time_ns)
+        self.counts[bucket] = self.counts.get(bucket, 0) + 1
+
+    def add(self, other: Histogram) -> None:
+        """Count all that is counted in `other`."""
+        for bucket, number in other.counts.items():
+            self.counts[bucket] = self.counts.get(bucket, 0) + number
+
+    @property
+    def total(self) -> int:
+        """How many times are counted."""
+        return sum(self.counts.values())
+
+    def percentile(self, percent: float) -> int:
+        """The time that so many per cent of all are not above, within 0.8 %; 0 where nothing is counted.
+
+        Of 100 times the 95th percentile is the 95th shortest one (the nearest rank).
+        """
+        return self.percentiles((percent,))[0]
+
+    def percentiles(self, percents: Iterable[float]) -> list[int]:
+        """Several percentiles, each as by `percentile`."""
+        ordered = sorted(self.counts.items())
+        return [_at_rank(ordered, _rank(percent, self.total)) for percent in percents]
+
+
+def _rank(percent: float, total: int) -> int:
+    """Which of `total` times, the shortest being the first."""
+    thousandths = round(percent * 1000)
+    return max(-(-total * thousandths // 100_000), 1)
+
+
+def _at_rank(ordered: list[tuple[int, int]], rank: int) -> int:
+    seen = 0
+    for bucket, number in ordered:
+        seen += number
+        if seen >= rank:
+            return middle_of(bucket)
+    return middle_of(ordered[-1][0]) if ordered else 0

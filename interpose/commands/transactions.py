@@ -1,0 +1,32 @@
+"""`interpose transactions`: how long users waited for answers, and why."""
+
+from __future__ import annotations
+
+import argparse
+
+from interpose.analysis.transactions import transactions
+from interpose.commands.choice import add_experiments_argument, note_damages, open_experiments, say
+from interpose.commands.output import add_output_arguments, positive, write_table
+from interpose.reports.transactions import SORTS, arranged, transactions_table
+
+NAME = "transactions"
+HELP = "tell how long users thought and programs took to answer, by transaction"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_experiments_argument(parser)
+    parser.add_argument("--sort", choices=SORTS, metavar="COLUMN", help=f"sort rows by {', '.join(SORTS)}")
+    parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows of transactions with a name")
+    add_output_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    experiment = open_experiments(arguments.experiments)
+    made = transactions(experiment)
+    made.rows = arranged(made.rows, arguments.sort, arguments.limit)
+    write_table(transactions_table(made), arguments)
+    if not made.has_cpu:
+        say("CPU time between calls: not recorded by transaction (record again with this version)")
+    if made.overlapped:
+        say("requests were served at the same time on one thread: their times overlap")
+    return note_damages(experiment)
