@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from interpose.analysis.consolidate import consolidated
+from interpose.analysis.histogram import FINE
 from interpose.analysis.profile import GROUPINGS, PROGRAM, Profile, Row
 from interpose.analysis.sums import Sums
 from interpose.analysis.tracking import IDLE, NUMBER, PSEUDO
@@ -64,16 +65,19 @@ class Figures:
 
 
 class Measure(NamedTuple):
-    """A measure of figures: its meaning, whether it is a time in ns, and whether it needs the single calls."""
+    """A measure of figures: its meaning, whether it is a time in ns, whether it needs the single calls, and how finely
+    it is known: to that part of it."""
 
     meaning: str
     of: Callable[[Figures], float]
     is_time: bool = True
     needs_calls: bool = False
+    grain: float = 0.0
 
 
-def _percentile(percent: float) -> Callable[[Figures], float]:
-    return lambda figures: figures.percentile_ns(percent)
+def _percentile(percent: int) -> Measure:
+    meaning = f"wall time that {percent} % of the calls did not exceed"
+    return Measure(meaning, lambda figures: figures.percentile_ns(percent), needs_calls=True, grain=1 / FINE)
 
 
 MEASURES = {
@@ -84,10 +88,10 @@ MEASURES = {
     "calls": Measure("number of calls", lambda figures: figures.calls, is_time=False),
     "mean": Measure("inclusive wall time by call", lambda figures: figures.wall_ns / (figures.calls or 1)),
     **{
-        name: Measure(f"wall time that {percent} % of the calls did not exceed", _percentile(percent), True, True)
+        name: _percentile(percent)
         for name, percent in (("median", 50), ("p50", 50), ("p90", 90), ("p95", 95), ("p99", 99))
     },
-    "max": Measure("wall time of the longest call", lambda figures: figures.spread.wall_most_ns, True, True),
+    "max": Measure("wall time of the longest call", lambda figures: figures.spread.wall_most_ns, needs_calls=True),
 }
 
 
