@@ -25,6 +25,7 @@ BENCHMARKS = (
     "locks",
     "wrapped",
     "marks",
+    "drivers",
     "threads",
     "orders",
     "idle",
