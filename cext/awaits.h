@@ -120,7 +120,7 @@ struct step {
     PyObject *result; /* of the whole, where this was the last and it is told; no reference */
 };
 
-static void await_begins(struct await *await, struct thread *thread, struct reading now)
+static void await_begins(struct await *await, struct thread *thread, struct reading now, uint32_t task)
 {
     struct thread_record *record = thread->record;
     uint32_t index = record->fields.depth;
@@ -131,7 +131,7 @@ static void await_begins(struct await *await, struct thread *thread, struct read
     await->start_ns = now.wall_ns;
     await->start_cpu_ns = now.cpu_ns;
     await->parent = index ? record->open[index - 1].call : 0;
-    await->task = task_here(await->awaited);
+    await->task = task;
 }
 
 static void step_begin(struct step *step, PyObject *awaited)
@@ -144,10 +144,14 @@ static void step_begin(struct step *step, PyObject *awaited)
         return;
     if (UNLIKELY(thread->marked))
         marks_settle(thread);
+    uint32_t task = await->call ? await->task : task_here(awaited); /* runs anything; the table may have grown */
     struct thread_record *record = thread->record;
+    await = await_find(awaited);
+    if (!await || !thread->recording || record->fields.depth >= OPEN_CALLS)
+        return;
     struct reading now = clock_read(&thread->clock);
     if (!await->call)
-        await_begins(await, thread, now);
+        await_begins(await, thread, now, task);
     *step = (struct step){thread, now, record->fields.depth, await->call, awaited, NULL};
     struct open_call *open = &record->open[step->index];
     *open = (struct open_call){
@@ -196,9 +200,13 @@ static uint32_t route_of_await(const struct await *await)
 /* A driver's own object is told only by what it kept of it; where that is what is awaited, it is there. */
 static uint32_t detail_of_await(const struct await *await, PyObject *result)
 {
-    bool kept = !await->detail && result && await->slot->detail == DETAIL_statement;
+    struct call call = {.slot = await->slot};
     uint32_t route = await->told ? route_of_await(await) : 0;
-    return route ? route : kept ? kept_statement(result) : await->detail;
+    if (route || await->detail || !result)
+        return route ? route : await->detail;
+    if (await->slot->subject == SUBJECT_RESULT)
+        return late_detail(&call, result);
+    return await->slot->detail == DETAIL_statement ? kept_statement(result) : 0;
 }
 
 /* A fetch of rows that never was suspended, as a call would be. */
@@ -268,6 +276,10 @@ static void step_end(struct step *step, bool ended, bool failed)
     struct span span = span_of_step(step, wall_ns, cpu_ns);
     if (fetches && !failed && rows_gather(await->owner, &span, bytes))
         return;
+    if (ended && is_wait(await->slot) && await->start_ns == step->begin.wall_ns && did_not_wait(await->slot, &span)) {
+        span_pass(&span);
+        return;
+    }
     await->running_ns += wall_ns;
     await->cpu_ns += cpu_ns;
     await->inner_wall_ns += record->open[index].inner_wall_ns;

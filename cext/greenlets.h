@@ -13,17 +13,24 @@
 
 /* The calls in progress of a greenlet that is not running. */
 struct aside {
+    const struct thread *thread; /* NULL: nothing was recorded */
+    const void *greenlet;
     struct thread_record *record; /* NULL: there are none */
     uint32_t count, serving;
     struct reading left;
     struct open_call open[OPEN_CALLS];
 };
 
-static void lay_aside(struct aside *aside)
+static void lay_aside(struct aside *aside, const void *next)
 {
     struct thread *thread = current_thread;
     aside->record = NULL;
-    if (!thread || !thread->recording || (thread->record->fields.depth == 0 && !thread->serving))
+    aside->thread = thread && thread->recording ? thread : NULL;
+    if (!aside->thread)
+        return;
+    aside->greenlet = thread->greenlet;
+    thread->greenlet = next;
+    if (thread->record->fields.depth == 0 && !thread->serving)
         return;
     struct thread_record *record = thread->record;
     aside->record = record;
@@ -39,7 +46,10 @@ static void lay_aside(struct aside *aside)
 static void take_up(const struct aside *aside)
 {
     struct thread *thread = current_thread;
-    if (!aside->record || !thread || !thread->recording || thread->record != aside->record)
+    if (!aside->thread || thread != aside->thread || !thread->recording)
+        return;
+    thread->greenlet = aside->greenlet;
+    if (!aside->record || thread->record != aside->record)
         return;
     struct thread_record *record = thread->record;
     struct reading now = clock_read(&thread->clock);
@@ -64,7 +74,7 @@ static throw_function real_throw;
 static PyObject *switch_aside(PyObject *greenlet, PyObject *arguments, PyObject *keywords)
 {
     struct aside aside;
-    lay_aside(&aside);
+    lay_aside(&aside, greenlet);
     PyObject *result = real_switch(greenlet, arguments, keywords);
     take_up(&aside);
     return result;
@@ -73,7 +83,7 @@ static PyObject *switch_aside(PyObject *greenlet, PyObject *arguments, PyObject 
 static PyObject *throw_aside(PyObject *greenlet, PyObject *type, PyObject *value, PyObject *traceback)
 {
     struct aside aside;
-    lay_aside(&aside);
+    lay_aside(&aside, greenlet);
     PyObject *result = real_throw(greenlet, type, value, traceback);
     take_up(&aside);
     return result;

@@ -5,6 +5,7 @@
 #include "environment.h"
 #include "outcome.h"
 #include "rows.h"
+#include "tasks.h"
 
 static void marks_settle(struct thread *thread);
 
@@ -152,6 +153,12 @@ static inline bool did_not_wait(const struct slot *slot, const struct span *span
     return waited_ns < recorder.wait_above_ns && span->thread->record->open[span->index].inner_wall_ns == 0;
 }
 
+/* Is it one of those that are counted where nobody had to wait? */
+static inline bool is_wait(const struct slot *slot)
+{
+    return slot->waits == WAITS_wall || slot->waits == WAITS_off_cpu;
+}
+
 /* How a `__next__` in Python says that there are no more. */
 static __attribute__((noinline)) bool is_end_of_rows(void)
 {
@@ -268,10 +275,12 @@ static inline void shim_end(struct call *call, PyObject *result, bool failed)
         look_at_long_call(span);
     if (UNLIKELY(slot->detail == DETAIL_served || slot->route))
         name_by_route(call);
-    if (!span->detail && (slot->detail == DETAIL_path || slot->detail == DETAIL_statement))
-        span->detail = kept_detail(call);
+    if (!span->detail && slot->late)
+        span->detail = late_detail(call, result);
     if (UNLIKELY(span->thread->gatherings) && (slot->detail == DETAIL_statement || slot->moves == MOVES_cursor))
         rows_begin(span->thread, call->owner, result);
+    if (UNLIKELY(span->thread->in_loop || span->thread->greenlet))
+        span->task = task_of_thread(span->thread);
     span_record(span, bytes, error);
     if (slot->waits == WAITS_rows)
         rows_recorded(call->owner, span, bytes);

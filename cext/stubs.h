@@ -73,7 +73,8 @@ enum { STUBS = 256 };
     X(poll,       "by the descriptors that were registered") \
     X(outermost,  "inside a call of a database it is passed through; idle where it waits for notifications") \
     X(blocking,   "idle where the first argument is a command that waits for what others put there") \
-    X(connection, "passed through where the object takes the requests of a connection one by one, as HTTP's does")
+    X(connection, "passed through where the object takes the requests of a connection one by one, as HTTP's does") \
+    X(queue,      "the first kind, unless it is told not to wait")
 
 /* What a call changes in what is known of descriptors and of children. */
 #define EFFECTS(X) \
@@ -149,7 +150,8 @@ static const char *const level_words[] = {LEVELS(WORD_OF_LEVEL) NULL};
    the time that they were not running. What fetches rows may be added to the event of a fetch before it. */
 enum waits { WAITS_not, WAITS_wall, WAITS_off_cpu, WAITS_rows };
 
-enum { SUBJECT_OWNER = 255 }; /* in the place of an argument's number: the object itself */
+/* In the place of an argument's number: the object itself, or what the call gave. */
+enum { SUBJECT_RESULT = 254, SUBJECT_OWNER = 255 };
 
 /* What a stub knows. */
 struct slot {
@@ -164,6 +166,7 @@ struct slot {
     uint8_t numbers;           /* how many it has; 0 of what is no intrinsic */
     uint8_t kinds[KIND_COUNT]; /* for each kind: what is to be added to that number */
     uint8_t detail, subject;   /* subject: which argument the detail is taken from */
+    uint8_t late;              /* the detail may be known only after the call */
     uint8_t moves, choice, effect, lock, passes;
     uint8_t waits; /* enum waits */
     uint8_t traffic; /* it reads or writes what lies behind a descriptor */

@@ -103,6 +103,15 @@ cdef bint know_descriptor_owners() except False:
     return True
 
 
+cdef bint know_loops() except False:
+    """See on which threads event loops run."""
+    module = _modules.get("_asyncio")
+    if PyModule_Check(module) and _kept.get("loops") is not module:
+        _kept["loops"] = module
+        put_hook(module, "_set_running_loop", <void *>see_loop, SIGNATURE_pair)
+    return True
+
+
 cdef bint know_greenlets() except False:
     """See which greenlet goes on, by whatever way one is switched to: its methods, and its functions for C."""
     module = _modules.get("greenlet._greenlet")
@@ -135,6 +144,7 @@ cdef bint interpose_new_modules() except False:
         _modules_seen = len(_modules)
         know_descriptor_owners()
         know_greenlets()
+        know_loops()
         for package in [name for name in _to_come if name in _modules]:
             declare_package(package)
         new = [name for name in _declared if is_new(name)]

@@ -73,6 +73,7 @@ cdef extern from "stubs.h":
         KIND_idle
         SUBJECT_OWNER
         DETAIL_name
+        SUBJECT_RESULT
         LOCK_semaphore
         WAITS_not
         WAITS_wall
@@ -119,6 +120,7 @@ cdef extern from "stubs.h":
         uint8_t *kinds
         uint8_t detail
         uint8_t subject
+        uint8_t late
         uint8_t moves
         uint8_t choice
         uint8_t effect
@@ -211,13 +213,14 @@ cdef extern from "marks.h":
 
 cdef extern from "awaits.h":
     int awaits_begin(object, object) except -1
+    void loop_runs(const PyObject *)
     void awaits_forget()
     void shim_end_or_await(c_call *, PyObject *)
 
 cdef extern from "greenlets.h":
     struct c_aside "aside":
         pass
-    void lay_aside(c_aside *)
+    void lay_aside(c_aside *, const void *)
     void take_up(c_aside *)
     bint greenlets_begin(object)
     void greenlets_end()

@@ -214,7 +214,7 @@ def roles_of(process: Process) -> dict[int, int]:
     }
 
 
-def _role(name: str, kind: str, transaction: str, terminal: str | bool) -> int:
+def _role(name: str, kind: str, transaction: str, terminal: str) -> int:
     role = 0 if kind in QUIET_KINDS else BUSY
     if terminal and kind == "screen":
         role |= READS | (KEYS if terminal == "keys" else 0)

@@ -33,6 +33,7 @@ PACKAGES = {
     "celery": "tasks",
     **dict.fromkeys(("click", "prompt_toolkit", "rich"), "terminals"),
     "aiofiles": "threaded",
+    "gevent": "greenlets",
 }
 
 
