@@ -146,9 +146,8 @@ def _tell_apart(found: Found) -> None:
 def lives_of(process: Process) -> dict[int, Life]:
     """From when to when each thread of `process` lived; until the last that is known where nobody saw its end."""
     end = ending(process)
-    until_ns = end.end_ns or max(
-        latest_instant_ns(process, ()), *(head.last_ns for _, head in process.events.heads()) if process.events else ()
-    )
+    blocks_ns = [head.last_ns for _, head in process.events.heads()] if process.events else []
+    until_ns = end.end_ns or max([latest_instant_ns(process, ()), *blocks_ns])
     return {
         each.number: Life(
             each.record.start_ns, each.record.start_cpu_ns, each.record.end_ns or until_ns, each.record.end_cpu_ns

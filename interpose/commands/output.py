@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from interpose.analysis.findings.engine import found_in
+from interpose.analysis.findings.survey import Survey
 from interpose.analysis.profile import profile
 from interpose.errors import InterposeError
 from interpose.experiments.experiment import Experiment
@@ -72,7 +74,9 @@ def write_table(table: Table, arguments: argparse.Namespace) -> None:
 
 def screen_for(out: TextIO, experiment: Experiment) -> Screen:
     """The first screen of `experiment`, as wide and as coloured as `out` can show it."""
-    return Screen(experiment, profile(experiment, "site"), time.time(), width_of(out), paint_for(out))
+    survey = Survey(experiment)
+    made = profile(experiment, "site", known=survey.known)
+    return Screen(experiment, made, time.time(), width_of(out), paint_for(out), found_in(survey))
 
 
 def width_of(out: TextIO, where_nobody_looks: int = _WIDTH) -> int:

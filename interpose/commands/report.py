@@ -6,6 +6,8 @@ import argparse
 import sys
 from io import StringIO
 
+from interpose.analysis.findings.engine import found_in
+from interpose.analysis.findings.survey import Survey
 from interpose.analysis.profile import GROUPINGS, profile
 from interpose.commands.choice import (
     add_experiments_argument,
@@ -28,19 +30,21 @@ from interpose.errors import UsageError
 from interpose.experiments.collection import Collection
 from interpose.experiments.experiment import Experiment
 from interpose.reports import text
+from interpose.reports.findings import findings_table
 from interpose.reports.rows import SORTS, arranged, profile_table
 from interpose.reports.summary import summary
 from interpose.reports.table import Table
 
 NAME = "report"
 HELP = "tell where the time of an experiment went"
+FINDING = "finding"
 FOLLOWED_EACH_S = 2.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiments_argument(parser)
     parser.add_argument(
-        "--by", choices=tuple(GROUPINGS), help="a table with a row for each; else the first screen"
+        "--by", choices=(*GROUPINGS, FINDING), help="a table with a row for each; else the first screen"
     )
     add_label_argument(parser)
     parser.add_argument("--sort", choices=SORTS, metavar="COLUMN", help=f"sort rows by {', '.join(SORTS)}")
@@ -76,9 +80,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _table(experiment: Experiment, by: str, arguments: argparse.Namespace) -> Table:
+    if by == FINDING:
+        return _findings(experiment, arguments)
     made = profile(experiment, by, label=labelled(experiment, arguments.label))
     made.rows = arranged(made.rows, arguments.sort, arguments.limit)
     return profile_table(made, by, experiment.founder.log)
+
+
+def _findings(experiment: Experiment, arguments: argparse.Namespace) -> Table:
+    if arguments.label or arguments.sort:
+        raise UsageError("--by finding: of the whole experiment, in the order of what could be won")
+    survey = Survey(experiment)
+    found = found_in(survey)[: arguments.limit]
+    return findings_table(found, survey.matters_ns, experiment.founder.log.cwd)
 
 
 def _text(experiment: Experiment, by: str | None, arguments: argparse.Namespace) -> str:
