@@ -453,3 +453,38 @@ def test_the_credit_check_of_the_orders_is_found(tmp_path, own_environment):
     checks = [each for each in told if "WHERE number = ?" in each["about"]]
     assert {each["function"] for each in checks} >= {"Orders.get", "Orders.due"}
     assert all(each["calls"] > 1000 and 0 < each["bound_ns"] <= each["wall_ns"] for each in checks)
+
+
+def test_what_is_marked_within_a_request_names_it(tmp_path):
+    class Marked(Shop):
+        def map_xml(self):
+            mark = 'name="interpose.transaction"'
+            return super().map_xml().replace(mark, f'{mark} transaction="is"')
+
+    shop = Marked(tmp_path / "t.1.er")
+
+    def calls(inside):
+        number = shop.call("interpose.transaction", "logic", "checkout", inside=inside, each_ns=0)
+        shop.ask(BY_NUMBER, times=20, inside=number)
+
+    shop.request("POST /pay", calls)
+    survey = shop.survey()
+
+    assert set(survey.counts) == {"checkout"}
+
+
+def test_commits_that_end_transactions_name_the_batch(tmp_path):
+    class Batch(Shop):
+        def map_xml(self):
+            commit = 'name="sqlite3.Connection.commit"'
+            return super().map_xml().replace(commit, f'{commit} transaction="ends"')
+
+    shop = Batch(tmp_path / "t.1.er")
+    for _ in range(60):
+        shop.ask(BY_NUMBER, times=6)
+        shop.call("sqlite3.Connection.commit", "db", line=90)
+    survey = shop.survey()
+
+    assert (survey.counts, survey.batches) == ({"line_90": 60}, {"line_90"})
+    told = [(each.rule, each.units) for each in found_in(survey)]
+    assert told[:2] == [("N+1 statements", 60), ("commits one by one", 1)]

@@ -26,6 +26,7 @@ from interpose.commands.output import (
     table_width,
     write_table,
 )
+from interpose.commands.page import write_page, write_sheet
 from interpose.errors import UsageError
 from interpose.experiments.collection import Collection
 from interpose.experiments.experiment import Experiment
@@ -38,6 +39,7 @@ from interpose.reports.table import Table
 NAME = "report"
 HELP = "tell where the time of an experiment went"
 FINDING = "finding"
+WHOLE = {"html": write_page, "mashzone": write_sheet}  # formats of the whole report, not of one table
 FOLLOWED_EACH_S = 2.0
 
 
@@ -57,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"again every so many seconds ({FOLLOWED_EACH_S:g} unless said) until the program has ended",
     )
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows of calls")
-    add_output_arguments(parser)
+    add_output_arguments(parser, *WHOLE)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -66,12 +68,17 @@ def run(arguments: argparse.Namespace) -> int:
     if isinstance(arguments.follow, str):  # the option's value may be left out, not the experiment's name after it
         arguments.experiments.insert(0, arguments.follow)
         arguments.follow = FOLLOWED_EACH_S
+    if arguments.format in WHOLE and (arguments.by or arguments.label or arguments.sort or arguments.limit):
+        raise UsageError(f"--format {arguments.format}: the whole report, without --by, --label, --sort and --limit")
     experiment = open_experiments(arguments.experiments)
     if arguments.follow and isinstance(experiment, Collection):
         raise UsageError("--follow: one experiment at a time")
     by = arguments.by or _by_when_not_said(arguments)
     if arguments.follow:
         experiment = follow(experiment, lambda now: _text(now, by, arguments), arguments.follow, sys.stdout)
+    elif arguments.format in WHOLE:
+        with opened_output(arguments.output) as out:
+            WHOLE[arguments.format](experiment, out)
     elif by is None:
         _write_summary(experiment, arguments.output)
     else:

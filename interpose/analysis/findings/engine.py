@@ -47,7 +47,7 @@ def found_in(survey: Survey, least_share: float = LEAST_SHARE, rules: tuple[Rule
         worth = [each for each in rule(survey) if each.bound_ns >= least_ns and not _is_claimed(each, claimed)]
         told += worth
         claimed.update(id(row) for each in worth for row in each.rows)
-    return sorted(told, key=lambda each: (each.rule in ABOUT_RECORDING, -each.bound_ns))
+    return sorted(told, key=lambda each: (each.rule in ABOUT_RECORDING, -each.bound_ns, each.rule, each.about))
 
 
 def _is_claimed(finding: Finding, claimed: set[int]) -> bool:

@@ -12,15 +12,29 @@ from interpose.analysis.consolidate import Consolidator, consolidated
 from interpose.analysis.findings.finding import Calls
 from interpose.analysis.profile import IDLE, Profile
 from interpose.analysis.records import Record, Records
-from interpose.analysis.tracking import PSEUDO, Tracker, name_of
+from interpose.analysis.tracking import (
+    BEGINS,
+    BY_DETAIL,
+    BY_INTRINSIC,
+    ENDS,
+    MARKED,
+    PSEUDO,
+    READS,
+    SPAN,
+    Tracker,
+    name_of,
+    roles_of,
+)
 from interpose.analysis.transactions import lives_of, plain_name
 from interpose.experiments.experiment import Experiment
-from interpose.experiments.pauses import pauses_of
+from interpose.experiments.pauses import Pauses, pauses_of
 from interpose.experiments.process import Process
 
 FIELDS = ("thread", "intrinsic", "stack", "detail")
 # What calls of these kinds make inside of themselves of the same kind is a part of what they do, and not told apart.
 WITH_WHAT_IS_INSIDE = frozenset(("db", "net", "process"))
+# Transactions that begin or end at a call, or have their name from one inside, take following every call in its order.
+NOT_SEEN = READS | BEGINS | ENDS | MARKED
 Group = TypeVar("Group", bound=Hashable)
 
 
@@ -42,8 +56,7 @@ class Survey:
         self._found: dict[Hashable, Calls] = {}
         pauses = pauses_of(experiment)
         for number, process in enumerate(experiment.processes):
-            tracker = Tracker(lives_of(process), pauses)
-            records = consolidated(process, FIELDS, consolidator, tracker=tracker)
+            records = _records_of(process, pauses, consolidator)
             self.records.append(records)
             self.accounts.append(account(process, records.by_thread(), pauses))
             _Reading(self, process, number).add(records)
@@ -77,6 +90,15 @@ class Survey:
         return found
 
 
+def _records_of(process: Process, pauses: Pauses, consolidator: type[Consolidator] | None) -> Records:
+    """The records of `process`, under its transactions where these are not calls that can be seen among the records."""
+    records = consolidated(process, FIELDS, consolidator)
+    roles = roles_of(process)
+    if any(roles.get(record.key[1], 0) & NOT_SEEN for record in records.calls()):
+        records = consolidated(process, FIELDS, consolidator, tracker=Tracker(lives_of(process), pauses))
+    return records
+
+
 class _Reading:
     """Reads the records of one process into a survey."""
 
@@ -85,29 +107,37 @@ class _Reading:
         self._process = process
         self._number = number
         self._names: dict[int, str] = {}
+        self._roles = roles_of(process)
 
     def add(self, records: Records) -> None:
         """Add all calls among `records`, each to the transaction around it."""
         waiting: list[tuple[Record, str, Calls | None]] = [(record, "", None) for record in records.roots]
         while waiting:
             record, transaction, around = waiting.pop()
-            if record.name and not transaction:
-                transaction = self._transaction(record)
+            if not transaction and (name := record.name or self._name_of_call(record)):
+                transaction = self._transaction(record, name)
             if record.is_call:
                 around = self._put(record, transaction, around)
             waiting.extend((each, transaction, around) for each in record.inner)
 
-    def _transaction(self, record: Record) -> str:
+    def _name_of_call(self, record: Record) -> int:
+        """What names the transactions that the calls of `record` are; 0 where they are none."""
+        _, intrinsic, _, detail = record.key
+        if not record.is_call or not self._roles.get(intrinsic, 0) & SPAN:
+            return 0
+        return BY_DETAIL | detail if detail else BY_INTRINSIC | intrinsic
+
+    def _transaction(self, record: Record, name: int) -> str:
         """The name of the transactions `record`; empty where they have none."""
-        if record.name not in self._names:
-            name = name_of(self._process, record.name)
-            self._names[record.name] = "" if name in PSEUDO else plain_name(name)
-        name = self._names[record.name]
-        if name:
-            self._survey.counts[name] += record.sums.calls
+        if name not in self._names:
+            text = name_of(self._process, name)
+            self._names[name] = "" if text in PSEUDO else plain_name(text)
+        text = self._names[name]
+        if text:
+            self._survey.counts[text] += record.sums.calls
             if not record.is_call and not record.sums.think_wall_ns:
-                self._survey.batches.add(name)
-        return name
+                self._survey.batches.add(text)
+        return text
 
     def _put(self, record: Record, transaction: str, around: Calls | None) -> Calls:
         """Add the calls of `record`; gives what they are among."""
