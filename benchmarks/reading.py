@@ -19,7 +19,7 @@ CALLS_A_ROUND = 100_000
 def measure(environments: Environments, effort: Effort) -> list[Row]:
     """Events a second of both readers, and what memory they take more than a reader that reads no events."""
     path = str(environments.directory / EXPERIMENT)
-    _record(environments)
+    record(environments)
     subjects = {name: _reader(environments, path, name) for name in ("none", "plain", "compiled")}
     given = take_turns(subjects, effort.turns)
     empty_bytes = min(turn["peak_bytes"] for turn in given["none"])
@@ -42,7 +42,10 @@ def measure(environments: Environments, effort: Effort) -> list[Row]:
     ]
 
 
-def _record(environments: Environments) -> None:
+def record(environments: Environments) -> None:
+    """Make the experiment that is read, unless it is there."""
+    if (environments.directory / EXPERIMENT).exists():
+        return
     rounds = EVENTS // CALLS_A_ROUND
     environments.run("calls.py", "write", rounds, CALLS_A_ROUND, traced={}, keep=EXPERIMENT)
 

@@ -10,8 +10,7 @@
    suspended is added to what was called inside: self time is what its own steps took on the thread. */
 #pragma once
 
-#include "shim.h"
-#include "tasks.h"
+#include "marks.h"
 
 VISIBLE extern int _PyGen_SetStopIterationValue(PyObject *);
 
@@ -20,6 +19,7 @@ struct await {
     PyObject *awaited; /* no reference: it is forgotten before it dies. NULL in an unused place */
     const struct slot *slot;
     const void *owner; /* whose method it is: compared, never looked into */
+    PyObject *told;    /* what tells by the end what it was; a reference, or NULL */
     uint64_t bytes;    /* as far as the arguments tell */
     uint64_t start_ns, start_cpu_ns, running_ns, cpu_ns, inner_wall_ns, inner_cpu_ns;
     uint32_t call, parent, intrinsic, stack, detail, task, thread;
@@ -90,6 +90,7 @@ static void await_forget(const PyObject *awaited)
     if (!await)
         return;
     size_t place = (size_t)(await - awaits.places);
+    PyObject *told = await->told;
     await->awaited = NULL;
     awaits.used--;
     while (awaits.places[place = (place + 1) & (awaits.size - 1)].awaited) {
@@ -97,6 +98,7 @@ static void await_forget(const PyObject *awaited)
         awaits.places[place].awaited = NULL;
         awaits.places[place_of_await(moved.awaited)] = moved;
     }
+    Py_XDECREF(told); /* which may run anything, and so comes last */
 }
 
 /* Those of a parent are not the child's. */
@@ -118,7 +120,7 @@ struct step {
     PyObject *result; /* of the whole, where this was the last and it is told; no reference */
 };
 
-static void await_begins(struct await *await, struct thread *thread, struct reading now)
+static void await_begins(struct await *await, struct thread *thread, struct reading now, uint32_t task)
 {
     struct thread_record *record = thread->record;
     uint32_t index = record->fields.depth;
@@ -129,7 +131,7 @@ static void await_begins(struct await *await, struct thread *thread, struct read
     await->start_ns = now.wall_ns;
     await->start_cpu_ns = now.cpu_ns;
     await->parent = index ? record->open[index - 1].call : 0;
-    await->task = task_here(await->awaited);
+    await->task = task;
 }
 
 static void step_begin(struct step *step, PyObject *awaited)
@@ -140,10 +142,16 @@ static void step_begin(struct step *step, PyObject *awaited)
     step->thread = NULL;
     if (!thread || thread->quiet || thread->record->fields.depth >= OPEN_CALLS)
         return;
+    if (UNLIKELY(thread->marked))
+        marks_settle(thread);
+    uint32_t task = await->call ? await->task : task_here(awaited); /* runs anything; the table may have grown */
     struct thread_record *record = thread->record;
+    await = await_find(awaited);
+    if (!await || !thread->recording || record->fields.depth >= OPEN_CALLS)
+        return;
     struct reading now = clock_read(&thread->clock);
     if (!await->call)
-        await_begins(await, thread, now);
+        await_begins(await, thread, now, task);
     *step = (struct step){thread, now, record->fields.depth, await->call, awaited, NULL};
     struct open_call *open = &record->open[step->index];
     *open = (struct open_call){
@@ -156,6 +164,8 @@ static void step_begin(struct step *step, PyObject *awaited)
     };
     record->fields.made++;
     __atomic_store_n(&record->fields.depth, step->index + 1, __ATOMIC_RELEASE);
+    if (UNLIKELY(thread->marked))
+        marks_return(thread, await->call, now);
 }
 
 /* It has ended on another thread than it began on: it counts for this one, inside of nothing. The CPU time is of this
@@ -178,11 +188,25 @@ static uint64_t bytes_of_await(const struct await *await, PyObject *result)
     return await->slot->moves == MOVES_result ? size_of(result) : await->bytes;
 }
 
+static uint32_t route_of_await(const struct await *await)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    uint32_t number = detail_of_route(await->slot, await->told);
+    PyErr_Restore(type, value, traceback);
+    return number;
+}
+
 /* A driver's own object is told only by what it kept of it; where that is what is awaited, it is there. */
 static uint32_t detail_of_await(const struct await *await, PyObject *result)
 {
-    bool kept = !await->detail && result && await->slot->detail == DETAIL_statement;
-    return kept ? kept_statement(result) : await->detail;
+    struct call call = {.slot = await->slot};
+    uint32_t route = await->told ? route_of_await(await) : 0;
+    if (route || await->detail || !result)
+        return route ? route : await->detail;
+    if (await->slot->subject == SUBJECT_RESULT)
+        return late_detail(&call, result);
+    return await->slot->detail == DETAIL_statement ? kept_statement(result) : 0;
 }
 
 /* A fetch of rows that never was suspended, as a call would be. */
@@ -221,7 +245,7 @@ static void await_record(const struct step *step, struct await *await, uint64_t 
         .parent = await->parent,
         .intrinsic = await->intrinsic,
         .stack = await->stack,
-        .detail = error ? await->detail : detail_of_await(await, step->result),
+        .detail = detail_of_await(await, error ? NULL : step->result),
         .error = error,
         .task = await->task,
     };
@@ -242,6 +266,8 @@ static void step_end(struct step *step, bool ended, bool failed)
     if (index >= record->fields.depth || record->open[index].call != step->call)
         return;
     struct reading now = clock_read(&thread->clock);
+    if (UNLIKELY(thread->marked))
+        marks_leave(thread, index, step->call, now);
     uint64_t wall_ns = now.wall_ns - step->begin.wall_ns;
     uint64_t cpu_ns = now.cpu_ns - record->open[index].start_cpu_ns - await->cpu_ns;
     cpu_ns = cpu_ns < wall_ns ? cpu_ns : wall_ns;
@@ -250,6 +276,10 @@ static void step_end(struct step *step, bool ended, bool failed)
     struct span span = span_of_step(step, wall_ns, cpu_ns);
     if (fetches && !failed && rows_gather(await->owner, &span, bytes))
         return;
+    if (ended && is_wait(await->slot) && await->start_ns == step->begin.wall_ns && did_not_wait(await->slot, &span)) {
+        span_pass(&span);
+        return;
+    }
     await->running_ns += wall_ns;
     await->cpu_ns += cpu_ns;
     await->inner_wall_ns += record->open[index].inner_wall_ns;
@@ -303,6 +333,8 @@ static struct step step_into(PyObject *awaited, struct sort *sort)
         Py_SET_TYPE(awaited, sort->plain);
         step_begin(&step, awaited);
         step.awaited = awaited;
+        if (!step.thread)
+            marks_step(awaited, true);
     }
     return step;
 }
@@ -317,6 +349,8 @@ static void stepped(struct step *step, struct sort *sort, PyObject *awaited, boo
     bool stopped = !gave && (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_StopIteration));
     bool stays = !has_ended(awaited, sort, gave);
     step_end(step, !stays, !gave && !stopped && !PyErr_ExceptionMatches(PyExc_StopAsyncIteration));
+    if (!step->thread)
+        marks_step(awaited, false);
     struct await *await = await_find(awaited);
     if (await && has_not_begun(awaited, sort))
         await->call = 0;
@@ -498,6 +532,7 @@ static void await_becomes(PyObject *awaited, const struct await *like, struct so
         return;
     *await = copy;
     await->awaited = awaited;
+    Py_XINCREF(await->told);
     Py_SET_TYPE(awaited, &sort->type);
 }
 
@@ -652,6 +687,13 @@ static int awaits_begin(PyObject *coroutine, PyObject *generator)
     return -1;
 }
 
+/* The steps of a coroutine that runs are seen from the next one on. */
+static void see_steps(PyObject *coroutine)
+{
+    if (coroutines.plain && Py_IS_TYPE(coroutine, coroutines.plain))
+        Py_SET_TYPE(coroutine, &coroutines.type);
+}
+
 /* The call made something that is to be awaited: that is what is timed, and the call itself is no event. */
 static __attribute__((noinline)) bool becomes_await(struct call *call, PyObject *result, struct sort *sort)
 {
@@ -667,6 +709,8 @@ static __attribute__((noinline)) bool becomes_await(struct call *call, PyObject 
         return false;
     if (call->slot->moves == MOVES_argument)
         like.bytes = bytes_of(call, NULL);
+    if (has_route(call->slot))
+        like.told = subject_of(call);
     await_becomes(result, &like, sort);
     if (!await_find(result))
         return false;

@@ -113,24 +113,14 @@ static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
         return url_detail(subject, argument_of(call, call->slot->subject + 1));
     case DETAIL_served:
         return served_detail(call->owner, subject);
+    case DETAIL_type:
+        return intern_literal(Py_TYPE(subject)->tp_name);
+    case DETAIL_name:
+        return path_text(call->slot->keyword);
     case DETAIL_none:
         break;
     }
     return 0;
-}
-
-/* What is known of it only after the call, which keeps it. */
-static __attribute__((noinline)) uint32_t kept_detail(const struct call *call)
-{
-    PyObject *type, *value, *traceback, *subject = subject_of(call);
-    uint32_t number = 0;
-    PyErr_Fetch(&type, &value, &traceback); /* a look-up clears what is set */
-    if (call->slot->detail == DETAIL_path && subject)
-        number = kept_path(subject);
-    else if (call->slot->detail == DETAIL_statement && call->owner)
-        number = kept_statement(call->owner);
-    PyErr_Restore(type, value, traceback);
-    return number;
 }
 
 /* Of what its attributes are: the last of the one or two, behind the other. */
@@ -147,12 +137,60 @@ static __attribute__((noinline)) uint32_t detail_of_attributes(const struct call
     return number;
 }
 
+/* What names it better than what was known when it began; 0 where nothing does. */
+static __attribute__((noinline)) uint32_t detail_of_route(const struct slot *slot, PyObject *subject)
+{
+    PyObject *ways = slot->attributes;
+    if (slot->detail == DETAIL_served) {
+        PyObject *told = ways ? attribute_at(subject, PyTuple_GET_ITEM(ways, 0)) : Py_NewRef(subject);
+        uint32_t number = told ? told_route_detail(told) : 0;
+        Py_XDECREF(told);
+        return number;
+    }
+    PyObject *method = ways ? attribute_at(subject, PyTuple_GET_ITEM(ways, 0)) : NULL;
+    uint32_t number = kept_route_detail(subject, slot->route, method);
+    Py_XDECREF(method);
+    return number;
+}
+
+static bool has_route(const struct slot *slot)
+{
+    return slot->detail == DETAIL_served || slot->route;
+}
+
+static uint32_t detail_of_what(const struct call *call, PyObject *subject)
+{
+    return UNLIKELY(call->slot->attributes) ? detail_of_attributes(call, subject) : detail_of_subject(call, subject);
+}
+
+/* Is it told by arguments that were given by name, whatever else was given? */
+static bool is_told_by_names(const struct slot *slot)
+{
+    return slot->subject != SUBJECT_RESULT && (slot->detail == DETAIL_dsn || slot->detail == DETAIL_server);
+}
+
 static uint32_t detail_of(const struct call *call)
 {
     PyObject *subject = subject_of(call);
-    if (UNLIKELY(!subject && call->slot->detail != DETAIL_dsn && call->slot->detail != DETAIL_server))
+    if (UNLIKELY(!subject && !is_told_by_names(call->slot)))
         return 0;
-    return UNLIKELY(call->slot->attributes) ? detail_of_attributes(call, subject) : detail_of_subject(call, subject);
+    return detail_of_what(call, subject);
+}
+
+/* What is known of it only after the call, which gives or keeps it; NULL: it failed. */
+static __attribute__((noinline)) uint32_t late_detail(const struct call *call, PyObject *result)
+{
+    PyObject *type, *value, *traceback, *subject = subject_of(call);
+    uint32_t number = 0;
+    PyErr_Fetch(&type, &value, &traceback); /* a look-up clears what is set */
+    if (call->slot->subject == SUBJECT_RESULT)
+        number = result ? detail_of_what(call, result) : 0;
+    else if (call->slot->detail == DETAIL_path && subject)
+        number = kept_path(subject);
+    else if (call->slot->detail == DETAIL_statement && call->owner)
+        number = kept_statement(call->owner);
+    PyErr_Restore(type, value, traceback);
+    return number;
 }
 
 /* The kinds of numbers of intrinsics, each plus one; all that are numbered higher are of none. */
@@ -222,16 +260,26 @@ static inline uint32_t kind_of_traffic(const struct slot *slot, const struct des
     return slot->kinds[waits ? KIND_idle : kind];
 }
 
-/* What has to be added to the number of an intrinsic of several kinds. */
-static __attribute__((noinline)) uint32_t chosen_kind(const struct call *call, const struct thread *thread)
+/* Is a request being served, or a task run, by the thread? */
+static bool is_serving(const struct thread *thread)
+{
+    uint32_t depth = thread->record->fields.depth;
+    for (uint32_t index = depth < OPEN_CALLS ? depth : OPEN_CALLS; index > 0; index--)
+        if (thread->record->open[index - 1].call && is_number_of(thread->record->open[index - 1].intrinsic, KIND_logic))
+            return true;
+    return false;
+}
+
+/* Whose answer somebody waits for does not wait for work: a queue is another thread's, a child does its part. */
+static uint32_t busy_while_serving(const struct slot *slot, uint32_t kind, const struct thread *thread)
+{
+    bool has_other = slot->numbers > 1 && is_idle_number(slot->intrinsic + kind);
+    return has_other && is_serving(thread) ? !kind : kind;
+}
+
+static uint32_t kind_by_choice(const struct call *call)
 {
     const struct slot *slot = call->slot;
-    if (slot->choice == CHOICE_descriptor)
-        return kind_of_traffic(slot, descriptor_known(call->descriptor), thread);
-    if (slot->kinds[KIND_idle] && inside(thread, KIND_idle))
-        return slot->kinds[KIND_idle];
-    if (slot->kinds[KIND_db] && inside(thread, KIND_db)) /* how a driver in Python talks to its server */
-        return slot->kinds[KIND_db];
     switch ((enum choice)slot->choice) {
     case CHOICE_receive:
         return slot->kinds[kind_of_receiver(descriptor_known(call->descriptor))];
@@ -243,7 +291,22 @@ static __attribute__((noinline)) uint32_t chosen_kind(const struct call *call, c
         return slot->kinds[is_blocking_command(argument_of(call, 0)) ? KIND_idle : KIND_db];
     case CHOICE_poll:
         return slot->kinds[kind_of_watched(call->owner)];
+    case CHOICE_queue:
+        return subject_of(call) == Py_False;
     default:
         return 0;
     }
+}
+
+/* What has to be added to the number of an intrinsic of several kinds. */
+static __attribute__((noinline)) uint32_t chosen_kind(const struct call *call, const struct thread *thread)
+{
+    const struct slot *slot = call->slot;
+    if (slot->choice == CHOICE_descriptor)
+        return kind_of_traffic(slot, descriptor_known(call->descriptor), thread);
+    if (slot->kinds[KIND_idle] && inside(thread, KIND_idle))
+        return slot->kinds[KIND_idle];
+    if (slot->kinds[KIND_db] && inside(thread, KIND_db)) /* how a driver in Python talks to its server */
+        return slot->kinds[KIND_db];
+    return busy_while_serving(slot, kind_by_choice(call), thread);
 }

@@ -14,7 +14,7 @@
 
 enum { STATEMENT_READ = 64 * 1024, TEXT_BYTES = 1024 };
 
-static PyObject *name_of_path, *name_of_owner, *name_of_buffer, *name_of_blocking, *name_of_module;
+static PyObject *name_of_path, *name_of_owner, *name_of_buffer, *name_of_blocking, *name_of_module, *name_of_taking;
 static PyObject *name_of_query, *name_of_kept_query;
 
 static int details_begin(void)
@@ -28,7 +28,8 @@ static int details_begin(void)
     name_of_blocking = name_of_blocking ? name_of_blocking : PyUnicode_InternFromString("blocking");
     if (!name_of_query || !name_of_kept_query)
         return -1;
-    return name_of_path && name_of_owner && name_of_buffer && name_of_blocking && name_of_module ? 0 : -1;
+    name_of_taking = name_of_taking ? name_of_taking : PyUnicode_InternFromString("handle_one_request");
+    return name_of_taking && name_of_path && name_of_owner && name_of_buffer && name_of_blocking && name_of_module ? 0 : -1;
 }
 
 /* --- statements */

@@ -13,21 +13,30 @@
 
 /* The calls in progress of a greenlet that is not running. */
 struct aside {
+    const struct thread *thread; /* NULL: nothing was recorded */
+    const void *greenlet;
     struct thread_record *record; /* NULL: there are none */
-    uint32_t count;
+    uint32_t count, serving;
     struct reading left;
     struct open_call open[OPEN_CALLS];
 };
 
-static void lay_aside(struct aside *aside)
+static void lay_aside(struct aside *aside, const void *next)
 {
     struct thread *thread = current_thread;
     aside->record = NULL;
-    if (!thread || !thread->recording || thread->record->fields.depth == 0)
+    aside->thread = thread && thread->recording ? thread : NULL;
+    if (!aside->thread)
+        return;
+    aside->greenlet = thread->greenlet;
+    thread->greenlet = next;
+    if (thread->record->fields.depth == 0 && !thread->serving)
         return;
     struct thread_record *record = thread->record;
     aside->record = record;
     aside->count = record->fields.depth;
+    aside->serving = thread->serving;
+    thread->serving = 0;
     memcpy(aside->open, record->open, aside->count * sizeof *aside->open);
     aside->left = clock_read(&thread->clock);
     __atomic_store_n(&record->fields.depth, 0, __ATOMIC_RELEASE);
@@ -37,14 +46,19 @@ static void lay_aside(struct aside *aside)
 static void take_up(const struct aside *aside)
 {
     struct thread *thread = current_thread;
-    if (!aside->record || !thread || !thread->recording || thread->record != aside->record)
+    if (!aside->thread || thread != aside->thread || !thread->recording)
+        return;
+    thread->greenlet = aside->greenlet;
+    if (!aside->record || thread->record != aside->record)
         return;
     struct thread_record *record = thread->record;
     struct reading now = clock_read(&thread->clock);
     memcpy(record->open, aside->open, aside->count * sizeof *aside->open);
     for (uint32_t index = 0; index < aside->count; index++)
         record->open[index].start_cpu_ns += now.cpu_ns - aside->left.cpu_ns;
-    record->open[aside->count - 1].inner_wall_ns += now.wall_ns - aside->left.wall_ns;
+    if (aside->count)
+        record->open[aside->count - 1].inner_wall_ns += now.wall_ns - aside->left.wall_ns;
+    thread->serving = aside->serving;
     __atomic_store_n(&record->fields.depth, aside->count, __ATOMIC_RELEASE);
 }
 
@@ -60,7 +74,7 @@ static throw_function real_throw;
 static PyObject *switch_aside(PyObject *greenlet, PyObject *arguments, PyObject *keywords)
 {
     struct aside aside;
-    lay_aside(&aside);
+    lay_aside(&aside, greenlet);
     PyObject *result = real_switch(greenlet, arguments, keywords);
     take_up(&aside);
     return result;
@@ -69,7 +83,7 @@ static PyObject *switch_aside(PyObject *greenlet, PyObject *arguments, PyObject 
 static PyObject *throw_aside(PyObject *greenlet, PyObject *type, PyObject *value, PyObject *traceback)
 {
     struct aside aside;
-    lay_aside(&aside);
+    lay_aside(&aside, greenlet);
     PyObject *result = real_throw(greenlet, type, value, traceback);
     take_up(&aside);
     return result;

@@ -53,6 +53,24 @@ int level_count(const char *directory, uint32_t number)
     return 0;
 }
 
+static uint8_t transactions[COUNTED_NUMBERS];
+
+void transactions_forget(void)
+{
+    memset(transactions, 0, sizeof transactions);
+}
+
+void transaction_add(uint32_t number)
+{
+    if (number < COUNTED_NUMBERS)
+        transactions[number] = 1;
+}
+
+bool is_transaction(uint32_t number)
+{
+    return number < COUNTED_NUMBERS && transactions[number];
+}
+
 /* --- the governor */
 
 void governor_begin(const struct governor_settings *settings)

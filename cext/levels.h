@@ -20,6 +20,11 @@ void levels_begin(void);
 /* Count a call of `number` in the experiment at `directory`. 0, or the error's number where there is no room. */
 int level_count(const char *directory, uint32_t number);
 
+/* Numbers whose calls are transactions: within one nothing is lowered, or its parts would not be alike. */
+VISIBLE void transactions_forget(void);
+VISIBLE void transaction_add(uint32_t number);
+bool is_transaction(uint32_t number);
+
 /* What the governor is told: parts in a million of the CPU time that recording may take, what a timed and what a counted
    call cost, and how a number is lowered; that is false for those that cannot be. */
 struct governor_settings {

@@ -26,7 +26,7 @@
 
 /* Of short statements one in so many is timed, a prime lest it be always the same of a few that take turns. */
 enum { LOOK_AFTER_COUNTED = 256 };
-static const uint64_t GOVERN_EVERY_NS = 500000000;
+static const uint64_t GOVERN_EVERY_NS = 500000000, GOVERN_AGAIN_NS = 10000000;
 
 enum { ARENA_BYTES = 64 * 1024, SAMPLED = 17 };
 
@@ -508,6 +508,15 @@ void recorder_count(struct thread *thread, uint32_t intrinsic)
         thread_look(thread);
 }
 
+static bool is_within_transaction(const struct thread *thread)
+{
+    const struct thread_record *record = thread->record;
+    for (uint32_t index = 0; index < record->fields.depth && index < OPEN_CALLS; index++)
+        if (record->open[index].call && is_transaction(record->open[index].intrinsic))
+            return true;
+    return false;
+}
+
 void thread_look(struct thread *thread)
 {
     int saved = errno;
@@ -519,7 +528,10 @@ void thread_look(struct thread *thread)
         own.sample_ns = later(now.wall_ns, own.sample_every_ns);
         sample_overview(OVERVIEW_SAMPLE, 0);
     }
-    if (recorder.governed && now.wall_ns >= own.govern_ns && !own.stopped)
+    bool governs = recorder.governed && now.wall_ns >= own.govern_ns && !own.stopped;
+    if (governs && is_within_transaction(thread))
+        thread->look_ns = later(now.wall_ns, GOVERN_AGAIN_NS);
+    else if (governs)
         govern(now.wall_ns);
     own_end(thread, begin);
     errno = saved;

@@ -42,6 +42,10 @@ struct thread {
     uint32_t fork;      /* number of its last fork */
     uint32_t own_depth; /* what is recording's own may call what is */
     uint32_t quiet;     /* what is called is called by us */
+    uint32_t serving;   /* the intrinsic of the call that waits for a request to answer, or 0 */
+    uint32_t marked;    /* transactions that the program began in coroutines, and that are in progress */
+    uint32_t in_loop;   /* an event loop runs on it: what is called may be a task's */
+    const void *greenlet; /* the one that was switched to and goes on, or NULL; compared, or asked for a weak reference */
     uint64_t look_ns;   /* from when on what the thread and its process have used is to be looked at */
     struct thread_record *record;
     struct block *block;
@@ -175,7 +179,7 @@ struct span {
     struct thread *thread;
     struct reading begin;
     uint64_t wall_ns, cpu_ns;
-    uint32_t index, call, intrinsic, stack, detail;
+    uint32_t index, call, intrinsic, stack, detail, task;
 };
 
 /* The calling thread if its calls are to be recorded now. */
@@ -220,6 +224,7 @@ static inline bool span_begin(struct span *span, struct thread *thread, uint32_t
     span->intrinsic = intrinsic;
     span->stack = stack;
     span->detail = detail;
+    span->task = 0;
     open->inner_wall_ns = 0;
     open->inner_cpu_ns = 0;
     open->call = span->call;
@@ -335,7 +340,7 @@ static inline void span_record(const struct span *span, uint64_t bytes, uint32_t
         .stack = span->stack,
         .detail = span->detail,
         .error = error,
-        .task = 0, /* said, lest the compiler clear the whole first */
+        .task = span->task,
     };
     uint64_t end_ns = span->begin.wall_ns + span->wall_ns;
     event_written(thread, span->begin.wall_ns, end_ns);

@@ -5,6 +5,9 @@
 #include "environment.h"
 #include "outcome.h"
 #include "rows.h"
+#include "tasks.h"
+
+static void marks_settle(struct thread *thread);
 
 /* What changes while nothing is looked at is not known afterwards. */
 static __attribute__((noinline)) struct thread *not_looked_at(const struct slot *slot)
@@ -46,6 +49,59 @@ static __attribute__((noinline)) bool begin_untimed(struct call *call, struct th
     return call->slot->effect != EFFECT_none;
 }
 
+/* Does a handler take the requests of a connection one by one? */
+static bool takes_requests(PyObject *handler)
+{
+    return handler && _PyType_Lookup(Py_TYPE(handler), name_of_taking);
+}
+
+/* --- requests that a call waits for before it answers them
+
+   Such a call is none until the request is there: then an entry in the table of calls in progress begins, of the call
+   that is to end it. The waiting before it is inside of nothing. */
+
+/* Of a call that waits for a request: that it does. Of one that has it: the call around it begins. Of one that finds its
+   route: nothing yet. */
+static __attribute__((noinline)) bool begin_serving(struct call *call, struct thread *thread, PyThreadState *state)
+{
+    struct thread_record *record = thread->record;
+    uint32_t depth = record->fields.depth;
+    struct span span;
+    call->span.thread = NULL;
+    if (call->slot->effect == EFFECT_route)
+        return true;
+    if (call->slot->effect == EFFECT_serve) {
+        if (!is_timed(call->slot, call->slot->intrinsic))
+            return begin_untimed(call, thread, call->slot->intrinsic) && false;
+        call->span.intrinsic = thread->serving;
+        call->span.index = depth;
+        thread->serving = call->slot->intrinsic;
+        return true;
+    }
+    bool is_there = depth && record->open[depth - 1].intrinsic == thread->serving;
+    if (thread->serving && !is_there)
+        span_begin(&span, thread, thread->serving, stack_here(state), 0);
+    return false;
+}
+
+/* The innermost call in progress of an intrinsic, from the place `lowest` in the table on, as it was begun; false where
+   there is none. `any_detail`: whatever it is about. */
+static const uint32_t any_detail = UINT32_MAX;
+static bool find_open(struct span *span, struct thread *thread, uint32_t intrinsic, uint32_t detail, uint32_t lowest)
+{
+    const struct thread_record *record = thread->record;
+    for (uint32_t index = record->fields.depth; index-- > lowest;) {
+        const struct open_call *open = &record->open[index];
+        if (open->call && open->intrinsic == intrinsic && (detail == any_detail || open->detail == detail)) {
+            *span = (struct span){.thread = thread, .begin = {open->start_ns, open->start_cpu_ns}, .index = index,
+                                  .call = open->call, .intrinsic = intrinsic, .stack = open->stack,
+                                  .detail = open->detail};
+            return true;
+        }
+    }
+    return false;
+}
+
 /* False: pass through, there is nothing to end. */
 static inline bool shim_begin(struct call *call, const struct slot *slot, PyObject *owner,
                               PyObject *const *arguments, Py_ssize_t count, PyObject *names)
@@ -55,6 +111,8 @@ static inline bool shim_begin(struct call *call, const struct slot *slot, PyObje
     if (UNLIKELY(!thread || thread->quiet))
         return false;
     uint32_t intrinsic = slot->intrinsic, detail = 0;
+    if (UNLIKELY(thread->marked))
+        marks_settle(thread);
     call->slot = slot;
     if (UNLIKELY(slot->lowered) && is_simple(slot) && !is_timed(slot, intrinsic))
         return begin_untimed(call, thread, intrinsic);
@@ -69,6 +127,10 @@ static inline bool shim_begin(struct call *call, const struct slot *slot, PyObje
     } else {
         if (slot->choice == CHOICE_outermost && inside(thread, KIND_db))
             return false;
+        if (slot->choice == CHOICE_connection && takes_requests(owner))
+            return false;
+        if (slot->effect >= EFFECT_serve)
+            return begin_serving(call, thread, state);
         if (slot->choice | slot->effect)
             call->descriptor = descriptor_of_call(call);
         if (slot->detail)
@@ -89,6 +151,12 @@ static inline bool did_not_wait(const struct slot *slot, const struct span *span
 {
     uint64_t waited_ns = slot->waits == WAITS_off_cpu ? span->wall_ns - span->cpu_ns : span->wall_ns;
     return waited_ns < recorder.wait_above_ns && span->thread->record->open[span->index].inner_wall_ns == 0;
+}
+
+/* Is it one of those that are counted where nobody had to wait? */
+static inline bool is_wait(const struct slot *slot)
+{
+    return slot->waits == WAITS_wall || slot->waits == WAITS_off_cpu;
 }
 
 /* How a `__next__` in Python says that there are no more. */
@@ -118,11 +186,76 @@ static __attribute__((noinline)) void look_at_long_call(struct span *span)
         recorder_trigger();
 }
 
+static uint32_t marking; /* the intrinsic of transactions that the program marks, whose names are theirs */
+
+/* What the innermost of the calls in progress that are the program's own work is about is known now. */
+static __attribute__((noinline)) void tell_route(const struct call *call)
+{
+    struct thread *thread = current_thread;
+    PyObject *type, *value, *traceback, *subject = subject_of(call);
+    PyErr_Fetch(&type, &value, &traceback);
+    uint32_t number = subject && thread && thread->recording ? detail_of_route(call->slot, subject) : 0;
+    PyErr_Restore(type, value, traceback);
+    for (uint32_t index = number ? thread->record->fields.depth : 0; index-- > 0;)
+        if (is_number_of(thread->record->open[index].intrinsic, KIND_logic) &&
+            thread->record->open[index].intrinsic != marking) {
+            thread->record->open[index].detail = number;
+            return;
+        }
+}
+
+/* It is known now what it was. */
+static __attribute__((noinline)) void name_by_route(struct call *call)
+{
+    PyObject *type, *value, *traceback, *subject = subject_of(call);
+    PyErr_Fetch(&type, &value, &traceback);
+    uint32_t number = subject ? detail_of_route(call->slot, subject) : 0;
+    PyErr_Restore(type, value, traceback);
+    call->span.detail = number ? number : call->span.thread->record->open[call->span.index].detail;
+}
+
+/* Nothing is kept of a request that could not be understood: what stands there is of the one before it. */
+static uint32_t detail_of_served(const struct call *call)
+{
+    PyObject *subject = subject_of(call), *ways = call->slot->attributes;
+    PyObject *method = subject && ways ? attribute_at(subject, PyTuple_GET_ITEM(ways, 0)) : NULL;
+    uint32_t number = method && PyUnicode_Check(method) ? detail_of(call) : 0;
+    Py_XDECREF(method);
+    return number;
+}
+
+static __attribute__((noinline)) void end_serving(struct call *call, bool failed)
+{
+    struct thread *thread = current_thread;
+    struct span span;
+    if (!thread || !thread->recording)
+        return;
+    uint32_t lowest = call->span.index;
+    thread->serving = call->span.intrinsic;
+    if (!find_open(&span, thread, call->slot->intrinsic, any_detail, lowest) || !span_stop(&span))
+        return;
+    uint32_t error = failed ? error_here() : 0;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    span.detail = detail_of_served(call);
+    PyErr_Restore(type, value, traceback);
+    if (span.wall_ns >= recorder.long_ns)
+        look_at_long_call(&span);
+    span_record(&span, 0, error);
+}
+
 static inline void shim_end(struct call *call, PyObject *result, bool failed)
 {
     struct span *span = &call->span;
     const struct slot *slot = call->slot;
     bool timed = LIKELY(span->thread);
+    if (UNLIKELY(!timed) && slot->effect >= EFFECT_serve) {
+        if (slot->effect == EFFECT_serve)
+            end_serving(call, failed);
+        else
+            tell_route(call);
+        return;
+    }
     if (timed && UNLIKELY(!span_stop(span)))
         return;
     if (UNLIKELY(failed) && slot->moves == MOVES_row && is_end_of_rows())
@@ -140,10 +273,14 @@ static inline void shim_end(struct call *call, PyObject *result, bool failed)
     uint32_t error = UNLIKELY(failed) ? error_here() : 0;
     if (UNLIKELY(span->wall_ns >= recorder.long_ns))
         look_at_long_call(span);
-    if (!span->detail && (slot->detail == DETAIL_path || slot->detail == DETAIL_statement))
-        span->detail = kept_detail(call);
+    if (UNLIKELY(slot->detail == DETAIL_served || slot->route))
+        name_by_route(call);
+    if (!span->detail && slot->late)
+        span->detail = late_detail(call, result);
     if (UNLIKELY(span->thread->gatherings) && (slot->detail == DETAIL_statement || slot->moves == MOVES_cursor))
         rows_begin(span->thread, call->owner, result);
+    if (UNLIKELY(span->thread->in_loop || span->thread->greenlet))
+        span->task = task_of_thread(span->thread);
     span_record(span, bytes, error);
     if (slot->waits == WAITS_rows)
         rows_recorded(call->owner, span, bytes);

@@ -52,7 +52,9 @@ enum { STUBS = 256 };
     X(word,       "the first word of a text: a command's name, never its values") \
     X(url,        "a URL without user, password, query and fragment") \
     X(request,    "a request's method and its URL: two arguments, or two attributes of one") \
-    X(served,     "the method and the route, or the path, of what a WSGI environment or an ASGI scope tells")
+    X(served,     "the method and the route, or the path, of what a WSGI environment or an ASGI scope tells") \
+    X(type,       "the name of the object's type") \
+    X(name,       "what was said when it was marked")
 
 /* What tells how much was moved. */
 #define MOVES(X) \
@@ -70,7 +72,9 @@ enum { STUBS = 256 };
     X(select,     "by the descriptors in three lists; sleep where there are none") \
     X(poll,       "by the descriptors that were registered") \
     X(outermost,  "inside a call of a database it is passed through; idle where it waits for notifications") \
-    X(blocking,   "idle where the first argument is a command that waits for what others put there")
+    X(blocking,   "idle where the first argument is a command that waits for what others put there") \
+    X(connection, "passed through where the object takes the requests of a connection one by one, as HTTP's does") \
+    X(queue,      "the first kind, unless it is told not to wait")
 
 /* What a call changes in what is known of descriptors and of children. */
 #define EFFECTS(X) \
@@ -95,7 +99,10 @@ enum { STUBS = 256 };
     X(exec,     "the process becomes another program") \
     X(shell,    "a shell is started, and waited for") \
     X(wait,     "the result begins with a child and how it ended") \
-    X(waitid,   "the result tells a child and how it ended, in its own way")
+    X(waitid,   "the result tells a child and how it ended, in its own way") \
+    X(serve,    "it waits for a request and answers it: the call is from the request's arrival on, if one arrives") \
+    X(arrive,   "a request has arrived, for the call around it that waits for one; itself it is none") \
+    X(route,    "by its end it is known what the request is that is served around it; itself it is no call")
 
 /* How a call that starts a program passes an environment on, to which what a descendant needs is added. */
 #define PASSES(X) \
@@ -143,7 +150,8 @@ static const char *const level_words[] = {LEVELS(WORD_OF_LEVEL) NULL};
    the time that they were not running. What fetches rows may be added to the event of a fetch before it. */
 enum waits { WAITS_not, WAITS_wall, WAITS_off_cpu, WAITS_rows };
 
-enum { SUBJECT_OWNER = 255 }; /* in the place of an argument's number: the object itself */
+/* In the place of an argument's number: the object itself, or what the call gave. */
+enum { SUBJECT_RESULT = 254, SUBJECT_OWNER = 255 };
 
 /* What a stub knows. */
 struct slot {
@@ -153,10 +161,12 @@ struct slot {
     PyObject *link; /* the versions that several libraries have of it, or NULL */
     PyObject *keyword;    /* the name of the argument that the detail is taken from, where it may be given by name; or NULL */
     PyObject *attributes; /* the ways to what of it is kept, a tuple of tuples of names; or NULL: itself */
+    PyObject *route;      /* the ways, each of which may lead to what names it better once the call has ended; or NULL */
     uint32_t intrinsic;        /* its number for the first of its kinds */
     uint8_t numbers;           /* how many it has; 0 of what is no intrinsic */
     uint8_t kinds[KIND_COUNT]; /* for each kind: what is to be added to that number */
     uint8_t detail, subject;   /* subject: which argument the detail is taken from */
+    uint8_t late;              /* the detail may be known only after the call */
     uint8_t moves, choice, effect, lock, passes;
     uint8_t waits; /* enum waits */
     uint8_t traffic; /* it reads or writes what lies behind a descriptor */
@@ -234,7 +244,7 @@ static void *slot_stub(enum signature signature, const struct slot *slot)
 /* Is the slot's intrinsic one whose calls recording itself has to see, whatever their level? */
 static inline bool is_always_timed(const struct slot *slot)
 {
-    return slot->effect >= EFFECT_fork;
+    return slot->effect >= EFFECT_fork && slot->effect < EFFECT_serve;
 }
 
 static bool slot_lower(struct slot *slot, uint32_t number, enum level level)

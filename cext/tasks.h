@@ -1,9 +1,11 @@
-/* Numbers of asynchronous tasks, told by the outermost coroutine that runs: so it is with any framework. */
+/* Numbers of asynchronous tasks, told by the outermost coroutine that runs: so it is with any framework. A greenlet is a
+   task, too. */
 #pragma once
 
 #include <stdlib.h>
 
 #include "frame.h"
+#include "recorder.h"
 
 struct task {
     PyObject *coroutine; /* no reference */
@@ -64,32 +66,82 @@ static bool tasks_grow(void)
     return true;
 }
 
-/* The number of the task that a coroutine is the outermost of; 0 where there is no room. */
-static uint32_t number_of_task(PyObject *coroutine)
+static struct task *task_find(const PyObject *outermost)
 {
-    if (tasks.used * 2 >= tasks.size && !tasks_grow())
-        return 0;
-    struct task *task = &tasks.places[place_of_task(coroutine)];
-    if (task_lives(task))
-        return task->number;
+    struct task *task = tasks.size ? &tasks.places[place_of_task(outermost)] : NULL;
+    return task && task_lives(task) ? task : NULL;
+}
+
+/* A weak reference, whatever is raised just now. Making one may run the collector of garbage, and so anything. */
+static PyObject *reference_to(PyObject *outermost)
+{
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    PyObject *reference = PyWeakref_NewRef(coroutine, NULL);
+    PyObject *reference = PyWeakref_NewRef(outermost, NULL);
     PyErr_Restore(type, value, traceback);
-    if (!reference)
-        return 0;
+    return reference;
+}
+
+/* The number of the task that a coroutine, or a greenlet, is the outermost of; 0 where there is no room. */
+static uint32_t number_of_task(PyObject *outermost)
+{
+    const struct task *known = task_find(outermost);
+    if (LIKELY(known))
+        return known->number;
+    PyObject *reference = PyType_SUPPORTS_WEAKREFS(Py_TYPE(outermost)) ? reference_to(outermost) : NULL;
+    bool has_room = reference && (tasks.used * 2 < tasks.size || tasks_grow());
+    if (!has_room || (known = task_find(outermost))) {
+        Py_XDECREF(reference);
+        return has_room ? known->number : 0;
+    }
+    struct task *task = &tasks.places[place_of_task(outermost)];
     tasks.used += !task->reference;
     Py_XDECREF(task->reference);
-    *task = (struct task){coroutine, reference, ++tasks.last};
+    *task = (struct task){outermost, reference, ++tasks.last};
     return task->number;
+}
+
+/* The outermost coroutine around a frame; `awaited` where there is none. */
+static PyObject *outermost_from(frame *inner, PyObject *awaited)
+{
+    PyObject *outermost = awaited;
+    for (; inner && inner->owner == FRAME_OWNED_BY_GENERATOR; inner = frame_outer(inner))
+        outermost = (PyObject *)_PyFrame_GetGenerator(inner);
+    return outermost;
+}
+
+enum { CALLS_OF_A_TASK = 64 }; /* between a call and the coroutine that it is made in */
+
+static bool is_of_coroutine(frame *frame)
+{
+    return frame->owner == FRAME_OWNED_BY_GENERATOR &&
+           (frame_code(frame)->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE));
+}
+
+/* The task that is being run: that of the innermost coroutine, or the greenlet; 0 where it is none. */
+static __attribute__((noinline)) uint32_t task_of_thread(const struct thread *thread)
+{
+    frame *inner = thread->in_loop ? frame_innermost(_PyThreadState_UncheckedGet()) : NULL;
+    for (unsigned depth = 0; inner && depth < CALLS_OF_A_TASK && !is_of_coroutine(inner); depth++)
+        inner = frame_outer(inner);
+    PyObject *outermost = NULL;
+    for (; inner && inner->owner == FRAME_OWNED_BY_GENERATOR; inner = frame_outer(inner))
+        outermost = (PyObject *)_PyFrame_GetGenerator(inner);
+    if (!outermost)
+        outermost = (PyObject *)(uintptr_t)thread->greenlet;
+    return outermost ? number_of_task(outermost) : 0;
+}
+
+/* The event loop that runs on the thread from now on, or none. */
+static void loop_runs(const PyObject *loop)
+{
+    struct thread *thread = recording();
+    if (thread)
+        thread->in_loop = loop && loop != Py_None;
 }
 
 /* The task in which `awaited` makes its first step: that of the outermost coroutine around it, or itself. */
 static uint32_t task_here(PyObject *awaited)
 {
-    frame *inner = frame_innermost(_PyThreadState_UncheckedGet());
-    PyObject *outermost = awaited;
-    for (; inner && inner->owner == FRAME_OWNED_BY_GENERATOR; inner = frame_outer(inner))
-        outermost = (PyObject *)_PyFrame_GetGenerator(inner);
-    return PyType_SUPPORTS_WEAKREFS(Py_TYPE(outermost)) ? number_of_task(outermost) : 0;
+    return number_of_task(outermost_from(frame_innermost(_PyThreadState_UncheckedGet()), awaited));
 }

@@ -130,7 +130,7 @@ class CompressedFile:
             if len(frame) != head.stored_bytes or crc32(frame) != head.checksum:
                 raise ArrangementError("its checksum is wrong")
             self._restore(head, frame)
-        except (ArrangementError, _zstandard().ZstdError) as error:
+        except (ArrangementError, zstandard_module().ZstdError) as error:
             self._file.damaged(f"the block at byte {found.offset}: {' '.join(str(error).split())}")
             return None
         return memoryview(self._records)[: head.raw_bytes]
@@ -176,7 +176,7 @@ def _what_is_wrong(begin: int, sound: int | None, size: int) -> str:
 # --- zstandard
 
 
-def _zstandard() -> Any:
+def zstandard_module() -> Any:
     """The module zstandard, which is imported where something is compressed. Raises ExperimentError."""
     try:
         import zstandard
@@ -192,7 +192,7 @@ def decompress(frame: Bytes, most: int) -> bytes:
 
     The frame must say how much it holds: the decoder takes as much memory as is said there, whatever limit it is given.
     """
-    zstandard = _zstandard()
+    zstandard = zstandard_module()
     said = zstandard.get_frame_parameters(frame)
     if not 0 < said.content_size <= most:
         raise ArrangementError(f"a frame that says it holds {said.content_size} bytes, of {most} at most")
@@ -205,4 +205,4 @@ def decompress(frame: Bytes, most: int) -> bytes:
 @cache
 def _decompressor() -> Any:
     """One for all frames: making one costs more than a small frame."""
-    return _zstandard().ZstdDecompressor()
+    return zstandard_module().ZstdDecompressor()

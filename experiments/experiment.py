@@ -100,6 +100,17 @@ class Experiment:
         return processes
 
 
+def with_forebears(founder: str, lineage: str, damages: Damages) -> Process:
+    """The process of a lineage, and those that forked it, whose numbers are its own too. Raises ExperimentError."""
+    name = f"{lineage}{names.SUFFIX}" if lineage else ""
+    place = os.path.join(os.path.basename(founder), name).rstrip("/")
+    process = Process(os.path.join(founder, name), place, lineage, damages)
+    above, how, _ = split_lineage(lineage)
+    if how == "f":
+        process.parent = process.starter = with_forebears(founder, above, damages)
+    return process
+
+
 def _is_of_ranks(directory: str) -> bool:
     """Whether no process but ranks of MPI, and what they started, was recorded: the founder's log is empty."""
     try:

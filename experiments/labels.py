@@ -21,10 +21,12 @@ ACTIONS = ("start", "stop")
 MARKS_AT_MOST = 10_000
 FOR_EVER_NS = (1 << 64) - 1
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]{0,63}")
-# What filters call other things.
+# What filters call other things (`interpose events --filter help`).
 RESERVED = {
     *("all", "none", "start", "stop", "kind", "intrinsic", "site", "function", "detail", "thread", "process"),
     *("experiment", "user", "terminal", "host", "error", "state", "call", "parent", "depth", "bytes", "wall", "cpu"),
+    *("wait", "end", "rows", "pid", "task", "file", "line", "stack", "label", "transaction"),
+    *("in", "some", "ordered", "leaf", "fname", "func", "help"),
 }
 
 
@@ -78,7 +80,8 @@ def read_marks(directory: str, place: str, damages: Damages) -> list[Mark]:
 
 def _mark(attributes: Attributes) -> Mark | None:
     name, action, time_ns = (attributes.get(key, "") for key in ("name", "action", "time_ns"))
-    if why_not(name) or action not in ACTIONS or not re.fullmatch("[0-9]{1,19}", time_ns):
+    # Labels of before a name was reserved are read.
+    if not _NAME.fullmatch(name) or action not in ACTIONS or not re.fullmatch("[0-9]{1,19}", time_ns):
         return None
     return Mark(name.lower(), action, int(time_ns), attributes.get("comment", ""))
 

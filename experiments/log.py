@@ -12,6 +12,7 @@ from interpose.experiments.files import Damages
 from interpose.experiments.layout import TYPES, DataType, Field, Layout, LayoutError
 
 READS_UP_TO = 4
+_LINE, _ONCE_LINE = "line", "1"  # as `terminal` has it, and as it had it up to version 3
 KINDS_AT_MOST = 8
 ROOTS_AT_MOST = 256
 LAST_INTRINSIC = 2**32 - 1
@@ -71,7 +72,8 @@ class Intrinsic:
 
     `moves` is what its events count as moved: `bytes` or `rows`. `by` is the way in which it was interposed; `why_not`
     the reason where it was not; `library` which library has it, at which `place`, for which `target`, and what that
-    `passes_on` to. `transaction`: its calls begin or end one; `terminal`: they wait for somebody at the keyboard.
+    `passes_on` to. `transaction`: a call `is` one, or one `begins` or `ends` with it; `terminal`: its calls of the kind
+    screen wait for somebody at the keyboard, until a `line` is entered or for `keys`.
     """
 
     name: str
@@ -83,7 +85,7 @@ class Intrinsic:
     target: str = field(default="", compare=False)
     place: str = field(default="", compare=False)
     transaction: str = field(default="", compare=False)
-    terminal: bool = field(default=False, compare=False)
+    terminal: str = field(default="", compare=False)
     moves: str = field(default="bytes", compare=False)
 
 
@@ -159,8 +161,9 @@ def read_libraries(path: str) -> tuple[list[Library], list[Failure]]:
 def _intrinsic(name: str, kind: str, why_not: str, attributes: Attributes) -> Intrinsic:
     names = ("by", "library", "passes_on", "target", "place", "transaction")
     texts = {each: attributes.get(each, "") for each in names}
-    moves, terminal = attributes.get("moves", "bytes"), attributes.get("terminal") == "1"
-    return Intrinsic(name, kind, why_not=why_not, moves=moves, terminal=terminal, **texts)
+    moves, terminal = attributes.get("moves", "bytes"), attributes.get("terminal", "")
+    waits_for = _LINE if terminal == _ONCE_LINE else terminal
+    return Intrinsic(name, kind, why_not=why_not, moves=moves, terminal=waits_for, **texts)
 
 
 class _MapReader:

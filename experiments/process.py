@@ -12,6 +12,9 @@ from interpose.experiments import compressed
 from interpose.experiments.blocks import EventFile
 from interpose.experiments.children import EXEC, Child, assign
 from interpose.experiments.compressed import CompressedFile
+from interpose.experiments.consolidated import NAME as CONSOLIDATED
+from interpose.experiments.consolidated import Consolidated, Found
+from interpose.experiments.consolidated import read as read_consolidated
 from interpose.experiments.dynamic import DYNTEXT, read_dynamic
 from interpose.experiments.files import Damages, DataFile
 from interpose.experiments.layout import DataType, Layout, LayoutError, Record, Unpacker
@@ -312,6 +315,23 @@ class Process:
     @cached_property
     def _assigned(self) -> dict[str, Child]:
         return assign(self.children, self.descendants)
+
+    @cached_property
+    def consolidated(self) -> tuple[Consolidated, list[Found]] | None:
+        """The consolidated records that are kept of it, if any."""
+        return read_consolidated(self._file(CONSOLIDATED)) if self._has(CONSOLIDATED) else None
+
+    def stamp_of_consolidated(self) -> tuple[int, int] | None:
+        """What differs when other records are kept; None where none are."""
+        try:
+            found = os.lstat(os.path.join(self.directory, CONSOLIDATED))
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns
+
+    def forget_consolidated(self) -> None:
+        """Have the records be read again."""
+        self.__dict__.pop("consolidated", None)
 
     @cached_property
     def events(self) -> EventFile | None:

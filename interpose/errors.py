@@ -15,6 +15,15 @@ class UsageError(InterposeError):
     exit_code = 2
 
 
+class ExpressionError(UsageError):
+    """An expression, `text`, cannot be read, or means nothing, from the letter at `place` on."""
+
+    def __init__(self, what: str, text: str, place: int) -> None:
+        super().__init__(what)
+        self.text = text
+        self.place = place
+
+
 class SettingError(InterposeError):
     """A setting has a value that means nothing."""
 

@@ -15,13 +15,18 @@ import time
 from collections.abc import Callable
 
 from interpose.analysis.ending import ending, is_running
+from interpose.analysis.keeping import Keeper
 from interpose.errors import ExperimentError
 from interpose.experiments import compressed, names
 from interpose.experiments.control import Control
 from interpose.experiments.drain import Drain, Waiting
+from interpose.experiments.experiment import Experiment, with_forebears
 from interpose.experiments.files import Damages
+from interpose.experiments.pauses import Pauses, pauses_of
 from interpose.experiments.process import Process
 
+CONSOLIDATE, SLOWEST = "INTERPOSE_CONSOLIDATE", "INTERPOSE_SLOWEST"
+CONSOLIDATED_AT_BYTES = 1 << 18  # of compressed events: some hundred thousand
 SHORTEST_S, LONGEST_S = 0.1, 0.5  # between two looks: the shorter, the more there was to do
 FIRST_VERSION = 3  # of the format: before it, blocks in the state full may be in use
 ASKED_AT_MOST = 5  # how often one asks how a process ended that nobody saw alive
@@ -34,9 +39,11 @@ Clock = Callable[[], float]
 class Watched:
     """One process of the experiment. `done` when all that it recorded is compressed, or never will be."""
 
-    def __init__(self, directory: str, place: str) -> None:
-        self.directory = directory
+    def __init__(self, founder: str, place: str) -> None:
+        self.directory = os.path.join(founder, place)
         self.place = place
+        self._founder = founder
+        self._keeper: Keeper | None = None
         self.done = False
         self._process: Process | None = None
         self._drain: Drain | None = None
@@ -75,7 +82,31 @@ class Watched:
         worked = (had_ended or not self._until_the_end) and self._move_full(drain, deadline_s)
         if had_ended and not drain.has_grown():
             self._finish(drain, deadline_s)
+        if self._process.log.settings.get(CONSOLIDATE) == "1":
+            self._consolidate()
         return worked
+
+    def _consolidate(self) -> None:
+        """Put like calls together, when many blocks have been compressed, or all; then these are taken away."""
+        path = os.path.join(self.directory, compressed.NAME)
+        if not os.path.exists(path) or (os.stat(path).st_size < CONSOLIDATED_AT_BYTES and not self.done):
+            return
+        process = with_forebears(self._founder, self.place.removesuffix(names.SUFFIX), Damages())
+        if process.events is None:
+            return
+        if self._keeper is None:
+            slowest = process.log.settings.get(SLOWEST, "")
+            at_most = int(slowest) if slowest.isascii() and slowest.isdigit() and len(slowest) < 5 else 0
+            self._keeper = Keeper(process, self._pauses(), at_most)
+        self._keeper.follow(process)
+        for block in process.events.blocks():
+            if block.place.compressed:
+                self._keeper.add(block.head.sequence, block.events)
+        self._keeper.write(self.directory)
+        os.truncate(path, 0)
+
+    def _pauses(self) -> Pauses:
+        return pauses_of(Experiment(self._founder))
 
     def _ready(self) -> Drain | None:
         """The drain, as soon as the process has described itself."""
@@ -277,7 +308,7 @@ class Monitor:
         for name in ("", *found):
             lineage = name.removesuffix(names.SUFFIX)
             if name not in self._watched and (name == "" or (lineage != name and names.is_lineage(lineage))):
-                self._watched[name] = Watched(os.path.join(self._founder, name), name)
+                self._watched[name] = Watched(self._founder, name)
 
 
 def main(founder: str) -> None:

@@ -356,6 +356,25 @@ SETTINGS = (
         " what is there",
     ),
     Setting(
+        "consolidate",
+        "INTERPOSE_CONSOLIDATE",
+        "consolidate",
+        "0|1",
+        "0",
+        parse_switch,
+        "1: like calls are put together as they are recorded, and no events are kept: the experiment grows with what is"
+        " different, not with what is called",
+    ),
+    Setting(
+        "slowest",
+        "INTERPOSE_SLOWEST",
+        "slowest",
+        "N",
+        "100",
+        parse_count,
+        "how many of the slowest calls of a process are kept whole where calls are put together",
+    ),
+    Setting(
         "trigger",
         "INTERPOSE_TRIGGER",
         "trigger",
@@ -533,6 +552,8 @@ class Settings:
     when_full: str
     limit_bytes: int
     ring_bytes: int
+    consolidate: bool
+    slowest: int
     trigger: Trigger | None
     saves: int
     paused: bool

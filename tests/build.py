@@ -80,7 +80,7 @@ class Build:
         self.children: list[dict[str, int]] = []
         self.blocks: list[tuple[dict[str, int], list[dict[str, int]]]] = []
         self.moved: list[int] = []  # which of them lie in events.zst, and not in events
-        self.intrinsics: list[tuple[int, str, tuple[str, ...]]] = []
+        self.intrinsics: list[tuple[int, str, tuple[str, ...], dict[str, str]]] = []
         self.log_events: list[str] = []
 
     def string(self, text: str | bytes) -> int:
@@ -98,10 +98,10 @@ class Build:
         self.stacks.append(pack("STACK", site=site, outer=outer))
         return len(self.stacks) + self.first["stacks"] - 1
 
-    def intrinsic(self, name: str, *kinds: str) -> int:
-        """An intrinsic with as many numbers as kinds; gives the first of them."""
-        number = 1 + sum(len(taken) for _, _, taken in self.intrinsics)
-        self.intrinsics.append((number, name, kinds))
+    def intrinsic(self, name: str, *kinds: str, **attributes: str) -> int:
+        """An intrinsic with as many numbers as kinds, and what else map.xml says of it; gives the first of them."""
+        number = 1 + sum(len(taken) for _, _, taken, _ in self.intrinsics)
+        self.intrinsics.append((number, name, kinds, attributes))
         return number
 
     def thread(self, *, open_calls: list[dict[str, int]] | None = None, **values: int) -> int:
@@ -212,8 +212,8 @@ class Build:
 
     def map_xml(self) -> str:
         lines = [
-            f'<intrinsic number="{number}" name={quoteattr(name)} {self.kinds(kinds)} installed="1"/>'
-            for number, name, kinds in self.intrinsics
+            f'<intrinsic number="{number}" name={quoteattr(name)} {self.kinds(kinds)} installed="1"{told(more)}/>'
+            for number, name, kinds, more in self.intrinsics
         ]
         return "\n".join(['<?xml version="1.0" encoding="utf-8"?>', "<map>", *lines, "</map>", ""])
 
@@ -276,6 +276,10 @@ class Build:
         attributes = f'name="{name}" record_bytes="{record_bytes}" head_bytes="{head_bytes}"'
         attributes += f' block_bytes="{BLOCK_BYTES}"'
         return f"<data {attributes}>{describe(record)}{more}</data>"
+
+
+def told(attributes: dict[str, str]) -> str:
+    return "".join(f" {name}={quoteattr(value)}" for name, value in attributes.items())
 
 
 def compressed(head: dict[str, int], events: list[dict[str, int]], frame: bytes | None = None, **more: int) -> bytes:

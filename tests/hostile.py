@@ -48,6 +48,7 @@ FILES = {
     "dyntext": "dyntext",
     "objects": "objects",
 }
+ITSELF = "EXPERIMENT"  # stands for the path, which also follows every command
 # Every command that reads; each kind of input needs some of them only, but for the long test all.
 COMMANDS = (
     ("check",),
@@ -55,6 +56,8 @@ COMMANDS = (
     ("report", "--by", "site", "--format", "json"),
     ("events",),
     ("events", "--last", "3"),
+    ("events", "--filter", "FNAME('(a|.*)*x') SOME IN STACK || DETAIL =~ 'q' && THREAD > SELF_WALL / WAIT"),
+    ("compare", ITSELF, "--by", "site", "--measure", "p95", "--fail-if", "max(all) > +10s", "--with"),
     ("overview",),
     ("processes",),
     ("display", "statistics"),
@@ -104,7 +107,7 @@ class Place:
         """Let the commands read `data` as an input of that kind. Raises whatever is not told in a line."""
         with self.placed(kind, data) as path:
             for words in COMMANDS:
-                code, told = run([*words, str(path)])
+                code, told = run([str(path) if word == ITSELF else word for word in (*words, ITSELF)])
                 assert code in REFUSED, (words, code, told)
                 assert not any(text in told for text in NEVER_TOLD), (words, told)
             if path == self.experiment:

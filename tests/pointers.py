@@ -25,6 +25,7 @@ TYPE = (
 )
 # What differs between two types of the same bases.
 OF_ONE_TYPE = {"type", "name", "doc", "members", "getset", "methods", "dict", "bases", "mro", "flags"}
+AWAITED = ("coroutine", "coroutine_wrapper", "async_generator", "async_generator_asend", "async_generator_athrow")
 SUITES = {"as_async": 4, "as_number": 36, "as_sequence": 10, "as_mapping": 3, "as_buffer": 2}
 VERSION_IS_VALID = 1 << 19
 CLASS_METHOD = type(dict.__dict__["fromkeys"])
@@ -88,9 +89,11 @@ def callables() -> list[object]:
 
 
 def is_ours(what: object) -> bool:
-    """Whether it is of our modules, which know how they are made, a type that Cython made for them, or on 3.11 that of
-    interposed functions."""
+    """Whether it is of our modules, which know how they are made, a type that Cython made for them, one that coroutines
+    are of while they are suspended, or on 3.11 that of interposed functions."""
     if isinstance(what, type) and what is not FunctionType and issubclass(what, FunctionType):
+        return True
+    if isinstance(what, type) and what.__base__ and what.__name__ == what.__base__.__name__ in AWAITED:
         return True
     places = [getattr(what, "__module__", None)]
     if isinstance(what, type):

@@ -1,5 +1,6 @@
 """Asynchronous code: what is awaited is timed by its steps, overlapping tasks are kept apart, nothing is changed."""
 
+import collections
 import sys
 
 import pytest
@@ -402,6 +403,86 @@ def test_with_wrappers_alone_awaits_are_timed_too(tmp_path, recorded):
     assert (done.stdout, done.stderr) == ("nested\n", "")
     assert nest.wall_ns >= 20e6
     assert nest.task
+
+
+def test_coroutines_of_functions_that_are_interposed_in_place_are_timed_by_their_steps(tmp_path, recorded):
+    """By a stub for the function itself, without a wrapper of wrapt's: the standard library's, and who asks for it."""
+    make_package(tmp_path, awaited=AWAITED)
+    done = recorded("""
+    import asyncio, inspect
+    from interpose.library import Intrinsic
+    names = ("wait", "work", "nest", "count", "at_once", "fail")
+    record(*[Intrinsic(name, "shapes.awaited:" + name, "net", by="function") for name in names])
+    from shapes import awaited
+    print(type(awaited.wait).__name__, inspect.iscoroutinefunction(awaited.wait))
+    async def main():
+        print(await asyncio.gather(*[awaited.nest(0.02) for _ in range(5)]), await awaited.work(10) > 0)
+        print([number async for number in awaited.count(3)], await awaited.at_once(7))
+        try:
+            await awaited.fail("broken")
+        except ValueError as error:
+            print(error)
+    asyncio.run(main())
+    print(shims.end())
+    """)
+    founder = done.experiment.founder
+    nests, [work] = done.events("nest"), done.events("work")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[1:] == [f"{['nested'] * 5} True", "[0, 1, 2] 7", "broken", "0"]
+    assert len(nests) == 5
+    assert len(done.events("wait")) == 10
+    assert {event.parent for event in done.events("wait")} == {event.call for event in nests}
+    assert all(event.wall_ns >= 40e6 and event.wall_ns - event.inner_wall_ns < 20e6 for event in nests)
+    assert len({event.task for event in nests}) == 5
+    assert 1e6 < work.cpu_ns < work.wall_ns
+    assert sum(event.wall_ns >= 2e6 for event in done.events("count")) == 3
+    assert founder.string(done.events("fail")[0].error) == "ValueError"
+    assert {founder.intrinsic(event.intrinsic).by for event in done.events()} == {"function"}
+
+
+def test_whatever_a_task_calls_is_of_that_task(traced):
+    """Also what is not awaited, made by plain functions that its coroutines call; and nothing of others."""
+    done = traced("""
+        import asyncio, os, sqlite3, threading
+        def look(number):
+            os.stat(f"/order/{number}") if number < 0 else os.access(f"/order/{number}", 0)
+        async def inner(number):
+            connection = sqlite3.connect(":memory:")
+            connection.execute(f"select {number} as first")
+            await asyncio.sleep(0.01)
+            list(map(look, [number]))
+            async for _ in items():
+                look(number)
+            await asyncio.to_thread(look, 99)
+        async def items():
+            for number in range(2):
+                await asyncio.sleep(0)
+                yield number
+        async def outer(number):
+            await inner(number)
+        async def main():
+            await asyncio.gather(*(outer(number) for number in range(4)))
+            asyncio.get_running_loop().call_soon(look, 98)
+            await asyncio.sleep(0.01)
+        look(97)
+        asyncio.run(main())
+        look(97)
+    """)
+    founder = done.experiment.founder
+    tasks = collections.defaultdict(list)
+    for event in done.events("os.access"):
+        tasks[int(founder.string(event.detail).rpartition("/")[2])].append(event.task)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert tasks.pop(97) == [0, 0]
+    assert tasks.pop(98) == [0]
+    assert tasks.pop(99) == [0] * 4
+    assert [len(set(each)) for each in tasks.values()] == [1] * 4
+    assert len({each[0] for each in tasks.values()} | {0}) == 5
+    first = [event.task for event in done.events("sqlite3.Connection.execute")]
+    assert sorted(first) == sorted(each[0] for each in tasks.values())
+    assert {event.task for event in done.events("select.epoll.poll")} == {0}
 
 
 def test_a_coroutine_that_goes_on_in_another_thread(both):

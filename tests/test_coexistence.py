@@ -3,8 +3,10 @@
 import os
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
+from exercises import assert_recorded_as_said, source_of
 from packaged import make_package
 
 pytestmark = pytest.mark.packages
@@ -113,6 +115,38 @@ def test_with_gevent_patched_before_and_after(when, recorded):
     (main,) = [thread for thread in founder.threads if thread.record.main]
     assert sum(event.cpu_ns for event in sent) < main.record.end_cpu_ns
     assert sum(thread.record.dropped for thread in founder.threads) == 0
+
+
+def test_every_wait_of_gevent_is_recorded_where_all_are_wanted(traced):
+    pytest.importorskip("gevent")
+    done = traced(source_of("greenlets"), INTERPOSE_SYNC="all")
+
+    assert_recorded_as_said(done, "greenlets")
+
+
+def test_what_is_called_in_a_greenlet_is_of_its_task(traced):
+    pytest.importorskip("gevent")
+    done = traced("""
+        import gevent, sqlite3, time
+        from gevent import monkey
+        monkey.patch_time()
+        def order(number):
+            connection = sqlite3.connect(":memory:")
+            for turn in range(3):
+                connection.execute(f"select {number}, {turn}")
+                time.sleep(0.01)
+        connection = sqlite3.connect(":memory:")
+        connection.execute("select 'before'")
+        gevent.joinall([gevent.spawn(order, number) for number in range(5)])
+        connection.execute("select 'after'")
+    """)
+    tasks = [event.task for event in done.events("sqlite3.Connection.execute")]
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert tasks[0] == tasks[-1] == 0
+    assert sorted(Counter(tasks[1:-1]).values()) == [3] * 5
+    assert 0 not in tasks[1:-1]
+    assert {event.task for event in done.events("gevent.sleep")} == set(tasks[1:-1])
 
 
 def test_beside_coverage(tmp_path, traced):

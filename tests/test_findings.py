@@ -11,7 +11,6 @@ import pytest
 from interpose.analysis.consolidate import PlainConsolidator
 from interpose.analysis.findings.engine import LEAST_SHARE, RULES, findings, found_in
 from interpose.analysis.findings.survey import Survey
-from interpose.analysis.lineage import script_of
 from interpose.commands.main import main
 from interpose.experiments.experiment import Experiment
 from interpose.reports.findings import _WORDS, ADVICE, findings_table
@@ -298,7 +297,7 @@ def test_a_slow_statement_among_others_that_take_more_is_none(shop):
 
 
 def test_a_program_that_works_by_itself_is_to_be_profiled_by_line(tmp_path):
-    busy = Shop(tmp_path / "t.1.er", cpu_ns=900 * MS, arguments=["python", "-u", "orders.py", "x"])
+    busy = Shop(tmp_path / "t.1.er", cpu_ns=900 * MS, arguments=["orders.py", "x"])
 
     (finding,) = [each for each in found_in(busy.survey()) if each.rule == "hot program"]
 
@@ -370,26 +369,6 @@ def shown(finding):
 def test_every_rule_has_its_words_and_its_advice():
     assert set(_WORDS) == set(ADVICE)
     assert len(RULES) == len(set(RULES)) == len(_WORDS)
-
-
-@pytest.mark.parametrize(
-    ("executable", "arguments", "script"),
-    [
-        ("/usr/bin/python3.12", ["python", "orders.py"], "orders.py"),
-        ("/usr/bin/python3.12", ["python3.12", "-u", "-m", "shop"], "shop"),
-        ("/usr/bin/python3.12", ["python", "-c", "pass"], "-c"),
-        ("/usr/bin/python3.12", ["python"], "python3.12"),
-        ("", [], "?"),
-    ],
-)
-def test_a_script_is_told_without_its_interpreter(tmp_path, executable, arguments, script):
-    class Started(Build):
-        def log_xml(self):
-            return super().log_xml().replace('executable="/usr/bin/python"', f'executable="{executable}"')
-
-    written = Started(tmp_path / "t.1.er", arguments=arguments).write()
-
-    assert script_of(Experiment(str(written)).founder) == script
 
 
 @pytest.mark.parametrize("format", ["text", "json", "csv", "markdown"])

@@ -102,7 +102,7 @@ def test_self_times_of_several_add_up_to_their_thread_time(tmp_path, report):
 def test_what_was_recorded_names_its_user(traced):
     done = traced("import os\nos.stat('.')")
 
-    assert done.experiment.founder.log.user == {"uid": str(os.getuid()), "terminal": ""}
+    assert done.experiment.founder.log.user == {"uid": str(os.getuid()), "terminal": "", "streams": ""}
     assert profile(done.experiment, "user").rows
 
 

@@ -1,8 +1,10 @@
 """Idle is waiting for work: for a client, a queue, a child. Waiting for an answer, for time or for a lock is not."""
 
+import collections
 import textwrap
 
 import pytest
+from packaged import make_package
 
 LEAST_NS = 60_000_000  # what was made to wait for 100 ms and more waited at least that long, also on a busy machine
 
@@ -343,17 +345,15 @@ def test_an_http_server_is_idle_between_the_requests_of_a_kept_connection(with_o
     founder = done.experiment.founder
     main = waits(done, thread=main_thread(founder))
     workers = [waits(done, thread=number) for number in other_threads(founder)]
-    (worker,) = [found for found in workers if any(name == "time.sleep" for name, _, _ in found)]
+    (worker,) = [found for found in workers if any(kind == "logic" for _, kind, _ in found)]
+    served = ("http.server.BaseHTTPRequestHandler.handle_one_request", "logic")
 
     assert (done.returncode, done.stderr) == (0, "")
     assert {each for each in kinds(main) if not each[0].startswith("threading.")} == {("select.poll.poll", "idle")}
     assert wall_s(main, "idle") > 0.4
-    assert kinds(worker)[-3:] == [
-        ("time.sleep", "sleep"),
-        ("socket.socket.recv_into", "idle"),
-        ("time.sleep", "sleep"),
-    ]
-    assert {kind for _, kind in kinds(worker)} == {"idle", "sleep"}
+    assert kinds(worker)[-3:] == [served, ("socket.socket.recv_into", "idle"), served]
+    assert {kind for _, kind in kinds(worker)} == {"idle", "logic"}
+    assert all(kinds_inside(done, founder, event) == {"sleep"} for _, kind, event in worker if kind == "logic")
 
 
 def test_an_asyncio_server_is_idle_between_requests_and_not_while_it_waits_for_an_answer_itself(with_other):
@@ -419,7 +419,7 @@ def test_an_event_loop_that_has_nothing_but_timers_and_pipes_is_idle(traced):
         asyncio.run(asyncio.sleep(0.15))
     """)
 
-    assert kinds(waits(done)) == [("select.epoll.poll", "idle")]
+    assert kinds(waits(done)) == [("asyncio.sleep", "sleep"), ("select.epoll.poll", "idle")]
 
 
 def test_workers_that_wait_for_their_queue_are_idle(traced):
@@ -449,6 +449,59 @@ def test_workers_that_wait_for_their_queue_are_idle(traced):
     assert kinds(pooled) == [("queue.SimpleQueue.get", "idle")]
     for found in plain, simple, pooled:
         assert wall_s(found, "idle") == pytest.approx(0.2, abs=0.1)
+
+
+def test_who_asks_a_queue_without_waiting_is_not_idle(traced):
+    done = traced(
+        """
+        import queue
+        for source in queue.Queue(), queue.SimpleQueue():
+            [source.put(number) for number in range(4)]
+            print(source.get(False), source.get(block=False), source.get_nowait(), source.get())
+        """,
+        INTERPOSE_SYNC="all",
+    )
+    founder = done.experiment.founder
+    kept = {name: [founder.intrinsic(event.intrinsic).kind for event in done.events(name)] for name in QUEUES}
+
+    assert (done.stdout, done.stderr) == ("0 1 2 3\n" * 2, "")
+    assert kept["queue.Queue.get"] == ["sync"] * 3 + ["idle"]
+    assert [kept["queue.SimpleQueue.get"][place] for place in (0, 1, -1)] == ["sync", "sync", "idle"]
+
+
+QUEUES = ("queue.Queue.get", "queue.SimpleQueue.get")
+SERVING = """
+import queue, subprocess, threading
+
+def serve(work):
+    threading.Timer(0.05, work.put, (1,)).start()
+    work.get()
+    subprocess.run(["sleep", "0.05"])
+"""
+
+
+def test_inside_a_request_that_is_served_nothing_is_idle(tmp_path, recorded):
+    make_package(tmp_path, serving=SERVING)
+    done = recorded("""
+        import queue
+        from interpose import system_library
+        from interpose.library import Intrinsic
+        record(Intrinsic("serve", "shapes.serving:serve", "logic"), *system_library.every())
+        from shapes import serving
+        serving.serve(queue.Queue())
+    """)
+    founder = done.experiment.founder
+    [served] = done.events("serve")
+    calls = [event for event in done.events() if event.thread == served.thread and event.start_ns > served.start_ns]
+    took_ns = collections.Counter()
+    for event in [served, *(event for event in calls if event.start_ns < served.start_ns + served.wall_ns)]:
+        took_ns[founder.intrinsic(event.intrinsic).kind] += event.wall_ns - event.inner_wall_ns
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "idle" not in took_ns
+    assert sum(took_ns.values()) == served.wall_ns
+    assert took_ns["sync"] >= 30e6
+    assert took_ns["process"] >= 50e6
 
 
 def test_a_pool_of_processes_waits_for_its_work_idly(traced):

@@ -158,6 +158,62 @@ def test_within_the_budget_nothing_is_lowered(traced):
     assert timed_of(done)["os.write"] == int(done.stdout)
 
 
+MARKED = """
+    import os, sys, time
+    from interpose import transaction
+    descriptor = os.open(os.devnull, os.O_WRONLY)
+    def work(seconds):
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            for _ in range(1000):
+                os.write(descriptor, b"x")
+    for _ in range(2):
+        with transaction("batch"):
+            work(1.4)
+    if len(sys.argv) > 1:
+        work(1.5)
+"""
+
+SERVING = """
+    import http.client, http.server, os, threading, time
+    descriptor = os.open(os.devnull, os.O_WRONLY)
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            until = time.monotonic() + 2.5
+            while time.monotonic() < until:
+                for _ in range(1000):
+                    os.write(descriptor, b"x")
+            self.send_response(204)
+            self.end_headers()
+        def log_message(self, *arguments):
+            pass
+    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    serving = threading.Thread(target=server.handle_request)
+    serving.start()
+    client = http.client.HTTPConnection("127.0.0.1", server.server_port)
+    client.request("GET", "/")
+    print(client.getresponse().status)
+    serving.join()
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [(MARKED, "interpose.transaction"), (SERVING, "http.server.BaseHTTPRequestHandler.handle_one_request")],
+)
+def test_within_a_transaction_nothing_is_lowered(traced, source, name):
+    done = traced(source, "then", INTERPOSE_BUDGET="0.1%", INTERPOSE_KINDS="file,logic")
+    found = done.events(name)
+    steps = [each.time_ns for each in done.experiment.founder.log.events if each.kind == "level"]
+
+    assert len(found) == (2 if source is MARKED else 1)
+    assert steps or source is SERVING
+    assert len(done.events("os.write")) > 10_000
+    assert not [
+        time_ns for time_ns in steps for each in found if each.start_ns <= time_ns <= each.start_ns + each.wall_ns
+    ]
+
+
 def test_a_forked_child_begins_at_its_parents_levels(traced):
     then = "os.fork() or (os.write(descriptor, b'y'), os._exit(0)); os.wait()"
     done = traced(BUSY.format(seconds=1.5, then=then), INTERPOSE_BUDGET="0.01%")

@@ -238,7 +238,7 @@ def test_what_a_library_says_of_transactions_and_the_terminal_is_in_the_map(plac
     founder = done.experiment.founder
     named = {intrinsic.name: intrinsic for event in done.events() if (intrinsic := founder.intrinsic(event.intrinsic))}
     assert named["shop.Client.get"].transaction == "begins"
-    assert (named["shop.plain"].transaction, named["shop.plain"].terminal) == ("ends", True)
+    assert (named["shop.plain"].transaction, named["shop.plain"].terminal) == ("ends", "line")
 
 
 # --- trust

@@ -1,5 +1,14 @@
 """The system library's drivers of PostgreSQL: what is recorded of each call, and that nothing is missing."""
 
+import glob
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
 import pytest
 from exercises import assert_recorded_as_said, source_of
 from servers import need_server
@@ -184,3 +193,118 @@ def test_awaited_rows_are_counted_once_and_put_together(traced, rows):
     assert (gathered == 0) == (rows == "each")
     assert all(event.cpu_ns <= event.wall_ns and not event.error for event in events)
     assert all(thread.adds_up for thread in done.experiment.founder.threads)
+
+
+@pytest.fixture
+def own_server(tmp_path_factory):
+    """A server of the test's own, by its directory: one that keeps prepared transactions."""
+    binaries = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
+    who = {"user": "postgres", "group": "postgres"} if os.geteuid() == 0 else {}
+    if not binaries or (who and not any(each.pw_name == "postgres" for each in pwd.getpwall())):
+        pytest.skip("there is no PostgreSQL to start")
+    with tempfile.TemporaryDirectory() as directory:
+        if who:
+            shutil.chown(directory, **who)
+        at = {"cwd": directory, "stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT, **who}
+        words = ["-D", "data", "-A", "trust", "-U", "postgres", "-N"]
+        subprocess.run([f"{binaries[-1]}/initdb", *words], check=True, **at)
+        words = ["-c", "max_prepared_transactions=5", "-c", "listen_addresses=", "-k", directory, "-F"]
+        server = subprocess.Popen([f"{binaries[-1]}/postgres", "-D", "data", *words], **at)
+        while not os.path.exists(f"{directory}/.s.PGSQL.5432"):
+            assert server.poll() is None, "it ended"
+            time.sleep(0.05)
+        yield directory
+        server.send_signal(signal.SIGINT)
+        server.wait(30)
+
+
+TWO_PHASES = """
+import sys, time, {driver} as driver
+def connect():
+    for _ in range(100):
+        try:
+            return driver.connect(host=sys.argv[1], user="postgres", dbname="postgres")
+        except driver.OperationalError:
+            time.sleep(0.05)
+made = connect()
+made.cursor().execute("drop table if exists orders; create table orders (id int)")
+made.commit()
+for act in ("commit", "rollback", "recover"):
+    made.tpc_begin(made.xid(1, act, "orders"))
+    made.cursor().execute("insert into orders values (1)")
+    made.tpc_prepare()
+    if act == "recover":
+        break
+    getattr(made, f"tpc_{{act}}")()
+made.close()
+made = connect()
+[left] = made.tpc_recover()
+print(left.gtrid, left.bqual)
+made.rollback()
+made.tpc_commit(left)
+made.tpc_begin("in one")
+made.cursor().execute("insert into orders values (2)")
+made.tpc_commit()
+cursor = made.cursor()
+cursor.execute("select count(*) from orders")
+print(*cursor.fetchone())
+try:
+    made.tpc_begin("too late")
+except driver.ProgrammingError as error:
+    print(type(error).__name__)
+"""
+
+
+@pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
+def test_a_commit_in_two_phases_is_recorded_step_by_step(traced, own_server, driver):
+    pytest.importorskip(driver)
+    on, off = (traced(TWO_PHASES.format(driver=driver), own_server, INTERPOSE=each) for each in "10")
+    connection = "psycopg2.connection" if driver == "psycopg2" else "psycopg.Connection"
+    steps = ["begin", "prepare", "commit", "rollback", "recover"]
+
+    assert (on.stdout, on.stderr, on.returncode) == ("recover orders\n3\nProgrammingError\n", "", 0)
+    assert (off.stdout, off.stderr) == (on.stdout, "")
+    assert [len(on.events(f"{connection}.tpc_{step}")) for step in steps] == [5, 3, 3, 1, 1]
+    [refused] = [event for event in on.events(f"{connection}.tpc_begin") if event.error]
+    assert on.experiment.founder.string(refused.error) == "ProgrammingError"
+
+
+def test_messages_that_an_asynchronous_connection_is_sent(traced):
+    """psycopg2 with `async_`: connecting, a statement and notifications are polled for, and each poll is a call."""
+    pytest.importorskip("psycopg2")
+    source = """
+        import psycopg2, psycopg2.extras, select, threading, time
+        AT = dict(host="127.0.0.1", user="postgres", password="sesame", dbname="test")
+        waiting = psycopg2.connect(async_=True, **AT)
+        psycopg2.extras.wait_select(waiting)
+        cursor = waiting.cursor()
+        cursor.execute("listen sold; select 5 from pg_sleep(0.1)")
+        print(waiting.isexecuting())
+        psycopg2.extras.wait_select(waiting)
+        print(cursor.fetchall())
+        def sell():
+            other = psycopg2.connect(**AT)
+            other.autocommit = True
+            for number in range(3):
+                other.cursor().execute(f"notify sold, '{number}'")
+            other.close()
+        threading.Timer(0.1, sell).start()
+        sold = []
+        while len(sold) < 3:
+            select.select([waiting], [], [], 10)
+            waiting.poll()
+            while waiting.notifies:
+                sold.append(waiting.notifies.pop(0).payload)
+        print(sold)
+    """
+    on, off = traced(source), traced(source, INTERPOSE="0")
+    founder = on.experiment.founder
+    polls = on.events("psycopg2.connection.poll")
+    [listened] = [each for each in on.events("psycopg2.cursor.execute") if "listen" in founder.string(each.detail)]
+
+    assert (on.stdout, on.stderr, on.returncode) == (off.stdout, off.stderr, 0)
+    assert on.stdout == "True\n[(5,)]\n['0', '1', '2']\n"
+    assert len(on.events("psycopg2.connect")) == 2
+    assert len(polls) >= 4
+    assert not any(event.error for event in polls)
+    assert founder.string(listened.detail) == "listen sold; select ? from pg_sleep(?)"

@@ -1,5 +1,10 @@
 """The system library's drivers of Redis: what is recorded of each call, and that nothing is missing."""
 
+import shutil
+import socket
+import subprocess
+import time
+
 import pytest
 from exercises import assert_recorded_as_said, source_of
 from servers import need_server
@@ -55,3 +60,40 @@ def test_every_awaited_call_of_redis_py_is_recorded_as_it_was(traced):
     done = traced(source_of("redis_async"))
 
     assert_recorded_as_said(done, "redis_async")
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """The port of a cluster of one node, which has all slots."""
+    if not shutil.which("redis-server"):
+        pytest.skip("redis-server is not installed")
+    import redis
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = f"redis-server --port {port} --bind 127.0.0.1 --cluster-enabled yes --cluster-port {port - 5000} --save"
+    node = subprocess.Popen([*words.split(), "", "--dir", str(tmp_path)], stdout=subprocess.DEVNULL)
+    try:
+        store = redis.Redis(port=port, retry=None)
+        retried(lambda: store.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383))
+        retried(lambda: b"cluster_state:ok" in store.execute_command("CLUSTER", "INFO") or 1 / 0)
+        yield port
+    finally:
+        node.kill()
+        node.wait()
+
+
+def retried(act):
+    for _ in range(300):
+        try:
+            return act()
+        except Exception:
+            time.sleep(0.05)
+    raise AssertionError("the cluster does not begin")
+
+
+def test_every_call_to_a_cluster_is_recorded_as_it_was(traced, cluster):
+    done = traced(source_of("redis_cluster"), str(cluster))
+
+    assert_recorded_as_said(done, "redis_cluster")

@@ -1,7 +1,10 @@
 """The system library's workers: tasks of celery, and requests that gunicorn's workers serve."""
 
+from collections import Counter
+
 import pytest
 from exercises import assert_recorded_as_said, source_of
+from servers import need_server
 from tracing import events_of
 
 pytestmark = pytest.mark.packages
@@ -20,6 +23,63 @@ def test_tasks_are_recorded_where_they_are_sent_and_where_they_are_run(traced):
     assert all(event.wall_ns >= event.inner_wall_ns >= 10e6 for event in run)
 
 
+SHOP = """
+import os, time
+import celery
+
+shop = celery.Celery("shop", broker="redis://127.0.0.1/5", backend="redis://127.0.0.1/5")
+shop.conf.task_default_queue = os.environ["SHOP_QUEUE"]
+
+@shop.task(name="shop.pack")
+def pack(name):
+    time.sleep(0.05)
+    return os.getpid()
+
+@shop.task(name="shop.fail", throws=ValueError)
+def fail():
+    raise ValueError("it does not fit")
+"""
+ORDERS = """
+import os, signal, subprocess, sys
+os.environ["SHOP_QUEUE"] = f"tests-{os.getpid()}"
+from shop import fail, pack
+words = f"-m celery -A shop worker --pool {sys.argv[1]} --concurrency 2 --loglevel CRITICAL --without-gossip"
+worker = subprocess.Popen([sys.executable, *words.split()], stdout=subprocess.DEVNULL)
+sent = [pack.delay("hush") for _ in range(8)]
+print(len({each.get(timeout=60) for each in sent}))
+try:
+    fail.delay().get(timeout=60)
+except ValueError as error:
+    print(error)
+worker.send_signal(signal.SIGTERM)
+print(worker.wait(60))
+"""
+
+
+@pytest.mark.parametrize(("pool", "workers"), [("prefork", 2), ("threads", 1)])
+def test_tasks_are_recorded_in_the_workers_that_run_them(traced, tmp_path, pool, workers):
+    for package in ("celery", "redis"):
+        pytest.importorskip(package)
+    need_server("redis")
+    (tmp_path / "shop.py").write_text(SHOP)
+
+    done = traced(ORDERS, pool)
+    sent = [done.experiment.founder.string(event.detail) for event in done.events("celery.Task.apply_async")]
+    run, ran_in = Counter(), set()
+    for process in done.experiment.processes:
+        for event in events_of(process):
+            name = process.intrinsic(event.intrinsic).name
+            if name.startswith("celery.worker."):
+                assert process.intrinsic(event.intrinsic).kind == "logic"
+                assert event.wall_ns >= event.inner_wall_ns
+                run[process.string(event.detail)] += 1
+                ran_in.add(process.lineage)
+
+    assert (done.returncode, done.stdout) == (0, f"{workers}\nit does not fit\n0\n"), done.stderr
+    assert Counter(sent) == run == {"shop.pack": 8, "shop.fail": 1}
+    assert len(ran_in) == workers
+
+
 def test_requests_are_recorded_in_each_of_gunicorns_workers(traced):
     for package in ("gunicorn", "flask"):
         pytest.importorskip(package)
@@ -33,4 +93,4 @@ def test_requests_are_recorded_in_each_of_gunicorns_workers(traced):
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == "0"
-    assert sorted(served) == [("logic", f"GET /prices/{number}") for number in range(10)]
+    assert sorted(served) == [("logic", "GET /prices/<name>")] * 10

@@ -32,3 +32,36 @@ def test_a_held_lock_is_one_event_and_a_free_one_is_counted(traced):
 
     assert_recorded_as_said(done, "waiters", LOCKS)
     assert passed(done) >= 4 * 1000
+
+
+def test_every_wait_of_asyncio_is_recorded_where_all_are_wanted(traced):
+    done = traced(source_of("awaited_waits"), INTERPOSE_SYNC="all")
+
+    assert_recorded_as_said(done, "awaited_waits")
+
+
+def test_a_task_that_did_not_have_to_wait_is_counted(traced):
+    done = traced("""
+        import asyncio
+        async def hold(lock):
+            async with lock:
+                await asyncio.sleep(0.05)
+        async def main():
+            lock, orders = asyncio.Lock(), asyncio.Queue()
+            for number in range(1000):
+                async with lock:
+                    await orders.put(number)
+                await orders.get()
+            await asyncio.gather(*(hold(lock) for _ in range(3)))
+        asyncio.run(main())
+    """)
+    waited = done.events("asyncio.Lock.acquire")
+    slept = done.events("asyncio.sleep")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert passed(done) >= 3001
+    assert not done.events("asyncio.Queue.put") + done.events("asyncio.Queue.get")
+    assert len(waited) == 2
+    assert sorted(round(event.wall_ns / 50e6) for event in waited) == [1, 2]
+    assert len({event.task for event in slept}) == 3
+    assert all(event.wall_ns >= 50e6 and event.wall_ns - event.inner_wall_ns < 20e6 for event in slept)

@@ -320,3 +320,50 @@ def test_without_zstandard_run_records_and_leaves_it_as_it_is(tmp_path):
     assert not (experiment_in(tmp_path) / "events.zst").exists()
     found, recorded = counted(experiment_in(tmp_path))
     assert found == recorded > 10
+
+
+def test_like_calls_are_put_together_while_the_program_runs_and_no_events_are_kept(started, tmp_path, own_environment):
+    program = started(
+        """
+import threading
+threads = [threading.Thread(target=work, args=(300_000,)) for _ in range(2)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print("half", flush=True)
+input()
+work(50_000)
+with open("own.txt", "w") as file:
+    file.write("x")
+""",
+        INTERPOSE_CONSOLIDATE="1",
+        INTERPOSE_SLOWEST="7",
+    )
+    program.stdout.readline()
+    path = experiment_in(tmp_path)
+    until(lambda: (path / "consolidated").exists())
+    while_running = counted(path)
+    program.communicate("\n")
+    until(lambda: (path / "events.zst").stat().st_size == 0 and is_all_compressed(tmp_path))
+    process = Experiment(str(path)).founder
+    events, recorded = counted(path)
+
+    assert 600_000 <= while_running[0] <= while_running[1]
+    assert events == recorded >= 650_000
+    said, _ = process.consolidated
+    assert len(said.slowest) == 7
+    assert sum(file.stat().st_size for file in path.iterdir() if file.is_file()) < 1 << 20
+
+
+def test_where_no_monitor_was_the_first_reader_puts_calls_together(tmp_path, own_environment, interpose):
+    environment = {**own_environment, "INTERPOSE": "1", "INTERPOSE_CONSOLIDATE": "1"}
+    source = "import os; [os.stat('/') for _ in range(99)]"
+    subprocess.run([sys.executable, "-c", source], cwd=tmp_path, env=environment, check=True)
+    path = experiment_in(tmp_path)
+    before = (path / "events").stat().st_size
+
+    done = interpose("report", "--by", "intrinsic", "--format", "json", str(path))
+
+    (row,) = [row for row in json.loads(done.stdout) if row["intrinsic"] == "os.stat"]
+    assert row["calls"] >= 99
+    assert before > 0 == (path / "events").stat().st_size
+    assert (path / "consolidated").exists()

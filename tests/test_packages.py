@@ -300,6 +300,96 @@ def test_a_request_is_kept_from_plain_attributes_and_no_code_is_run(details):
     assert kept == ["GET http://host/x", "POST https://host/y", "", ""]
 
 
+RESULTS = """
+import collections
+
+class Reply:
+    def __init__(self, method, url):
+        self.method, self.url = method, url
+
+def answer(given):
+    if isinstance(given, Exception):
+        raise given
+    return given
+
+async def answer_later(given):
+    return answer(given)
+"""
+
+
+@pytest.fixture
+def results(tmp_path, recorded):
+    """What was kept of the results that `answer` and `answer_later` gave."""
+    make_package(tmp_path, results=RESULTS)
+
+    def run(given, by="", **what):
+        done = recorded(f"""
+    import asyncio, contextlib, pathlib
+    from interpose.library import Intrinsic
+    what = dict({what!r}, argument="result", by={by!r})
+    record(*[Intrinsic(name, "shapes.results:" + name, "net", **what) for name in ("answer", "answer_later")])
+    from shapes.results import Reply, answer, answer_later
+    for given in {given}:
+        for call in (lambda: answer(given), lambda: asyncio.run(answer_later(given))):
+            try:
+                assert call() is given
+            except ValueError:
+                pass
+    """)
+        assert (done.returncode, done.stderr) == (0, "")
+        founder = done.experiment.founder
+        plain, later = (done.events(name) for name in ("answer", "answer_later"))
+        calls = [[founder.string(event.detail) for event in events if not event.parent] for events in (plain, later)]
+        assert calls[0] == calls[1]
+        return calls[0]
+
+    return run
+
+
+@pytest.mark.parametrize("by", ["", "function"])
+def test_what_is_kept_may_be_of_the_result(results, by):
+    kept = results("('select * from t where x = 5', b'insert into t values (1)', None, 5, ValueError())",
+                   detail="statement", by=by)  # fmt: skip
+
+    assert kept == ["select * from t where x = ?", "insert into t values (?)", "", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("detail", "attribute", "given", "kept"),
+    [
+        ("path", "", "('/a/b', b'/a/c', None)", ["/a/b", "/a/c", ""]),
+        ("address", "", "(('host', 80), '/run/it', 5)", ["host:80", "/run/it", ""]),
+        ("word", "", "('GET hush', b'SET')", ["GET", "SET"]),
+        ("url", "", "('http://u:hush@host/a?hush', None)", ["http://host/a", ""]),
+        ("dsn", "", "('host=h dbname=d password=hush', None)", ["h/d", ""]),
+        ("request", "method url", "(Reply('GET', 'http://u:hush@host/a?hush'), Reply(5, 6), None, ValueError())",
+         ["GET http://host/a", "", "", ""]),
+        ("path", "method", "(Reply('/a/b', 1), 5)", ["/a/b", ""]),
+    ],
+)  # fmt: skip
+def test_what_is_kept_of_a_result_is_kept_as_of_an_argument(results, detail, attribute, given, kept):
+    assert results(given, detail=detail, attribute=attribute) == kept
+
+
+@pytest.mark.parametrize("what", [
+    'detail="path", argument="results"', 'detail="served", argument="result"', 'detail="path", argument=-1',
+    'detail="path", argument=254', 'detail="path", argument=1.5', 'detail="path", argument=10**30',
+])  # fmt: skip
+def test_an_argument_that_is_none_is_listed_and_the_rest_is_recorded(recorded, what):
+    done = recorded(f"""
+    import time
+    from interpose.library import Intrinsic
+    record(Intrinsic("bad", "time:sleep", "sleep", {what}), Intrinsic("good", "time:monotonic", "sleep"))
+    time.sleep(0)
+    time.monotonic()
+    """)
+    word = what.rpartition("=")[2].strip('"').replace("10**30", "1" + "0" * 30)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert word in done.experiment.founder.not_interposed["bad"]
+    assert done.events("good")
+
+
 def test_functions_that_cython_compiled_are_interposed_in_place(recorded):
     done = recorded("""
     import pickle

@@ -11,7 +11,7 @@ from exercises import PROGRAMS, exists, named
 from tracing import Traced, environment, events_of, write_program
 
 from interpose import system_library
-from interpose.system_library import PACKAGES, every, of_packages
+from interpose.system_library import PACKAGES, every, of_packages, served, web
 
 INTRINSICS = every()
 HERE = [intrinsic for intrinsic in INTRINSICS if exists(intrinsic)]
@@ -19,11 +19,16 @@ MODULES_NOT_EVERYWHERE = {"_curses", "_dbm", "_gdbm", "_posixshmem", "_ssl", "re
 SINCE_3_13 = {"_thread._ThreadHandle.join", "os.posix_openpt"}
 SINCE_3_13 |= {each.name for each in INTRINSICS if each.module == "dbm.sqlite3"}
 
-# No line of a program's own is around them: test_library_tasks and test_library_http look at them.
+# No line of a program's own is around them: test_served, test_library_tasks and test_library_http look at them.
 IN_THREADS_OF_PACKAGES = {
     "celery.worker.trace_task_ret",
     "celery.worker.fast_trace_task",
     "starlette.routing.Route.handle",
+    *(each.name for each in served.INTRINSICS),
+    *(each.name for each in web.SERVERS),
+    "fastapi.routing.APIRoute.handle",
+    "flask.ctx.RequestContext.match_request",
+    "prompt_toolkit.input.Vt100Input.read_keys",
 }
 
 

@@ -66,6 +66,19 @@ cdef PyObject *time_vector(
     return result
 
 
+# One that makes a coroutine or an asynchronous generator: that is what is timed.
+cdef PyObject *time_awaited(
+    slot *self, PyObject *function, PyObject *const *arguments, size_t flags, PyObject *names
+) noexcept:
+    cdef c_call call
+    cdef PyObject *result
+    if not begin_vector(&call, self, function, arguments, flags, names):
+        return (<vector_function>self.real)(function, arguments, flags, names)
+    result = (<vector_function>self.real)(function, arguments, flags, names)
+    shim_end_or_await(&call, result)
+    return result
+
+
 # What stands for a Python function of a package: the same, but the function is behind the wrapper.
 cdef PyObject *time_wrapped(PyObject *wrapper, PyObject *const *arguments, size_t flags, PyObject *names) noexcept:
     cdef const slot *self = wrapper_slot(wrapper)
@@ -233,7 +246,7 @@ cdef PyObject *see_import(slot *self, PyObject *module, PyObject *argument) noex
 cdef PyObject *see_switch(slot *self, PyObject *greenlet, PyObject *arguments, PyObject *keywords) noexcept:
     cdef c_aside aside
     cdef PyObject *result
-    lay_aside(&aside)
+    lay_aside(&aside, greenlet)
     result = (<triple_function>self.real)(greenlet, arguments, keywords)
     take_up(&aside)
     return result
@@ -242,9 +255,17 @@ cdef PyObject *see_switch(slot *self, PyObject *greenlet, PyObject *arguments, P
 cdef PyObject *see_throw(slot *self, PyObject *greenlet, PyObject *arguments) noexcept:
     cdef c_aside aside
     cdef PyObject *result
-    lay_aside(&aside)
+    lay_aside(&aside, greenlet)
     result = (<pair_function>self.real)(greenlet, arguments)
     take_up(&aside)
+    return result
+
+
+# An event loop of asyncio's, or one that is told of as it is, begins or ends to run.
+cdef PyObject *see_loop(slot *self, PyObject *module, PyObject *loop) noexcept:
+    cdef PyObject *result = (<pair_function>self.real)(module, loop)
+    if result != NULL:
+        loop_runs(loop)
     return result
 
 

@@ -518,6 +518,8 @@ cdef Link new_link(object owner, object function, object intrinsic):
     link.is_method = isinstance(owner, type)
     link.is_awaited = is_coroutine_function(function)
     link.is_stepped = has_flag(function, CO_COROUTINE | CO_ASYNC_GENERATOR)
+    if link.is_stepped:
+        know_awaits()
     for version in link.versions:
         if version.is_awaited and not link.is_awaited:
             raise NotInterposed("its wrapper is a coroutine function, and it is none")
@@ -570,7 +572,7 @@ cdef Installed put_in_function(object function):
     if is_stub(function_vectorcall(function)):
         raise NotInterposed(ALREADY)
     installed.signature = SIGNATURE_vector
-    installed.slot = new_slot(SIGNATURE_vector, bodies[SIGNATURE_vector])
+    installed.slot = new_slot(SIGNATURE_vector, body_of_function(function))
     installed.put_in_function(function)
     return installed
 

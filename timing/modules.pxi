@@ -19,7 +19,7 @@ cdef str map_entry(object intrinsic, str by, str why):
     more = [("why", why), ("passes_on", intrinsic.passes_on), ("place", intrinsic.place)]
     if intrinsic.place:
         more.append(("target", intrinsic.target))
-    more += [("transaction", intrinsic.transaction), ("terminal", "1" if intrinsic.terminal else "")]
+    more += [("transaction", intrinsic.transaction), ("terminal", intrinsic.terminal)]
     fields += [(name, text) for name, text in more if text]
     written = "".join([f' {name}="{escape(value)}"' for name, value in fields])
     return f"  <intrinsic{written}/>\n"
@@ -32,7 +32,10 @@ cdef str interpose_intrinsic(object module, object intrinsic):
     try:
         if not is_wanted(intrinsic):
             raise NotInterposed("not asked for")
-        if _wrappers is None:
+        if intrinsic.by == "mark":
+            know_marks(intrinsic)
+            by = "itself"
+        elif _wrappers is None:
             installed = put_known(module, intrinsic)
             _installed.append(installed)
             by = installed.by()
@@ -100,6 +103,15 @@ cdef bint know_descriptor_owners() except False:
     return True
 
 
+cdef bint know_loops() except False:
+    """See on which threads event loops run."""
+    module = _modules.get("_asyncio")
+    if PyModule_Check(module) and _kept.get("loops") is not module:
+        _kept["loops"] = module
+        put_hook(module, "_set_running_loop", <void *>see_loop, SIGNATURE_pair)
+    return True
+
+
 cdef bint know_greenlets() except False:
     """See which greenlet goes on, by whatever way one is switched to: its methods, and its functions for C."""
     module = _modules.get("greenlet._greenlet")
@@ -132,6 +144,7 @@ cdef bint interpose_new_modules() except False:
         _modules_seen = len(_modules)
         know_descriptor_owners()
         know_greenlets()
+        know_loops()
         for package in [name for name in _to_come if name in _modules]:
             declare_package(package)
         new = [name for name in _declared if is_new(name)]

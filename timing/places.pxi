@@ -87,9 +87,9 @@ cdef slot *new_slot(c_signature signature, void *body) except NULL:
     slot.body = body
     slot.ask = NULL
     slot.link = NULL
-    slot.keyword = slot.attributes = NULL
+    slot.keyword = slot.attributes = slot.route = NULL
     slot.intrinsic = slot.numbers = slot.lowered = 0
-    slot.detail = slot.subject = slot.moves = slot.choice = slot.effect = slot.lock = slot.passes = slot.waits = slot.traffic = slot.shape = 0
+    slot.detail = slot.subject = slot.late = slot.moves = slot.choice = slot.effect = slot.lock = slot.passes = slot.waits = slot.traffic = slot.shape = 0
     return slot
 
 
@@ -152,11 +152,19 @@ cdef Installed put_function(object module, object owner, object function, bint s
     if function_globals(function) != <PyObject *>names:
         raise NotInterposed("somebody else's function is in its place")
     installed.signature = SIGNATURE_vector
-    installed.slot = new_slot(SIGNATURE_vector, bodies[SIGNATURE_vector])
+    installed.slot = new_slot(SIGNATURE_vector, body_of_function(function))
     if owner is not module:
         installed.slot.shape = SHAPE_METHOD
     installed.put_in_function(function)
     return installed
+
+
+cdef void *body_of_function(object function) except NULL:
+    """The shim for a Python function: of one that is awaited, one that looks at what the call makes."""
+    if not has_flag(function, CO_COROUTINE | CO_ASYNC_GENERATOR):
+        return bodies[SIGNATURE_vector]
+    know_awaits()
+    return <void *>time_awaited
 
 
 cdef dict module_names(object module):
@@ -235,6 +243,22 @@ cdef PyObject *kept_for_ever(object what) except? NULL:
     return <PyObject *>kept
 
 
+cdef str RESULT = "result"
+cdef tuple OF_CALLS = ("served", "holder", "tls")  # details that a call alone has
+
+
+cdef uint8_t subject_number(object intrinsic) except? 0:
+    """Which argument the detail is taken from; the object itself, or the result."""
+    argument = intrinsic.argument
+    if argument is None:
+        return SUBJECT_OWNER
+    if argument == RESULT and intrinsic.detail not in OF_CALLS:
+        return SUBJECT_RESULT
+    if type(argument) is not int or not 0 <= argument < SUBJECT_RESULT:
+        raise NotInterposed(f"{argument!r} is no argument that {intrinsic.detail or 'nothing'} could be of")
+    return argument
+
+
 cdef bint fit(slot *slot, object intrinsic) except False:
     """Tell a slot what its intrinsic is like."""
     cdef int kind
@@ -243,7 +267,9 @@ cdef bint fit(slot *slot, object intrinsic) except False:
     slot.detail = number_of(detail_words, intrinsic.detail)
     slot.keyword = kept_for_ever(intrinsic.keyword)
     slot.attributes = kept_for_ever(tuple([tuple(each.split(".")) for each in intrinsic.attribute.split()]))
-    slot.subject = SUBJECT_OWNER if intrinsic.argument is None else intrinsic.argument
+    slot.route = kept_for_ever(tuple([tuple(each.split(".")) for each in intrinsic.route.split()]))
+    slot.subject = subject_number(intrinsic)
+    slot.late = intrinsic.detail in ("path", "statement") or slot.subject == SUBJECT_RESULT
     slot.moves = number_of(moves_words, intrinsic.bytes)
     slot.choice = number_of(choice_words, intrinsic.choice)
     slot.effect = number_of(effect_words, intrinsic.effect)
@@ -257,6 +283,8 @@ cdef bint fit(slot *slot, object intrinsic) except False:
         kind = number_of(kind_words, word)
         slot.kinds[kind] = offset
         number_is_of(intrinsic.number + offset, kind)
+        if intrinsic.transaction == "is":
+            transaction_add(intrinsic.number + offset)
     slot.intrinsic = intrinsic.number
     slot.numbers = len(intrinsic.kinds)
     slot.lowered = 0
@@ -320,7 +348,7 @@ cdef class Timed:
     cdef slot slot
 
     def __cinit__(self):
-        self.slot.keyword = self.slot.attributes = NULL
+        self.slot.keyword = self.slot.attributes = self.slot.route = NULL
 
     def __init__(self, intrinsic):
         fit(&self.slot, intrinsic)

@@ -51,6 +51,7 @@ cdef extern from "recorder.h" nogil:
         c_clock clock
     struct c_recorder "recorder":
         uint32_t on
+        uint32_t serial
         uint64_t wait_above_ns
         uint32_t rows
     c_recorder recorder_state "recorder"
@@ -93,6 +94,7 @@ cdef extern from "recorder.h" nogil:
     void recorder_has_forked()
     void recorder_forked()
     c_thread *recording()
+    uint32_t string_intern(const char *, size_t)
     struct c_thread_mark "thread_mark":
         uint32_t used
     c_thread_mark thread_mark(const c_thread *)

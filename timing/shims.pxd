@@ -46,6 +46,7 @@ from interpose.timing.recorder cimport (
     recorder_state,
     recording,
     span,
+    string_intern,
     c_thread_mark,
     thread_mark,
     thread_rewind,
@@ -71,6 +72,8 @@ cdef extern from "stubs.h":
         KIND_COUNT
         KIND_idle
         SUBJECT_OWNER
+        DETAIL_name
+        SUBJECT_RESULT
         LOCK_semaphore
         WAITS_not
         WAITS_wall
@@ -99,6 +102,8 @@ cdef extern from "stubs.h":
     enum:
         LEVEL_time
         LEVEL_off
+    void transactions_forget()
+    void transaction_add(uint32_t)
     bint is_always_timed(const slot *)
     bint slot_lower(slot *, uint32_t, level)
     bint slots_lower(uint32_t, level)
@@ -109,11 +114,13 @@ cdef extern from "stubs.h":
         PyObject *link
         PyObject *keyword
         PyObject *attributes
+        PyObject *route
         uint32_t intrinsic
         uint8_t numbers
         uint8_t *kinds
         uint8_t detail
         uint8_t subject
+        uint8_t late
         uint8_t moves
         uint8_t choice
         uint8_t effect
@@ -199,15 +206,22 @@ cdef extern from "shim.h":
     void forget_roots()
     bint add_known_root(const char *)
 
+cdef extern from "marks.h":
+    uint32_t marking
+    PyObject *mark_enter(const slot *, uint32_t)
+    void mark_exit(const slot *, uint32_t, bint)
+
 cdef extern from "awaits.h":
     int awaits_begin(object, object) except -1
+    void loop_runs(const PyObject *)
     void awaits_forget()
+    void see_steps(PyObject *)
     void shim_end_or_await(c_call *, PyObject *)
 
 cdef extern from "greenlets.h":
     struct c_aside "aside":
         pass
-    void lay_aside(c_aside *)
+    void lay_aside(c_aside *, const void *)
     void take_up(c_aside *)
     bint greenlets_begin(object)
     void greenlets_end()

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
+from typing import Self, TypeVar
 
 from interpose.library import Intrinsic
 from interpose.session import Packages
 from interpose.wrappers import Wrappers
 
+_Marked = TypeVar("_Marked")
 Field = tuple[str, str, int, str]
 DataType = tuple[str, int, int, int, list[Field]]
 
@@ -21,6 +23,13 @@ class Timed:
         arguments: tuple[object, ...],
         keywords: dict[str, object],
     ) -> object: ...
+
+class transaction:
+    name: str
+    def __init__(self, name: str) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *error: object) -> None: ...
+    def __call__(self, function: _Marked) -> _Marked: ...
 
 def called_by_wrapt(intrinsic: Intrinsic, function: object = None) -> Timed: ...
 def choose_clock(wanted: str) -> tuple[str, str]: ...

@@ -35,6 +35,7 @@ include "libraries.pxi"
 include "modules.pxi"
 include "calibration.pxi"
 include "levels.pxi"
+include "marks.pxi"
 include "packing.pxi"
 include "monitor.pxi"
 
@@ -135,6 +136,7 @@ def interpose(intrinsics, modules, wrappers=None, catch_all=None, packages=None)
     _seen.clear()
     _mapped.clear()
     forget_number_kinds()
+    transactions_forget()
     interposed_function_begin()
     for intrinsic in intrinsics:
         _declared.setdefault(intrinsic.module, []).append(intrinsic)
@@ -191,6 +193,7 @@ def end():
     left += [None] * (_wrappers.restore() if _wrappers is not None else 0)
     _installed.clear()
     _timed_by_wrapt.clear()
+    forget_marks()
     _hooks.clear()
     _declared.clear()
     _to_come.clear()

@@ -2,6 +2,7 @@
 
 cdef object _wrapt = None  # its type of wrappers
 cdef bint _wrapt_is_c = False
+cdef bint _awaits_known = False
 
 
 # An ordinary import of wrapt brings half the standard library with it, asyncio and ssl too, which the program may never
@@ -28,6 +29,10 @@ cdef object import_wrapt():
 
 cdef bint know_awaits() except False:
     """Look at what Python awaits, by some of its own kind; Cython's are others."""
+    global _awaits_known
+    if _awaits_known:
+        return True
+    _awaits_known = True
     names = {}
     exec("async def items():\n    yield\nasync def nothing():\n    pass", names)
     awaits_begin(names["nothing"](), names["items"]())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import heapq
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from interpose.analysis.histogram import bucket_of
-from interpose.analysis.records import Found, Key, Records
+from interpose.analysis.records import Key, Records
 from interpose.analysis.selection import Selection
 from interpose.analysis.sums import (
     FIGURES,
@@ -35,8 +37,10 @@ from interpose.analysis.tracking import (
     Tracker,
     roles_of,
 )
+from interpose.errors import UsageError
+from interpose.experiments.consolidated import Consolidated, Found
 from interpose.experiments.layout import Bytes, Layout
-from interpose.experiments.process import Process
+from interpose.experiments.process import READ_AGAIN_AT_MOST, Process
 
 _NOTHING = tuple(MOST if name in LEAST else 0 for name in FIGURES)
 _LEAST = [place for place, name in enumerate(FIGURES) if name in LEAST]
@@ -64,6 +68,7 @@ class Consolidator(Protocol):
         roles: Mapping[int, int] | None = None,
         waiting_at_most: int = WAITING_AT_MOST,
         records_at_most: int = RECORDS_AT_MOST,
+        slowest_at_most: int = 0,
     ) -> None: ...
 
     @property
@@ -77,8 +82,17 @@ class Consolidator(Protocol):
     def add(self, events: Bytes) -> None:
         """Add each event in `events`, which must be whole records."""
 
+    def know(self, roles: Mapping[int, int]) -> None:
+        """What the calls of more intrinsics mean for transactions."""
+
+    def copied(self) -> Consolidator:
+        """Another one that holds the same, to which nothing is added: its records are what is known so far."""
+
     def records(self) -> list[Found]:
         """The records, each behind the one around it; nothing can be added any more."""
+
+    def slowest(self) -> list[bytes]:
+        """The records of the slowest events, as they came, the slowest first."""
 
 
 class _Node:
@@ -148,6 +162,7 @@ class PlainConsolidator:
         roles: Mapping[int, int] | None = None,
         waiting_at_most: int = WAITING_AT_MOST,
         records_at_most: int = RECORDS_AT_MOST,
+        slowest_at_most: int = 0,
     ) -> None:
         if len(by) > KEYS_AT_MOST:
             raise ValueError(f"at most {KEYS_AT_MOST} keys")
@@ -155,24 +170,50 @@ class PlainConsolidator:
         self._of_transaction = tuple(name == "thread" for name in by)
         self._histograms = histograms
         self._tracker = tracker
-        self._roles = roles or {}
+        self._roles = dict(roles or {})
         self._root = _Node((), 0)
         self._awaited: dict[tuple[int, int], _Node] = {}
         self._held: dict[int, _Node] = {}
         self._left = records_at_most
         self._waiting_at_most = waiting_at_most
+        self._record_bytes = layout.record_bytes
+        self._slowest_at_most = slowest_at_most
+        self._slowest: list[tuple[int, int, bytes]] = []
+        self._count = 0
         self.impossible = 0
         self.is_full = False
 
     def add(self, events: Bytes) -> None:
         """Add each event in `events`, which must be whole records."""
         measured = len(MEASURED)
-        for values in self._pick.many(events):
+        for place, values in enumerate(self._pick.many(events)):
             start, wall, cpu = values[:3]
             if wall > LONGEST_NS or cpu > wall or start > LATEST_NS:
                 self.impossible += 1
             else:
                 self._add(values[measured:], *values[:measured])
+                if self._slowest_at_most:
+                    self._keep_slow(wall, events, place * self._record_bytes)
+
+    def know(self, roles: Mapping[int, int]) -> None:
+        """What the calls of more intrinsics mean for transactions."""
+        self._roles.update(roles)
+
+    def copied(self) -> PlainConsolidator:
+        """Another one that holds the same, to which nothing is added."""
+        return copy.deepcopy(self, {id(self._pick): self._pick})
+
+    def slowest(self) -> list[bytes]:
+        """The records of the slowest events, the slowest first; of two as slow, the one that came first."""
+        return [record for _, _, record in sorted(self._slowest, reverse=True)]
+
+    def _keep_slow(self, wall: int, events: Bytes, offset: int) -> None:
+        self._count -= 1
+        if len(self._slowest) < self._slowest_at_most or wall > self._slowest[0][0]:
+            slow = (wall, self._count, bytes(events[offset : offset + self._record_bytes]))
+            heapq.heappush(self._slowest, slow)
+            if len(self._slowest) > self._slowest_at_most:
+                heapq.heappop(self._slowest)
 
     def records(self) -> list[Found]:
         """The records, each behind the one around it; nothing can be added any more."""
@@ -347,25 +388,93 @@ def consolidated(
     histograms: bool = False,
     tracker: Tracker | None = None,
 ) -> Records:
-    """The records of the events of `process` by the fields `by`; of a `selection` only those that it gives of a block.
+    """The records of the calls of `process` by the fields `by`, from its events and from what is consolidated of it.
 
-    What cannot be is left out and noted.
+    Of a `selection`, they are of those events that it gives of a block. What cannot be is left out and noted. Raises
+    UsageError where that needs events, or fields of them, that are not kept.
     """
-    if process.events is None:
-        return Records(by)
+    for _ in range(READ_AGAIN_AT_MOST):
+        stamp = process.stamp_of_consolidated()
+        records = _once(process, by, consolidator, selection, histograms, copy.deepcopy(tracker))
+        if process.stamp_of_consolidated() == stamp:
+            break
+        process.forget_consolidated()  # what was among the events is now there
+    return records
+
+
+def _once(
+    process: Process,
+    by: tuple[str, ...],
+    consolidator: type[Consolidator] | None,
+    selection: Selection | None,
+    histograms: bool,
+    tracker: Tracker | None,
+) -> Records:
+    kept = process.consolidated
+    records = _from_kept(process, by, selection, plain=tracker is None) if kept else Records(by)
+    if process.events is not None:
+        said = kept[0] if kept else None
+        if said and tracker:
+            tracker.go_on_from(said.until)
+        fresh = Records(by, _from_events(process, by, consolidator, selection, histograms, tracker, said))
+        _tell_rows(process, fresh)
+        if not kept:
+            return fresh
+        records.take_in(fresh)
+    return records
+
+
+def _from_kept(process: Process, by: tuple[str, ...], selection: Selection | None, plain: bool) -> Records:
+    """What is consolidated of the process, by fewer fields."""
+    assert process.consolidated is not None
+    said, found = process.consolidated
+    missing = [name for name in by if name not in said.by]
+    if selection or missing:
+        what = f"the fields {', '.join(missing)} of events" if missing else "single events"
+        raise UsageError(f"{process.place}: {what} were not recorded (record without INTERPOSE_CONSOLIDATE)")
+    whole = as_kept(said, found)
+    _tell_rows(process, whole)
+    records = Records(by)
+    records.take_in(whole, plain)
+    return records
+
+
+def as_kept(said: Consolidated, found: Sequence[Found]) -> Records:
+    """The records of a file, by all that it is by; what moved rows has them as bytes, as in events."""
+    return Records(said.by, [each._replace(figures=_in_order(each, said.figures)) for each in found])
+
+
+def _in_order(found: Found, names: Sequence[str]) -> Sequence[int]:
+    """The figures in our order; those that are not there as if there were none."""
+    if names == FIGURES:
+        return found.figures
+    given = dict(zip(names, found.figures, strict=True))
+    return [given.get(name, nothing) for name, nothing in zip(FIGURES, _NOTHING, strict=True)]
+
+
+def _from_events(
+    process: Process,
+    by: tuple[str, ...],
+    consolidator: type[Consolidator] | None,
+    selection: Selection | None,
+    histograms: bool,
+    tracker: Tracker | None,
+    said: Consolidated | None,
+) -> list[Found]:
+    """The records of those events that are not in what is consolidated."""
+    assert process.events is not None
     layout = process.events.layout
     roles = roles_of(process) if tracker else None
     made = (consolidator or fastest_consolidator())(layout, by, histograms, tracker, roles)
     for block in process.events.blocks():
-        made.add(block.events if selection is None else selection(block, layout))
+        if not (said and block.head.sequence in said.blocks):
+            made.add(block.events if selection is None else selection(block, layout))
     found = made.records()
     if made.impossible:
         process.damages.add(f"{process.place}/events", f"{made.impossible} events that cannot be")
     if made.is_full:
         process.damages.add(f"{process.place}/events", f"more than {RECORDS_AT_MOST:,} records: the rest is in one")
-    records = Records(by, found)
-    _tell_rows(process, records)
-    return records
+    return found
 
 
 def _tell_rows(process: Process, records: Records) -> None:

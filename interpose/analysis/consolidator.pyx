@@ -1,13 +1,14 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
 """The compiled consolidator: the records of `interpose.analysis.consolidate.PlainConsolidator`, from the same bytes."""
 
+import copy
+
 from cython cimport final
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 from interpose.analysis import histogram, tracking
-from interpose.analysis.records import Found
 from interpose.analysis.sums import (
     FIGURES,
     KEYS_AT_MOST,
@@ -19,6 +20,7 @@ from interpose.analysis.sums import (
     WAITING_AT_MOST,
 )
 from interpose.analysis.tracking import Outermost
+from interpose.experiments.consolidated import Found
 
 cdef enum:
     KEYS = 5
@@ -88,6 +90,11 @@ cdef struct Node:
     uint64_t figures[FIGURE_COUNT]
     Counts walls
     Counts cpus
+
+
+cdef struct Slow:
+    uint64_t wall
+    uint64_t order  # which event it was
 
 
 cdef struct Pair:
@@ -179,6 +186,15 @@ cdef inline int merge_counts(Counts *counts, Counts *given) except -1 nogil:
     return 0
 
 
+cdef int copy_counts(Counts *counts, Counts *given) except -1:
+    if given.room:
+        counts.numbers = <uint64_t *>malloc(given.room * sizeof(uint64_t))
+        if counts.numbers == NULL:
+            raise MemoryError
+        memcpy(counts.numbers, given.numbers, given.room * sizeof(uint64_t))
+    return 0
+
+
 cdef dict counted(Counts *counts):
     return {counts.first + i: counts.numbers[i] for i in range(counts.room) if counts.numbers[i]}
 
@@ -193,6 +209,8 @@ cdef class CompiledConsolidator:
     cdef int key_count
     cdef size_t record_bytes
     cdef bint histograms
+    cdef object layout
+    cdef tuple by
     cdef object tracker
     cdef object after  # the transaction that ends with the call that is being added
     cdef bint is_tracking
@@ -211,6 +229,12 @@ cdef class CompiledConsolidator:
     cdef size_t waiting_at_most
     cdef size_t held_threads
     cdef long long left  # records that may still be made
+    cdef Slow *slow  # with their records in `slow_records`, in no order
+    cdef unsigned char *slow_records
+    cdef size_t slow_count
+    cdef size_t slow_at_most
+    cdef size_t least_slow  # the place of the fastest of them
+    cdef uint64_t order
     cdef uint64_t impossible_count
     cdef bint full
 
@@ -223,6 +247,7 @@ cdef class CompiledConsolidator:
         roles=None,
         waiting_at_most=WAITING_AT_MOST,
         records_at_most=RECORDS_AT_MOST,
+        slowest_at_most=0,
     ):
         if len(by) > KEYS:
             raise ValueError(f"at most {KEYS} keys")
@@ -234,17 +259,22 @@ cdef class CompiledConsolidator:
             self.places[i] = self.place_of(narrow, name)
         for i in range(KEYS):
             self.key_places[i] = self.place_of(narrow, by[i] if i < len(by) else None)
+        self.layout = layout
+        self.by = tuple(by)
         self.histograms = histograms
         self.tracker = tracker
         self.is_tracking = tracker is not None
         self.waiting_at_most = waiting_at_most
         self.left = records_at_most
-        self.take_roles({number: role for number, role in (roles or {}).items() if number < ROLES_AT_MOST})
+        self.slow_at_most = slowest_at_most
+        self.slow = <Slow *>calloc(slowest_at_most + 1, sizeof(Slow))
+        self.slow_records = <unsigned char *>calloc(slowest_at_most + 1, self.record_bytes)
+        self.know(roles or {})
         self.room = 1024
         self.chain_count = 1024
         self.nodes = <Node *>calloc(self.room, sizeof(Node))
         self.chains = <uint32_t *>calloc(self.chain_count, sizeof(uint32_t))
-        if self.nodes == NULL or self.chains == NULL:
+        if self.nodes == NULL or self.chains == NULL or self.slow == NULL or self.slow_records == NULL:
             raise MemoryError
         self.used = ROOT + 1
 
@@ -258,6 +288,8 @@ cdef class CompiledConsolidator:
         free(self.chains)
         free(self.pairs)
         free(self.roles)
+        free(self.slow)
+        free(self.slow_records)
 
     cdef Place place_of(self, layout, name) except *:
         cdef Place place
@@ -271,14 +303,89 @@ cdef class CompiledConsolidator:
             place.size_bytes = field.size_bytes
         return place
 
-    cdef int take_roles(self, roles) except -1:
-        self.roles_known = max(roles, default=-1) + 1
-        self.roles = <uint32_t *>calloc(self.roles_known + 1, sizeof(uint32_t))
-        if self.roles == NULL:
-            raise MemoryError
+    def know(self, roles):
+        """What the calls of more intrinsics mean for transactions."""
+        cdef size_t known = max([number for number in roles if number < ROLES_AT_MOST], default=-1) + 1
+        cdef uint32_t *room
+        if known > self.roles_known:
+            room = <uint32_t *>realloc(self.roles, known * sizeof(uint32_t))
+            if room == NULL:
+                raise MemoryError
+            memset(room + self.roles_known, 0, (known - self.roles_known) * sizeof(uint32_t))
+            self.roles = room
+            self.roles_known = known
         for number, role in roles.items():
-            self.roles[<size_t>number] = role
+            if number < ROLES_AT_MOST:
+                self.roles[<size_t>number] = role
+
+    def copied(self):
+        """Another one that holds the same, to which nothing is added."""
+        cdef CompiledConsolidator other = CompiledConsolidator.__new__(
+            CompiledConsolidator, self.layout, self.by, self.histograms, copy.deepcopy(self.tracker),
+            {number: self.roles[<size_t>number] for number in range(self.roles_known)},
+            self.waiting_at_most, self.left, self.slow_at_most,
+        )
+        other.copy_nodes(self)
+        return other
+
+    cdef int copy_nodes(self, CompiledConsolidator other) except -1:
+        cdef size_t i
+        cdef Node *nodes = <Node *>malloc(other.room * sizeof(Node))
+        cdef uint32_t *chains = <uint32_t *>malloc(other.chain_count * sizeof(uint32_t))
+        if nodes == NULL or chains == NULL:
+            free(nodes)
+            free(chains)
+            raise MemoryError
+        free(self.nodes)
+        free(self.chains)
+        self.nodes = nodes
+        self.chains = chains
+        memcpy(chains, other.chains, other.chain_count * sizeof(uint32_t))
+        memcpy(nodes, other.nodes, other.used * sizeof(Node))
+        for i in range(other.used):
+            nodes[i].walls.numbers = nodes[i].cpus.numbers = NULL
+        self.room = other.room
+        self.used = other.used
+        self.chain_count = other.chain_count
+        for i in range(other.used):
+            copy_counts(&nodes[i].walls, &other.nodes[i].walls)
+            copy_counts(&nodes[i].cpus, &other.nodes[i].cpus)
+        self.spare = other.spare
+        self.linked = other.linked
+        self.waiting = other.waiting
+        self.held_threads = other.held_threads
+        self.impossible_count = other.impossible_count
+        self.full = other.full
+        self.slow_count = other.slow_count
+        memcpy(self.slow, other.slow, other.slow_count * sizeof(Slow))
+        memcpy(self.slow_records, other.slow_records, other.slow_count * other.record_bytes)
         return 0
+
+    def slowest(self):
+        """The records of the slowest events, the slowest first; of two as slow, the one that came first."""
+        found = [(self.slow[i].wall, -<object>self.slow[i].order, i) for i in range(self.slow_count)]
+        return [
+            self.slow_records[i * self.record_bytes : (i + 1) * self.record_bytes]
+            for _, _, i in sorted(found, reverse=True)
+        ]
+
+    cdef void keep_slow(self, uint64_t wall, const unsigned char *record) noexcept nogil:
+        """Keep an event that is slower than the fastest of those kept."""
+        cdef size_t i, place = self.slow_count
+        if place == self.slow_at_most:
+            place = self.least_slow
+        else:
+            self.slow_count += 1
+        self.slow[place].wall = wall
+        self.slow[place].order = self.order
+        memcpy(self.slow_records + place * self.record_bytes, record, self.record_bytes)
+        self.least_slow = 0
+        for i in range(1, self.slow_count):
+            if self.slow[i].wall < self.slow[self.least_slow].wall or (
+                self.slow[i].wall == self.slow[self.least_slow].wall
+                and self.slow[i].order > self.slow[self.least_slow].order
+            ):
+                self.least_slow = i
 
     @property
     def impossible(self):
@@ -355,7 +462,12 @@ cdef class CompiledConsolidator:
                 or load(record, self.places[START]) > latest_ns
             ):
                 self.impossible_count += 1
-            elif self.is_tracking or self.waiting or load(record, self.places[PARENT]):
+                record += self.record_bytes
+                continue
+            self.order += 1
+            if self.slow_at_most and (self.slow_count < self.slow_at_most or wall > self.slow[self.least_slow].wall):
+                self.keep_slow(wall, record)
+            if self.is_tracking or self.waiting or load(record, self.places[PARENT]):
                 last = NONE
                 self.add_nested(record, keys)
             else:

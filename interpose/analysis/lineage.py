@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,9 +10,7 @@ from interpose.analysis.account import latest_instant_ns
 from interpose.analysis.ending import Ending, ending, ending_of_child, ending_of_number
 from interpose.experiments.children import EXEC, LEFT_NO_EXPERIMENT, Child
 from interpose.experiments.experiment import Experiment
-from interpose.experiments.process import UNKNOWN, Process
-
-OPTIONS_ALONE = frozenset("-" + letter for letter in "bBdEhiIOPqsSuvVx")
+from interpose.experiments.process import Process
 
 
 @dataclass
@@ -55,20 +52,6 @@ class Node:
         if end_ns is None:
             return self.start_ns if self.child else latest_instant_ns(self.process, [])
         return end_ns
-
-
-def script_of(process: Process) -> str:
-    """What `process` ran, without its interpreter and options: `orders.py`; the interpreter where it ran nothing."""
-    log = process.log
-    interpreters = {os.path.basename(log.executable), "python", "python3"}
-    given = list(log.arguments)
-    if given and os.path.basename(given[0]) in interpreters:
-        given = given[1:]
-    while given and given[0] in OPTIONS_ALONE:
-        given = given[1:]
-    if given and given[0] in ("-m", "-c"):
-        given = given[1:2] if given[0] == "-m" else ["-c"]
-    return given[0] if given else os.path.basename(log.executable) or UNKNOWN
 
 
 def unfollowed(experiment: Experiment) -> list[tuple[Process, Child]]:

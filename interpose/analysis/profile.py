@@ -1,4 +1,4 @@
-"""From sums to rows: what each kind, intrinsic, site, function, detail, thread or process took.
+"""From sums to rows: what each kind, intrinsic, site, function, statement, file, program, thread or process took.
 
 The self times of all rows, of the row `program` and of the row `interpose` (and, where there are such, of the rows
 `before the ring` and `paused`) add up to the thread time, to the nanosecond (`interpose.analysis.account`).
@@ -112,8 +112,7 @@ def profile(
     if label is not None:
         for process in experiment.processes:
             rows.add_events(process, GROUPINGS[by], consolidator, begun_in(label))
-        rows.made.sort(key=lambda row: -row.sums.self_wall_ns)
-        return Profile(ranked(rows.made), accounts, is_part=True)
+        return Profile(ranked(sorted(rows.made, key=_largest_first)), accounts, is_part=True)
     pauses = pauses_of(experiment)
     for place, process in enumerate(experiment.processes):
         if known:
@@ -126,11 +125,16 @@ def profile(
         rows.add_passed(by, accounts)
     if by in COUNTED:
         rows.add_counted(GROUPINGS[by], accounts)
-    made = Profile(sorted(rows.made, key=lambda row: -row.sums.self_wall_ns), accounts)
+    made = Profile(sorted(rows.made, key=_largest_first), accounts)
     if by == "kind":
         add_passed(made.rows, made.passed)
     made.rows = ranked([*made.rows, *closing_rows(made.total)])
     return made
+
+
+def _largest_first(row: Row) -> tuple[object, ...]:
+    """By self wall time; where that is the same by name, for the order of records says nothing."""
+    return (-row.sums.self_wall_ns, row.kind or "", row.intrinsic or "", *row.labels.values())
 
 
 def ranked(rows: Iterable[Row]) -> list[Row]:
@@ -291,6 +295,16 @@ def _of_detail(process: Process, key: Mapping[str, int]) -> Row:
     return row
 
 
+def _of_what(kind: str, label: str) -> Callable[[Process, Mapping[str, int]], Row]:
+    """What gives the row of a statement or a file: those of the `kind` by what they were about, the others by kind."""
+
+    def row_of(process: Process, key: Mapping[str, int]) -> Row:
+        found = process.intrinsic(key["intrinsic"]).kind
+        return Row(found, None, {label: process.string(key["detail"]) if found == kind else ""})
+
+    return row_of
+
+
 def _of_whole(by: str) -> Callable[[Process, Mapping[str, int]], Row]:
     """What gives the row of a thread or of what it is a part of."""
 
@@ -351,7 +365,14 @@ def host_label(process: Process) -> str:
     return process.log.system.get("host", UNKNOWN)
 
 
+def program_label(process: Process) -> str:
+    """What the process ran: the script, or the module with its -m."""
+    arguments = process.log.arguments
+    return " ".join(arguments[: 2 if arguments[:1] == ["-m"] else 1]) or process.log.executable or UNKNOWN
+
+
 _WHOLE_LABELS = {
+    "program": program_label,
     "process": process_label,
     "experiment": experiment_label,
     "user": user_label,
@@ -368,5 +389,7 @@ GROUPINGS = {
     "site": Grouping(("intrinsic", "stack"), _of_site),
     "function": Grouping(("intrinsic", "stack"), _of_function),
     "detail": Grouping(("intrinsic", "detail"), _of_detail),
+    "statement": Grouping(("intrinsic", "detail"), _of_what("db", "statement")),
+    "file": Grouping(("intrinsic", "detail"), _of_what("file", "file")),
     **{by: Grouping(("intrinsic",), _of_whole(by)) for by in WHOLES},
 }

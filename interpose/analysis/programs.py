@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from interpose.analysis.findings.survey import Survey
-from interpose.analysis.lineage import script_of
-from interpose.analysis.profile import PROGRAM, closing_rows
+from interpose.analysis.profile import PROGRAM, closing_rows, program_label
 
 BETWEEN = "between calls"
 
@@ -36,11 +35,11 @@ def programs(survey: Survey) -> list[Program]:
         row.cpu_ns += cpu_ns
 
     for each in survey.calls:
-        file = each.site.file if each.site else script_of(survey.experiment.processes[min(each.threads)[0]])
+        file = each.site.file if each.site else program_label(survey.experiment.processes[min(each.threads)[0]])
         add(file, "", each.calls, each.wall_ns, each.cpu_ns)
     for account in survey.accounts:
         for share in account.threads.values():
-            add(script_of(account.process), BETWEEN, 0, share.program_wall_ns, share.program_cpu_ns)
+            add(program_label(account.process), BETWEEN, 0, share.program_wall_ns, share.program_cpu_ns)
     for row in closing_rows(survey.total):
         if row.kind != PROGRAM:
             add(row.kind or "", "", 0, row.sums.self_wall_ns, row.sums.self_cpu_ns)

@@ -7,29 +7,14 @@ whether a call was made inside another one of its row can be seen in the tree.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from interpose.analysis.histogram import Histogram
-from interpose.analysis.sums import Sums
+from interpose.analysis.sums import FIGURES, Sums
+from interpose.experiments.consolidated import Found
 
 Key = tuple[int, ...]
 Group = TypeVar("Group", bound=Hashable)
-
-
-class Found(NamedTuple):
-    """A record as a consolidator gives it.
-
-    `outer` is the place of the record around it among those given before, or -1; `name` that of a transaction, or 0;
-    the figures are in the order of `FIGURES`. Of a transaction that is no call of its own, all but the thread is 0 in
-    `key`.
-    """
-
-    outer: int
-    key: Key
-    name: int
-    figures: Sequence[int]
-    walls: dict[int, int] | None
-    cpus: dict[int, int] | None
 
 
 class Record:
@@ -71,6 +56,41 @@ class Records:
             record = Record(outer, each.key, each.name, is_call, _sums(each))
             made.append(record)
             (outer.inner if outer else self.roots).append(record)
+
+    def take_in(self, other: Records, plain: bool = False) -> None:
+        """Have the records of `other` as well, which are by as many fields or more; like ones become one.
+
+        Where `plain`, none is then under a transaction or has the name of one.
+        """
+        places = [other.by.index(name) for name in self.by]
+        waiting: list[tuple[Record | None, list[Record]]] = [(None, other.roots)]
+        while waiting:
+            outer, given = waiting.pop()
+            beside = outer.inner if outer else self.roots
+            mine = {(each.key, each.name, each.is_call): each for each in beside}
+            for record in given:
+                if plain and not record.is_call:
+                    waiting.append((outer, record.inner))
+                    continue
+                key, name = tuple([record.key[place] for place in places]), 0 if plain else record.name
+                into = mine.get((key, name, record.is_call))
+                if into is None:
+                    into = mine[key, name, record.is_call] = Record(outer, key, name, record.is_call, Sums())
+                    beside.append(into)
+                into.sums.add(record.sums)
+                if record.inner:
+                    waiting.append((into, record.inner))
+
+    def found(self) -> Iterator[Found]:
+        """The records as they are kept."""
+        numbers: dict[int, int] = {}
+        for number, record in enumerate(self.walk()):
+            numbers[id(record)] = number
+            outer = numbers[id(record.outer)] if record.outer else -1
+            figures = tuple([getattr(record.sums, name) for name in FIGURES])
+            walls, cpus = record.sums.walls, record.sums.cpus
+            counts = (walls.counts if walls else None, cpus.counts if cpus else None)
+            yield Found(outer, record.key, record.name, figures, *counts)
 
     def walk(self) -> Iterator[Record]:
         """Every record, each behind the one around it."""

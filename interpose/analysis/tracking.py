@@ -8,12 +8,12 @@ name with a dot in front, so that all time of a thread is in one transaction and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from interpose.experiments.pauses import Pauses
-from interpose.experiments.process import Process, Site
+from interpose.experiments.process import UNKNOWN, Process, Site
 
 # What a call means for transactions: bits.
 READS, KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY = (1 << bit for bit in range(7))
@@ -98,9 +98,27 @@ class Tracker:
     """Follows the transactions of the threads of one process."""
 
     def __init__(self, lives: Mapping[int, Life], pauses: Pauses | None = None) -> None:
-        self._lives = lives
+        self._lives = dict(lives)
         self._pauses = pauses
         self._current: dict[int, _Current] = {}
+        self._gone_on: set[int] = set()
+
+    def go_on_from(self, until: Iterable[tuple[int, int, int]]) -> None:
+        """The transactions of these threads are known until these instants on both clocks: what follows comes after."""
+        for thread, until_ns, until_cpu_ns in until:
+            if life := self._lives.get(thread):
+                begun = max(life.start_ns, until_ns), max(life.start_cpu_ns, until_cpu_ns)
+                end = max(life.end_ns, begun[0]), max(life.end_cpu_ns, begun[1]) if life.end_cpu_ns else 0
+                self._lives[thread] = Life(*begun, *end)
+                self._gone_on.add(thread)
+
+    def follow(self, lives: Mapping[int, Life]) -> None:
+        """That there are these threads, and what is known of their ends now."""
+        self._lives = dict(lives)
+
+    def until(self) -> list[tuple[int, int, int]]:
+        """Until when the transactions of each thread are told once it is finished: on both clocks."""
+        return [(thread, life.end_ns, life.end_cpu_ns) for thread, life in self._lives.items()]
 
     def step(self, thread: int, call: Outermost, is_busy: bool) -> Step:
         """What `call` does to the transactions of `thread`; where `is_busy`, the current one did more than to echo."""
@@ -122,7 +140,9 @@ class Tracker:
         for thread, life in self._lives.items():
             current = self._current.get(thread) or _Current(life.start_ns, life.start_cpu_ns)
             left = {0: OTHER, BEGINS: current.name}
-            yield thread, self._closed(current, left.get(current.begun_by, EXIT), life.end_ns, life.end_cpu_ns)
+            closing = self._closed(current, left.get(current.begun_by, EXIT), life.end_ns, life.end_cpu_ns)
+            if closing.wall_ns or thread not in self._gone_on:
+                yield thread, closing
 
     def _span(self, thread: int, current: _Current, call: Outermost) -> Step:
         if current.begun_by in (READS, BEGINS):
@@ -194,7 +214,7 @@ def roles_of(process: Process) -> dict[int, int]:
     }
 
 
-def _role(name: str, kind: str, transaction: str, terminal: str | bool) -> int:
+def _role(name: str, kind: str, transaction: str, terminal: str) -> int:
     role = 0 if kind in QUIET_KINDS else BUSY
     if terminal and kind == "screen":
         role |= READS | (KEYS if terminal == "keys" else 0)
@@ -206,7 +226,7 @@ def name_of(process: Process, name: int) -> str:
     """The name of a transaction of `process`: that of the function, where it is told by its place."""
     number = name & NUMBER
     if name & ~NUMBER == OF_ITSELF:
-        return PSEUDO[number]
+        return PSEUDO[number] if number < len(PSEUDO) else UNKNOWN
     if name & ~NUMBER == BY_DETAIL:
         return process.string(number)
     if name & ~NUMBER == BY_INTRINSIC:

@@ -13,18 +13,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from interpose.analysis.account import latest_instant_ns
 from interpose.analysis.consolidate import Consolidator, consolidated
-from interpose.analysis.ending import ending
+from interpose.analysis.lives import lives_of
 from interpose.analysis.profile import INTERPOSE
 from interpose.analysis.records import Record
 from interpose.analysis.sums import Sums
 from interpose.analysis.tracking import (
-    INIT,
-    OTHER,
     PSEUDO,
     READS,
-    Life,
     Tracker,
     name_of,
     roles_of,
@@ -143,19 +139,6 @@ def _tell_apart(found: Found) -> None:
                 row.name = f"{name} ({site.file})"
 
 
-def lives_of(process: Process) -> dict[int, Life]:
-    """From when to when each thread of `process` lived; until the last that is known where nobody saw its end."""
-    end = ending(process)
-    blocks_ns = [head.last_ns for _, head in process.events.heads()] if process.events else []
-    until_ns = end.end_ns or max([latest_instant_ns(process, ()), *blocks_ns])
-    return {
-        each.number: Life(
-            each.record.start_ns, each.record.start_cpu_ns, each.record.end_ns or until_ns, each.record.end_cpu_ns
-        )
-        for each in process.threads
-    }
-
-
 def plain_name(name: str) -> str:
     """The name of a request without what differs from one to the next: `GET /orders/17` is `GET /orders/*`."""
     if not _REQUEST.fullmatch(name):
@@ -187,7 +170,9 @@ class _Splitter:
 
     def split(self, made: Transactions) -> None:
         """Add all transactions of the process."""
-        self._first = {record.key[0]: record for record in self._records.roots if record.name in (INIT, OTHER)}
+        implicit = [record for record in self._records.roots if not record.is_call]
+        implicit.sort(key=lambda record: record.sums.first_ns, reverse=True)
+        self._first = {record.key[0]: record for record in implicit}
         for record in self._records.roots:
             if not record.is_call:
                 self._add_implicit(record)
@@ -231,7 +216,7 @@ class _Splitter:
         split: dict[str, Share] = {}
         for kind, wall_ns, cpu_ns in self._parts(record, without_spans):
             split.setdefault(kind, Share()).add(wall_ns, cpu_ns)
-        calls = sum(each.sums.calls for each in self._within(record, without_spans))
+        calls = sum(each.sums.calls for each in self._within(record, without_spans, with_reads=True))
         split.pop(LOGIC, None)
         left_ns = sums.wall_ns - sums.think_wall_ns - sum(share.wall_ns for share in split.values())
         left_cpu_ns = sums.cpu_ns - sums.think_cpu_ns - sum(share.cpu_ns for share in split.values())
@@ -259,12 +244,12 @@ class _Splitter:
             kind = self._process.intrinsic(each.key[1]).kind
             yield kind, each.sums.self_wall_ns + each.suspended_ns, each.sums.self_cpu_ns
 
-    def _within(self, record: Record, without_spans: bool) -> Iterator[Record]:
-        """The calls within a transaction, reads of the terminal and what they have inside left out."""
+    def _within(self, record: Record, without_spans: bool, with_reads: bool = False) -> Iterator[Record]:
+        """The calls within a transaction; reads of the terminal, and what they have inside, only if so said."""
         waiting = [record] if record.is_call and not (without_spans and record.name) else list(record.inner)
         while waiting:
             each = waiting.pop()
-            if self._roles.get(each.key[1], 0) & READS or (without_spans and each.name):
+            if (without_spans and each.name) or (not with_reads and self._roles.get(each.key[1], 0) & READS):
                 continue
             yield each
             waiting.extend(each.inner)

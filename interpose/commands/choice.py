@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from interpose import state
 from interpose.commands.archiving import archive_at_once
+from interpose.commands.consolidating import consolidate_at_once
 from interpose.errors import ExperimentError, UsageError
 from interpose.experiments import group, names
 from interpose.experiments.collection import Collection
@@ -67,7 +68,7 @@ def open_experiments(given: Sequence[str]) -> Experiment:
 
     Of several, those that cannot be read are noted. Raises ExperimentError where none can.
     """
-    paths = list({os.path.realpath(path): path for each in given for path in _members(each)}.values())
+    paths = paths_of(given)
     if len(paths) < 2:
         return open_experiment(paths[0] if paths else None)
     damages, opened = Damages(), []
@@ -82,6 +83,11 @@ def open_experiments(given: Sequence[str]) -> Experiment:
     return Collection(opened)
 
 
+def paths_of(given: Sequence[str]) -> list[str]:
+    """The paths of the experiments `given` and of those in the groups among them, each experiment once."""
+    return list({os.path.realpath(path): path for each in given for path in _members(each)}.values())
+
+
 def _members(path: str) -> list[str]:
     return group.members(path) if group.is_group(path) else [path]
 
@@ -89,11 +95,13 @@ def _members(path: str) -> list[str]:
 def open_experiment(given: str | None, archive: bool = True, damages: Damages | None = None) -> Experiment:
     """The experiment `given`, or the newest, and what is newer and not recorded. Raises ExperimentError.
 
-    Whoever is the first to read it archives its sources, unless `archive` is false.
+    Whoever is the first to read it archives its sources, and puts calls together where the program wanted it,
+    unless `archive` is false.
     """
     experiment = _open(given, Damages() if damages is None else damages)
     if archive:
         archive_at_once(experiment)
+        consolidate_at_once(experiment)
     return experiment
 
 

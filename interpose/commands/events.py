@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from interpose.analysis.expressions.filters import Filter
+from interpose.analysis.structure import is_consolidated_alone, structure
 from interpose.analysis.trace import Traced, last, trace
 from interpose.commands.choice import (
     add_experiment_argument,
@@ -14,15 +16,20 @@ from interpose.commands.choice import (
     labelled,
     note_damages,
     open_experiment,
+    say,
 )
 from interpose.commands.output import add_output_arguments, positive, write_table
 from interpose.commands.times import monotonic_ns
+from interpose.errors import UsageError
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.labels import Window, is_in
 from interpose.reports.events import events_table
+from interpose.reports.structure import structure_table
+from interpose.reports.tokens import tokens_table
 
 NAME = "events"
 HELP = "list the calls of an experiment in the order in which they began"
+HELP_WANTED = "help"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,23 +41,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only those since then: so long after the start (500ms, 2.5s, 3m), or a time (10:02)",
     )
     add_label_argument(parser)
+    parser.add_argument(
+        "--filter",
+        metavar="EXPRESSION",
+        help="only those for which it holds: \"KIND == 'db' && WALL > 5ms\"; `help` tells what can stand in it",
+    )
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N")
     add_output_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if (arguments.filter or "").strip().lower() == HELP_WANTED:
+        write_table(tokens_table(), arguments)
+        return 0
     experiment = open_experiment(arguments.experiment)
+    chosen = Filter(arguments.filter, experiment) if arguments.filter is not None else None
     since_ns = monotonic_ns(arguments.since, experiment.founder) if arguments.since else 0
     label = labelled(experiment, arguments.label)
-    rows = _rows(experiment, arguments.last, since_ns, label)
+    if is_consolidated_alone(experiment):
+        return _show_records(experiment, arguments)
+    rows = _rows(experiment, arguments.last, since_ns, label, chosen)
     write_table(events_table(experiment, islice(rows, arguments.limit)), arguments)
     return note_damages(experiment)
 
 
+def _show_records(experiment: Experiment, arguments: argparse.Namespace) -> int:
+    """Show the consolidated records, where that is all there is."""
+    if arguments.last or arguments.since or arguments.label or arguments.filter:
+        raise UsageError(f"{experiment.name}: single events were not recorded (record without INTERPOSE_CONSOLIDATE)")
+    say(f"{experiment.name}: the trace of its consolidated records; single events were not kept")
+    write_table(structure_table(experiment, islice(structure(experiment), arguments.limit)), arguments)
+    return note_damages(experiment)
+
+
 def _rows(
-    experiment: Experiment, number: int | None, since_ns: int, label: Sequence[Window] | None
+    experiment: Experiment,
+    number: int | None,
+    since_ns: int,
+    label: Sequence[Window] | None,
+    chosen: Filter | None,
 ) -> Iterator[Traced]:
-    if label is None:
+    if label is None and chosen is None:
         return trace(experiment, since_ns) if number is None else last(experiment, number, since_ns)
-    rows = (row for row in trace(experiment, since_ns) if is_in(label, row.event.start_ns))
+    rows = trace(experiment, since_ns)
+    if label is not None:
+        rows = (row for row in rows if is_in(label, row.event.start_ns))
+    if chosen is not None:
+        rows = (row for row in rows if chosen.keeps(*row))
     return rows if number is None else iter(deque(rows, number))

@@ -10,19 +10,21 @@ from collections.abc import Sequence
 from typing import Protocol, TextIO
 
 from interpose import __version__
-from interpose.errors import InterposeError
+from interpose.errors import ExpressionError, InterposeError
 
 COMMANDS = (
     "run",
     "report",
     "transactions",
     "events",
+    "compare",
     "overview",
     "display",
     "processes",
     "list",
     "notes",
     "label",
+    "consolidate",
     "archive",
     "save",
     "cp",
@@ -35,6 +37,8 @@ COMMANDS = (
 )
 BROKEN_PIPE = 141  # as a shell tells it: 128 and SIGPIPE
 INTERRUPTED = 130
+_OF_AN_EXPRESSION = 76  # letters that are shown where it is wrong, so many of them before the place
+_BEFORE_THE_CARET = 56
 
 
 class Command(Protocol):
@@ -57,6 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except InterposeError as error:
         print(f"interpose: {_one_line(str(error))}", file=sys.stderr)
+        if isinstance(error, ExpressionError):
+            _point_at(error)
         return error.exit_code
     except BrokenPipeError:
         _let_go_of(sys.stdout)
@@ -112,6 +118,16 @@ def _load(name: str) -> Command:
 
 def _one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def _point_at(error: ExpressionError) -> None:
+    """Show the expression, of a long one what is around the place, with a caret below that."""
+    from interpose.reports.table import columns_of
+
+    begin = max(error.place - _BEFORE_THE_CARET, 0)
+    shown = _one_line(error.text[begin : begin + _OF_AN_EXPRESSION])
+    print(f"  {shown}", file=sys.stderr)
+    print(f"  {' ' * columns_of(shown[: error.place - begin])}^", file=sys.stderr)
 
 
 def _never_fail_to_print(stream: TextIO) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from io import StringIO
+from itertools import islice
 
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.profile import GROUPINGS, profile
+from interpose.analysis.structure import structure
+from interpose.analysis.transactions import transactions
 from interpose.commands.choice import (
     add_experiments_argument,
     add_label_argument,
@@ -33,21 +36,23 @@ from interpose.experiments.experiment import Experiment
 from interpose.reports import text
 from interpose.reports.findings import findings_table
 from interpose.reports.rows import SORTS, arranged, profile_table
+from interpose.reports.structure import structure_table
 from interpose.reports.summary import summary
 from interpose.reports.table import Table
+from interpose.reports.transactions import arranged as arranged_transactions
+from interpose.reports.transactions import transactions_table
 
 NAME = "report"
 HELP = "tell where the time of an experiment went"
-FINDING = "finding"
 WHOLE = {"html": write_page, "mashzone": write_sheet}  # formats of the whole report, not of one table
 FOLLOWED_EACH_S = 2.0
+STRUCTURE, TRANSACTION, FINDING = "structure", "transaction", "finding"
+BY = (*GROUPINGS, TRANSACTION, STRUCTURE, FINDING)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiments_argument(parser)
-    parser.add_argument(
-        "--by", choices=(*GROUPINGS, FINDING), help="a table with a row for each; else the first screen"
-    )
+    parser.add_argument("--by", choices=BY, help="a table with a row for each; else the first screen")
     add_label_argument(parser)
     parser.add_argument("--sort", choices=SORTS, metavar="COLUMN", help=f"sort rows by {', '.join(SORTS)}")
     parser.add_argument(
@@ -89,6 +94,16 @@ def run(arguments: argparse.Namespace) -> int:
 def _table(experiment: Experiment, by: str, arguments: argparse.Namespace) -> Table:
     if by == FINDING:
         return _findings(experiment, arguments)
+    if by == TRANSACTION:
+        if arguments.label or arguments.sort:
+            raise UsageError(f"--by {TRANSACTION}: neither of a label, nor sorted here (interpose transactions sorts)")
+        made_of = transactions(experiment)
+        made_of.rows = arranged_transactions(made_of.rows, None, arguments.limit)
+        return transactions_table(made_of)
+    if by == STRUCTURE:
+        if arguments.label or arguments.sort:
+            raise UsageError(f"--by {STRUCTURE}: neither of a label, nor sorted")
+        return structure_table(experiment, islice(structure(experiment), arguments.limit))
     made = profile(experiment, by, label=labelled(experiment, arguments.label))
     made.rows = arranged(made.rows, arguments.sort, arguments.limit)
     return profile_table(made, by, experiment.founder.log)

@@ -61,7 +61,7 @@ def _values(row: Transaction, made: Transactions) -> dict[str, Any]:
     figures = (row.sums.calls, row.think_ns, row.response_ns, _mean_ns(row), *_least_and_most(row))
     named = dict(zip(FIGURES, (*figures, row.cpu_ns if made.has_cpu else None), strict=True))
     percentiles = {f"p{percent}_ns": _percentile_ns(row, percent) for percent in PERCENTS}
-    split = {f"{kind}_wall_ns": row.split[kind].wall_ns for kind in row.split}
+    split: dict[str, int | None] = {f"{kind}_wall_ns": row.split[kind].wall_ns for kind in row.split}
     split |= {f"{kind}_cpu_ns": row.split[kind].cpu_ns for kind in row.split}
     if not made.has_cpu:
         split["logic_cpu_ns"] = None

@@ -6,7 +6,7 @@ What it declares of packages is read when one of them is imported.
 import sys
 
 from interpose.library import Intrinsic
-from interpose.system_library import databases, files, network, processes, screens, waits
+from interpose.system_library import databases, files, marks, network, processes, screens, served, waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ INTRINSICS = [
     *network.INTRINSICS,
     *processes.INTRINSICS,
     *waits.INTRINSICS,
+    *served.INTRINSICS,
+    *marks.INTRINSICS,
 ]
 # Packages, and the modules here that declare something of them.
 PACKAGES = {
@@ -27,10 +29,11 @@ PACKAGES = {
     "redis": "redis",
     **dict.fromkeys(("requests", "urllib3", "httpx"), "http"),
     "aiohttp": "http web",
-    **dict.fromkeys(("django", "flask", "starlette"), "web"),
+    **dict.fromkeys(("django", "fastapi", "flask", "gunicorn", "starlette", "uvicorn", "waitress"), "web"),
     "celery": "tasks",
     **dict.fromkeys(("click", "prompt_toolkit", "rich"), "terminals"),
     "aiofiles": "threaded",
+    "gevent": "greenlets",
 }
 
 

@@ -12,7 +12,8 @@ KEYED = "__getitem__ __setitem__ __delitem__ keys close"
 INTRINSICS = [
     Intrinsic("sqlite3.connect", "_sqlite3:Connection.__init__", "db", detail="database"),
     *alike(*CONNECTION, "execute executemany executescript", "db", detail="statement"),
-    *alike(*CONNECTION, "commit rollback close backup serialize deserialize __exit__", "db"),
+    *alike(*CONNECTION, "commit __exit__", "db", transaction="ends"),
+    *alike(*CONNECTION, "rollback close backup serialize deserialize", "db"),
     Intrinsic("sqlite3.Connection.blobopen", "_sqlite3:Connection.blobopen", "db"),
     *alike(*CURSOR, "execute executemany executescript", "db", detail="statement"),
     *alike(*CURSOR, "fetchone __next__", "db", bytes="row"),

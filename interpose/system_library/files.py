@@ -22,8 +22,7 @@ BUFFERED = {"layer": "buffered"}
 
 RAW_FILES = [
     Intrinsic("io.FileIO", "_io:FileIO.__init__", "file", detail="path", effect="open"),
-    *alike(*RAW, "read readall", ANY, bytes="result", **OF_FILE),
-    *alike(*RAW, "readinto", ANY, bytes="result", **OF_FILE),
+    *alike(*RAW, "read readall readinto", ANY, bytes="result", terminal="line", **OF_FILE),
     *alike(*RAW, "write", ANY, bytes="result", **OF_FILE),
     *alike(*RAW, "seek tell truncate", ANY, **OF_FILE),
     *alike(*RAW, "close", ANY, effect="forget", **OF_FILE),
@@ -33,7 +32,8 @@ DESCRIPTORS = [
     *alike(*OS, "open", "file", detail="path", effect="open"),
     *alike(*OS, "close", ANY, effect="forget", **BEHIND),
     *alike(*OS, "closerange", "file", effect="range"),
-    *alike(*OS, "read readv pread preadv", ANY, bytes="result", **RECEIVED),
+    *alike(*OS, "read readv", ANY, bytes="result", terminal="line", **RECEIVED),
+    *alike(*OS, "pread preadv", ANY, bytes="result", **RECEIVED),
     *alike(*OS, "write writev pwrite pwritev", ANY, bytes="result", **SENT),
     *alike(*OS, "lseek ftruncate fsync fdatasync fstat fstatvfs lockf", ANY, **BEHIND),
     *alike(*OS, "posix_fallocate posix_fadvise fchmod fchown fchdir", ANY, **BEHIND),

@@ -9,6 +9,7 @@ STATEMENT_ROW = {**STATEMENT, **ROW}
 STATEMENT_ROWS = {**STATEMENT, **ROWS}
 KEPT = {"detail": "statement", "argument": None, "attribute": "_query"}
 DSN = {"detail": "dsn"}
+COMMIT = {"transaction": "ends"}
 
 
 def psycopg(name, module):
@@ -24,8 +25,9 @@ def psycopg(name, module):
         following, enter, leave = "__anext__", "__aenter__", "__aexit__"
     return [
         *alike(*connection, "connect", "db", **DSN),
-        *alike(*connection, "commit rollback close cancel_safe", "db"),
-        *alike(*connection, "tpc_begin tpc_prepare tpc_commit tpc_rollback tpc_recover", "db"),
+        *alike(*connection, "commit tpc_commit", "db", **COMMIT),
+        *alike(*connection, "rollback close cancel_safe", "db"),
+        *alike(*connection, "tpc_begin tpc_prepare tpc_rollback tpc_recover", "db"),
         *alike(*connection, "wait", "db idle", choice="outermost"),
         *alike(*cursor, "execute executemany", "db", **STATEMENT),
         *alike(*cursor, f"fetchone {following}", "db", **ROW),
@@ -35,7 +37,8 @@ def psycopg(name, module):
         *alike(*held, f"fetchone {following}", "db", **ROW),
         *alike(*held, "fetchmany fetchall", "db", **ROWS),
         *alike(*held, "scroll close", "db"),
-        *alike(*block, f"{enter} {leave}", "db"),
+        *alike(*block, enter, "db"),
+        *alike(*block, leave, "db", **COMMIT),
         *alike(*pipeline, f"sync {leave}", "db"),
         *alike(*copy, "read", "db", bytes="result"),
         *alike(*copy, "write", "db", bytes="argument"),
@@ -50,8 +53,9 @@ LARGE = ("psycopg2.lobject.", "psycopg2._psycopg:lobject.")
 
 PSYCOPG2 = [
     Intrinsic("psycopg2.connect", "psycopg2._psycopg:connection.__init__", "db", **DSN),
-    *alike(*CONNECTION, "commit rollback close reset cancel poll __exit__", "db"),
-    *alike(*CONNECTION, "tpc_begin tpc_prepare tpc_commit tpc_rollback tpc_recover", "db"),
+    *alike(*CONNECTION, "commit tpc_commit __exit__", "db", **COMMIT),
+    *alike(*CONNECTION, "rollback close reset cancel poll", "db"),
+    *alike(*CONNECTION, "tpc_begin tpc_prepare tpc_rollback tpc_recover", "db"),
     *alike(*CONNECTION, "set_session set_client_encoding lobject", "db"),
     *alike(*CURSOR, "execute executemany callproc copy_expert", "db", **STATEMENT),
     *alike(*CURSOR, "copy_from copy_to", "db", argument=1, **STATEMENT),
@@ -64,6 +68,7 @@ PSYCOPG2 = [
 ]
 
 AWAITED = ("asyncpg.Connection.", "asyncpg.connection:Connection.")
+BLOCK = ("asyncpg.Transaction.", "asyncpg.transaction:Transaction.")
 PREPARED = ("asyncpg.PreparedStatement.", "asyncpg.prepared_stmt:PreparedStatement.")
 PORTAL = ("asyncpg.Cursor.", "asyncpg.cursor:Cursor.")
 ITERATED = ("asyncpg.CursorIterator.", "asyncpg.cursor:CursorIterator.")
@@ -75,6 +80,7 @@ ASYNCPG = [
     *alike(*AWAITED, "fetchrow", "db", **STATEMENT_ROW),
     *alike(*AWAITED, "copy_from_query copy_from_table copy_to_table copy_records_to_table", "db", **STATEMENT),
     *alike(*AWAITED, "close reset add_listener remove_listener", "db"),
+    *alike(*BLOCK, "commit __aexit__", "db", **COMMIT),
     *alike(*PREPARED, "fetch fetchmany", "db", **{**KEPT, **ROWS}),
     *alike(*PREPARED, "fetchrow", "db", **{**KEPT, **ROW}),
     *alike(*PREPARED, "fetchval executemany", "db", **KEPT),

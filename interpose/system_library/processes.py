@@ -5,6 +5,7 @@ from interpose.library import Intrinsic, alike
 OS = ("os.", "posix:")
 SIGNAL = ("signal.", "_signal:")
 POPEN = ("subprocess.Popen.", "subprocess:Popen.")
+TOLD = {"choice": "queue", "keyword": "block"}  # idle, unless it is told not to wait
 CHANNEL = ("multiprocessing.connection.Connection.", "multiprocessing.connection:_ConnectionBase.")
 
 INTRINSICS = [
@@ -16,8 +17,8 @@ INTRINSICS = [
     *alike(*OS, "posix_spawnp", "process", detail="path", effect="search", passes="search"),
     *alike(*OS, "system", "process", detail="command", effect="shell", passes="shell"),
     *alike(*OS, "kill killpg", "process"),
-    *alike(*OS, "wait wait3 wait4 waitpid", "idle", effect="wait"),
-    *alike(*OS, "waitid", "idle", effect="waitid"),
+    *alike(*OS, "wait wait3 wait4 waitpid", "idle process", effect="wait"),
+    *alike(*OS, "waitid", "idle process", effect="waitid"),
     Intrinsic(
         "subprocess.fork_exec",
         "_posixsubprocess:fork_exec",
@@ -27,13 +28,13 @@ INTRINSICS = [
         passes="list",
     ),
     Intrinsic("subprocess.Popen", "subprocess:Popen.__init__", "process", detail="command", effect="popen"),
-    *alike(*POPEN, "wait communicate", "idle"),
+    *alike(*POPEN, "wait communicate", "idle process"),
     Intrinsic("multiprocessing.Process.start", "multiprocessing.process:BaseProcess.start", "process"),
-    Intrinsic("multiprocessing.Process.join", "multiprocessing.process:BaseProcess.join", "idle"),
+    Intrinsic("multiprocessing.Process.join", "multiprocessing.process:BaseProcess.join", "idle process"),
     *alike(*CHANNEL, "send send_bytes", "process"),
-    *alike(*CHANNEL, "recv recv_bytes recv_bytes_into poll", "idle"),
-    Intrinsic("multiprocessing.connection.wait", "multiprocessing.connection:wait", "idle"),
-    Intrinsic("multiprocessing.Queue.get", "multiprocessing.queues:Queue.get", "idle"),
-    Intrinsic("multiprocessing.SimpleQueue.get", "multiprocessing.queues:SimpleQueue.get", "idle"),
+    *alike(*CHANNEL, "recv recv_bytes recv_bytes_into poll", "idle process"),
+    Intrinsic("multiprocessing.connection.wait", "multiprocessing.connection:wait", "idle process"),
+    Intrinsic("multiprocessing.Queue.get", "multiprocessing.queues:Queue.get", "idle process", **TOLD),
+    Intrinsic("multiprocessing.SimpleQueue.get", "multiprocessing.queues:SimpleQueue.get", "idle process"),
     *alike(*SIGNAL, "pause sigwait sigwaitinfo sigtimedwait", "idle"),
 ]

@@ -7,9 +7,10 @@ CURSES = ("curses.", "_curses:")
 TERMIOS = ("termios.", "termios:")
 
 INTRINSICS = [
-    Intrinsic("input", "builtins:input", "screen", bytes="result", terminal=True),
-    Intrinsic("getpass.getpass", "getpass:unix_getpass", "screen", terminal=True),
-    *alike(*WINDOW, "getch getkey get_wch getstr", "screen", terminal=True),
+    Intrinsic("input", "builtins:input", "screen", bytes="result", terminal="line"),
+    Intrinsic("getpass.getpass", "getpass:unix_getpass", "screen", terminal="line"),
+    *alike(*WINDOW, "getch getkey get_wch", "screen", terminal="keys"),
+    *alike(*WINDOW, "getstr", "screen", terminal="line"),
     *alike(*WINDOW, "refresh noutrefresh", "screen"),
     *alike(*CURSES, "initscr endwin doupdate getmouse flushinp beep flash resetty", "screen"),
     Intrinsic("curses.napms", "_curses:napms", "sleep"),

@@ -2,14 +2,11 @@
 
 from interpose.library import Intrinsic, alike
 
+NAMED = {"detail": "word", "argument": None, "attribute": "name"}
+RUN = {"detail": "word", "transaction": "is"}
+
 INTRINSICS = [
-    Intrinsic(
-        "celery.Task.apply_async",
-        "celery.app.task:Task.apply_async",
-        "net",
-        detail="word",
-        argument=None,
-        attribute="name",
-    ),
-    *alike("celery.worker.", "celery.app.trace:", "trace_task_ret fast_trace_task", "logic", detail="word"),
+    Intrinsic("celery.Task.apply_async", "celery.app.task:Task.apply_async", "net", **NAMED),
+    Intrinsic("celery.Task.apply", "celery.app.task:Task.apply", "logic", transaction="is", **NAMED),
+    *alike("celery.worker.", "celery.app.trace:", "trace_task_ret fast_trace_task", "logic", **RUN),
 ]

@@ -9,6 +9,7 @@ LOCK = ("threading.Lock.", "_thread:LockType.")
 RLOCK = ("threading.RLock.", "_thread:RLock.")
 SEMAPHORE = ("multiprocessing.SemLock.", "_multiprocessing:SemLock.")
 
+TOLD = {"choice": "queue", "keyword": "block"}  # idle, unless it is told not to wait
 TAKEN = {"detail": "holder", "argument": None, "waits": True}
 
 INTRINSICS = [
@@ -23,7 +24,16 @@ INTRINSICS = [
     *alike("threading.Thread.", "threading:Thread.", "join", "sync idle", waits=True),
     *alike("threading.", "threading:", "_shutdown", "sync", waits=True),
     *alike("_thread._ThreadHandle.", "_thread:_ThreadHandle.", "join", "sync idle", waits=True),
-    *alike("queue.Queue.", "queue:Queue.", "get", "idle", waits=True),
+    *alike("queue.Queue.", "queue:Queue.", "get", "idle sync", **TOLD, waits=True),
     *alike("queue.Queue.", "queue:Queue.", "put join", "sync idle", waits=True),
-    *alike("queue.SimpleQueue.", "_queue:SimpleQueue.", "get", "idle", waits=True),
+    Intrinsic("asyncio.sleep", "asyncio.tasks:sleep", "sleep idle"),
+    Intrinsic("asyncio.wait", "asyncio.tasks:wait", "sync idle"),
+    *alike("asyncio.Lock.", "asyncio.locks:Lock.", "acquire", "sync idle", waits=True),
+    *alike("asyncio.Event.", "asyncio.locks:Event.", "wait", "sync idle", waits=True),
+    *alike("asyncio.Condition.", "asyncio.locks:Condition.", "wait", "sync idle", waits=True),
+    *alike("asyncio.Semaphore.", "asyncio.locks:Semaphore.", "acquire", "sync idle", waits=True),
+    *alike("asyncio.Barrier.", "asyncio.locks:Barrier.", "wait", "sync idle", waits=True),
+    *alike("asyncio.Queue.", "asyncio.queues:Queue.", "get", "idle sync", waits=True),
+    *alike("asyncio.Queue.", "asyncio.queues:Queue.", "put join", "sync idle", waits=True),
+    *alike("queue.SimpleQueue.", "_queue:SimpleQueue.", "get", "idle sync", **TOLD, waits=True),
 ]

@@ -16,6 +16,7 @@ async def main():
     #: asyncpg.Connection.executemany detail=insert into orders values ($1, $2)
     await connection.executemany("insert into orders values ($1, $2)", rows)
     #: within asyncpg.Connection.execute detail=BEGIN; & within asyncpg.Connection.execute detail=COMMIT;
+    #: asyncpg.Transaction.__aexit__
     async with connection.transaction():
         #: asyncpg.Connection.fetch bytes=11 detail=select id from orders where item = $1
         assert len(await connection.fetch("select id from orders where item = $1", "sesame")) == 11
@@ -29,6 +30,10 @@ async def main():
         await portal.forward(1)  #: asyncpg.Cursor.forward
         await portal.fetchrow()  #: asyncpg.Cursor.fetchrow bytes=1
         assert len(await portal.fetch(5)) == 5  #: asyncpg.Cursor.fetch bytes=5
+    block = connection.transaction()
+    await block.start()  #: within asyncpg.Connection.execute detail=BEGIN;
+    #: asyncpg.Transaction.commit & within asyncpg.Connection.execute detail=COMMIT;
+    await block.commit()
     #: asyncpg.Connection.prepare detail=select item from orders where id = $1
     prepared = await connection.prepare("select item from orders where id = $1")
     await prepared.fetch(1)  #: asyncpg.PreparedStatement.fetch bytes=1 detail=select item from orders where id = $1

@@ -19,3 +19,4 @@ with start_worker(shop, perform_ping_check=False, pool="solo", loglevel="ERROR")
     #: celery.Task.apply_async detail=shop.pack & within celery.Task.apply_async detail=shop.pack
     packed = [pack.delay("hush"), pack.apply_async(("hush",))]
     print([each.get(timeout=20) for each in packed], threading.active_count() > 1)
+pack.apply(("hush",))  #: celery.Task.apply detail=shop.pack

@@ -34,10 +34,10 @@ class Counted:
         self.application = application
 
     def __call__(self, environ, start_response: StartResponse):
-        return self.application(environ, start_response)  #: 5 flask.Flask.wsgi_app logic detail=...
+        return self.application(environ, start_response)  #: 5 within flask.Flask.wsgi_app logic detail=...
 
 
-#: within flask.Flask.wsgi_app logic detail=GET /prices/pepper
+#: within flask.Flask.wsgi_app logic detail=GET /prices/<name>
 print(shop.test_client().get("/prices/pepper?key=hush").json)
 shop.wsgi_app = Counted(shop.wsgi_app)
 shop.logger.disabled = True

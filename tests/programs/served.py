@@ -22,9 +22,9 @@ def page(request, name):
 
 
 urlpatterns = [path("pages/<name>", page)]
-#: within django.core.handlers.BaseHandler.get_response logic detail=GET /pages/one
+#: within django.core.handlers.BaseHandler.get_response logic detail=GET /pages/<name>
 print(Client().get("/pages/one?key=hush").content)
-#: within django.core.handlers.BaseHandler.get_response_async logic detail=GET /pages/two
+#: within django.core.handlers.BaseHandler.get_response_async logic detail=GET /pages/<name>
 print(asyncio.run(AsyncClient().get("/pages/two?key=hush")).content)
 
 shop = fastapi.FastAPI()

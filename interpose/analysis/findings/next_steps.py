@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from interpose.analysis.findings.finding import Finding, found
 from interpose.analysis.findings.survey import Survey, total_of
-from interpose.analysis.lineage import script_of
+from interpose.analysis.profile import program_label
 
 # From here on it is the program's own work that is to be looked at before its calls.
 HOT = 0.3
@@ -17,7 +17,7 @@ def hot_program(survey: Survey) -> Iterator[Finding]:
     """A program whose own CPU time, between its calls, is much of the time: its lines tell what it does there."""
     used: Counter[str] = Counter()
     for each in survey.accounts:
-        used[script_of(each.process)] += sum(share.program_cpu_ns for share in each.threads.values())
+        used[program_label(each.process)] += sum(share.program_cpu_ns for share in each.threads.values())
     for program, cpu_ns in used.most_common(1):
         if cpu_ns >= HOT * survey.matters_ns:
             yield found("hot program", (), time_ns=cpu_ns, about=program)

@@ -10,6 +10,7 @@ from typing import TypeVar
 from interpose.analysis.account import ProcessAccount, account
 from interpose.analysis.consolidate import Consolidator, consolidated
 from interpose.analysis.findings.finding import Calls
+from interpose.analysis.lives import lives_of
 from interpose.analysis.profile import IDLE, Profile
 from interpose.analysis.records import Record, Records
 from interpose.analysis.tracking import (
@@ -25,7 +26,7 @@ from interpose.analysis.tracking import (
     name_of,
     roles_of,
 )
-from interpose.analysis.transactions import lives_of, plain_name
+from interpose.analysis.transactions import plain_name
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.pauses import Pauses, pauses_of
 from interpose.experiments.process import Process

@@ -27,6 +27,8 @@ def strip(material: Material) -> Markup:
         " calls are drawn by themselves where one looks closely. Drag above to choose a stretch, double-click for all;"
         " below, drag moves, Ctrl and the wheel or + and - zoom."
     ]
+    if not any(each.events for each in material.experiment.processes):
+        remarks = ["Not recorded: the calls were put together as they came (record without INTERPOSE_CONSOLIDATE)."]
     if made.is_estimated:
         remarks.append(" Estimated: of the most crowded stretches only sums were read, and are spread evenly.")
     if made.left_out:

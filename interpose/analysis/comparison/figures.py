@@ -1,0 +1,173 @@
+"""What a run took, row by row: figures that add up, and measures of them.
+
+A comparison needs of a run no more than rows with a name and figures; any grouping of `interpose.analysis.profile`
+makes them. Names are as they are in other runs too: without numbers of processes, files from the working directory on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from interpose.analysis.consolidate import consolidated
+from interpose.analysis.histogram import FINE
+from interpose.analysis.profile import GROUPINGS, PROGRAM, Profile, Row
+from interpose.analysis.sums import Sums
+from interpose.analysis.tracking import IDLE, NUMBER, PSEUDO
+from interpose.analysis.transactions import transactions
+from interpose.experiments.experiment import Experiment
+
+FILES = ("site", "file")  # labels that begin with the name of a file
+NUMBERED = ("process", "thread")  # labels that begin with a number which each run has anew
+TRANSACTION = "transaction"
+GROUPED_BY = (*(by for by in GROUPINGS if by != "experiment"), TRANSACTION)  # each run is an experiment
+ALL = "all"
+_IDLE = PSEUDO[IDLE & NUMBER]
+
+
+class Name(NamedTuple):
+    """What a row is called: where nothing was called (`program`), the kind says what it is."""
+
+    kind: str | None = None
+    intrinsic: str | None = None
+    labels: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What of it may stand for it."""
+        called = [each for each in (self.intrinsic, *(text for _, text in self.labels)) if each]
+        return (*called, " ".join(called)) if called else (self.kind or "",)
+
+
+@dataclass
+class Figures:
+    """What the calls of a row took in a run: `total_ns` without the calls inside, `wall_ns` with them; `spread` has
+    the histogram of their wall times, where that was asked for."""
+
+    calls: int = 0
+    total_ns: int = 0
+    wall_ns: int = 0
+    cpu_ns: int = 0
+    spread: Sums = field(default_factory=Sums)
+
+    def add(self, other: Figures) -> None:
+        """Take what `other` has in as well."""
+        self.calls += other.calls
+        self.total_ns += other.total_ns
+        self.wall_ns += other.wall_ns
+        self.cpu_ns += other.cpu_ns
+        self.spread.add(other.spread)
+
+    def percentile_ns(self, percent: float) -> int:
+        """The wall time that so many per cent of the calls did not exceed, within 1 %; 0 without calls."""
+        return self.spread.percentile_ns(percent) or 0
+
+
+class Measure(NamedTuple):
+    """A measure of figures: its meaning, whether it is a time in ns, whether it needs the single calls, and how finely
+    it is known: to that part of it."""
+
+    meaning: str
+    of: Callable[[Figures], float]
+    is_time: bool = True
+    needs_calls: bool = False
+    grain: float = 0.0
+
+
+def _percentile(percent: int) -> Measure:
+    meaning = f"wall time that {percent} % of the calls did not exceed"
+    return Measure(meaning, lambda figures: figures.percentile_ns(percent), needs_calls=True, grain=1 / FINE)
+
+
+MEASURES = {
+    "total": Measure("self wall time: without the recorded calls inside", lambda figures: figures.total_ns),
+    "wall": Measure("inclusive wall time", lambda figures: figures.wall_ns),
+    "cpu": Measure("self CPU time", lambda figures: figures.cpu_ns),
+    "wait": Measure("total less cpu", lambda figures: max(figures.total_ns - figures.cpu_ns, 0)),
+    "calls": Measure("number of calls", lambda figures: figures.calls, is_time=False),
+    "mean": Measure("inclusive wall time by call", lambda figures: figures.wall_ns / (figures.calls or 1)),
+    **{
+        name: _percentile(percent)
+        for name, percent in (("median", 50), ("p50", 50), ("p90", 90), ("p95", 95), ("p99", 99))
+    },
+    "max": Measure("wall time of the longest call", lambda figures: figures.spread.wall_most_ns, needs_calls=True),
+}
+
+
+@dataclass
+class Run:
+    """The rows of one run, by name. Those that are `aside` are not the program's doing: waiting for work, and what
+    recording took."""
+
+    name: str
+    rows: dict[Name, Figures]
+    aside: frozenset[Name] = frozenset()
+
+    @property
+    def total_ns(self) -> int:
+        """The time of all rows but those aside."""
+        return sum(figures.total_ns for name, figures in self.rows.items() if name not in self.aside)
+
+    @property
+    def whole(self) -> Figures:
+        """All rows but those aside."""
+        found = Figures()
+        for name, figures in self.rows.items():
+            if name not in self.aside:
+                found.add(figures)
+        return found
+
+
+def run_of(experiment: Experiment, made: Profile, by: str, with_calls: bool = False) -> Run:
+    """What `experiment` took by its profile, grouped by one of `GROUPED_BY`; histograms of calls only if asked for.
+
+    By transaction a profile is not needed: the figures are of response times, which have no calls inside.
+    """
+    if by == TRANSACTION:
+        rows = dict(_transactions(experiment))
+        return Run(experiment.name, rows, frozenset(name for name in rows if _IDLE in name.parts))
+    cwd = experiment.founder.log.cwd
+    rows, aside = {}, set()
+    for row in made.rows:
+        sums, name = row.sums, _name(row, cwd)
+        found = Figures(sums.calls + row.counted, sums.self_wall_ns, sums.wall_ns, sums.self_cpu_ns)
+        rows.setdefault(name, Figures()).add(found)
+        if row.is_idle or not (row.is_of_calls or row.kind == PROGRAM):
+            aside.add(name)
+    for name, spread in (spreads(experiment, by) if with_calls else {}).items():
+        rows.setdefault(name, Figures()).spread.add(spread)
+    return Run(experiment.name, rows, frozenset(aside))
+
+
+def _transactions(experiment: Experiment) -> Iterator[tuple[Name, Figures]]:
+    for row in transactions(experiment).rows:
+        figures = Figures(row.sums.calls, row.response_ns, row.response_ns, row.cpu_ns, row.sums)
+        yield Name(labels=((TRANSACTION, row.name),)), figures
+
+
+def spreads(experiment: Experiment, by: str) -> Mapping[Name, Sums]:
+    """The figures of the calls of each row with their histogram: what is needed for percentiles."""
+    grouping, cwd = GROUPINGS[by], experiment.founder.log.cwd
+    fields = ("thread", *grouping.needs)
+    found: dict[Name, Sums] = {}
+    for process in experiment.processes:
+        for record in consolidated(process, fields, histograms=True).calls():
+            row = grouping.row_of(process, dict(zip(fields, record.key, strict=True)))
+            found.setdefault(_name(row, cwd), Sums()).add(record.sums)
+    return found
+
+
+def _name(row: Row, cwd: str) -> Name:
+    labels = tuple((label, _alike(label, text, cwd)) for label, text in row.labels.items())
+    return Name(row.kind, row.intrinsic, labels)
+
+
+def _alike(label: str, text: str, cwd: str) -> str:
+    """A label as it is in other runs too."""
+    if label in FILES:
+        return text.removeprefix(f"{cwd.rstrip('/')}/") if cwd else text
+    if label not in NUMBERED:
+        return text
+    _, _, rest = text.partition(" ")
+    return rest or ("founder" if label == "process" else "others")

@@ -1,0 +1,93 @@
+"""Words of an expression: names, numbers with units, texts in quotes, operators; each with its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from interpose.errors import ExpressionError
+
+LONGEST = 4096  # letters of an expression
+END = "end"
+# Units by what they measure: how many of the smallest one they are.
+TIMES_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
+SIZES = {"b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+UNITS = "ns us ms s m h, B KiB MiB GiB"
+_WORD = re.compile(
+    r"""(?P<space>\s+)
+    | (?P<number>[0-9]+(?:\.[0-9]+)?)(?P<unit>\w*)
+    | (?P<name>[^\W\d]\w*)
+    | (?P<text>'[^']*'|"[^"]*")
+    | (?P<operator>==|!=|<=|>=|=~|&&|\|\||[<>!+\-*/%(),])
+    """,
+    re.VERBOSE,
+)
+_LONGEST_NUMBER = 20
+_MEANT = {"=": "== compares", "&": "&& means and", "|": "|| means or"}
+
+
+class Word(NamedTuple):
+    """A word: `what` it is (`name`, `text`, `number`, `end`, or the operator itself), its place, and its value.
+
+    A name is in capitals, as names are of any case. `unit` is `time` or `size` of a number with a unit; its value is
+    in nanoseconds, or in bytes.
+    """
+
+    what: str
+    place: int
+    value: str | int | float = ""
+    unit: str = ""
+
+
+def scan(text: str) -> Iterator[Word]:
+    """The words of `text`, then one that is the end. Raises ExpressionError."""
+    if len(text) > LONGEST:
+        raise ExpressionError(f"an expression is at most {LONGEST:,} letters long", text, LONGEST)
+    place = 0
+    while place < len(text):
+        found = _WORD.match(text, place)
+        if found is None:
+            raise ExpressionError(_what_is_none(text[place]), text, place)
+        if found.lastgroup != "space":
+            yield _word(found, text)
+        place = found.end()
+    yield Word(END, len(text))
+
+
+def _word(found: re.Match[str], text: str) -> Word:
+    if found["number"]:
+        return _number(found, text)
+    if found["name"]:
+        return Word("name", found.start(), found["name"].upper())
+    if found["text"]:
+        return Word("text", found.start(), found["text"][1:-1])
+    return Word(found["operator"], found.start(), found["operator"])
+
+
+def _number(found: re.Match[str], text: str) -> Word:
+    digits, unit = found["number"], found["unit"].lower()
+    if len(digits) > _LONGEST_NUMBER:
+        raise ExpressionError(f"a number has at most {_LONGEST_NUMBER} digits", text, found.start())
+    if unit in TIMES_NS:
+        return Word("number", found.start(), _times(digits, TIMES_NS[unit]), "time")
+    if unit in SIZES:
+        return Word("number", found.start(), _times(digits, SIZES[unit]), "size")
+    if unit:
+        raise ExpressionError(f"{found['unit']} is no unit; there are {UNITS}", text, found.start("unit"))
+    return Word("number", found.start(), _times(digits, 1))
+
+
+def _times(digits: str, factor: int) -> int | float:
+    """The product, exact where it is whole."""
+    if "." not in digits:
+        return int(digits) * factor
+    whole, _, part = digits.partition(".")
+    product, rest = divmod(int(whole + part) * factor, 10 ** len(part))
+    return float(digits) * factor if rest else product
+
+
+def _what_is_none(letter: str) -> str:
+    if letter in "'\"":
+        return f"the text that begins with {letter} does not end"
+    return f"{letter} is no operator" + (f"; {_MEANT[letter]}" if letter in _MEANT else "")

@@ -1,0 +1,142 @@
+# Transactions that the program marks itself: interpose.transaction as it is while something is recorded.
+
+cdef Timed _marks = None  # what is known of them; None where none are to be recorded
+cdef object _marked_intrinsic = None
+cdef bint _awaits_known = False
+cdef int CO_GENERATOR = 0x20
+
+
+cdef bint know_marks(object intrinsic) except False:
+    """From now on what is marked is recorded as calls of that intrinsic."""
+    global _marks, _marked_intrinsic, marking
+    _marks = Timed(intrinsic)
+    _marked_intrinsic = intrinsic
+    marking = intrinsic.number
+    return True
+
+
+cdef void forget_marks():
+    global _marks, marking
+    _marks = None
+    marking = 0
+
+
+cdef class transaction:
+    """What is done inside of it, or by the function that it decorates, is one transaction of that name.
+
+    Nothing is kept in it of what is in progress: it may be entered again, and on several threads.
+    """
+
+    cdef readonly str name
+    cdef uint32_t number  # of the name in strings, of the recording `serial`
+    cdef uint32_t serial
+
+    def __init__(self, name):
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a transaction is a str, not {type(name).__name__}")
+        self.name = str(name)
+
+    def __enter__(self):
+        cdef PyObject *coroutine
+        if _marks is not None and recording() != NULL:
+            coroutine = mark_enter(&_marks.slot, number_of_name(self))
+            if coroutine != NULL:
+                see_steps_of(<object>coroutine)
+        return self
+
+    def __exit__(self, *error):
+        if _marks is None or not recorder_state.on or self.serial != recorder_state.serial:
+            return
+        if len(error) == 3 and isinstance(error[1], BaseException):
+            exit_with_error(self, error[1])
+        else:
+            mark_exit(&_marks.slot, self.number, False)
+
+    def __call__(self, function):
+        """The function itself: from now on each of its calls is a transaction."""
+        inner = function.__func__ if type(function) in (staticmethod, classmethod) else function
+        try:
+            mark_function(inner, self.name)
+        except Exception:
+            pass  # it is what it was
+        return function
+
+
+cdef bint see_steps_of(object coroutine) except False:
+    know_awaits_quietly()
+    see_steps(<PyObject *>coroutine)
+    return True
+
+
+cdef bint know_awaits_quietly() except False:
+    """What Python awaits is looked at once; nothing of that is the program's."""
+    cdef c_thread *thread = recording()
+    global _awaits_known
+    if not _awaits_known and thread != NULL:
+        _awaits_known = True
+        thread.quiet += 1
+        try:
+            know_awaits()
+        except Exception:
+            pass
+        finally:
+            thread.quiet -= 1
+    return True
+
+
+cdef bint exit_with_error(transaction made, object error) except False:
+    """What ends a call is told by the error that is set; here it is one that is being handled already."""
+    cdef PyObject *where = NULL
+    kind, traceback = type(error), error.__traceback__
+    Py_INCREF(kind)
+    Py_INCREF(error)
+    if traceback is not None:
+        Py_INCREF(traceback)
+        where = <PyObject *>traceback
+    PyErr_Restore(<PyObject *>kind, <PyObject *>error, where)
+    mark_exit(&_marks.slot, made.number, True)
+    PyErr_Clear()
+    return True
+
+
+cdef uint32_t number_of_name(transaction made) except? 0:
+    if made.serial != recorder_state.serial:
+        encoded = made.name.encode("utf-8", "replace")
+        made.number = string_intern(encoded, len(encoded))
+        made.serial = recorder_state.serial
+    return made.number
+
+
+cdef bint mark_function(object function, str name) except False:
+    """Put a stub in the place of its vectorcall. What is no function of Python's, or makes a generator, whose steps are
+    not told apart, is left as it is."""
+    cdef Installed installed = Installed()
+    if _marks is None or _marks.slot.levels[0] == LEVEL_off or recording() == NULL or not is_python_function(function):
+        return True
+    flags = function.__code__.co_flags
+    if flags & (CO_GENERATOR | CO_ASYNC_GENERATOR) or is_stub(function_vectorcall(function)):
+        return True
+    if flags & CO_COROUTINE:
+        know_awaits_quietly()
+    installed.signature = SIGNATURE_vector
+    installed.slot = new_slot(SIGNATURE_vector, <void *>time_marked)
+    fit(installed.slot, _marked_intrinsic)
+    installed.slot.levels[0] = _marks.slot.levels[0]
+    installed.slot.lowered = _marks.slot.lowered
+    installed.slot.keyword = kept_for_ever(name)
+    installed.put_in_function(function)
+    _installed.append(installed)
+    return True
+
+
+# A function that the program marked: a call of a coroutine function makes what is to be awaited, and that is timed.
+cdef PyObject *time_marked(
+    slot *self, PyObject *function, PyObject *const *arguments, size_t flags, PyObject *names
+) noexcept:
+    cdef c_call call
+    cdef PyObject *result
+    if not begin_vector(&call, self, function, arguments, flags, names):
+        return (<vector_function>self.real)(function, arguments, flags, names)
+    result = (<vector_function>self.real)(function, arguments, flags, names)
+    shim_end_or_await(&call, result)
+    return result
