@@ -35,4 +35,5 @@ def shares(material: Material) -> Markup:
         "A source has the CPU time of the calls made from its lines; what a script did between recorded calls is a row"
         " of its own. The same table as a sheet for dashboards: interpose report --format mashzone."
     )
-    return section("programs", "CPU by program", element("div", [drawn, element("div", [table])], class_="beside"), explained)
+    beside = element("div", [drawn, element("div", [table])], class_="beside")
+    return section("programs", "CPU by program", beside, explained)
