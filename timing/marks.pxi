@@ -2,7 +2,6 @@
 
 cdef Timed _marks = None  # what is known of them; None where none are to be recorded
 cdef object _marked_intrinsic = None
-cdef bint _awaits_known = False
 cdef int CO_GENERATOR = 0x20
 
 
@@ -71,9 +70,7 @@ cdef bint see_steps_of(object coroutine) except False:
 cdef bint know_awaits_quietly() except False:
     """What Python awaits is looked at once; nothing of that is the program's."""
     cdef c_thread *thread = recording()
-    global _awaits_known
     if not _awaits_known and thread != NULL:
-        _awaits_known = True
         thread.quiet += 1
         try:
             know_awaits()
