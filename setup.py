@@ -172,7 +172,7 @@ setup(
     packages=[*find_packages(include=["interpose", "interpose.*"]), *FOLDERS],
     package_dir=FOLDERS,
     include_package_data=False,
-    package_data={"": ["py.typed", "*.pyi"]},
+    package_data={"": ["py.typed", "*.pyi"], "interpose.reports.page": ["assets/*"]},
     ext_modules=[
         library(),
         boot_library(),

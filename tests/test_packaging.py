@@ -112,6 +112,8 @@ def test_a_wheel_has_one_package_and_the_start_up_files(source, tmp_path):
     assert {top for top in tops if not top.endswith(".dist-info")} == {"interpose", *STARTUP_FILES}
     assert "interpose/cext/libinterpose.so" in names
     assert "interpose/py.typed" in names
+    assets = {str(path.relative_to(source)) for path in source.glob("interpose/reports/page/assets/*")}
+    assert assets and assets <= set(names)
     assert not [name for name in names if name.endswith((".c", ".h", ".pyx"))]
 
 
@@ -127,6 +129,7 @@ def test_a_source_archive_has_all_that_a_wheel_is_built_from(source, tmp_path):
         sources.extractall(tmp_path / "again", filter="data")
 
     kept = [*source.glob("cext/*.[ch]"), *source.glob("**/*.py[xd]"), *source.glob("docs/*.md")]
+    kept += source.glob("interpose/reports/page/assets/*")
     kept += [source / name for name in (*STARTUP_FILES, "LICENSE", "README.md", "tox.ini")]
     assert {str(path.relative_to(source)) for path in kept} <= names
     (again,) = (tmp_path / "again").iterdir()

@@ -100,8 +100,13 @@ def profile(
     by: str,
     consolidator: type[Consolidator] | None = None,
     label: Sequence[Window] | None = None,
+    known: Sequence[tuple[Records, ProcessAccount]] | None = None,
 ) -> Profile:
-    """The profile of `experiment`, grouped by one of `GROUPINGS`; of a label only the calls that began in it."""
+    """The profile of `experiment`, grouped by one of `GROUPINGS`; of a label only the calls that began in it.
+
+    `known` are the records and the account of each process, where somebody has them already, by the thread first and
+    all that the grouping needs.
+    """
     rows = _Rows()
     accounts: list[ProcessAccount] = []
     if label is not None:
@@ -109,9 +114,13 @@ def profile(
             rows.add_events(process, GROUPINGS[by], consolidator, begun_in(label))
         return Profile(ranked(sorted(rows.made, key=_largest_first)), accounts, is_part=True)
     pauses = pauses_of(experiment)
-    for process in experiment.processes:
-        records = rows.add_events(process, GROUPINGS[by], consolidator)
-        accounts.append(account(process, records.by_thread(), pauses))
+    for place, process in enumerate(experiment.processes):
+        if known:
+            rows.add_records(process, GROUPINGS[by], known[place][0])
+            accounts.append(known[place][1])
+        else:
+            records = rows.add_events(process, GROUPINGS[by], consolidator)
+            accounts.append(account(process, records.by_thread(), pauses))
     if by in WHOLES:
         rows.add_passed(by, accounts)
     if by in COUNTED:
@@ -170,20 +179,23 @@ class _Rows:
 
         A call made inside another of its row adds no inclusive time.
         """
-        fields = ("thread", *grouping.needs)
+        records = consolidated(process, ("thread", *grouping.needs), consolidator, selection)
+        self.add_records(process, grouping, records)
+        return records
+
+    def add_records(self, process: Process, grouping: Grouping, records: Records) -> None:
+        """Add what `records` of `process` hold, by whatever fields the grouping needs, and perhaps more."""
         numbers: dict[Key, int] = {}
 
         def number_of(record: Record) -> int:
             number = numbers.get(record.key)
             if number is None:
-                row = grouping.row_of(process, dict(zip(fields, record.key, strict=True)))
+                row = grouping.row_of(process, dict(zip(records.by, record.key, strict=True)))
                 numbers[record.key] = number = self.number(row)
             return number
 
-        records = consolidated(process, fields, consolidator, selection)
         for record, number, is_first in grouped(records.roots, number_of):
             self.made[number].sums.add(record.sums, inclusive=is_first)
-        return records
 
     def add_passed(self, by: str, accounts: Iterable[ProcessAccount]) -> None:
         """Put into the rows of threads or processes how many calls of each did not wait."""

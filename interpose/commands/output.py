@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from interpose.analysis.findings.engine import found_in
+from interpose.analysis.findings.survey import Survey
 from interpose.analysis.profile import profile
 from interpose.errors import InterposeError
 from interpose.experiments.experiment import Experiment
@@ -24,11 +26,10 @@ _WIDTH = 80
 _NO_WIDTH = 200  # in a file or a pipe little is cut off; nothing is in the other formats
 
 
-def add_output_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options --format and -o."""
-    parser.add_argument(
-        "--format", choices=FORMATS, default="text", help="text (for people), json, csv or markdown"
-    )
+def add_output_arguments(parser: argparse.ArgumentParser, *others: str) -> None:
+    """The options --format and -o; `others` are formats that are no format of a table."""
+    told = ", ".join(("text (for people)", *FORMATS[1:], *others))
+    parser.add_argument("--format", choices=(*FORMATS, *others), default="text", help=told)
     parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE and not to the terminal")
 
 
@@ -72,7 +73,9 @@ def write_table(table: Table, arguments: argparse.Namespace) -> None:
 
 def screen_for(out: TextIO, experiment: Experiment) -> Screen:
     """The first screen of `experiment`, as wide and as coloured as `out` can show it."""
-    return Screen(experiment, profile(experiment, "site"), time.time(), width_of(out), paint_for(out))
+    survey = Survey(experiment)
+    made = profile(experiment, "site", known=survey.known)
+    return Screen(experiment, made, time.time(), width_of(out), paint_for(out), found_in(survey))
 
 
 def width_of(out: TextIO, where_nobody_looks: int = _WIDTH) -> int:

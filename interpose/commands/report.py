@@ -7,6 +7,8 @@ import sys
 from io import StringIO
 from itertools import islice
 
+from interpose.analysis.findings.engine import found_in
+from interpose.analysis.findings.survey import Survey
 from interpose.analysis.profile import GROUPINGS, profile
 from interpose.analysis.structure import structure
 from interpose.analysis.transactions import transactions
@@ -27,10 +29,12 @@ from interpose.commands.output import (
     table_width,
     write_table,
 )
+from interpose.commands.page import write_page, write_sheet
 from interpose.errors import UsageError
 from interpose.experiments.collection import Collection
 from interpose.experiments.experiment import Experiment
 from interpose.reports import text
+from interpose.reports.findings import findings_table
 from interpose.reports.rows import SORTS, arranged, profile_table
 from interpose.reports.structure import structure_table
 from interpose.reports.summary import summary
@@ -40,15 +44,15 @@ from interpose.reports.transactions import transactions_table
 
 NAME = "report"
 HELP = "tell where the time of an experiment went"
+WHOLE = {"html": write_page, "mashzone": write_sheet}  # formats of the whole report, not of one table
 FOLLOWED_EACH_S = 2.0
-STRUCTURE, TRANSACTION = "structure", "transaction"
+STRUCTURE, TRANSACTION, FINDING = "structure", "transaction", "finding"
+BY = (*GROUPINGS, TRANSACTION, STRUCTURE, FINDING)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiments_argument(parser)
-    parser.add_argument(
-        "--by", choices=(*GROUPINGS, TRANSACTION, STRUCTURE), help="a table with a row for each; else the first screen"
-    )
+    parser.add_argument("--by", choices=BY, help="a table with a row for each; else the first screen")
     add_label_argument(parser)
     parser.add_argument("--sort", choices=SORTS, metavar="COLUMN", help=f"sort rows by {', '.join(SORTS)}")
     parser.add_argument(
@@ -60,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"again every so many seconds ({FOLLOWED_EACH_S:g} unless said) until the program has ended",
     )
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows of calls")
-    add_output_arguments(parser)
+    add_output_arguments(parser, *WHOLE)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -69,12 +73,17 @@ def run(arguments: argparse.Namespace) -> int:
     if isinstance(arguments.follow, str):  # the option's value may be left out, not the experiment's name after it
         arguments.experiments.insert(0, arguments.follow)
         arguments.follow = FOLLOWED_EACH_S
+    if arguments.format in WHOLE and (arguments.by or arguments.label or arguments.sort or arguments.limit):
+        raise UsageError(f"--format {arguments.format}: the whole report, without --by, --label, --sort and --limit")
     experiment = open_experiments(arguments.experiments)
     if arguments.follow and isinstance(experiment, Collection):
         raise UsageError("--follow: one experiment at a time")
     by = arguments.by or _by_when_not_said(arguments)
     if arguments.follow:
         experiment = follow(experiment, lambda now: _text(now, by, arguments), arguments.follow, sys.stdout)
+    elif arguments.format in WHOLE:
+        with opened_output(arguments.output) as out:
+            WHOLE[arguments.format](experiment, out)
     elif by is None:
         _write_summary(experiment, arguments.output)
     else:
@@ -83,6 +92,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _table(experiment: Experiment, by: str, arguments: argparse.Namespace) -> Table:
+    if by == FINDING:
+        return _findings(experiment, arguments)
     if by == TRANSACTION:
         if arguments.label or arguments.sort:
             raise UsageError(f"--by {TRANSACTION}: neither of a label, nor sorted here (interpose transactions sorts)")
@@ -96,6 +107,14 @@ def _table(experiment: Experiment, by: str, arguments: argparse.Namespace) -> Ta
     made = profile(experiment, by, label=labelled(experiment, arguments.label))
     made.rows = arranged(made.rows, arguments.sort, arguments.limit)
     return profile_table(made, by, experiment.founder.log)
+
+
+def _findings(experiment: Experiment, arguments: argparse.Namespace) -> Table:
+    if arguments.label or arguments.sort:
+        raise UsageError("--by finding: of the whole experiment, in the order of what could be won")
+    survey = Survey(experiment)
+    found = found_in(survey)[: arguments.limit]
+    return findings_table(found, survey.matters_ns, experiment.founder.log.cwd)
 
 
 def _text(experiment: Experiment, by: str | None, arguments: argparse.Namespace) -> str:

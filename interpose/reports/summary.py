@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from interpose.analysis.account import OpenCallFound, ProcessAccount
+from interpose.analysis.findings.engine import ABOUT_RECORDING
+from interpose.analysis.findings.finding import Finding
 from interpose.analysis.lineage import program_of, unfollowed, why_not
 from interpose.analysis.profile import (
     BEFORE,
@@ -25,12 +27,16 @@ from interpose.experiments.control import control_of
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.log import LOWERED, Log
 from interpose.reports.colour import Paint
+from interpose.reports.findings import Words
 from interpose.reports.places import Places
 from interpose.reports.state import command_line, completeness, ended_ago, ending_in_words
 from interpose.reports.table import clean, columns_of, shortened
 from interpose.reports.units import Scale, count, duration, percent, scale_for
 
 NEXT = ("interpose events", "interpose report --by site", "interpose report --by detail", "interpose list")
+BY_FINDING = "interpose report --by finding"
+TOLD_ABOVE = frozenset(("wait not seen",))
+_FINDINGS = 3
 _OWN_LINES = 3
 _OPEN_CALLS = 5
 _NOTES = 10
@@ -59,6 +65,7 @@ class Screen:
     now_s: float
     width: int
     paint: Paint
+    findings: Sequence[Finding] = ()
 
     @property
     def log(self) -> Log:
@@ -94,6 +101,7 @@ def summary(screen: Screen) -> Iterator[str]:
         *not_followed(screen),
     ]
     yield from (shortened(line, screen.width) for line in below)
+    yield from what_was_found(screen)
     yield next_commands(screen.width)
 
 
@@ -287,6 +295,21 @@ def not_followed(screen: Screen) -> Iterator[str]:
         programs = Counter((program_of(child, process), why_not(child)) for process, child in found)
         named = (f"{program} ({why}) {number:,}" for (program, why), number in programs.most_common())
         yield clean(f" not followed  {count(len(found), 'process', 'processes')}: {', '.join(named)}")
+
+
+def what_was_found(screen: Screen) -> Iterator[str]:
+    """The findings that could win most, a line each; what has a line above is not said again."""
+    worth = [each for each in screen.findings if each.rule not in TOLD_ABOVE]
+    words = Words(worth, screen.log.cwd)
+    labels = dict.fromkeys(ABOUT_RECORDING, "look next")
+    last = ""
+    for each in worth[:_FINDINGS]:
+        told = labels.get(each.rule, "to be won")
+        label, last = "" if told == last else told, told
+        line = f" {label:<10}{duration(each.bound_ns):>9}  {each.rule}: {words.of(each)}"
+        yield shortened(line, screen.width)
+    if len(worth) > _FINDINGS:
+        yield f" {'':<19}  and {count(len(worth) - _FINDINGS, 'more finding')}: {BY_FINDING}"
 
 
 def next_commands(width: int) -> str:

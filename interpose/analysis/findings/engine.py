@@ -1,0 +1,56 @@
+"""The engine of the rules: which there are, and which of what they find is worth telling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from interpose.analysis.consolidate import Consolidator
+from interpose.analysis.findings import files, next_steps, statements, waits
+from interpose.analysis.findings.finding import Finding
+from interpose.analysis.findings.survey import Survey
+from interpose.experiments.experiment import Experiment
+
+Rule = Callable[[Survey], Iterator[Finding]]
+
+# What could win less than this share of the time that matters is not told.
+LEAST_SHARE = 0.01
+# What a rule found is not told where most of its evidence is that of one before it, which says it more closely.
+RULES: tuple[Rule, ...] = (
+    statements.repeated_statements,
+    statements.commits_one_by_one,
+    statements.reconnects,
+    files.tiny_transfers,
+    files.forced_writes,
+    waits.sleeps,
+    waits.convoys,
+    files.work_repeated,
+    statements.slow_statement,
+    waits.wait_not_seen,
+    next_steps.hot_program,
+    next_steps.calls_without_lines,
+)
+# They tell what another recording would show, not what could be faster.
+ABOUT_RECORDING = frozenset(("hot program", "no lines", "wait not seen"))
+
+
+def findings(experiment: Experiment, consolidator: type[Consolidator] | None = None) -> list[Finding]:
+    """The findings in `experiment`."""
+    return found_in(Survey(experiment, consolidator))
+
+
+def found_in(survey: Survey, least_share: float = LEAST_SHARE, rules: tuple[Rule, ...] = RULES) -> list[Finding]:
+    """The findings in what was surveyed: those that could win most first, then what to record next."""
+    told: list[Finding] = []
+    claimed: set[int] = set()
+    least_ns = max(least_share * survey.matters_ns, 1)
+    for rule in rules:
+        worth = [each for each in rule(survey) if each.bound_ns >= least_ns and not _is_claimed(each, claimed)]
+        told += worth
+        claimed.update(id(row) for each in worth for row in each.rows)
+    return sorted(told, key=lambda each: (each.rule in ABOUT_RECORDING, -each.bound_ns, each.rule, each.about))
+
+
+def _is_claimed(finding: Finding, claimed: set[int]) -> bool:
+    """Whether most of its time is in the evidence of others."""
+    taken_ns = sum(row.wall_ns for row in finding.rows if id(row) in claimed)
+    return bool(finding.rows) and 2 * taken_ns > finding.wall_ns

@@ -1,0 +1,88 @@
+"""Rules about files and what else is read: tiny reads and writes, forced writes, the same work again and again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from interpose.analysis.findings.finding import Calls, Finding, found, spared_ns
+from interpose.analysis.findings.survey import Survey, grouped, processes_of, total_of
+
+# Half a kilobyte is what a disk moves at least; Python's own buffer holds eight.
+TINY_BYTES = 512
+BUFFER_BYTES = 8192
+# Fewer calls on one file are a head, a line, a beginning.
+TRANSFERS_AT_LEAST = 100
+# A program may force what it wrote at each of a few important moments.
+FORCED_AT_LEAST = 20
+FORCED_IN_ONE = 2
+FORCING = frozenset(("fsync", "fdatasync", "sync", "flush"))
+# Reading the same a few times is no pattern yet.
+REPEATED_AT_LEAST = 10
+ASKING = frozenset(("open", "FileIO", "stat", "lstat", "listdir", "scandir", "access", "readlink"))
+WRITING = frozenset(("write", "writev", "pwrite", "pwritev", "sendfile", "copy_file_range"))
+CHANGING = WRITING | {"truncate", "ftruncate", "unlink", "remove", "rename", "replace"}
+_QUERY = re.compile(r"\s*(select|with|show)\b", re.IGNORECASE)
+_PARAMETER = re.compile(r"\?|%s|%\(|\$\d|:\w|@\w")
+_DISTINCT_REQUEST = re.compile(r"(GET |HEAD )?https?://\S+")
+
+
+def tiny_transfers(survey: Survey) -> Iterator[Finding]:
+    """Many reads or writes of few bytes on one file."""
+    moving = [each for each in survey.of_kind("file") if each.bytes and each.detail]
+    for (detail, _), rows in grouped(moving, lambda each: (each.detail, each.intrinsic)):
+        calls, wall_ns = total_of(rows)
+        moved = sum(each.bytes for each in rows)
+        if calls >= TRANSFERS_AT_LEAST and moved < TINY_BYTES * calls:
+            units = -(-moved // BUFFER_BYTES)
+            bound_ns = spared_ns(wall_ns, calls, units)
+            yield found("tiny reads and writes", rows, bound_ns, units=units, unit="buffer", about=detail)
+
+
+def forced_writes(survey: Survey) -> Iterator[Finding]:
+    """Files forced to the disk more often than once a transaction or, without these, once a file."""
+    forcing = [each for each in survey.of_kind("file") if each.verb in FORCING]
+    for (_, transaction), rows in grouped(forcing, lambda each: (each.site, each.transaction)):
+        calls, wall_ns = total_of(rows)
+        files = len({each.detail for each in rows})
+        units, unit = (survey.counts[transaction], "transaction") if transaction else (files, "file")
+        if calls >= max(FORCED_AT_LEAST, FORCED_IN_ONE * units):
+            yield found("fsync storm", rows, spared_ns(wall_ns, calls, units), units=units, unit=unit)
+
+
+def work_repeated(survey: Survey) -> Iterator[Finding]:
+    """The same file, address or statement without parameters read again and again."""
+    yield from _files_again(survey)
+    read = [each for each in survey.of_kind("db", "net") if _is_the_same_each_time(each)]
+    for (_, detail), rows in grouped(read, lambda each: (each.kind, each.detail)):
+        calls, wall_ns = total_of(rows)
+        units = processes_of(rows)
+        if calls >= max(REPEATED_AT_LEAST, 2 * units):
+            yield found(
+                "work repeated", rows, spared_ns(wall_ns, calls, units), units=units, unit="process", about=detail
+            )
+
+
+def _files_again(survey: Survey) -> Iterator[Finding]:
+    """Files that are opened, or asked for, again and again, and never changed."""
+    of_paths = [each for each in survey.of_kind("file") if each.detail.startswith("/")]
+    for detail, rows in grouped(of_paths, lambda each: each.detail):
+        if any(each.verb in CHANGING for each in rows):
+            continue
+        times = [total_of(same)[0] for verb, same in grouped(rows, lambda each: each.intrinsic) if _asks(verb)]
+        units = processes_of(rows)
+        if times and max(times) >= max(REPEATED_AT_LEAST, 2 * units):
+            _, wall_ns = total_of(rows)
+            bound_ns = spared_ns(wall_ns, max(times), units)
+            yield found("work repeated", rows, bound_ns, units=units, unit="process", about=detail)
+
+
+def _asks(intrinsic: str) -> bool:
+    return intrinsic.rpartition(".")[2] in ASKING
+
+
+def _is_the_same_each_time(each: Calls) -> bool:
+    """Whether the detail tells all of what was asked."""
+    if each.kind == "net":
+        return _DISTINCT_REQUEST.fullmatch(each.detail) is not None
+    return _QUERY.match(each.detail) is not None and not _PARAMETER.search(each.detail)

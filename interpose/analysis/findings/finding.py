@@ -1,0 +1,88 @@
+"""A finding: what one rule found, the calls that are its evidence, and how much time could be won at most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from interpose.experiments.process import Site
+
+
+@dataclass(eq=False)
+class Calls:
+    """Calls that are alike: of one intrinsic, from one line, about one detail, within transactions of one name.
+
+    `transaction` is empty outside of any with a name. The times are self times, with those of what the calls made
+    inside of themselves of the same kind, as a driver does to the network; so no time is in two of them. `threads`
+    are their numbers, with that of the process.
+    """
+
+    kind: str
+    intrinsic: str
+    site: Site | None
+    detail: str
+    transaction: str
+    is_end: bool = False  # of a transaction: a commit
+    calls: int = 0
+    wall_ns: int = 0
+    cpu_ns: int = 0
+    bytes: int = 0
+    threads: set[tuple[int, int]] = field(default_factory=set)
+
+    @property
+    def verb(self) -> str:
+        """The last part of the intrinsic's name: what is done."""
+        return self.intrinsic.rpartition(".")[2]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a rule found. `rows` are its evidence, those that took most first.
+
+    `bound_ns` is the wall time that could be won at most: never more than `wall_ns`, what the evidence adds up to. For
+    what would be done often enough `units` times, these are so many of what `unit` names. `about` is what else the rule
+    names: the line that holds a lock, a program. `time_ns` is the time of what is no call.
+    """
+
+    rule: str
+    rows: tuple[Calls, ...]
+    bound_ns: int
+    units: int = 0
+    unit: str = ""
+    about: str = ""
+    time_ns: int = 0
+
+    @property
+    def wall_ns(self) -> int:
+        """Wall time of the evidence."""
+        return self.time_ns + sum(row.wall_ns for row in self.rows)
+
+    @property
+    def calls(self) -> int:
+        """How many calls are the evidence."""
+        return sum(row.calls for row in self.rows)
+
+    @property
+    def bytes(self) -> int:
+        """What they moved."""
+        return sum(row.bytes for row in self.rows)
+
+    @property
+    def first(self) -> Calls | None:
+        """The calls that took most."""
+        return self.rows[0] if self.rows else None
+
+
+def found(rule: str, rows: Iterable[Calls], bound_ns: int | None = None, **more: int | str) -> Finding:
+    """A finding with its evidence in order; without a bound all of its time could be won, never more."""
+    ordered = tuple(sorted(rows, key=lambda row: (-row.wall_ns, row.intrinsic, row.site.line if row.site else 0)))
+    time_ns = int(more.pop("time_ns", 0))
+    whole_ns = time_ns + sum(row.wall_ns for row in ordered)
+    bound_ns = whole_ns if bound_ns is None else max(min(bound_ns, whole_ns), 0)
+    units, unit, about = int(more.get("units", 0)), str(more.get("unit", "")), str(more.get("about", ""))
+    return Finding(rule, ordered, bound_ns, units, unit, about, time_ns)
+
+
+def spared_ns(wall_ns: int, calls: int, units: int) -> int:
+    """What of `wall_ns` would be spared where `units` calls did what `calls` do, each as long as they are now."""
+    return wall_ns * max(calls - units, 0) // calls if calls else 0

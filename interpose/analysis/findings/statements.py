@@ -1,0 +1,95 @@
+"""Rules about databases: statements repeated, one that dominates, commits one by one, connections made again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from interpose.analysis.findings.finding import Calls, Finding, found, spared_ns
+from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
+from interpose.experiments.process import Site
+
+# Fewer of one statement in a transaction may be steps that differ.
+TIMES_IN_ONE = 5
+# Where no transaction tells what belongs together, only many times from one line are told.
+TIMES_ALONE = 100
+# A statement that takes less than a round trip and some disk reads is not slow, but made often.
+SLOW_NS = 10_000_000
+DOMINATES = 0.5
+# Fewer commits in a batch are not worth its being changed; a hundred together cost hardly more than one.
+COMMITS_AT_LEAST = 50
+COMMITS_TOGETHER = 100
+# Each thread may have its own connection, and a few more are made at the beginning.
+RECONNECTS_AT_LEAST = 10
+RECONNECTS_A_THREAD = 2
+CONNECTING = frozenset(("connect", "connect_ex", "_connect", "ws_connect"))
+_OF_ITS_OWN = re.compile(r"|:memory:|<.*>")  # a connection that shares nothing with another of the same name
+
+
+def repeated_statements(survey: Survey) -> Iterator[Finding]:
+    """The same statement from one line many times within a transaction; without these, many times at all."""
+    database = survey.of_kind("db")
+    statements = [each for each in database if each.detail and each.site and not _connects(each) and not _commits(each)]
+    fetches = [each for each in database if not each.detail and each.site and not _commits(each)]
+    of_line = {line: len({each.detail for each in rows}) for line, rows in grouped(statements, _line)}
+    for ((site, transaction), detail), rows in grouped(statements, lambda each: (_line(each), each.detail)):
+        calls, _ = total_of(rows)
+        units = survey.counts[transaction] if transaction else threads_of(rows)
+        least = TIMES_IN_ONE * units if transaction else max(TIMES_ALONE, TIMES_IN_ONE * units)
+        if calls < least:
+            continue
+        if of_line[site, transaction] == 1:  # so what is fetched there, is of that statement
+            rows = rows + [each for each in fetches if _line(each) == (site, transaction)]
+        _, wall_ns = total_of(rows)
+        unit = "transaction" if transaction else "thread"
+        yield found("N+1 statements", rows, spared_ns(wall_ns, calls, units), units=units, unit=unit, about=detail)
+
+
+def commits_one_by_one(survey: Survey) -> Iterator[Finding]:
+    """Many commits in a batch, or several within one transaction of a user or a request."""
+    commits = [each for each in survey.of_kind("db") if _commits(each)]
+    for (_, transaction), rows in grouped(commits, _line):
+        calls, wall_ns = total_of(rows)
+        if not transaction or transaction in survey.batches:
+            if calls >= COMMITS_AT_LEAST:
+                units = -(-calls // COMMITS_TOGETHER)
+                yield found("commits one by one", rows, spared_ns(wall_ns, calls, units), units=units, unit="batch")
+        elif calls >= 2 * survey.counts[transaction]:
+            units = survey.counts[transaction]
+            yield found("commits one by one", rows, spared_ns(wall_ns, calls, units), units=units, unit="transaction")
+
+
+def reconnects(survey: Survey) -> Iterator[Finding]:
+    """The same address or database connected to again and again."""
+    connects = [each for each in survey.of_kind("db", "net") if _connects(each)]
+    for (_, detail), rows in grouped(connects, lambda each: (each.kind, each.detail)):
+        calls, wall_ns = total_of(rows)
+        units = threads_of(rows)
+        if calls >= max(RECONNECTS_AT_LEAST, RECONNECTS_A_THREAD * units):
+            bound_ns = spared_ns(wall_ns, calls, units)
+            yield found("reconnects", rows, bound_ns, units=units, unit="thread", about=detail)
+
+
+def slow_statement(survey: Survey) -> Iterator[Finding]:
+    """One statement that is slow each time, and takes most of the time of the database."""
+    database = survey.of_kind("db")
+    _, whole_ns = total_of(database)
+    statements = [each for each in database if each.detail and not _connects(each) and not _commits(each)]
+    for detail, rows in grouped(statements, lambda each: each.detail):
+        calls, wall_ns = total_of(rows)
+        if wall_ns >= DOMINATES * whole_ns and wall_ns >= calls * SLOW_NS:
+            yield found("slow statement", rows, about=detail)
+
+
+def _line(each: Calls) -> tuple[Site | None, str]:
+    return each.site, each.transaction
+
+
+def _commits(each: Calls) -> bool:
+    return each.is_end or each.verb == "commit"
+
+
+def _connects(each: Calls) -> bool:
+    return each.verb in CONNECTING and not _OF_ITS_OWN.fullmatch(each.detail)
+
+

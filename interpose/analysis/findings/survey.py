@@ -1,0 +1,190 @@
+"""What findings are told from: the calls of an experiment by line and detail, and the transactions they lie in."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TypeVar
+
+from interpose.analysis.account import ProcessAccount, account
+from interpose.analysis.consolidate import Consolidator, consolidated
+from interpose.analysis.findings.finding import Calls
+from interpose.analysis.lives import lives_of
+from interpose.analysis.profile import IDLE, Profile
+from interpose.analysis.records import Record, Records
+from interpose.analysis.tracking import (
+    BEGINS,
+    BY_DETAIL,
+    BY_INTRINSIC,
+    ENDS,
+    MARKED,
+    PSEUDO,
+    READS,
+    SPAN,
+    Tracker,
+    name_of,
+    roles_of,
+)
+from interpose.analysis.transactions import plain_name
+from interpose.experiments.experiment import Experiment
+from interpose.experiments.pauses import Pauses, pauses_of
+from interpose.experiments.process import Process
+
+FIELDS = ("thread", "intrinsic", "stack", "detail")
+# What calls of these kinds make inside of themselves of the same kind is a part of what they do, and not told apart.
+WITH_WHAT_IS_INSIDE = frozenset(("db", "net", "process"))
+# Transactions that begin or end at a call, or have their name from one inside, take following every call in its order.
+NOT_SEEN = READS | BEGINS | ENDS | MARKED
+Group = TypeVar("Group", bound=Hashable)
+
+
+class Survey:
+    """The calls of an experiment, alike ones together.
+
+    `counts` says how many transactions of each name there were; `batches` are those of them that nobody waited for:
+    they end with commits, and follow each other. `records` are those of each process, by `FIELDS`; `accounts`
+    what became of the thread time. `thinking_ns` is the time in which the terminal was read.
+    """
+
+    def __init__(self, experiment: Experiment, consolidator: type[Consolidator] | None = None) -> None:
+        self.experiment = experiment
+        self.counts: Counter[str] = Counter()
+        self.batches: set[str] = set()
+        self.records: list[Records] = []
+        self.accounts: list[ProcessAccount] = []
+        self.thinking_ns = 0
+        self._found: dict[Hashable, Calls] = {}
+        pauses = pauses_of(experiment)
+        for number, process in enumerate(experiment.processes):
+            records = _records_of(process, pauses, consolidator)
+            self.records.append(records)
+            self.accounts.append(account(process, records.by_thread(), pauses))
+            _Reading(self, process, number).add(records)
+        self.total = Profile([], self.accounts).total
+
+    @property
+    def known(self) -> list[tuple[Records, ProcessAccount]]:
+        """The records and the account of each process, as `profile` takes them."""
+        return list(zip(self.records, self.accounts, strict=True))
+
+    @cached_property
+    def calls(self) -> list[Calls]:
+        """The calls, those that took most first."""
+        return sorted(self._found.values(), key=lambda each: -each.wall_ns)
+
+    @cached_property
+    def matters_ns(self) -> int:
+        """Thread time without waiting for work, without that of users who think, and without pauses."""
+        idle_ns = sum(each.wall_ns for each in self._found.values() if each.kind == IDLE)
+        return max(self.total.wall_ns - idle_ns - self.thinking_ns - self.total.paused_wall_ns, 1)
+
+    def of_kind(self, *kinds: str) -> list[Calls]:
+        """The calls of these kinds, those that took most first."""
+        return [each for each in self.calls if each.kind in kinds]
+
+    def calls_like(self, key: Hashable, made: Callable[[], Calls]) -> Calls:
+        """The calls of `key`, made where they are new."""
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = made()
+        return found
+
+
+def _records_of(process: Process, pauses: Pauses, consolidator: type[Consolidator] | None) -> Records:
+    """The records of `process`, under its transactions where these are not calls that can be seen among the records."""
+    records = consolidated(process, FIELDS, consolidator)
+    roles = roles_of(process)
+    if any(roles.get(record.key[1], 0) & NOT_SEEN for record in records.calls()):
+        records = consolidated(process, FIELDS, consolidator, tracker=Tracker(lives_of(process), pauses))
+    return records
+
+
+class _Reading:
+    """Reads the records of one process into a survey."""
+
+    def __init__(self, survey: Survey, process: Process, number: int) -> None:
+        self._survey = survey
+        self._process = process
+        self._number = number
+        self._names: dict[int, str] = {}
+        self._roles = roles_of(process)
+
+    def add(self, records: Records) -> None:
+        """Add all calls among `records`, each to the transaction around it."""
+        waiting: list[tuple[Record, str, Calls | None]] = [(record, "", None) for record in records.roots]
+        while waiting:
+            record, transaction, around = waiting.pop()
+            if not transaction and (name := record.name or self._name_of_call(record)):
+                transaction = self._transaction(record, name)
+            if record.is_call:
+                around = self._put(record, transaction, around)
+            waiting.extend((each, transaction, around) for each in record.inner)
+
+    def _name_of_call(self, record: Record) -> int:
+        """What names the transactions that the calls of `record` are; 0 where they are none."""
+        _, intrinsic, _, detail = record.key
+        if not record.is_call or not self._roles.get(intrinsic, 0) & SPAN:
+            return 0
+        return BY_DETAIL | detail if detail else BY_INTRINSIC | intrinsic
+
+    def _transaction(self, record: Record, name: int) -> str:
+        """The name of the transactions `record`; empty where they have none."""
+        if name not in self._names:
+            text = name_of(self._process, name)
+            self._names[name] = "" if text in PSEUDO else plain_name(text)
+        text = self._names[name]
+        if text:
+            self._survey.counts[text] += record.sums.calls
+            if not record.is_call and not record.sums.think_wall_ns:
+                self._survey.batches.add(text)
+        return text
+
+    def _put(self, record: Record, transaction: str, around: Calls | None) -> Calls:
+        """Add the calls of `record`; gives what they are among."""
+        thread, number, stack, detail = record.key
+        intrinsic = self._process.intrinsic(number)
+        if around and around.kind == intrinsic.kind in WITH_WHAT_IS_INSIDE:
+            around.wall_ns += record.sums.self_wall_ns
+            around.cpu_ns += record.sums.self_cpu_ns
+            return around
+        if intrinsic.terminal and intrinsic.kind == "screen":
+            self._survey.thinking_ns += record.sums.self_wall_ns
+        site = self._process.own_line(stack)
+        text = self._process.string(detail)
+        found = self._survey.calls_like(
+            (intrinsic.kind, intrinsic.name, site, text, transaction),
+            lambda: Calls(
+                intrinsic.kind, intrinsic.name, site, text, transaction, is_end=intrinsic.transaction == "ends"
+            ),
+        )
+        found.calls += record.sums.calls
+        found.wall_ns += record.sums.self_wall_ns
+        found.cpu_ns += record.sums.self_cpu_ns
+        found.bytes += record.sums.bytes
+        found.threads.add((self._number, thread))
+        return found
+
+
+def grouped(calls: Iterable[Calls], group_of: Callable[[Calls], Group]) -> Iterator[tuple[Group, list[Calls]]]:
+    """The calls by what `group_of` gives of them."""
+    groups: dict[Group, list[Calls]] = defaultdict(list)
+    for each in calls:
+        groups[group_of(each)].append(each)
+    return iter(groups.items())
+
+
+def threads_of(calls: Sequence[Calls]) -> int:
+    """How many threads made these calls."""
+    return len(set().union(*(each.threads for each in calls)))
+
+
+def processes_of(calls: Sequence[Calls]) -> int:
+    """How many processes made these calls."""
+    return len({process for each in calls for process, _ in each.threads})
+
+
+def total_of(calls: Iterable[Calls]) -> tuple[int, int]:
+    """How many calls these are, and their wall time."""
+    listed = list(calls)
+    return sum(each.calls for each in listed), sum(each.wall_ns for each in listed)

@@ -1,0 +1,39 @@
+"""Rules about waiting: sleeping within a transaction, locks that all wait for, waits that nobody saw."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from interpose.analysis.findings.finding import Finding, found
+from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
+from interpose.analysis.profile import closing_rows, wait_ns
+
+# A lock that was waited for less often was met by chance.
+WAITS_AT_LEAST = 10
+_HELD = re.compile(r"held by thread \d+ at (.+)", re.DOTALL)
+
+
+def sleeps(survey: Survey) -> Iterator[Finding]:
+    """Sleeping while a transaction goes on, and somebody waits for it."""
+    sleeping = [each for each in survey.of_kind("sleep") if each.transaction]
+    for (_, transaction), rows in grouped(sleeping, lambda each: (each.site, each.transaction)):
+        units = survey.counts[transaction]
+        yield found("sleep within a transaction", rows, units=units, unit="transaction")
+
+
+def convoys(survey: Survey) -> Iterator[Finding]:
+    """Waits for locks that were taken at one line, wherever it is waited."""
+    held = [(each, _HELD.fullmatch(each.detail)) for each in survey.of_kind("sync")]
+    waits = {id(each): match[1] for each, match in held if match}
+    for holder, rows in grouped([each for each, match in held if match], lambda each: waits[id(each)]):
+        calls, _ = total_of(rows)
+        if calls >= WAITS_AT_LEAST:
+            yield found("lock convoy", rows, units=threads_of(rows), unit="waiting thread", about=holder)
+
+
+def wait_not_seen(survey: Survey) -> Iterator[Finding]:
+    """Time in which the program was neither on a processor nor in a call that is recorded."""
+    waited_ns = wait_ns(closing_rows(survey.total)[0])
+    if waited_ns:
+        yield found("wait not seen", (), time_ns=waited_ns)

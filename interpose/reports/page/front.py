@@ -1,0 +1,64 @@
+"""The page's head: what was run, how it ended, whether all of it is there, and the figures of the whole."""
+
+from __future__ import annotations
+
+import time
+
+from interpose.reports.colour import Paint
+from interpose.reports.page.grid import note, section
+from interpose.reports.page.markup import Markup, element
+from interpose.reports.page.material import Material
+from interpose.reports.page.profiles import kinds
+from interpose.reports.state import command_line, completeness, ending_in_words
+from interpose.reports.summary import Screen, elapsed_ns
+from interpose.reports.units import SECOND_NS, duration, percent
+
+SECTIONS = (
+    ("summary", "Summary"),
+    ("findings", "Findings"),
+    ("timeline", "Time-line"),
+    ("transactions", "Transactions"),
+    ("calls", "Calls"),
+    ("sources", "Sources"),
+    ("programs", "CPU by program"),
+)
+_NOTES = 10
+
+
+def front(material: Material) -> Markup:
+    """The head of the page, with the way to its sections."""
+    links = [element("a", title, href=f"#{name}") for name, title in SECTIONS]
+    theme = element("button", "theme: as the system", id="theme", type="button", hidden=True)
+    name = element("h1", material.experiment.name)
+    return element("header", [name, element("nav", links, aria_label="Sections"), theme])
+
+
+def summary(material: Material) -> Markup:
+    """The first section: figures and kinds."""
+    accounts = material.survey.accounts
+    log = material.experiment.founder.log
+    screen = Screen(material.experiment, material.profiles["site"], material.now_s, 80, Paint(False))
+    is_running = screen.is_running
+    began = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(min(log.time_ns, 2**61) / SECOND_NS))
+    told = [
+        element("code", command_line(material.experiment.founder)),
+        f" · {ending_in_words(accounts[0].ending)} · began {began} · on {log.system.get('host', '?')}"
+        f" · {completeness(material.experiment, accounts, is_running)}",
+    ]
+    whole = material.survey.total
+    calls = sum(row.sums.calls for row in material.profiles["site"].rows)
+    figures = [
+        ("elapsed", duration(elapsed_ns(screen)), elapsed_ns(screen)),
+        ("thread time", duration(whole.wall_ns), whole.wall_ns),
+        ("CPU", f"{duration(whole.cpu_ns)} · {percent(whole.cpu_ns, whole.wall_ns)}", whole.cpu_ns),
+        ("recorded calls", f"{calls:,}", calls),
+        ("processes", f"{len(accounts):,}", len(accounts)),
+        ("threads", f"{sum(len(each.threads) for each in accounts):,}", sum(len(each.threads) for each in accounts)),
+    ]
+    cards = [
+        element("div", [element("dt", name), element("dd", text, data_v=value, id=f"figure-{place}")])
+        for place, (name, text, value) in enumerate(figures)
+    ]
+    noted = [note(line) for line in material.experiment.notes[:_NOTES]]
+    parts = [element("p", told, class_="told"), *noted, element("dl", cards, class_="cards"), kinds(material)]
+    return section("summary", "Summary", *parts)

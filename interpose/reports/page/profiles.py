@@ -1,0 +1,117 @@
+"""The page's tables of calls: by kind, intrinsic, line, function and detail, with wall against CPU time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from interpose.analysis.profile import Profile, Row, by_kind, wait_ns
+from interpose.analysis.sums import total
+from interpose.reports.page.drawings import bar, kind_class
+from interpose.reports.page.grid import Field, grid, note, section
+from interpose.reports.page.markup import Markup, element
+from interpose.reports.page.material import Material
+from interpose.reports.places import Places
+from interpose.reports.units import percent, scale_for
+
+TITLES = {
+    "intrinsic": "By intrinsic",
+    "site": "By line",
+    "function": "By function",
+    "detail": "By statement, path or address",
+    "thread": "By thread",
+}
+_MORE = "interpose report --by {by} has all of them."
+WAIT = "self wall less self CPU: it waited"
+
+
+def kinds(material: Material) -> Markup:
+    """The table of the kinds, whose column of wall times adds up to the thread time."""
+    made = material.profiles["site"]
+    rows = by_kind(made)
+    fields = [
+        Field("kind", drawn=lambda row: _kind(row)),
+        *_numbers(made, rows, with_inclusive=False),
+        Field("", lambda row: row.comment),
+    ]
+    calls = [row for row in rows if row.is_of_calls]
+    return grid("kinds", "Wall and CPU time by kind", fields, calls, [r for r in rows if not r.is_of_calls])
+
+
+def calls(material: Material) -> Markup:
+    """The section of the tables by everything else."""
+    parts = [_table(material, by) for by in TITLES]
+    panels = [
+        element("div", [element("h3", TITLES[by]), table], id=f"by-{by}", class_="panel", data_title=TITLES[by])
+        for by, table in zip(TITLES, parts, strict=True)
+    ]
+    explained = note(
+        "Self wall is the time in the calls themselves, without recorded calls made inside them; of it, self CPU was"
+        " on a processor, and the rest is wait. The column of self wall adds up to the thread time."
+    )
+    return section("calls", "Calls", element("div", panels, class_="panels"), explained)
+
+
+def _table(material: Material, by: str) -> Markup:
+    made = material.profiles[by]
+    rows = [row for row in made.rows if row.is_of_calls]
+    closing = [row for row in made.rows if not row.is_of_calls]
+    fields = [*_names(material, made, by), *_numbers(made, made.rows)]
+    return grid(f"table-{by}", TITLES[by], fields, rows, closing, _MORE.format(by=by), _rest)
+
+
+def _names(material: Material, made: Profile, by: str) -> list[Field]:
+    kind = Field("kind", drawn=_kind)
+    intrinsic = Field("intrinsic", lambda row: row.intrinsic or ("" if row.is_of_calls else row.comment))
+    if by == "intrinsic":
+        return [kind, intrinsic]
+    if by == "thread":
+        return [
+            Field("thread", lambda row: row.labels.get("thread", row.kind or "")),
+            Field("process", lambda row: row.labels.get("process", "")),
+        ]
+    if by == "detail":
+        return [kind, intrinsic, Field("about", lambda row: row.labels.get("detail", ""))]
+    places = Places([row.site.file for row in made.rows if row.site], material.experiment.founder.log.cwd)
+    function = Field("function", lambda row: row.labels.get("function", ""))
+    if by == "function":
+        return [kind, intrinsic, function, Field("file", lambda row: places.file(row.labels.get("file", "")))]
+    return [kind, intrinsic, Field("line", lambda row: places.line(row.site) if row.site else ""), function]
+
+
+def _numbers(made: Profile, rows: Sequence[Row], with_inclusive: bool = True) -> list[Field]:
+    whole_ns = made.total.wall_ns
+    scale = scale_for(whole_ns)
+    longest_ns = max((row.sums.self_wall_ns for row in rows), default=0)
+
+    def time(title: str, ns_of: Callable[[Row], int], hint: str = "") -> Field:
+        return Field(title, lambda row: scale.show(ns_of(row)), ns_of, hint)
+
+    fields = [
+        Field("calls", lambda row: f"{row.sums.calls:,}" if row.is_of_calls else "", lambda row: row.sums.calls),
+        time("self wall", lambda row: row.sums.self_wall_ns, "wall time, without the recorded calls made inside"),
+        time("self CPU", lambda row: row.sums.self_cpu_ns, "of it, time on a processor"),
+        time("wait", wait_ns, WAIT),
+    ]
+    if any(row.sums.errors for row in rows):
+        fields.insert(1, Field("errors", lambda row: f"{row.sums.errors or ''}", lambda row: row.sums.errors))
+    if with_inclusive:
+        hint = "wall time, whatever was called inside"
+        shown = Field("inclusive", lambda row: scale.show(row.sums.wall_ns) if row.is_of_calls else "", _wall_ns, hint)
+        fields.append(shown)
+    share = Field("share", lambda row: percent(row.sums.self_wall_ns, whole_ns), lambda row: row.sums.self_wall_ns)
+    wide = Field("CPU and wait", drawn=lambda row: bar(row.sums.self_wall_ns, row.sums.self_cpu_ns, longest_ns))
+    return [*fields, share, wide]
+
+
+def _wall_ns(row: Row) -> int:
+    return row.sums.wall_ns
+
+
+def _kind(row: Row) -> Markup:
+    name = row.kind or "?"
+    return element("span", name, class_=f"kind {kind_class(row.kind)}")
+
+
+def _rest(rows: Sequence[Row]) -> Row:
+    """The rows that are not shown, as one."""
+    return Row("", f"{len(rows):,} more rows", sums=total(row.sums for row in rows))

@@ -1,0 +1,96 @@
+"""The page's sources: the lines that calls were made from, with what the calls took beside each line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from interpose.analysis.hot_lines import HotFile, Line
+from interpose.experiments.sources import Sources
+from interpose.reports.page.drawings import bar
+from interpose.reports.page.grid import note, section
+from interpose.reports.page.markup import Markup, element, lines
+from interpose.reports.page.material import Material
+from interpose.reports.places import Places
+from interpose.reports.units import count, duration
+
+FILES_AT_MOST = 12
+LINES_AT_MOST = 400  # of a file
+AROUND = 6  # lines before and behind one that made calls
+LETTERS_AT_MOST = 240
+_INTRINSICS = 3
+_END_OF_LINE = re.compile(r"\r\n|\r|\n")  # what Python counts, and nothing else
+HOT = 0.1  # of what the hottest line took
+
+
+def sources(material: Material) -> Markup:
+    """The section of the sources."""
+    files = material.files
+    if not files:
+        return section("sources", "Sources", note("No call was made from a line of the program's own."))
+    archived = Sources(material.experiment)
+    places = Places([file.site.file for file in files], material.experiment.founder.log.cwd)
+    shown = [_file(each, archived, places, is_first=not place) for place, each in enumerate(files[:FILES_AT_MOST])]
+    if len(files) > FILES_AT_MOST:
+        left = count(len(files) - FILES_AT_MOST, "more file")
+        shown.append(note(f"{left} with less time: interpose report --by site"))
+    return section("sources", "Sources", *shown)
+
+
+def _file(file: HotFile, archived: Sources, places: Places, is_first: bool) -> Markup:
+    calls = sum(line.calls for line in file.lines.values())
+    head = [
+        element("span", places.file(file.site.file), class_="file"),
+        f" {duration(file.wall_ns)} in {count(calls, 'call')} from {count(len(file.lines), 'line')}",
+    ]
+    source = archived.source_of(file.process, file.site)
+    if source is None:
+        body = [note("The source was not archived, or is no longer what it was."), _listing({}, file)]
+    else:
+        said = [note("The file was written to after the program had ended.")] if source.changed else []
+        text = dict(enumerate(_END_OF_LINE.split(source.text), 1))
+        body = [*said, _listing(text, file)]
+    return element("details", [element("summary", head), *body], open=is_first)
+
+
+def _listing(text: Mapping[int, str], file: HotFile) -> Markup:
+    """The lines of a file that made calls, and those around them."""
+    whole_ns = max(line.wall_ns for line in file.lines.values())
+    wanted = sorted(_wanted(text, file))
+    rows = []
+    for before, number in pairwise([0, *wanted[:LINES_AT_MOST]]):
+        if number > before + 1:
+            rows.append(element("tr", [element("td", "⋮", colspan="6")], class_="gap"))
+        rows.append(_row(number, text.get(number, ""), file.lines.get(number), whole_ns))
+    if len(wanted) > LINES_AT_MOST:
+        rows.append(element("tr", [element("td", f"and {len(wanted) - LINES_AT_MOST:,} more lines", colspan="6")]))
+    titles = ("line", "calls", "wall", "CPU", "", "source")
+    head = element("tr", [element("th", title, scope="col") for title in titles])
+    table = element("table", [element("thead", head), element("tbody", rows)], class_="source")
+    named = f"source of {file.site.file}"
+    return element("div", [table], class_="grid listing", tabindex="0", role="region", aria_label=named)
+
+
+def _wanted(text: Mapping[int, str], file: HotFile) -> Iterator[int]:
+    """The numbers of the lines that are shown, each once."""
+    near = {number + step for number in file.lines for step in range(-AROUND, AROUND + 1)}
+    yield from (number for number in near if number in text or number in file.lines)
+
+
+def _row(number: int, text: str, line: Line | None, whole_ns: int) -> Markup:
+    cells = [element("td", str(number), class_="n")]
+    if line:
+        named = sorted(line.intrinsics.items(), key=lambda each: -each[1])
+        what = ", ".join(f"{calls:,} x {name}" for name, calls in named[:_INTRINSICS])
+        cells += [
+            element("td", f"{line.calls:,}", class_="n", title=what),
+            element("td", duration(line.wall_ns), class_="n", data_v=line.wall_ns),
+            element("td", duration(line.cpu_ns), class_="n", data_v=line.cpu_ns),
+            element("td", [bar(line.wall_ns, line.cpu_ns, whole_ns)], class_="bar"),
+        ]
+    else:
+        cells += [element("td")] * 4
+    cells.append(element("td", [element("code", lines(text[:LETTERS_AT_MOST]))]))
+    share = line.wall_ns / whole_ns if line and whole_ns else 0
+    return element("tr", cells, class_="hot hottest" if share == 1 else "hot" if share >= HOT else None)

@@ -1,0 +1,109 @@
+"""The page's time-line: its data for the script, and what is said where no script runs."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from typing import Any
+
+from interpose.analysis.profile import process_label, thread_label
+from interpose.analysis.timeline import Lane, Timeline
+from interpose.analysis.usage import Usage
+from interpose.reports.page.grid import note, section, shown
+from interpose.reports.page.markup import Markup, data, element
+from interpose.reports.page.material import Material
+from interpose.reports.places import Places
+from interpose.reports.table import clean
+from interpose.reports.units import count, duration
+
+FULL = 255
+
+
+def strip(material: Material) -> Markup:
+    """The section of the time-line."""
+    made = material.timeline
+    remarks = [
+        f"{count(len(made.lanes), 'thread')}, slices of {duration(made.slice_ns)}; the {len(made.calls):,} longest"
+        " calls are drawn by themselves where one looks closely. Drag above to choose a stretch, double-click for all;"
+        " below, drag moves, Ctrl and the wheel or + and - zoom."
+    ]
+    if not any(each.events for each in material.experiment.processes):
+        remarks = ["Not recorded: the calls were put together as they came (record without INTERPOSE_CONSOLIDATE)."]
+    if made.is_estimated:
+        remarks.append(" Estimated: of the most crowded stretches only sums were read, and are spread evenly.")
+    if made.left_out:
+        remarks.append(f" {count(made.left_out, 'more thread')}, less in calls than these, are left out.")
+    hidden = element("noscript", note("The time-line is drawn by the page's script, which does not run here."))
+    canvas = element(
+        "canvas",
+        id="lanes",
+        tabindex="0",
+        role="img",
+        aria_label="What each thread did when. Keys: + and - zoom, arrows move, 0 shows all.",
+        aria_describedby="range",
+    )
+    parts = [
+        element("div", id="legend", class_="legend"),
+        element("div", id="activity"),
+        element("div", [canvas, element("div", id="tip", hidden=True)], id="strip"),
+        element("p", id="range", aria_live="polite", class_="note"),
+        hidden,
+        note(*remarks),
+        data("timeline-data", timeline_data(made, material.usages, material.experiment.founder.log.cwd)),
+    ]
+    return section("timeline", "Time-line", *parts)
+
+
+def timeline_data(made: Timeline, usages: Sequence[Usage], cwd: str) -> dict[str, Any]:
+    """The time-line for the script: times in nanoseconds from its beginning, slices as bytes of 0 to 255, in base64."""
+    texts: dict[str, int] = {}
+
+    def number(text: str) -> int:
+        return texts.setdefault(shown(clean(text)), len(texts))
+
+    own = [made.lanes[call.lane].process.own_line(call.stack) for call in made.calls]
+    places = Places({site.file for site in own if site}, cwd)
+    calls = []
+    for call, site in zip(made.calls, own, strict=True):
+        process = made.lanes[call.lane].process
+        intrinsic = process.intrinsic(call.intrinsic)
+        where = f"{places.line(site)} {site.function}" if site else ""
+        numbers = (number(text) for text in (intrinsic.kind, intrinsic.name, where, process.string(call.detail)))
+        calls.append([call.lane, call.start_ns, call.wall_ns, call.cpu_ns, *numbers])
+    return {
+        "slice": made.slice_ns,
+        "slices": made.slices,
+        "lanes": [_lane(lane, made) for lane in made.lanes],
+        "calls": calls,
+        "texts": list(texts),
+        "cpu": busy(made, usages),
+    }
+
+
+def _lane(lane: Lane, made: Timeline) -> dict[str, Any]:
+    label = f"{process_label(lane.process)} · {thread_label(lane.process, lane.thread)}"
+    return {
+        "name": shown(clean(label)),
+        "start": lane.start_ns - made.start_ns,
+        "end": lane.end_ns - made.start_ns,
+        "kinds": {clean(kind): _packed(slices, made.slice_ns) for kind, slices in lane.kinds.items()},
+    }
+
+
+def _packed(slices: Sequence[int], slice_ns: int) -> str:
+    """Each slice as a byte: how much of it, 255 being all; what is little is at least one."""
+    return b64encode(bytes(min(-(-FULL * ns // slice_ns), FULL) for ns in slices)).decode()
+
+
+def busy(made: Timeline, usages: Sequence[Usage]) -> list[float | None]:
+    """How many processors the processes used, slice by slice, from the samples of the overview; None where none was."""
+    used: list[float | None] = [None] * made.slices
+    for usage in usages:
+        begin = usage.start_ns - made.start_ns
+        first = max(begin // made.slice_ns, 0)
+        last = min((begin + usage.elapsed_ns) // made.slice_ns, made.slices - 1)
+        rate = usage.used["cpu_ns"] / usage.elapsed_ns if usage.elapsed_ns > 0 else 0.0
+        for place in range(first, last + 1):
+            within = min(begin + usage.elapsed_ns, (place + 1) * made.slice_ns) - max(begin, place * made.slice_ns)
+            used[place] = round((used[place] or 0.0) + rate * max(within, 0) / made.slice_ns, 3)
+    return used

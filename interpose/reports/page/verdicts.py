@@ -1,0 +1,61 @@
+"""The page's findings: each in words, with its evidence, its bound and what would have to be otherwise."""
+
+from __future__ import annotations
+
+from interpose.analysis.findings.engine import ABOUT_RECORDING
+from interpose.analysis.findings.finding import Finding
+from interpose.reports.findings import ADVICE, Words
+from interpose.reports.page.grid import ROWS_AT_MOST, note, section, shown
+from interpose.reports.page.markup import Markup, element
+from interpose.reports.page.material import Material
+from interpose.reports.units import count, duration, percent
+
+_EVIDENCE = 5
+
+
+def verdicts(material: Material) -> Markup:
+    """The section of the findings."""
+    found = material.findings
+    if not found:
+        return section("findings", "Findings", note("None: no rule found what takes 1 % of the time or more."))
+    words = Words(found, material.experiment.founder.log.cwd)
+    kept = found[:ROWS_AT_MOST]
+    items = [_verdict(each, words, material.survey.matters_ns) for each in kept]
+    left = [note(f"{count(len(found) - len(kept), 'more finding')}.")] if len(found) > len(kept) else []
+    explained = note(
+        "The time is a bound: what could be won at most. The same calls may be evidence of several findings,"
+        " so bounds do not add up."
+    )
+    return section("findings", "Findings", element("ol", items, class_="findings"), *left, explained)
+
+
+def _verdict(finding: Finding, words: Words, matters_ns: int) -> Markup:
+    bound = [
+        element("b", duration(finding.bound_ns), data_v=finding.bound_ns),
+        f" {percent(finding.bound_ns, matters_ns)}",
+    ]
+    told = [
+        element("h3", finding.rule),
+        element("p", words.of(finding)),
+        element("p", ADVICE[finding.rule], class_="advice"),
+        *_evidence(finding, words),
+    ]
+    kind = "next" if finding.rule in ABOUT_RECORDING else None
+    return element("li", [element("div", bound, class_="bound"), element("div", told)], class_=kind)
+
+
+def _evidence(finding: Finding, words: Words) -> list[Markup]:
+    """The rows that the finding is made from, those that took most first."""
+    if not finding.rows:
+        return []
+    rows = [
+        element(
+            "li",
+            f"{row.calls:,} x {row.intrinsic} at {words.line(row.site)}: {duration(row.wall_ns)}"
+            + (f"  {shown(row.detail)}" if row.detail else ""),
+        )
+        for row in finding.rows[:_EVIDENCE]
+    ]
+    if len(finding.rows) > _EVIDENCE:
+        rows.append(element("li", f"and {count(len(finding.rows) - _EVIDENCE, 'row')} more"))
+    return [element("details", [element("summary", "evidence"), element("ul", rows)])]
