@@ -64,6 +64,12 @@ class Call:
         """The frames of its stack: its own, and where it is whole those of the calls around it."""
         return [*self.frames, *(self.outer.recorded() if self.outer and self.is_whole else [])]
 
+    def begun(self):
+        """Itself, then the calls inside: in the order of their beginnings."""
+        yield self
+        for each in self.inner:
+            yield from each.begun()
+
     def walk(self):
         """The calls inside, then itself: in the order of their ends."""
         for each in self.inner:
@@ -128,7 +134,7 @@ def write(directory, made):
 
 
 def _events(build, root, of_intrinsic, sites, stacks, first):
-    numbers = {id(call): first + place for place, call in enumerate(root.walk())}
+    numbers = {id(call): first + place for place, call in enumerate(root.begun())}
     for call in root.walk():
         yield {
             "start_ns": START_NS + call.start_ns,

@@ -15,6 +15,7 @@ from interpose.errors import ExpressionError, InterposeError
 COMMANDS = (
     "run",
     "report",
+    "profile",
     "transactions",
     "events",
     "compare",
