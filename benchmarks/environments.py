@@ -50,6 +50,14 @@ class Environments:
                 experiment.rename(self.directory / keep)
         return json.loads(done.stdout)
 
+    def install(self, *packages: str) -> bool:
+        """Install packages beside interpose; False where they cannot be."""
+        try:
+            _pip(self.with_interpose, "install", "--quiet", *packages)
+        except subprocess.CalledProcessError:
+            return False
+        return True
+
     def variables(self, place: str, traced: Mapping[str, str] | None) -> dict[str, str]:
         """The environment variables of a program that is traced into `place`, or not traced."""
         kept = {

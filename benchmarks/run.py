@@ -20,7 +20,18 @@ from environments import make_environments
 from measuring import FULL, QUICK, Row
 
 BENCHMARKS = (
-    *("calls", "statements", "locks", "wrapped", "threads", "orders", "idle", "start", "reading", "compression"),
+    "calls",
+    "statements",
+    "locks",
+    "wrapped",
+    "marks",
+    "drivers",
+    "threads",
+    "orders",
+    "idle",
+    "start",
+    "reading",
+    "compression",
     "filtering",
 )
 COLUMNS = ("what", "measured", "ratio", "of", "to reach")

@@ -333,6 +333,8 @@ static struct step step_into(PyObject *awaited, struct sort *sort)
         Py_SET_TYPE(awaited, sort->plain);
         step_begin(&step, awaited);
         step.awaited = awaited;
+        if (!step.thread)
+            marks_step(awaited, true);
     }
     return step;
 }
@@ -347,6 +349,8 @@ static void stepped(struct step *step, struct sort *sort, PyObject *awaited, boo
     bool stopped = !gave && (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_StopIteration));
     bool stays = !has_ended(awaited, sort, gave);
     step_end(step, !stays, !gave && !stopped && !PyErr_ExceptionMatches(PyExc_StopAsyncIteration));
+    if (!step->thread)
+        marks_step(awaited, false);
     struct await *await = await_find(awaited);
     if (await && has_not_begun(awaited, sort))
         await->call = 0;
@@ -681,6 +685,13 @@ static int awaits_begin(PyObject *coroutine, PyObject *generator)
         return 0;
     coroutines.plain = NULL;
     return -1;
+}
+
+/* The steps of a coroutine that runs are seen from the next one on. */
+static void see_steps(PyObject *coroutine)
+{
+    if (coroutines.plain && Py_IS_TYPE(coroutine, coroutines.plain))
+        Py_SET_TYPE(coroutine, &coroutines.type);
 }
 
 /* The call made something that is to be awaited: that is what is timed, and the call itself is no event. */

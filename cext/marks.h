@@ -2,7 +2,8 @@
 
    One that was begun in a coroutine is in progress while that runs. While it is suspended others run, whose calls are not
    made inside of it: then the entry is laid aside. Where the steps of an await around it are seen, that is at their
-   ends; else it is when the next call of another begins, so that a little of what the loop did between counts for it. */
+   ends. Else the outermost coroutine's steps are from the next one on; of the one in which it began the end is seen when
+   the next call of another begins, so that a little of what the loop did between counts for it. */
 #pragma once
 
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 struct mark {
     PyObject *coroutine; /* no reference */
+    PyObject *outermost; /* the one around it; compared, never looked into */
     PyObject *reference; /* a weak one */
     struct open_call open; /* while it is laid aside */
     struct reading left;   /* when it was */
@@ -134,7 +136,7 @@ static void marks_forget(void)
 
 static void mark_add(struct thread *thread, frame *running, const struct span *span)
 {
-    PyObject *coroutine = (PyObject *)_PyFrame_GetGenerator(running);
+    PyObject *coroutine = (PyObject *)_PyFrame_GetGenerator(running), *outermost = outermost_from(running, coroutine);
     if (!thread->marked)
         marks_forget(); /* those that a parent had, before this process was forked */
     if (marks.used == marks.room) {
@@ -151,10 +153,11 @@ static void mark_add(struct thread *thread, frame *running, const struct span *s
         return;
     }
     marks.places[marks.used++] = (struct mark){.coroutine = coroutine,
+                                               .outermost = outermost,
                                                .reference = reference,
                                                .start_cpu_ns = span->begin.cpu_ns,
                                                .call = span->call,
-                                               .task = task_from(running, coroutine),
+                                               .task = number_of_task(outermost),
                                                .intrinsic = span->intrinsic,
                                                .detail = span->detail};
     thread->marked = marks.used;
@@ -177,25 +180,49 @@ static struct mark *mark_of(const struct thread *thread, uint32_t call)
     return NULL;
 }
 
-/* A transaction of that name begins here. */
-static void mark_enter(const struct slot *slot, uint32_t detail)
+/* A step of an outermost coroutine began, or ended, that is no await of ours. */
+static __attribute__((noinline)) void marks_step(PyObject *outermost, bool begins)
+{
+    struct thread *thread = recorded_state() ? current_thread : NULL;
+    if (!thread || !thread->recording || !thread->marked)
+        return;
+    struct thread_record *record = thread->record;
+    if (begins)
+        marks_settle(thread);
+    struct reading now = clock_read(&thread->clock);
+    for (uint32_t turn = 0; turn < marks.used; turn++) {
+        struct mark *mark = &marks.places[begins ? turn : marks.used - 1 - turn];
+        uint32_t index = mark->is_aside ? OPEN_CALLS : place_in_table(record, mark->call);
+        if (mark->outermost != outermost)
+            continue;
+        if (begins && mark->is_aside && !mark->under)
+            mark_take_up(mark, record, now);
+        else if (!begins && index < OPEN_CALLS)
+            mark_lay_aside(mark, record, index, now, 0);
+    }
+}
+
+/* A transaction of that name begins here. Gives the coroutine whose steps are to be seen, or NULL. */
+static PyObject *mark_enter(const struct slot *slot, uint32_t detail)
 {
     PyThreadState *state = recorded_state();
     struct thread *thread = recorded_thread(slot, state);
     struct call call = {.slot = slot};
     if (!thread || thread->quiet)
-        return;
+        return NULL;
     if (thread->marked)
         marks_settle(thread);
     if (!is_timed(slot, slot->intrinsic)) {
         begin_untimed(&call, thread, slot->intrinsic);
-        return;
+        return NULL;
     }
     if (!span_begin(&call.span, thread, slot->intrinsic, stack_here(state), detail))
-        return;
+        return NULL;
     frame *running = coroutine_here(state);
-    if (running)
-        mark_add(thread, running, &call.span);
+    if (!running)
+        return NULL;
+    mark_add(thread, running, &call.span);
+    return outermost_from(running, (PyObject *)_PyFrame_GetGenerator(running));
 }
 
 /* The innermost of that name that is in progress; or one whose coroutine is not known to run. */

@@ -101,13 +101,13 @@ static uint32_t number_of_task(PyObject *outermost)
     return task->number;
 }
 
-/* The task of the outermost coroutine around a frame; of `awaited` where there is none. */
-static uint32_t task_from(frame *inner, PyObject *awaited)
+/* The outermost coroutine around a frame; `awaited` where there is none. */
+static PyObject *outermost_from(frame *inner, PyObject *awaited)
 {
     PyObject *outermost = awaited;
     for (; inner && inner->owner == FRAME_OWNED_BY_GENERATOR; inner = frame_outer(inner))
         outermost = (PyObject *)_PyFrame_GetGenerator(inner);
-    return number_of_task(outermost);
+    return outermost;
 }
 
 enum { CALLS_OF_A_TASK = 64 }; /* between a call and the coroutine that it is made in */
@@ -143,5 +143,5 @@ static void loop_runs(const PyObject *loop)
 /* The task in which `awaited` makes its first step: that of the outermost coroutine around it, or itself. */
 static uint32_t task_here(PyObject *awaited)
 {
-    return task_from(frame_innermost(_PyThreadState_UncheckedGet()), awaited);
+    return number_of_task(outermost_from(frame_innermost(_PyThreadState_UncheckedGet()), awaited));
 }

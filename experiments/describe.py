@@ -19,28 +19,28 @@ def head(format_version, layout, *, version, settings, clock, cost, interposed, 
     lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<experiment version="{format_version}">']
     python = ".".join(map(str, sys.version_info[:3]))
     made_by = {"version": version, "python": python, "implementation": sys.implementation.name}
-    lines.append(_element("collector", name="interpose", **made_by))
+    lines.append(element("collector", name="interpose", **made_by))
     lines.append(_system())
-    lines.append(_element("user", uid=os.getuid(), terminal=_terminal(), streams=_streams()))
+    lines.append(element("user", uid=os.getuid(), terminal=_terminal(), streams=_streams()))
     lines.append("  <settings>")
-    lines += [_element("setting", 2, name=name, value=value) for name, value in settings.items()]
+    lines += [element("setting", 2, name=name, value=value) for name, value in settings.items()]
     lines.append("  </settings>")
     kind, why, read_ns, resolution_s = clock
     resolution_ns = max(1, round(resolution_s * 1e9))
-    lines.append(_element("clock", kind=kind, why=why, read_ns=read_ns, resolution_ns=resolution_ns))
+    lines.append(element("clock", kind=kind, why=why, read_ns=read_ns, resolution_ns=resolution_ns))
     call_ns, inside_ns, wait_above_ns = cost
     by, why = interposed
-    lines.append(_element("interposed", by=by, why=why))
-    lines.append(_element("cost", call_ns=call_ns, inside_ns=inside_ns, wait_above_ns=wait_above_ns))
+    lines.append(element("interposed", by=by, why=why))
+    lines.append(element("cost", call_ns=call_ns, inside_ns=inside_ns, wait_above_ns=wait_above_ns))
     lines += _layout(*layout)
     lines += _command()
-    lines += [_element("root", path=path) for path in roots]
+    lines += [element("root", path=path) for path in roots]
     return "\n".join(lines) + "\n"
 
 
 def _system():
     system = os.uname()
-    return _element(
+    return element(
         "system",
         host=system.nodename,
         os=f"{system.sysname} {system.release}",
@@ -66,8 +66,8 @@ def _streams():
 
 
 def _layout(types, file_head, control, block_heads, open_call):
-    yield from _group("head", file_head)
-    yield from _group("control", control, offset=_end(file_head))
+    yield from group("head", file_head)
+    yield from group("control", control, offset=_end(file_head))
     for name, record_bytes, head_bytes, block_bytes, fields in types:
         attributes = {
             "name": name,
@@ -77,17 +77,17 @@ def _layout(types, file_head, control, block_heads, open_call):
         }
         inner = list(_fields(fields, 2))
         if block_head := block_heads.get(name):
-            inner += _group("block", block_head, 2, bytes=_end(block_head))
+            inner += group("block", block_head, 2, bytes=_end(block_head))
         if name == "threads":
             table_at, entry_bytes = _end(fields), _end(open_call)
             entries = (record_bytes - table_at) // entry_bytes
-            inner += _group("table", open_call, 2, offset=table_at, record_bytes=entry_bytes, records=entries)
+            inner += group("table", open_call, 2, offset=table_at, record_bytes=entry_bytes, records=entries)
         if inner:
-            yield _open("data", **attributes)
+            yield opening("data", **attributes)
             yield from inner
             yield "  </data>"
         else:
-            yield _element("data", **attributes)
+            yield element("data", **attributes)
 
 
 def _end(fields):
@@ -96,8 +96,8 @@ def _end(fields):
     return offset + int(kind[1:]) // 8
 
 
-def _group(tag, fields, depth=1, **attributes):
-    yield _open(tag, depth, **attributes)
+def group(tag, fields, depth=1, **attributes):
+    yield opening(tag, depth, **attributes)
     yield from _fields(fields, depth + 1)
     yield f"{'  ' * depth}</{tag}>"
 
@@ -114,7 +114,7 @@ def _command():
         directory = os.getcwd()
     except OSError:
         directory = ""
-    yield _open("command", executable=sys.executable, cwd=directory)
+    yield opening("command", executable=sys.executable, cwd=directory)
     for argument in redact(sys.orig_argv[1:]):
         yield f"    <argument>{escape(argument)}</argument>"
     yield "  </command>"
@@ -183,9 +183,9 @@ def _attributes(attributes):
     return "".join([f' {name}="{escape(str(value))}"' for name, value in attributes.items()])
 
 
-def _element(tag, depth=1, /, **attributes):
+def element(tag, depth=1, /, **attributes):
     return f"{'  ' * depth}<{tag}{_attributes(attributes)}/>"
 
 
-def _open(tag, depth=1, /, **attributes):
+def opening(tag, depth=1, /, **attributes):
     return f"{'  ' * depth}<{tag}{_attributes(attributes)}>"

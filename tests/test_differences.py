@@ -150,6 +150,20 @@ def test_what_is_unchanged_depends_on_the_tolerance():
     assert [differences([a], [b], tolerance)[0].verdict for tolerance in (0.01, 0.05)] == [NOT_ENOUGH, UNCHANGED]
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "verdict"),
+    [
+        ([1000] * 10, [1015] * 10, UNCHANGED),  # a bucket further: by how little nobody knows
+        ([1000] * 10, [1030] * 10, CHANGED),
+        ([1000, 1015] * 5, [1015, 1031] * 5, UNCHANGED),
+        ([1000, 1015] * 5, [1060, 1075] * 5, CHANGED),
+        ([0, 1000, 1000], [1000, 0, 1000], NOT_ENOUGH),
+    ],
+)
+def test_what_is_within_the_grain_is_no_change(a, b, verdict):
+    assert differences([a], [b], grain=1 / 64)[0].verdict == verdict
+
+
 figures = st.lists(st.one_of(st.just(0.0), st.floats(1e-3, 1e15)), min_size=1, max_size=12)
 
 

@@ -269,6 +269,28 @@ def test_a_name_of_a_transaction_that_cannot_be_is_shown_as_unknown(built):
     assert transactions(Experiment(str(built))).rows
 
 
+def test_what_is_merged_says_what_the_experiments_say_together(built, interpose, tmp_path):
+    paths = [str(built)]
+    for number in (2, 3):
+        shutil.copytree(built, tmp_path / f"t.{number}.er")
+        paths.append(str(tmp_path / f"t.{number}.er"))
+    interpose("consolidate", paths[1])
+    interpose("consolidate", paths[2], "--replace")
+    merged = str(tmp_path / "merged.er")
+
+    done = interpose("consolidate", *paths, "-o", merged)
+
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+    for words in (["report", "--by", by] for by in ("kind", "intrinsic", "site", "function", "detail")):
+        together = json.loads(interpose(*words, "--format", "json", *paths).stdout)
+        assert json.loads(interpose(*words, "--format", "json", merged).stdout) == together
+    together = json.loads(interpose("transactions", "--format", "json", *paths).stdout)
+    assert json.loads(interpose("transactions", "--format", "json", merged).stdout) == together
+    assert interpose("check", merged).returncode == 0
+    assert interpose("report", merged).stdout.startswith("merged from 3 experiments")
+    assert interpose("consolidate", *paths, "-o", merged).returncode == 1
+
+
 def test_copies_have_the_records(built, interpose, tmp_path):
     interpose("consolidate", str(built), "--replace")
     shutil.rmtree(tmp_path / "copy.er", ignore_errors=True)

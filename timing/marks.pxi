@@ -36,8 +36,11 @@ cdef class transaction:
         self.name = str(name)
 
     def __enter__(self):
+        cdef PyObject *coroutine
         if _marks is not None and recording() != NULL:
-            mark_enter(&_marks.slot, number_of_name(self))
+            coroutine = mark_enter(&_marks.slot, number_of_name(self))
+            if coroutine != NULL:
+                see_steps_of(<object>coroutine)
         return self
 
     def __exit__(self, *error):
@@ -56,6 +59,26 @@ cdef class transaction:
         except Exception:
             pass  # it is what it was
         return function
+
+
+cdef bint see_steps_of(object coroutine) except False:
+    know_awaits_quietly()
+    see_steps(<PyObject *>coroutine)
+    return True
+
+
+cdef bint know_awaits_quietly() except False:
+    """What Python awaits is looked at once; nothing of that is the program's."""
+    cdef c_thread *thread = recording()
+    if not _awaits_known and thread != NULL:
+        thread.quiet += 1
+        try:
+            know_awaits()
+        except Exception:
+            pass
+        finally:
+            thread.quiet -= 1
+    return True
 
 
 cdef bint exit_with_error(transaction made, object error) except False:
@@ -91,7 +114,7 @@ cdef bint mark_function(object function, str name) except False:
     if flags & (CO_GENERATOR | CO_ASYNC_GENERATOR) or is_stub(function_vectorcall(function)):
         return True
     if flags & CO_COROUTINE:
-        know_awaits()
+        know_awaits_quietly()
     installed.signature = SIGNATURE_vector
     installed.slot = new_slot(SIGNATURE_vector, <void *>time_marked)
     fit(installed.slot, _marked_intrinsic)

@@ -208,13 +208,14 @@ cdef extern from "shim.h":
 
 cdef extern from "marks.h":
     uint32_t marking
-    void mark_enter(const slot *, uint32_t)
+    PyObject *mark_enter(const slot *, uint32_t)
     void mark_exit(const slot *, uint32_t, bint)
 
 cdef extern from "awaits.h":
     int awaits_begin(object, object) except -1
     void loop_runs(const PyObject *)
     void awaits_forget()
+    void see_steps(PyObject *)
     void shim_end_or_await(c_call *, PyObject *)
 
 cdef extern from "greenlets.h":

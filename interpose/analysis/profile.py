@@ -1,4 +1,4 @@
-"""From sums to rows: what each kind, intrinsic, site, function, detail, thread or process took.
+"""From sums to rows: what each kind, intrinsic, site, function, statement, file, program, thread or process took.
 
 The self times of all rows, of the row `program` and of the row `interpose` (and, where there are such, of the rows
 `before the ring` and `paused`) add up to the thread time, to the nanosecond (`interpose.analysis.account`).
@@ -283,6 +283,16 @@ def _of_detail(process: Process, key: Mapping[str, int]) -> Row:
     return row
 
 
+def _of_what(kind: str, label: str) -> Callable[[Process, Mapping[str, int]], Row]:
+    """What gives the row of a statement or a file: those of the `kind` by what they were about, the others by kind."""
+
+    def row_of(process: Process, key: Mapping[str, int]) -> Row:
+        found = process.intrinsic(key["intrinsic"]).kind
+        return Row(found, None, {label: process.string(key["detail"]) if found == kind else ""})
+
+    return row_of
+
+
 def _of_whole(by: str) -> Callable[[Process, Mapping[str, int]], Row]:
     """What gives the row of a thread or of what it is a part of."""
 
@@ -343,7 +353,14 @@ def host_label(process: Process) -> str:
     return process.log.system.get("host", UNKNOWN)
 
 
+def program_label(process: Process) -> str:
+    """What the process ran: the script, or the module with its -m."""
+    arguments = process.log.arguments
+    return " ".join(arguments[: 2 if arguments[:1] == ["-m"] else 1]) or process.log.executable or UNKNOWN
+
+
 _WHOLE_LABELS = {
+    "program": program_label,
     "process": process_label,
     "experiment": experiment_label,
     "user": user_label,
@@ -360,5 +377,7 @@ GROUPINGS = {
     "site": Grouping(("intrinsic", "stack"), _of_site),
     "function": Grouping(("intrinsic", "stack"), _of_function),
     "detail": Grouping(("intrinsic", "detail"), _of_detail),
+    "statement": Grouping(("intrinsic", "detail"), _of_what("db", "statement")),
+    "file": Grouping(("intrinsic", "detail"), _of_what("file", "file")),
     **{by: Grouping(("intrinsic",), _of_whole(by)) for by in WHOLES},
 }

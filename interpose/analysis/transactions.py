@@ -19,8 +19,6 @@ from interpose.analysis.profile import INTERPOSE
 from interpose.analysis.records import Record
 from interpose.analysis.sums import Sums
 from interpose.analysis.tracking import (
-    INIT,
-    OTHER,
     PSEUDO,
     READS,
     Tracker,
@@ -172,7 +170,9 @@ class _Splitter:
 
     def split(self, made: Transactions) -> None:
         """Add all transactions of the process."""
-        self._first = {record.key[0]: record for record in self._records.roots if record.name in (INIT, OTHER)}
+        implicit = [record for record in self._records.roots if not record.is_call]
+        implicit.sort(key=lambda record: record.sums.first_ns, reverse=True)
+        self._first = {record.key[0]: record for record in implicit}
         for record in self._records.roots:
             if not record.is_call:
                 self._add_implicit(record)

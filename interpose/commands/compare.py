@@ -7,7 +7,7 @@ import argparse
 from interpose.analysis.comparison.comparison import compare
 from interpose.analysis.comparison.conditions import outcome, parse_condition
 from interpose.analysis.comparison.differences import RUNS_AT_LEAST, TOLERANCE
-from interpose.analysis.comparison.figures import GROUPED_BY, MEASURES, Run, run_of
+from interpose.analysis.comparison.figures import GROUPED_BY, MEASURES, TRANSACTION, Run, run_of
 from interpose.analysis.comparison.likeness import Circumstances, circumstances, unlike
 from interpose.analysis.profile import profile
 from interpose.commands.choice import note_damages, open_experiment, paths_of, say
@@ -117,7 +117,7 @@ class _Side:
 
     def _read(self, path: str, by: str, with_calls: bool) -> None:
         experiment = open_experiment(path)
-        made = profile(experiment, by)
+        made = profile(experiment, "kind" if by == TRANSACTION else by)
         self.runs.append(run_of(experiment, made, by, with_calls))
         self.circumstances.append(circumstances(experiment, made.accounts))
         self.code = max(self.code, note_damages(experiment))

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 from interpose.analysis.ending import is_running
 from interpose.analysis.keeping import SLOWEST, keep
+from interpose.analysis.merging import Merged
+from interpose.analysis.profile import program_label
 from interpose.analysis.structure import is_consolidated_alone
 from interpose.commands.choice import note_damages, open_experiment, say
 from interpose.commands.consolidating import take_events_away
 from interpose.errors import InterposeError, UsageError
+from interpose.experiments import names
+from interpose.experiments.group import is_group, members
+from interpose.experiments.notes import write_notes
 from interpose.experiments.pauses import pauses_of
+from interpose.experiments.writing import write_process
 from interpose.reports.units import count
 
 NAME = "consolidate"
 HELP = "put like calls together into records that are kept in the experiment"
+_NAMED = 10  # of what is merged, in its notes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiments", nargs="+", metavar="EXPERIMENT", help="an experiment's directory")
     parser.add_argument("--replace", action="store_true", help="then take the events away; the records are left")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="NEW.er",
+        help="merge all that is given, groups NAME.erg too, into a new experiment; they stay as they are",
+    )
     parser.add_argument(
         "--slowest",
         type=_slowest,
@@ -30,6 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.output:
+        return _merge(arguments)
     return max([_consolidate(path, arguments) for path in arguments.experiments], default=0)
 
 
@@ -51,6 +67,44 @@ def _consolidate(path: str, arguments: argparse.Namespace) -> int:
         raise InterposeError(f"{experiment.name}: {error.strerror}") from error
     say(f"{experiment.name}: {count(calls, 'call')} put together{_what_became(arguments.replace, code)}")
     return code
+
+
+def _merge(arguments: argparse.Namespace) -> int:
+    """Put what all experiments have into a new one, a process for each program that they ran."""
+    if arguments.replace:
+        raise UsageError("--replace: what is merged with -o stays as it is")
+    paths = [path for given in arguments.experiments for path in (members(given) if is_group(given) else [given])]
+    merged: dict[str, Merged] = {}
+    calls = processes = code = 0
+    for path in paths:
+        experiment = open_experiment(path)
+        pauses = pauses_of(experiment)
+        for process in experiment.processes:
+            into = merged.setdefault(program_label(process), Merged(process, arguments.slowest))
+            calls += into.take_in(process, pauses)
+            processes += 1
+        code = max(code, note_damages(experiment))
+    try:
+        name = _write(arguments.output, list(merged.values()), paths)
+    except OSError as error:
+        raise InterposeError(f"{arguments.output}: {error.strerror}") from error
+    of = f"{count(len(paths), 'experiment')}, {count(processes, 'process', 'processes')}"
+    say(f"{name}: {count(calls, 'call')} of {of} put together")
+    return code
+
+
+def _write(path: str, merged: list[Merged], paths: list[str]) -> str:
+    """Make the experiment; gives its name. Raises OSError, InterposeError."""
+    directory, name = os.path.split(os.path.abspath(path))
+    made = names.create(directory, name)
+    for number, each in enumerate(merged):
+        lineage = f"_c{number}" if number else ""
+        if lineage:
+            os.mkdir(names.lineage_path(made, lineage), 0o700)
+        write_process(names.lineage_path(made, lineage), each.written(number + 1))
+    shown = ", ".join(paths[:_NAMED]) + (f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else "")
+    write_notes(made, [f"merged from {count(len(paths), 'experiment')}: {shown}"])
+    return os.path.basename(made)
 
 
 def _what_became(replace: bool, code: int) -> str:

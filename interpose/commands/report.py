@@ -9,6 +9,7 @@ from itertools import islice
 
 from interpose.analysis.profile import GROUPINGS, profile
 from interpose.analysis.structure import structure
+from interpose.analysis.transactions import transactions
 from interpose.commands.choice import (
     add_experiments_argument,
     add_label_argument,
@@ -34,17 +35,19 @@ from interpose.reports.rows import SORTS, arranged, profile_table
 from interpose.reports.structure import structure_table
 from interpose.reports.summary import summary
 from interpose.reports.table import Table
+from interpose.reports.transactions import arranged as arranged_transactions
+from interpose.reports.transactions import transactions_table
 
 NAME = "report"
 HELP = "tell where the time of an experiment went"
 FOLLOWED_EACH_S = 2.0
-STRUCTURE = "structure"
+STRUCTURE, TRANSACTION = "structure", "transaction"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiments_argument(parser)
     parser.add_argument(
-        "--by", choices=(*GROUPINGS, STRUCTURE), help="a table with a row for each; else the first screen"
+        "--by", choices=(*GROUPINGS, TRANSACTION, STRUCTURE), help="a table with a row for each; else the first screen"
     )
     add_label_argument(parser)
     parser.add_argument("--sort", choices=SORTS, metavar="COLUMN", help=f"sort rows by {', '.join(SORTS)}")
@@ -80,6 +83,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _table(experiment: Experiment, by: str, arguments: argparse.Namespace) -> Table:
+    if by == TRANSACTION:
+        if arguments.label or arguments.sort:
+            raise UsageError(f"--by {TRANSACTION}: neither of a label, nor sorted here (interpose transactions sorts)")
+        made_of = transactions(experiment)
+        made_of.rows = arranged_transactions(made_of.rows, None, arguments.limit)
+        return transactions_table(made_of)
     if by == STRUCTURE:
         if arguments.label or arguments.sort:
             raise UsageError(f"--by {STRUCTURE}: neither of a label, nor sorted")

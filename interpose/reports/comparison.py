@@ -8,7 +8,7 @@ from itertools import chain
 from interpose.analysis.comparison.comparison import Compared, Comparison
 from interpose.analysis.comparison.conditions import Outcome
 from interpose.analysis.comparison.differences import CHANGED, Difference
-from interpose.analysis.comparison.figures import MEASURES
+from interpose.analysis.comparison.figures import MEASURES, TRANSACTION
 from interpose.reports.rows import LABELS
 from interpose.reports.table import Column, Table, Values, clean
 from interpose.reports.units import count, duration
@@ -22,7 +22,7 @@ Show = Callable[[float], str]
 
 def comparison_table(found: Comparison, by: str, mode: str, limit: int | None = None) -> Table:
     """The table of what was `found`, at most `limit` rows and then all; `mode` is how people see the second side."""
-    labels = LABELS.get(by, ())
+    labels = (by,) if by == TRANSACTION else LABELS.get(by, ())
     return Table(
         names=("kind", "intrinsic", *labels, *NAMES, *COUNTS),
         values=lambda row: _values(row, found, labels),
@@ -104,6 +104,8 @@ def _calls(row: Compared) -> str:
 
 def _name_columns(found: Comparison, labels: tuple[str, ...]) -> list[Column]:
     columns = [Column("kind", lambda row: clean(row.name.kind or ""), right=False)]
+    if labels == (TRANSACTION,):
+        return [Column(TRANSACTION, lambda row: clean(row.name.parts[0]), right=False, flexible=True)]
     if any(row.name.intrinsic for row in found.rows):
         columns.append(
             Column("intrinsic", lambda row: clean(row.name.intrinsic or ""), right=False, flexible=True, keep="end")

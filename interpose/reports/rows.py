@@ -15,9 +15,12 @@ LABELS = {
     "site": ("site", "function"),
     "function": ("function", "file"),
     "detail": ("detail",),
+    "statement": ("statement",),
+    "file": ("file",),
     **{by: (by,) for by in WHOLES},
     "thread": ("thread", "process"),
 }
+ABOUT = ("statement", "file")
 COUNTING_PASSED = ("kind", *WHOLES)
 NUMBERS = ("calls", "errors", "wall_ns", "cpu_ns", "self_wall_ns", "self_cpu_ns", "bytes", "rows")
 SORTS = ("name", "calls", "errors", "wall", "cpu", "wait", "inclusive", "bytes", "rows")
@@ -78,6 +81,8 @@ def _name_columns(profile: Profile, by: str, log: Log) -> list[Column]:
         first, *others = LABELS[by]
         named = Column(first, lambda row: clean(row.labels.get(first) or row.kind or ""), right=False)
         return [named, *map(_label_column, others), *told]
+    if by in ABOUT:
+        return [Column("kind", lambda row: clean(row.kind or ""), right=False), _label_column(by)]
     intrinsic = _ending_column("intrinsic", lambda row: row.intrinsic or row.kind or "")
     if by == "intrinsic":
         return [*told, intrinsic]

@@ -80,11 +80,10 @@ def _time_ns(runs: Iterable[Run], name: Name) -> float:
 def _compared(
     names: Sequence[Name], a: Sequence[Run], b: Sequence[Run], measure: str, tolerance: float, matter: bool
 ) -> list[Compared]:
-    of = MEASURES[measure].of
+    of, grain = MEASURES[measure].of, MEASURES[measure].grain
     figures_a, figures_b = ([[run.rows.get(name, Figures()) for run in side] for name in names] for side in (a, b))
-    found = differences(
-        [[of(each) for each in row] for row in figures_a], [[of(each) for each in row] for row in figures_b], tolerance
-    )
+    numbers_a, numbers_b = ([[of(each) for each in row] for row in side] for side in (figures_a, figures_b))
+    found = differences(numbers_a, numbers_b, tolerance, grain)
     return [
         Compared(name, each, _calls(one), _calls(other), matter)
         for name, each, one, other in zip(names, found, figures_a, figures_b, strict=True)
@@ -98,7 +97,8 @@ def _calls(figures: Sequence[Figures]) -> float:
 def _whole(a: Sequence[Run], b: Sequence[Run], measure: str, rows: Sequence[Compared]) -> Compared:
     of = MEASURES[measure].of
     wholes_a, wholes_b = [run.whole for run in a], [run.whole for run in b]
-    [found] = differences([[of(each) for each in wholes_a]], [[of(each) for each in wholes_b]])
+    numbers_a, numbers_b = ([of(each) for each in side] for side in (wholes_a, wholes_b))
+    [found] = differences([numbers_a], [numbers_b], grain=MEASURES[measure].grain)
     judged = Difference(found.a, found.b, found.low, found.high, found.chance, _verdict(rows, len(a), len(b)))
     return Compared(Name(ALL), judged, _calls(wholes_a), _calls(wholes_b), True)
 

@@ -179,7 +179,7 @@ def outcome(condition: Condition, a: Sequence[Run], b: Sequence[Run]) -> Outcome
     figures_a, figures_b = (
         [of(each) for each in found] if found else [0.0] * len(side) for found, side in ((found_a, a), (found_b, b))
     )
-    [difference] = differences([figures_a], [figures_b])
+    [difference] = differences([figures_a], [figures_b], grain=MEASURES[condition.measure].grain)
     figure = condition.figure_of(difference)
     if figure is None:  # from nothing to something is more than any part
         is_beyond = difference.b > 0 and condition.sign in (">", ">=")

@@ -85,11 +85,16 @@ class Difference:
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
 
 
-def differences(a: Sequence[Figures], b: Sequence[Figures], tolerance: float = TOLERANCE) -> list[Difference]:
-    """The difference of each row: `a` and `b` have for each its figure in each run of a side; none is below 0."""
+def differences(
+    a: Sequence[Figures], b: Sequence[Figures], tolerance: float = TOLERANCE, grain: float = 0.0
+) -> list[Difference]:
+    """The difference of each row: `a` and `b` have for each its figure in each run of a side; none is below 0.
+
+    `grain` is how finely figures are known: two may differ by that part, and stand for the same.
+    """
     logs = [all(figure > 0 for figure in (*one, *other)) for one, other in zip(a, b, strict=True)]
     sides_a, sides_b = _sides(a, logs), _sides(b, logs)
-    made = [_difference(*each) for each in zip(sides_a, sides_b, logs, strict=True)]
+    made = [_difference(*each, grain) for each in zip(sides_a, sides_b, logs, strict=True)]
     if min((len(each) for each in (*a, *b)), default=0) < RUNS_AT_LEAST:
         return [Difference(each.a, each.b) for each in made]
     chances = holm([1.0 if each.chance is None else each.chance for each in made])
@@ -150,18 +155,20 @@ def _common(sides: Sequence[Side]) -> tuple[float, float]:
     return TRUST * 2 * known, math.exp(fmean(logs) + digamma(known) - math.log(known))
 
 
-def _difference(a: Side, b: Side, is_log: bool) -> Difference:
+def _difference(a: Side, b: Side, is_log: bool, grain: float) -> Difference:
     """Before it is known how many others there are: `chance` is that of this row alone."""
     shown = a.shown, b.shown
+    blur = math.log1p(grain) if is_log else grain * max(shown)
     one, other = (side.variance / side.runs if side.runs else 0.0 for side in (a, b))
     if one + other <= 0:
-        same = math.isclose(a.mean, b.mean, rel_tol=1e-12, abs_tol=1e-12)
+        same = abs(b.mean - a.mean) <= max(blur, 1e-12 * max(abs(a.mean), abs(b.mean)))
         ratio = shown[1] / shown[0] if shown[0] > 0 else 1.0 if same else None
-        return Difference(*shown, ratio, ratio, 1.0 if same else 0.0)
+        low, high = (None, None) if ratio is None else (ratio / (1 + grain), ratio * (1 + grain))
+        return Difference(*shown, low, high, 1.0 if same else 0.0)
     error = math.sqrt(one + other)
     freedom = min((one + other) ** 2 / sum(v * v / s.freedom for v, s in ((one, a), (other, b)) if v), MOST_FREEDOM)
-    reach = student_bound(OUTSIDE, freedom) * error
-    chance = student_beyond((b.mean - a.mean) / error, freedom)
+    reach = student_bound(OUTSIDE, freedom) * error + blur
+    chance = student_beyond(max(abs(b.mean - a.mean) - blur, 0.0) / error, freedom)
     low, high = b.mean - a.mean - reach, b.mean - a.mean + reach
     if is_log:
         return Difference(*shown, _exp(low), _exp(high), chance)

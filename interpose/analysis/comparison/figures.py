@@ -6,20 +6,24 @@ makes them. Names are as they are in other runs too: without numbers of processe
 
 from __future__ import annotations
 
-import math
-from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from interpose.analysis.consolidate import consolidated
+from interpose.analysis.histogram import FINE
 from interpose.analysis.profile import GROUPINGS, PROGRAM, Profile, Row
-from interpose.analysis.sums import LONGEST_NS
+from interpose.analysis.sums import Sums
+from interpose.analysis.tracking import IDLE, NUMBER, PSEUDO
+from interpose.analysis.transactions import transactions
 from interpose.experiments.experiment import Experiment
 
 FILES = ("site", "file")  # labels that begin with the name of a file
 NUMBERED = ("process", "thread")  # labels that begin with a number which each run has anew
-GROUPED_BY = tuple(by for by in GROUPINGS if by != "experiment")  # each run is one
+TRANSACTION = "transaction"
+GROUPED_BY = (*(by for by in GROUPINGS if by != "experiment"), TRANSACTION)  # each run is an experiment
 ALL = "all"
+_IDLE = PSEUDO[IDLE & NUMBER]
 
 
 class Name(NamedTuple):
@@ -33,19 +37,19 @@ class Name(NamedTuple):
     def parts(self) -> tuple[str, ...]:
         """What of it may stand for it."""
         called = [each for each in (self.intrinsic, *(text for _, text in self.labels)) if each]
-        return (*called, " ".join(called), *([] if called else [self.kind or ""]))
+        return (*called, " ".join(called)) if called else (self.kind or "",)
 
 
 @dataclass
 class Figures:
-    """What the calls of a row took in a run: `total_ns` without the calls inside, `wall_ns` with them, each call's
-    `walls`, in ns, where they were asked for."""
+    """What the calls of a row took in a run: `total_ns` without the calls inside, `wall_ns` with them; `spread` has
+    the histogram of their wall times, where that was asked for."""
 
     calls: int = 0
     total_ns: int = 0
     wall_ns: int = 0
     cpu_ns: int = 0
-    walls: array[int] = field(default_factory=lambda: array("Q"))
+    spread: Sums = field(default_factory=Sums)
 
     def add(self, other: Figures) -> None:
         """Take what `other` has in as well."""
@@ -53,25 +57,27 @@ class Figures:
         self.total_ns += other.total_ns
         self.wall_ns += other.wall_ns
         self.cpu_ns += other.cpu_ns
-        self.walls.extend(other.walls)
+        self.spread.add(other.spread)
 
-    def quantile(self, part: float) -> float:
-        """The wall time that `part` of the calls did not take longer than; 0 without calls."""
-        ordered = sorted(self.walls)
-        return float(ordered[max(math.ceil(part * len(ordered)) - 1, 0)]) if ordered else 0.0
+    def percentile_ns(self, percent: float) -> int:
+        """The wall time that so many per cent of the calls did not exceed, within 1 %; 0 without calls."""
+        return self.spread.percentile_ns(percent) or 0
 
 
 class Measure(NamedTuple):
-    """A measure of figures: its meaning, whether it is a time in ns, and whether it needs the single calls."""
+    """A measure of figures: its meaning, whether it is a time in ns, whether it needs the single calls, and how finely
+    it is known: to that part of it."""
 
     meaning: str
     of: Callable[[Figures], float]
     is_time: bool = True
     needs_calls: bool = False
+    grain: float = 0.0
 
 
-def _quantile(part: float) -> Callable[[Figures], float]:
-    return lambda figures: figures.quantile(part)
+def _percentile(percent: int) -> Measure:
+    meaning = f"wall time that {percent} % of the calls did not exceed"
+    return Measure(meaning, lambda figures: figures.percentile_ns(percent), needs_calls=True, grain=1 / FINE)
 
 
 MEASURES = {
@@ -82,10 +88,10 @@ MEASURES = {
     "calls": Measure("number of calls", lambda figures: figures.calls, is_time=False),
     "mean": Measure("inclusive wall time by call", lambda figures: figures.wall_ns / (figures.calls or 1)),
     **{
-        name: Measure(f"wall time that {round(part * 100)} % of the calls did not exceed", _quantile(part), True, True)
-        for name, part in (("median", 0.5), ("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99))
+        name: _percentile(percent)
+        for name, percent in (("median", 50), ("p50", 50), ("p90", 90), ("p95", 95), ("p99", 99))
     },
-    "max": Measure("wall time of the longest call", _quantile(1.0), True, True),
+    "max": Measure("wall time of the longest call", lambda figures: figures.spread.wall_most_ns, needs_calls=True),
 }
 
 
@@ -114,40 +120,41 @@ class Run:
 
 
 def run_of(experiment: Experiment, made: Profile, by: str, with_calls: bool = False) -> Run:
-    """What `experiment` took by its profile, grouped by one of `GROUPED_BY`; each call's time only if asked for."""
+    """What `experiment` took by its profile, grouped by one of `GROUPED_BY`; histograms of calls only if asked for.
+
+    By transaction a profile is not needed: the figures are of response times, which have no calls inside.
+    """
+    if by == TRANSACTION:
+        rows = dict(_transactions(experiment))
+        return Run(experiment.name, rows, frozenset(name for name in rows if _IDLE in name.parts))
     cwd = experiment.founder.log.cwd
-    rows: dict[Name, Figures] = {}
-    aside = set()
+    rows, aside = {}, set()
     for row in made.rows:
         sums, name = row.sums, _name(row, cwd)
         found = Figures(sums.calls + row.counted, sums.self_wall_ns, sums.wall_ns, sums.self_cpu_ns)
         rows.setdefault(name, Figures()).add(found)
         if row.is_idle or not (row.is_of_calls or row.kind == PROGRAM):
             aside.add(name)
-    for name, walls in (call_walls(experiment, by) if with_calls else {}).items():
-        rows.setdefault(name, Figures()).walls.extend(walls)
+    for name, spread in (spreads(experiment, by) if with_calls else {}).items():
+        rows.setdefault(name, Figures()).spread.add(spread)
     return Run(experiment.name, rows, frozenset(aside))
 
 
-def call_walls(experiment: Experiment, by: str) -> Mapping[Name, array[int]]:
-    """The wall time of each call, by row: what is needed for percentiles."""
+def _transactions(experiment: Experiment) -> Iterator[tuple[Name, Figures]]:
+    for row in transactions(experiment).rows:
+        figures = Figures(row.sums.calls, row.response_ns, row.response_ns, row.cpu_ns, row.sums)
+        yield Name(labels=((TRANSACTION, row.name),)), figures
+
+
+def spreads(experiment: Experiment, by: str) -> Mapping[Name, Sums]:
+    """The figures of the calls of each row with their histogram: what is needed for percentiles."""
     grouping, cwd = GROUPINGS[by], experiment.founder.log.cwd
-    found: dict[Name, array[int]] = {}
     fields = ("thread", *grouping.needs)
+    found: dict[Name, Sums] = {}
     for process in experiment.processes:
-        if process.events is None:
-            continue
-        picker = process.events.layout.unsigned(("wall_ns", *fields)).picker(("wall_ns", *fields))
-        known: dict[tuple[int, ...], array[int]] = {}
-        for block in process.events.blocks():
-            for wall_ns, *numbers in picker.many(block.events):
-                key = tuple(numbers)
-                walls = known.get(key)
-                if walls is None:
-                    row = grouping.row_of(process, dict(zip(fields, key, strict=True)))
-                    walls = known[key] = found.setdefault(_name(row, cwd), array("Q"))
-                if wall_ns <= LONGEST_NS:
-                    walls.append(wall_ns)
+        for record in consolidated(process, fields, histograms=True).calls():
+            row = grouping.row_of(process, dict(zip(fields, record.key, strict=True)))
+            found.setdefault(_name(row, cwd), Sums()).add(record.sums)
     return found
 
 

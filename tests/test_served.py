@@ -1,0 +1,514 @@
+"""Servers and workers: each request, and each task, is one transaction, from its arrival to its answer."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from tracing import Traced, environment
+
+READS_TWICE_NS = 50e6  # between a clock of ours and one of the program's, on a machine that does other things
+
+# What every program under test has: a server asks `work` for an answer, a client keeps when it asked and was answered.
+COMMON = """
+    import http.client, json, os, socket, sqlite3, subprocess, sys, threading, time
+    said = open("said", "a", buffering=1)
+    def say(**what):
+        said.write(json.dumps(what) + "\\n")
+    def work(path, seconds=0.03):
+        begun = time.monotonic_ns()
+        sqlite3.connect(":memory:").execute("select 1")
+        time.sleep(seconds)
+        say(served=path, begun=begun, ended=time.monotonic_ns())
+    def ask(client, path):
+        begun = time.monotonic_ns()
+        client.request("GET", path + "?token=hush")
+        body = client.getresponse().read()
+        say(asked=path, begun=begun, ended=time.monotonic_ns())
+        return body
+    def free_port():
+        with socket.socket() as found:
+            found.bind(("127.0.0.1", 0))
+            return found.getsockname()[1]
+    def connected(port):
+        for _ in range(400):
+            try:
+                client = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+                client.connect()
+                return client
+            except ConnectionRefusedError:
+                time.sleep(0.05)
+"""
+
+
+def lines(done):
+    return [json.loads(line) for line in (done.directory / "said").read_text().splitlines()]
+
+
+class Served:
+    """What was recorded of the transactions of an experiment, in all its processes."""
+
+    def __init__(self, done):
+        self.done = done
+        self.outermost, self.inside, self.idle = [], [], []
+        for process in done.experiment.processes:
+            self._look(process)
+        self.outermost.sort(key=lambda each: each[1].start_ns)
+
+    def _look(self, process):
+        events = self.done.events(process=process)
+        by_number = {(event.thread, event.call): event for event in events}
+        for event in events:
+            chain = [event]
+            while outer := by_number.get((event.thread, chain[-1].parent)):
+                chain.append(outer)
+            are = [each for each in chain if process.intrinsic(each.intrinsic).transaction == "is"]
+            intrinsic = process.intrinsic(event.intrinsic)
+            if are == [event]:
+                self.outermost.append((process, event))
+            if intrinsic.kind in ("db", "sleep") and are:
+                self.inside.append((intrinsic.kind, process, are[-1], [process.string(each.detail) for each in are]))
+            if intrinsic.kind == "idle" and are:
+                self.idle.append((intrinsic.name, process.string(are[-1].detail)))
+
+    def details(self):
+        return [process.string(event.detail) for process, event in self.outermost]
+
+    def check(self, paths, names):
+        """Each request of `paths` is one, has its sleep and its database calls inside, and lies where client and
+        handler say; idle time is in none. `names`: what the innermost of the calls that stand for it are called."""
+        said = lines(self.done)
+        asked = {each["asked"]: each for each in said if "asked" in each}
+        served = sorted((each for each in said if "served" in each), key=lambda each: each["begun"])
+        assert len(self.outermost) == len(served) == len(paths), self.details()
+        for (_, event), handler in zip(self.outermost, served, strict=True):
+            client = asked[handler["served"]]
+            end_ns = event.start_ns + event.wall_ns
+            assert client["begun"] <= event.start_ns <= handler["begun"]
+            assert handler["ended"] <= end_ns <= client["ended"] + READS_TWICE_NS
+            assert event.wall_ns >= event.inner_wall_ns
+            kinds = [kind for kind, _, each, _ in self.inside if each is event]
+            assert kinds.count("sleep") == 1
+            assert kinds.count("db") >= 1
+        innermost = sorted(details[0] for kind, _, _, details in self.inside if kind == "sleep")
+        assert innermost == sorted(names)
+        assert self.idle == []
+        assert not any("hush" in detail for detail in self.details())
+
+
+def test_a_kept_connection_of_http_server_has_one_for_each_request(traced):
+    done = traced(COMMON + """
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        def do_GET(self):
+            work(self.path.partition("?")[0])
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"ok")
+        def log_message(self, *arguments):
+            pass
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    serving = threading.Thread(target=server.serve_forever)
+    serving.start()
+    client = connected(server.server_port)
+    for number in range(3):
+        time.sleep(0.1)
+        ask(client, f"/orders/{number}")
+    client.close()
+    for path in ("/first", "/second"):
+        say(asked=path, begun=time.monotonic_ns(), ended=time.monotonic_ns() + 10**9)
+    with socket.create_connection(("127.0.0.1", server.server_port)) as pipelined:
+        pipelined.sendall(b"GET /first HTTP/1.1\\r\\nHost: x\\r\\n\\r\\nGET /second HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+        answered = b""
+        while answered.count(b"\\r\\n\\r\\nok") < 2:
+            answered += pipelined.recv(1000)
+    server.shutdown()
+    server.server_close()
+    """)
+    served = Served(done)
+    paths = ["/orders/0", "/orders/1", "/orders/2", "/first", "/second"]
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert served.details() == [f"GET {path}" for path in paths]
+    served.check(paths, [f"GET {path}" for path in paths])
+    last, first = served.outermost[-1][1], served.outermost[-2][1]
+    assert first.start_ns + first.wall_ns <= last.start_ns  # the second waited to be read
+
+
+def test_a_request_that_cannot_be_understood_has_no_name_and_one_that_never_comes_is_none(traced):
+    done = traced(COMMON + """
+    from http.server import BaseHTTPRequestHandler, HTTPServer
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        def do_GET(self):
+            self.send_response(204)
+            self.end_headers()
+        def log_message(self, *arguments):
+            pass
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    for sent in (b"GET /a HTTP/1.1\\r\\n\\r\\nNONSENSE\\r\\n\\r\\n", b"", b"PUT /b HTTP/1.1\\r\\n\\r\\n"):
+        with socket.create_connection(server.server_address) as asking:
+            asking.sendall(sent)
+            asking.shutdown(socket.SHUT_WR)
+            server.handle_request()
+            while asking.recv(1000):
+                pass
+    server.server_close()
+    """)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert Served(done).details() == ["GET /a", "", "PUT /b"]
+
+
+def test_a_plain_handler_of_socketserver_is_one(traced):
+    done = traced(COMMON + """
+    import socketserver
+    class Echo(socketserver.StreamRequestHandler):
+        def handle(self):
+            work(self.rfile.readline().decode().strip())
+            self.wfile.write(b"ok")
+    class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
+        pass
+    with Server(("127.0.0.1", 0), Echo) as server:
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        for path in ("/one", "/two"):
+            begun = time.monotonic_ns()
+            with socket.create_connection(server.server_address) as client:
+                client.sendall(path.encode() + b"\\n")
+                client.recv(10)
+                say(asked=path, begun=begun, ended=time.monotonic_ns())
+            time.sleep(0.05)
+        server.shutdown()
+    """)
+    served = Served(done)
+    served.idle.clear()  # it reads its request itself
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert served.details() == ["Echo", "Echo"]
+    served.check(["/one", "/two"], ["Echo", "Echo"])
+
+
+def test_a_request_of_wsgiref_is_one(traced):
+    done = traced(COMMON + """
+    from wsgiref.simple_server import WSGIRequestHandler, make_server
+    class Quiet(WSGIRequestHandler):
+        def log_message(self, *arguments):
+            pass
+    def application(environ, start_response):
+        work(environ["PATH_INFO"])
+        start_response("200 OK", [("Content-Length", "2")])
+        return [b"ok"]
+    with make_server("127.0.0.1", 0, application, handler_class=Quiet) as server:
+        for path in ("/one", "/two"):
+            asking = threading.Thread(target=lambda: ask(connected(server.server_port), path))
+            asking.start()
+            server.handle_request()
+            asking.join()
+    """)
+    served = Served(done)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert served.details() == ["GET /one", "GET /two"]
+    served.check(["/one", "/two"], ["GET /one", "GET /two"])
+
+
+SHOP = """
+import json, sqlite3, time
+import flask
+shop = flask.Flask("shop")
+@shop.route("/orders/<int:number>")
+def order(number):
+    begun = time.monotonic_ns()
+    sqlite3.connect(":memory:").execute("select 1")
+    time.sleep(0.03)
+    with open("said", "a") as said:
+        said.write(json.dumps({"served": f"/orders/{number}", "begun": begun, "ended": time.monotonic_ns()}) + "\\n")
+    return "ok"
+"""
+
+GUNICORN = COMMON + f"    open('shop.py', 'w').write({SHOP!r})" + """
+    port = free_port()
+    words = ["-m", "gunicorn", "--log-level", "critical", "--bind", f"127.0.0.1:{port}", *sys.argv[1:], "shop:shop"]
+    server = subprocess.Popen([sys.executable, *words])
+    client = connected(port)
+    for number in range(4):
+        ask(client, f"/orders/{number}")
+        time.sleep(0.1)
+    client.close()
+    server.terminate()
+    print(server.wait(20))
+"""
+
+
+@pytest.mark.packages
+@pytest.mark.parametrize("worker", ["sync", "gthread"])
+def test_a_request_of_flask_under_gunicorn_is_one_and_has_its_routes_name_inside(traced, worker):
+    for package in ("gunicorn", "flask"):
+        pytest.importorskip(package)
+
+    done = traced(GUNICORN, "--worker-class", worker)
+    served = Served(done)
+    paths = [f"/orders/{number}" for number in range(4)]
+
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+    assert served.details() == [f"GET {path}" for path in paths]
+    served.check(paths, ["GET /orders/<int:number>"] * 4)
+
+
+UVICORN = COMMON + """
+    import asyncio, fastapi, uvicorn
+    shop = fastapi.FastAPI()
+    @shop.get("/orders/{number}")
+    async def order(number: int):
+        begun = time.monotonic_ns()
+        sqlite3.connect(":memory:").execute("select 1")
+        await asyncio.sleep(0.02 * (4 - number))
+        time.sleep(0.005)
+        say(served=f"/orders/{number}", begun=begun, ended=time.monotonic_ns())
+    async def plain(scope, receive, send):
+        begun = time.monotonic_ns()
+        sqlite3.connect(":memory:").execute("select 1")
+        await asyncio.sleep(0.02)
+        time.sleep(0.005)
+        say(served=scope["path"], begun=begun, ended=time.monotonic_ns())
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+    application = shop if sys.argv[2] == "fastapi" else plain
+    port = free_port()
+    config = uvicorn.Config(application, port=port, http=sys.argv[1], log_level="critical", lifespan="off")
+    server = uvicorn.Server(config)
+    serving = threading.Thread(target=server.run)
+    serving.start()
+    connected(port).close()
+    asking = [threading.Thread(target=lambda n=n: ask(connected(port), f"/orders/{n}")) for n in range(4)]
+    [each.start() for each in asking]
+    [each.join() for each in asking]
+    time.sleep(0.1)
+    server.should_exit = True
+    serving.join()
+"""
+
+
+@pytest.mark.packages
+@pytest.mark.parametrize("application", ["fastapi", "plain"])
+@pytest.mark.parametrize("protocol", ["h11", "httptools"])
+def test_overlapping_requests_under_uvicorn_are_one_each(traced, protocol, application):
+    for package in ("fastapi", "uvicorn", protocol):
+        pytest.importorskip(package)
+
+    done = traced(UVICORN, protocol, application)
+    served = Served(done)
+    paths = [f"/orders/{number}" for number in range(4)]
+    names = ["GET /orders/{number}"] * 4 if application == "fastapi" else [f"GET {path}" for path in paths]
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(served.details()) == sorted(names)
+    in_order(served).check(paths, names)
+    assert max(each.start_ns for _, each in served.outermost) < min(
+        each.start_ns + each.wall_ns for _, each in served.outermost
+    )
+
+
+def in_order(served):
+    """Requests that overlap, in the order in which their handlers began: that of the database calls inside."""
+    begun = {}
+    for kind, _, event, _ in served.inside:
+        if kind == "db":
+            begun.setdefault(event.call, len(begun))
+    served.outermost.sort(key=lambda each: begun[each[1].call])
+    return served
+
+
+@pytest.mark.packages
+def test_requests_that_aiohttp_serves_are_one_each(traced):
+    pytest.importorskip("aiohttp")
+
+    done = traced(COMMON + """
+    import asyncio
+    from aiohttp import web
+    async def order(request):
+        work(request.path)
+        return web.Response(text="ok")
+    async def main():
+        shop = web.Application()
+        shop.router.add_get("/orders/{number}", order)
+        runner = web.AppRunner(shop)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", port := free_port()).start()
+        def asking():
+            client = connected(port)
+            for number in range(3):
+                ask(client, f"/orders/{number}")
+                time.sleep(0.1)
+            client.close()
+        await asyncio.to_thread(asking)
+        await runner.cleanup()
+    asyncio.run(main())
+    """)
+    served = Served(done)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert served.details() == ["GET /orders/{number}"] * 3
+    served.check([f"/orders/{number}" for number in range(3)], ["GET /orders/{number}"] * 3)
+
+
+@pytest.mark.packages
+def test_a_task_of_celery_is_one(traced):
+    pytest.importorskip("celery")
+
+    done = traced(COMMON + """
+    import celery
+    from celery.contrib.testing.worker import start_worker
+    shop = celery.Celery("shop", broker="memory://", backend="cache+memory://")
+    @shop.task(name="shop.pack")
+    def pack(name):
+        work(name)
+    with start_worker(shop, perform_ping_check=False, pool="solo", loglevel="ERROR"):
+        for name in ("salt", "oil"):
+            begun = time.monotonic_ns()
+            pack.delay(name).get(timeout=20)
+            say(asked=name, begun=begun, ended=time.monotonic_ns())
+    """)
+    served = Served(done)
+
+    assert done.returncode == 0, done.stderr
+    assert served.details() == ["shop.pack", "shop.pack"]
+    served.check(["salt", "oil"], ["shop.pack", "shop.pack"])
+
+
+def test_commits_end_one(traced):
+    done = traced("""
+        import sqlite3
+        connection = sqlite3.connect(":memory:")
+        connection.execute("create table t (x)")
+        with connection:
+            connection.execute("insert into t values (1)")
+        connection.commit()
+        connection.rollback()
+    """)
+    founder = done.experiment.founder
+    ends = [founder.intrinsic(event.intrinsic) for event in done.events()]
+
+    assert [each.name for each in ends if each.transaction == "ends"] == [
+        "sqlite3.Connection.__exit__",
+        "sqlite3.Connection.commit",
+    ]
+
+
+# --- reads of a terminal
+
+AT_A_TERMINAL = """
+    import os, pty, sys, threading
+    master, slave = pty.openpty()
+    pid = os.fork()
+    if pid == 0:
+        os.login_tty(slave)
+        os.environ["TERM"] = "xterm"
+        os.execv(sys.executable, [sys.executable, "asked.py"])
+    os.close(slave)
+    answers = sys.argv[1].encode().decode("unicode_escape").encode().split(b"|")
+    shown = b""
+    try:
+        while part := os.read(master, 1000):
+            shown += part
+            if b"?" in part and answers:
+                os.write(master, answers.pop(0))
+    except OSError:
+        pass
+    _, status = os.waitpid(pid, 0)
+    sys.stdout.write(shown.decode(errors="replace").replace("\\x1b", "<"))
+    sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+def at_a_terminal(tmp_path, program, answers):
+    """A program that ran at a terminal of its own, where each question was answered."""
+    (tmp_path / "asked.py").write_text(program)
+    (tmp_path / "terminal.py").write_text("\n".join(line[4:] for line in AT_A_TERMINAL.splitlines()))
+    done = subprocess.run(
+        [sys.executable, "terminal.py", answers],
+        cwd=tmp_path,
+        env=environment(INTERPOSE="1", INTERPOSE_FOLLOW="on"),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return Traced(tmp_path, done)
+
+
+def marked_reads(tmp_path, program, answers):
+    """What was marked of it: the names of the calls of the kind screen that wait for somebody, how, and at what."""
+    done = at_a_terminal(tmp_path, program, answers)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (process,) = [each for each in done.experiment.processes if each.log.arguments[-1:] == ["asked.py"]]
+    assert process.log.user["streams"] == "0 1 2"
+    found = []
+    for event in done.events(process=process):
+        intrinsic = process.intrinsic(event.intrinsic)
+        if intrinsic.terminal and intrinsic.kind == "screen":
+            found.append((intrinsic.name, intrinsic.terminal, process.string(event.detail)))
+    return found
+
+
+def test_reads_of_lines_are_marked(tmp_path):
+    program = """import os, sys, getpass
+print(input("name? "))
+print(getpass.getpass("secret? ") == "hush")
+sys.stdout.write("line? ")
+sys.stdout.flush()
+print(sys.stdin.readline())
+print("read? ", flush=True)
+print(os.read(0, 100))
+with open("asked.py") as file:
+    file.read()
+"""
+    found = marked_reads(tmp_path, program, r"Ann\n|hush\n|text\n|more\n")
+
+    assert [each[:2] for each in found if each[0] in ("input", "getpass.getpass", "os.read")] == [
+        ("input", "line"),
+        ("getpass.getpass", "line"),
+        ("os.read", "line"),
+    ]
+    assert ("io.FileIO.readinto", "line", "<stdin>") in found
+
+
+def test_keys_of_curses_are_marked(tmp_path):
+    curses = pytest.importorskip("curses")
+    try:
+        curses.setupterm("xterm", 1)
+    except curses.error as error:
+        pytest.skip(f"this terminal is not described here: {error}")
+    program = """import curses
+def main(window):
+    window.addstr("key?")
+    window.refresh()
+    key = window.getch()
+    window.addstr("line?")
+    window.refresh()
+    curses.echo()
+    assert (key, window.getstr()) == (ord("x"), b"text")
+curses.wrapper(main)
+"""
+    found = marked_reads(tmp_path, program, r"x|text\r")
+
+    assert [each[:2] for each in found if each[0].startswith("curses")] == [
+        ("curses.window.getch", "keys"),
+        ("curses.window.getstr", "line"),
+    ]
+
+
+@pytest.mark.packages
+def test_what_prompt_toolkit_asks_is_marked(tmp_path):
+    pytest.importorskip("prompt_toolkit")
+    program = """import prompt_toolkit
+session = prompt_toolkit.PromptSession()
+assert session.prompt("name? ") == "Ann"
+"""
+    found = marked_reads(tmp_path, program, r"Ann\r")
+
+    names = {each[:2] for each in found}
+    assert ("prompt_toolkit.PromptSession.prompt", "line") in names
+    assert ("prompt_toolkit.input.Vt100Input.read_keys", "keys") in names
