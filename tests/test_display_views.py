@@ -433,3 +433,16 @@ def test_an_expression_that_means_nothing_is_shown_with_the_place(display, tmp_p
     assert expression.strip() == "KIND = 'db'"
     assert caret.strip() == "^"
     assert "DEPTH: not known" in display("-filters", "DEPTH > 1").stderr
+
+
+def test_of_records_alone_all_is_shown_but_what_needs_events(display, interpose, shop):
+    before = display("-functions", "-calltree", "-ioactivity").stdout
+    assert interpose("consolidate", "--replace", str(shop)).returncode == 0
+
+    assert display("-functions", "-calltree", "-ioactivity").stdout == before
+    assert "sizes: not recorded (record without INTERPOSE_CONSOLIDATE)" in display("-iostat").stdout
+    told = display("-filters", "KIND == 'db'", "-functions").stderr
+    assert "single events were not recorded (record without INTERPOSE_CONSOLIDATE)" in told
+    activity = interpose("profile", str(shop), "--section", "activity")
+    assert (activity.returncode, activity.stderr) == (0, "")
+    assert "calls one by one: not recorded (record without INTERPOSE_CONSOLIDATE)" in activity.stdout

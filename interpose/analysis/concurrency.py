@@ -6,6 +6,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterator
 
+from interpose.analysis.slices import has_all_events
 from interpose.analysis.trace import trace
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.process import Process
@@ -20,7 +21,7 @@ _Key = tuple[Process, int]
 def solo_times(experiment: Experiment) -> dict[Resource, int] | None:
     """Solo time by kind and detail, of self time; None where there are too many calls to look at each."""
     recorded = sum(thread.record.recorded for process in experiment.processes for thread in process.threads)
-    if recorded > CALLS_AT_MOST or any(process.consolidated for process in experiment.processes):
+    if recorded > CALLS_AT_MOST or not all(map(has_all_events, experiment.processes)):
         return None
     found: Counter[Resource] = Counter()
     for process, events in _by_process(experiment).items():

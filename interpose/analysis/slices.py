@@ -50,11 +50,18 @@ def slices_of(experiment: Experiment, number: int, consolidator: type[Consolidat
     made = Slices([Slice(start, stop, figures.nothing()) for start, stop in pairwise(edges)], figures)
     for process in experiment.processes:
         made.samples += _add_samples(process, made.slices)
-        if process.consolidated:
-            made.has_events = False
-        elif process.events:
+        made.has_events = made.has_events and has_all_events(process)
+        if process.events:
             _add_calls(process, made, consolidator or fastest_consolidator())
     return made
+
+
+def has_all_events(process: Process) -> bool:
+    """Whether the calls of `process` are there one by one; false where only their records are kept."""
+    if not process.consolidated:
+        return True
+    there = sum(head.used for _, head in process.events.heads()) if process.events else 0
+    return there >= sum(thread.record.recorded for thread in process.threads)
 
 
 def _bounds(experiment: Experiment) -> tuple[int, int]:
