@@ -90,7 +90,8 @@ class Witness:
         self.application = application
 
     def __call__(self, environ, start_response):
-        local.times = {"number": int(environ["PATH_INFO"].rpartition("/")[2])}
+        local.times = {"number": int(environ["PATH_INFO"].rpartition("/")[2]), "thread": threading.get_native_id()}
+        local.times["begun_ns"] = time.monotonic_ns()
         answer = timed("wall", self.application, environ, start_response)
         line = json.dumps(local.times) + "\\n"
         seen = os.open("seen", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -167,18 +168,26 @@ prices.wait()
 """
 
 
-def balances(process, events):
-    """Of each request that a process served its self times by kind, in seconds, from the events alone."""
+def balances(process, events, seen):
+    """Of each request that a process served its self times by kind, in seconds, from the events alone.
+
+    Which one it is tells the thread, and when the witness of that began to look.
+    """
     by_call = {(event.thread, event.call): event for event in events}
+    threads = {thread.number: thread.record.tid for thread in process.threads}
     found = defaultdict(lambda: defaultdict(float))
     for event in events:
-        outermost = event
-        while outermost.parent:
-            outermost = by_call[outermost.thread, outermost.parent]
-        if process.intrinsic(outermost.intrinsic).name == "flask.Flask.wsgi_app":
-            number = int(process.string(outermost.detail).rpartition("/")[2])
+        served = event
+        while served and process.intrinsic(served.intrinsic).name != "flask.Flask.wsgi_app":
+            served = by_call.get((served.thread, served.parent))
+        if served:
+            begun = {
+                each["begun_ns"]: number
+                for number, each in seen.items()
+                if each["thread"] == threads[served.thread] and each["begun_ns"] <= served.start_ns
+            }
             kind = process.intrinsic(event.intrinsic).kind
-            found[number][kind] += (event.wall_ns - event.inner_wall_ns) / 1e9
+            found[begun[max(begun)]][kind] += (event.wall_ns - event.inner_wall_ns) / 1e9
     return found
 
 
@@ -192,10 +201,10 @@ def test_what_a_request_took_by_kind_is_its_wall_time(traced, tmp_path, driver, 
 
     done = traced(OPENING, f"postgresql+{driver}://postgres:sesame@127.0.0.1/test", server, str(REQUESTS))
     assert (done.returncode, done.stderr) == (0, "")
+    seen = {each["number"]: each for each in map(json.loads, (tmp_path / "seen").read_text().splitlines())}
     found = {}
     for process in done.experiment.processes:
-        found.update(balances(process, done.events(process=process)))
-    seen = {each["number"]: each for each in map(json.loads, (tmp_path / "seen").read_text().splitlines())}
+        found.update(balances(process, done.events(process=process), seen))
     customers = json.loads((tmp_path / "customers").read_text())
 
     assert set(found) == set(seen) == set(range(REQUESTS))

@@ -144,5 +144,5 @@ def test_every_request_that_django_serves_by_a_real_server_is_recorded_once(trac
     ]
 
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{[f'page {number}' for number in range(8)]}\n", "")
-    assert sorted(detail for detail, _ in served) == [f"GET /pages/{number}" for number in range(8)]
+    assert [detail for detail, _ in served] == ["GET /pages/<name>"] * 8
     assert all(event.wall_ns >= 20e6 and event.inner_wall_ns >= 19e6 for _, event in served)

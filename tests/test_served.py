@@ -66,7 +66,7 @@ class Served:
             intrinsic = process.intrinsic(event.intrinsic)
             if are == [event]:
                 self.outermost.append((process, event))
-            if intrinsic.kind in ("db", "sleep") and are:
+            if intrinsic.kind in ("db", "sleep") and intrinsic.name != "asyncio.sleep" and are:
                 self.inside.append((intrinsic.kind, process, are[-1], [process.string(each.detail) for each in are]))
             if intrinsic.kind == "idle" and are:
                 self.idle.append((intrinsic.name, process.string(are[-1].detail)))
