@@ -43,7 +43,7 @@ struct thread {
     uint32_t own_depth; /* what is recording's own may call what is */
     uint32_t quiet;     /* what is called is called by us */
     uint32_t in_loop;   /* an event loop runs on it: what is called may be a task's */
-    const void *greenlet; /* the one that was switched to and goes on, or NULL; compared, or asked for a weak reference */
+    uint32_t greenlet;  /* the task that the greenlet is that was switched to and goes on, or 0 */
     uint64_t look_ns;   /* from when on what the thread and its process have used is to be looked at */
     struct thread_record *record;
     struct block *block;
