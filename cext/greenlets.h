@@ -10,26 +10,29 @@
 #include <Python.h>
 
 #include "recorder.h"
+#include "tasks.h"
 
 /* The calls in progress of a greenlet that is not running. */
 struct aside {
     const struct thread *thread; /* NULL: nothing was recorded */
-    const void *greenlet;
+    uint32_t greenlet;
     struct thread_record *record; /* NULL: there are none */
     uint32_t count, serving;
     struct reading left;
     struct open_call open[OPEN_CALLS];
 };
 
-static void lay_aside(struct aside *aside, const void *next)
+static void lay_aside(struct aside *aside, PyObject *next)
 {
     struct thread *thread = current_thread;
+    bool is_recorded = thread && thread->recording;
+    uint32_t task = is_recorded && next ? number_of_task(next) : 0; /* now: who knows whether it lives when it is asked for */
     aside->record = NULL;
-    aside->thread = thread && thread->recording ? thread : NULL;
+    aside->thread = is_recorded && thread->recording ? thread : NULL;
     if (!aside->thread)
         return;
     aside->greenlet = thread->greenlet;
-    thread->greenlet = next;
+    thread->greenlet = task;
     if (thread->record->fields.depth == 0 && !thread->serving)
         return;
     struct thread_record *record = thread->record;

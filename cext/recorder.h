@@ -45,7 +45,7 @@ struct thread {
     uint32_t serving;   /* the intrinsic of the call that waits for a request to answer, or 0 */
     uint32_t marked;    /* transactions that the program began in coroutines, and that are in progress */
     uint32_t in_loop;   /* an event loop runs on it: what is called may be a task's */
-    const void *greenlet; /* the one that was switched to and goes on, or NULL; compared, or asked for a weak reference */
+    uint32_t greenlet;  /* the task that the greenlet is that was switched to and goes on, or 0 */
     uint64_t look_ns;   /* from when on what the thread and its process have used is to be looked at */
     struct thread_record *record;
     struct block *block;

@@ -127,9 +127,7 @@ static __attribute__((noinline)) uint32_t task_of_thread(const struct thread *th
     PyObject *outermost = NULL;
     for (; inner && inner->owner == FRAME_OWNED_BY_GENERATOR; inner = frame_outer(inner))
         outermost = (PyObject *)_PyFrame_GetGenerator(inner);
-    if (!outermost)
-        outermost = (PyObject *)(uintptr_t)thread->greenlet;
-    return outermost ? number_of_task(outermost) : 0;
+    return outermost ? number_of_task(outermost) : thread->greenlet;
 }
 
 /* The event loop that runs on the thread from now on, or none. */

@@ -221,7 +221,7 @@ cdef extern from "awaits.h":
 cdef extern from "greenlets.h":
     struct c_aside "aside":
         pass
-    void lay_aside(c_aside *, const void *)
+    void lay_aside(c_aside *, PyObject *)
     void take_up(c_aside *)
     bint greenlets_begin(object)
     void greenlets_end()

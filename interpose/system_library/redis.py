@@ -30,19 +30,20 @@ def cluster(name, module):
     """A client of a cluster: what it asks of one of the nodes after the other is in the command that it is for."""
     client = (f"redis.{name}RedisCluster.", f"{module}:RedisCluster.")
     pipeline = (f"redis.{name}ClusterPipeline.", f"{module}:ClusterPipeline.")
-    watched = (f"redis.{name}ClusterPipeline.", f"{module}:TransactionStrategy._")
-    subscription = (f"redis.{name}ClusterPubSub.", f"{module}:ClusterPubSub.")
     return [
         *alike(*client, "execute_command", "db idle", **COMMAND),
         *alike(*pipeline, "execute", "db", bytes="rows"),
-        *alike(*watched, "immediate_execute_command", "db idle", **COMMAND),
-        *alike(*subscription, "execute_command", "db", detail="word"),
     ]
 
+
+WATCHED = ("redis.ClusterPipeline.", "redis.cluster:TransactionStrategy._")
+SUBSCRIPTION = ("redis.ClusterPubSub.", "redis.cluster:ClusterPubSub.")
 
 INTRINSICS = [
     *redis("", "redis.client", "redis.connection", "_host"),
     *redis("asyncio.", "redis.asyncio.client", "redis.asyncio.connection", "host"),
     *cluster("", "redis.cluster"),
+    *alike(*WATCHED, "immediate_execute_command", "db idle", **COMMAND),
+    *alike(*SUBSCRIPTION, "execute_command", "db", detail="word"),
     *cluster("asyncio.", "redis.asyncio.cluster"),
 ]
