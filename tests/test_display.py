@@ -100,6 +100,16 @@ def test_a_page_cut_short_is_left_out(tmp_path):
     assert "pool size" not in figures(experiment)
 
 
+def test_a_subject_takes_its_own_options_whatever_they_say(interpose, tmp_path):
+    path = str(Build(tmp_path / "t.1.er").write())
+
+    done = interpose("display", "statistics", path, "--format", "json", "-o", "out", cwd=tmp_path)
+
+    assert (done.returncode, done.stdout) == (0, "")
+    assert json.loads((tmp_path / "out").read_text())
+    assert "Functions" in interpose("display", "statistics", path, "-functions").stdout
+
+
 def test_without_words_it_is_the_newest_experiment_and_what_one_types(interpose):
     done = interpose("display", input="")
 

@@ -50,8 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def rearranged(words: Sequence[str]) -> list[str]:
-    """The words as the parser takes them: but for those to a subject, all are for the views."""
-    if words and words[0] in ("-h", "--help", *SUBJECTS) and not any(map(_is_command, words[1:])):
+    """The words as the parser takes them: but for those to a subject, which is alone, all are for the views."""
+    others = {f"-{verb.name}" for verb in VERBS}
+    if words and words[0] in ("-h", "--help", *SUBJECTS) and others.isdisjoint(words):
         return list(words)
     return [VIEWS, "--", *words]
 

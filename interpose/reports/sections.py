@@ -21,7 +21,7 @@ from interpose.analysis.transactions import transactions
 from interpose.experiments.experiment import Experiment
 from interpose.reports.state import command_line
 from interpose.reports.table import Column, Table, clean
-from interpose.reports.units import SECOND_NS, duration
+from interpose.reports.units import SECOND_NS, count, duration
 
 SLICES = 10
 TEXT, TIME, COUNT, SHARE = "text", "time", "count", "share"
@@ -331,7 +331,7 @@ def _margin(samples: int) -> str:
     if not samples:
         return NO_SAMPLES
     margin = 98 / sqrt(samples)
-    return f"what is estimated from the {samples:,} samples has a margin of error of 98/sqrt(n) = {margin:.1f} %"
+    return f"what is estimated from the {count(samples, 'sample')} has a margin of error of 98/sqrt(n) = {margin:.1f} %"
 
 
 def _with_share(part_ns: int, whole_ns: int) -> str:
