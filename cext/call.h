@@ -114,7 +114,7 @@ static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
     case DETAIL_served:
         return served_detail(call->owner, subject);
     case DETAIL_type:
-        return intern_literal(Py_TYPE(subject)->tp_name);
+        return PyType_Check(subject) ? intern_literal(((PyTypeObject *)subject)->tp_name) : 0;
     case DETAIL_name:
         return path_text(call->slot->keyword);
     case DETAIL_none:

@@ -49,10 +49,14 @@ static __attribute__((noinline)) bool begin_untimed(struct call *call, struct th
     return call->slot->effect != EFFECT_none;
 }
 
-/* Does a handler take the requests of a connection one by one? */
-static bool takes_requests(PyObject *handler)
+/* Do a server's handlers take the requests of a connection one by one? Those that are not plainly of a class may. */
+static bool takes_requests(const struct call *call)
 {
-    return handler && _PyType_Lookup(Py_TYPE(handler), name_of_taking);
+    PyObject *ways = call->slot->attributes, *subject = subject_of(call);
+    PyObject *made = subject && ways ? attribute_at(subject, PyTuple_GET_ITEM(ways, 0)) : NULL;
+    bool takes = !made || !PyType_Check(made) || _PyType_Lookup((PyTypeObject *)made, name_of_taking);
+    Py_XDECREF(made);
+    return takes;
 }
 
 /* --- requests that a call waits for before it answers them
@@ -127,7 +131,7 @@ static inline bool shim_begin(struct call *call, const struct slot *slot, PyObje
     } else {
         if (slot->choice == CHOICE_outermost && inside(thread, KIND_db))
             return false;
-        if (slot->choice == CHOICE_connection && takes_requests(owner))
+        if (slot->choice == CHOICE_connection && takes_requests(call))
             return false;
         if (slot->effect >= EFFECT_serve)
             return begin_serving(call, thread, state);

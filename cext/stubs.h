@@ -53,7 +53,7 @@ enum { STUBS = 256 };
     X(url,        "a URL without user, password, query and fragment") \
     X(request,    "a request's method and its URL: two arguments, or two attributes of one") \
     X(served,     "the method and the route, or the path, of what a WSGI environment or an ASGI scope tells") \
-    X(type,       "the name of the object's type") \
+    X(type,       "the name of a class") \
     X(name,       "what was said when it was marked")
 
 /* What tells how much was moved. */
@@ -73,7 +73,7 @@ enum { STUBS = 256 };
     X(poll,       "by the descriptors that were registered") \
     X(outermost,  "inside a call of a database it is passed through; idle where it waits for notifications") \
     X(blocking,   "idle where the first argument is a command that waits for what others put there") \
-    X(connection, "passed through where the object takes the requests of a connection one by one, as HTTP's does") \
+    X(connection, "passed through where a server's handlers take the requests of a connection one by one, as HTTP's do") \
     X(queue,      "the first kind, unless it is told not to wait")
 
 /* What a call changes in what is known of descriptors and of children. */

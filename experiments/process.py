@@ -162,6 +162,15 @@ class Process:
                 return
             stack = record.outer
 
+    def is_cut(self, stack: int) -> bool:
+        """Whether the stack `stack` was deeper than could be recorded."""
+        for _ in range(DEEPEST_STACK):
+            record = self._stack(stack) if stack else None
+            if record is None or record.cut or record.outer >= stack:
+                return record is not None and bool(record.cut)
+            stack = record.outer
+        return True
+
     def own_line(self, stack: int) -> Site | None:
         """The first site of the program's own code, going outward; else the innermost, if any."""
         if stack not in self._own_lines:

@@ -91,6 +91,7 @@ class StackRecord(NamedTuple):
 
     site: int
     outer: int
+    cut: int = 0
 
 
 class OpenCall(NamedTuple):

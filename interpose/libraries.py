@@ -45,6 +45,18 @@ class Found:
         self.catch_all = None
         self.has_system = False
 
+    def sound(self, name, intrinsics):
+        """Those of a library's declarations that are some; the others are noted."""
+        kept = []
+        for intrinsic in intrinsics:
+            why = library.wrong_with(intrinsic)
+            if not why:
+                kept.append(intrinsic)
+                continue
+            target = str(intrinsic.target)[:200]
+            self.notes.append(("failure", {"library": name, "target": target, "place": intrinsic.place, "why": why}))
+        return kept
+
     def resolve(self, ours, layers):
         """The intrinsics of all, ours last unless they have another place."""
         ordered = [ours if name == library.SYSTEM else (name, had) for name, had in self.libraries]
@@ -145,7 +157,7 @@ def _load(candidate, found, catch_all):
     if why_not:
         fields.update({"why": why_not, "place": place or candidate.path or "INTERPOSE_XL"})
     else:
-        found.libraries.append((candidate.name, intrinsics))
+        found.libraries.append((candidate.name, found.sound(candidate.name, intrinsics)))
         found.paths.append(candidate.path)
     if found.catch_all is None and callable(names.get(catch_all.rpartition(".")[2])):
         found.catch_all = names[catch_all.rpartition(".")[2]]

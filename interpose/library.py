@@ -150,6 +150,32 @@ class Intrinsic:
         return one
 
 
+TEXTS = (
+    *("name", "detail", "bytes", "choice", "effect", "lock", "passes"),
+    *("layer", "keyword", "attribute", "by", "transaction"),
+)
+YES_OR_NO = ("waits", "terminal", "overrides", "raises")
+
+
+def wrong_with(intrinsic):
+    """Why a declaration is none, in a few words; empty where it is sound, whether or not what it speaks of is there."""
+    for field in TEXTS:
+        if type(getattr(intrinsic, field, None)) is not str:
+            return f"its {field} is no text"
+    for field in YES_OR_NO:
+        if type(getattr(intrinsic, field, None)) not in (bool, int):
+            return f"its {field} is neither True nor False"
+    if not intrinsic.name:
+        return "it has no name"
+    if type(intrinsic.target) is not str or not intrinsic.module or not intrinsic.qualified:
+        return f"{str(intrinsic.target)[:200]!r} is no module:name"
+    if intrinsic.by not in ("", "function", "wrapt"):
+        return f"{intrinsic.by!r} is no way to interpose"
+    if intrinsic.wrapper is not None and not callable(intrinsic.wrapper):
+        return "its wrapper cannot be called"
+    return ""
+
+
 def alike(prefix, target, names, kinds, **what):
     """Intrinsics that differ only in their last name: `prefix` and `target` are what stands before it."""
     return [Intrinsic(prefix + name, target + name, kinds, **what) for name in names.split()]

@@ -100,11 +100,11 @@ def test_a_page_cut_short_is_left_out(tmp_path):
     assert "pool size" not in figures(experiment)
 
 
-def test_a_subject_is_needed(interpose):
-    done = interpose("display")
+def test_without_words_it_is_the_newest_experiment_and_what_one_types(interpose):
+    done = interpose("display", input="")
 
-    assert done.returncode == 2
-    assert "SUBJECT" in done.stderr
+    assert done.returncode == 1
+    assert "no experiment in " in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ def built(tmp_path):
     """An experiment of a thread that reads, queries and shows, some of it inside of other calls, in several blocks."""
     chance = random.Random(3)
     build = Build(tmp_path / "t.1.er")
+    build.log_events.append('<user uid="1" terminal="/dev/pts/1" streams="0 1 2"/>')
     query = build.intrinsic("sqlite3.Cursor.execute", "db")
     show = build.intrinsic("os.write", "screen")
     read = build.intrinsic("input", "screen", terminal="1")

@@ -335,6 +335,42 @@ def test_a_library_that_cannot_be_loaded_is_named_and_the_others_are(place, text
     assert found.place == (f"{path}:{line}" if line else str(path))
 
 
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        ("name=5", "its name is no text"),
+        ("name=''", "it has no name"),
+        ("target='shop.db'", "'shop.db' is no module:name"),
+        ("target=':plain'", "':plain' is no module:name"),
+        ("detail=None", "its detail is no text"),
+        ("attribute=('a',)", "its attribute is no text"),
+        ("layer=5", "its layer is no text"),
+        ("by='magic'", "'magic' is no way to interpose"),
+        ("waits='often'", "its waits is neither True nor False"),
+        ("wrapper=5", "its wrapper cannot be called"),
+    ],
+)
+def test_a_declaration_that_is_none_is_told_with_its_line_and_leaves_the_rest(place, bad, why):
+    place.write(place.group / "bad.py", f"""
+        from interpose.library import Intrinsic
+        what = dict(name="shop.plain", target="shop.db:plain", kinds="db")
+        INTRINSICS = [
+            Intrinsic("shop.Client.get", "shop.db:Client.get", "db"),
+            Intrinsic(**{{**what, **dict({bad})}}),
+            Intrinsic("shop.Client.fails", "shop.db:Client.fails", "db"),
+        ]
+    """)
+    place.write(place.group / "good.py", LIBRARY.format(name="good"))
+
+    done = place.program(GETTING + "\nfrom shop.db import plain\nprint(plain(3))")
+
+    assert (done.stdout, done.stderr) == ("8\n3\n", "")
+    assert libraries(done) == {"group:bad": "", "group:good": ""}
+    assert [(where, said) for _, where, said in failures(done)] == [("bad.py:6", why)]
+    assert len(done.events("shop.Client.get")) == 1
+    assert not done.events("shop.plain")
+
+
 def test_a_declaration_of_what_is_not_there_leaves_the_rest(place):
     place.write(place.group / "orders.py", """
         from interpose.library import Intrinsic

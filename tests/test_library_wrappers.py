@@ -42,6 +42,9 @@ def with_wrapper(place: Place, wrapper: str, declared: str = DECLARED):
     [
         (f"{WRAPPER}    raise RuntimeError('mine')\n", "its wrapper raised RuntimeError"),
         (f"{WRAPPER}    raise SystemExit(3)\n", "its wrapper raised SystemExit"),
+        (f"{WRAPPER}    raise GeneratorExit\n", "its wrapper raised GeneratorExit"),
+        (f"class Stop(BaseException):\n    pass\n{WRAPPER}    raise Stop\n", "its wrapper raised Stop"),
+        (f"{WRAPPER}    return wrapper(wrapped, instance, args, kwargs)\n", "its wrapper raised RecursionError"),
         (f"{WRAPPER}    args[0], kwargs.clear()\n    kwargs['key']\n", "its wrapper raised"),
         ("def wrapper(wrapped):\n    pass\n", "its wrapper raised TypeError"),
         (f"{WRAPPER}    pass\n", "its wrapper did not call on, and gave nothing"),
@@ -55,6 +58,32 @@ def test_a_wrapper_that_fails_before_the_original_leaves_it_to_be_called(place, 
     assert (done.stdout.splitlines(), done.stderr) == (AS_WITHOUT, "")
     assert failures(done)
     assert all(each.startswith(why) for _, _, each in failures(done))
+
+
+def test_a_generator_is_no_wrapper_of_a_plain_function(place):
+    with_wrapper(place, f"{WRAPPER}    yield {ON}\n")
+
+    done = place.program(CALLING)
+
+    assert (done.stdout.splitlines(), done.stderr) == (AS_WITHOUT, "")
+    assert set(done.experiment.founder.not_interposed.values()) == {"its wrapper is a generator, and it is none"}
+
+
+def test_a_wrapper_whose_attributes_cannot_be_asked_for_is_one_all_the_same(place):
+    with_wrapper(place, """
+class Wrapper:
+    def __call__(self, wrapped, instance, args, kwargs):
+        return wrapped(*args, **kwargs)
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+wrapper = Wrapper()
+""")
+
+    done = place.program(CALLING)
+
+    assert (done.stdout.splitlines(), done.stderr) == (AS_WITHOUT, "")
+    assert failures(done) == []
+    assert len(done.events("shop.Client.get")) == 2
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import suites
+from servers import need_server
 
 # The package, and what of its sources is to be run.
 PROJECTS = {
@@ -17,7 +18,14 @@ PROJECTS = {
     "click": ("tests",),
     "jinja2": ("tests",),
     "aiosqlite": ("aiosqlite/tests/smoke.py",),
+    "itsdangerous": ("tests",),
+    "werkzeug": ("tests", "--ignore", "tests/live_apps", "-k", "not dev_server"),
+    "psycopg2": ("tests",),
+    "sqlalchemy": ("test/engine", "test/base", "-p", "no:xdist"),
 }
+INSTALLED_AS = {"psycopg2": "psycopg2-binary"}
+SERVERS = {"psycopg2": "postgresql"}
+AT = {"": "test", "_HOST": "127.0.0.1", "_USER": "postgres", "_PASSWORD": "sesame"}  # where psycopg2's tests look
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors")
 
 
@@ -29,7 +37,7 @@ def downloads(tmp_path_factory) -> Path:
 def sources_of(package: str, directory: Path) -> Path:
     """The sources of the version that is installed, as its authors distribute them; they carry the tests."""
     try:
-        version = metadata.version(package)
+        version = metadata.version(INSTALLED_AS.get(package, package))
     except metadata.PackageNotFoundError:
         pytest.skip(f"{package} is not installed")
     words = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
@@ -45,7 +53,11 @@ def sources_of(package: str, directory: Path) -> Path:
 @pytest.mark.slow
 @pytest.mark.projects
 @pytest.mark.parametrize("package", PROJECTS)
-def test_every_test_of_a_package_ends_as_without_the_tracer(package, downloads):
+def test_every_test_of_a_package_ends_as_without_the_tracer(package, downloads, monkeypatch):
+    if package in SERVERS:
+        need_server(SERVERS[package])
+    for name, value in AT.items():
+        monkeypatch.setenv(f"PSYCOPG2_TESTDB{name}", value)
     words = (sys.executable, *PYTEST, *PROJECTS[package], "--junit-xml")
     comparison = suites.compare(suites.Suite(package, words, sources=sources_of(package, downloads)))
     print(comparison)

@@ -53,6 +53,7 @@ class Shop:
 
     def __init__(self, directory, **log):
         self.build = Build(directory, **({"call_ns": 0, "inside_ns": 0} | log))
+        self.build.log_events.append('<user uid="1" terminal="/dev/pts/1" streams="0 1"/>')
         self.query = self.build.intrinsic("sqlite3.Cursor.execute", "db")
         self.read = self.build.intrinsic("input", "screen", terminal="1")
         self.show = self.build.intrinsic("os.write", "screen")
@@ -102,6 +103,14 @@ def test_think_and_response_time_at_a_terminal(shop):
         ".EXIT": (1, 1000, 3000, 600),
     }
     assert split(made, "ask") == {"db": 200, "screen": 100, "logic": 2200}
+
+
+def test_what_comes_from_a_pipe_is_no_thinking(shop):
+    shop.build.log_events = ['<user uid="1" terminal="/dev/pts/1" streams="1 2"/>']
+
+    made = shop.made([event(1000, 500, intrinsic=shop.read, stack=shop.ask)])
+
+    assert [(row.name, row.think_ns) for row in made.rows] == [(".OTHER", 0)]
 
 
 def test_lines_of_a_function_that_begin_transactions_are_told_apart(shop):

@@ -11,6 +11,7 @@ cdef set _noted = set()
 cdef object _catch_all = None
 cdef object _awaiting = None
 cdef int CO_COROUTINE = 0x80, CO_ASYNC_GENERATOR = 0x200
+cdef int GENERATORS = 0x20 | CO_ASYNC_GENERATOR
 
 
 cdef long context_level() except -1:
@@ -241,7 +242,7 @@ cdef class Running:
         """Is it what the original did that the program is to see? Raises what is the program's to have."""
         intrinsic = self.version.intrinsic
         if failure is not None:
-            if failure is following.raised or intrinsic.raises or not is_wrappers_own(failure, intrinsic.wrapper):
+            if failure is following.raised or intrinsic.raises or not is_wrappers_own(failure, self.version):
                 raise failure
             note_failure(intrinsic, line_of(failure, intrinsic.wrapper), f"its wrapper raised {type(failure).__name__}")
             return True
@@ -279,35 +280,47 @@ cdef object awaiting():
     return _awaiting
 
 
+cdef object said_of(object function, str name):
+    """An attribute, or None; what has code of its own for that may raise anything."""
+    try:
+        return getattr(function, name, None)
+    except Exception:
+        return None
+
+
 cdef bint is_coroutine_function(object function) except -1:
     return has_flag(function, CO_COROUTINE)
 
 
 cdef bint has_flag(object function, int flag) except -1:
-    code = getattr(function, "__code__", None)
+    code = said_of(function, "__code__")
     return code is not None and bool(code.co_flags & flag)
 
 
-cdef bint is_wrappers_own(object raised, object wrapper) except -1:
-    """Not so what comes from outside: an interrupt, a cancelled task, an exit that a handler of the program's asks for."""
+cdef bint is_wrappers_own(object raised, Version version) except -1:
+    """Not so what comes from outside: an interrupt, a task that is cancelled or closed while the wrapper awaits, an exit
+    that a handler of the program's asks for."""
+    wrapper = version.intrinsic.wrapper
     if isinstance(raised, Exception):
         return True
-    if not isinstance(raised, SystemExit):
+    if isinstance(raised, KeyboardInterrupt):
+        return False
+    if version.is_awaited and not isinstance(raised, SystemExit):
         return False
     traceback = raised.__traceback__
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next
-    return traceback is not None and traceback.tb_frame.f_globals is getattr(wrapper, "__globals__", None)
+    return traceback is not None and traceback.tb_frame.f_globals is said_of(wrapper, "__globals__")
 
 
 cdef str first_line(object wrapper):
-    code = getattr(wrapper, "__code__", None)
+    code = said_of(wrapper, "__code__")
     return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
 
 
 cdef str line_of(object raised, object wrapper):
     """The last line of the wrapper's own file that an error came through."""
-    code = getattr(wrapper, "__code__", None)
+    code = said_of(wrapper, "__code__")
     found, traceback = first_line(wrapper), raised.__traceback__
     while traceback is not None and code is not None:
         if traceback.tb_frame.f_code.co_filename == code.co_filename:
@@ -523,6 +536,8 @@ cdef Link new_link(object owner, object function, object intrinsic):
     for version in link.versions:
         if version.is_awaited and not link.is_awaited:
             raise NotInterposed("its wrapper is a coroutine function, and it is none")
+        if has_flag(version.intrinsic.wrapper, GENERATORS) and not has_flag(function, GENERATORS):
+            raise NotInterposed("its wrapper is a generator, and it is none")
     _links.append(link)
     return link
 
@@ -609,7 +624,7 @@ cdef bint libraries_begin(object intrinsics, object modules, object catch_all) e
     _catch_all = catch_all
     wrapping = [each for first in intrinsics for each in (first, *first.others) if each.wrapper is not None]
     for each in wrapping:
-        names = getattr(each.wrapper, "__globals__", None)
+        names = said_of(each.wrapper, "__globals__")
         own = names is not None and each.place.rpartition(":")[0] == names.get("__file__")
         if own and not any([known is names for known, _ in _binders]):
             _binders.append((names, each.order + 1))

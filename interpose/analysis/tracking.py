@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from interpose.experiments.log import Intrinsic
 from interpose.experiments.pauses import Pauses
 from interpose.experiments.process import UNKNOWN, Process, Site
 
@@ -207,19 +208,26 @@ def _think(current: _Current, call: Outermost) -> None:
 
 def roles_of(process: Process) -> dict[int, int]:
     """What the calls of each intrinsic of `process` mean for transactions, by its number; most mean BUSY alone."""
+    is_typed = _is_typed(process)
     return {
         number: role
         for number, intrinsic in process.numbered_intrinsics().items()
-        if number and (role := _role(intrinsic.name, intrinsic.kind, intrinsic.transaction, intrinsic.terminal))
+        if number and (role := _role(intrinsic, is_typed))
     }
 
 
-def _role(name: str, kind: str, transaction: str, terminal: str) -> int:
-    role = 0 if kind in QUIET_KINDS else BUSY
-    if terminal and kind == "screen":
-        role |= READS | (KEYS if terminal == "keys" else 0)
-    role |= {"is": SPAN, "begins": BEGINS, "ends": ENDS}.get(transaction, 0)
-    return role | MARKED if name == MARK else role
+def _is_typed(process: Process) -> bool:
+    """Whether somebody types what the standard input gives; what comes from a pipe or a file is no thinking."""
+    streams = process.log.user.get("streams")
+    return bool(process.log.user.get("terminal")) if streams is None else "0" in streams.split()
+
+
+def _role(intrinsic: Intrinsic, is_typed: bool) -> int:
+    role = 0 if intrinsic.kind in QUIET_KINDS else BUSY
+    if intrinsic.terminal and intrinsic.kind == "screen" and is_typed:
+        role |= READS | (KEYS if intrinsic.terminal == "keys" else 0)
+    role |= {"is": SPAN, "begins": BEGINS, "ends": ENDS}.get(intrinsic.transaction, 0)
+    return role | MARKED if intrinsic.name == MARK else role
 
 
 def name_of(process: Process, name: int) -> str:

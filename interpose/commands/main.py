@@ -15,6 +15,7 @@ from interpose.errors import ExpressionError, InterposeError
 COMMANDS = (
     "run",
     "report",
+    "profile",
     "transactions",
     "events",
     "compare",
@@ -42,7 +43,10 @@ _BEFORE_THE_CARET = 56
 
 
 class Command(Protocol):
-    """A module of this package that is a command."""
+    """A module of this package that is a command.
+
+    Where its words are not as argparse has them, it has a function `rearranged` as well, which makes them so.
+    """
 
     NAME: str
     HELP: str
@@ -60,9 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except InterposeError as error:
-        print(f"interpose: {_one_line(str(error))}", file=sys.stderr)
-        if isinstance(error, ExpressionError):
-            _point_at(error)
+        tell(error)
         return error.exit_code
     except BrokenPipeError:
         _let_go_of(sys.stdout)
@@ -76,6 +78,8 @@ def _run(given: list[str]) -> int:
     _never_fail_to_print(sys.stderr)
     wanted = (given[0],) if given and given[0] in COMMANDS else COMMANDS
     commands = {name: _load(name) for name in wanted}
+    if rearranged := getattr(commands.get(given[0]) if given else None, "rearranged", None):
+        given = [given[0], *rearranged(given[1:])]
     arguments = make_parser(commands).parse_args(given)
     if arguments.command != "doctor":  # which tells
         _resolve_libraries()
@@ -118,6 +122,13 @@ def _load(name: str) -> Command:
 
 def _one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def tell(error: InterposeError) -> None:
+    """Say in a line what is wrong; of an expression also where."""
+    print(f"interpose: {_one_line(str(error))}", file=sys.stderr)
+    if isinstance(error, ExpressionError):
+        _point_at(error)
 
 
 def _point_at(error: ExpressionError) -> None:

@@ -20,7 +20,10 @@ def write(table: Table, out: TextIO, width: int) -> None:
 
 
 def _cell(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
+    return plain(value) if isinstance(value, str) else value
+
+
+def plain(value: str) -> str:
+    """`value` as a spreadsheet shows it and does not calculate it."""
     text = clean(value)
     return f"'{text}" if text.startswith(_FORMULA) else text

@@ -10,11 +10,12 @@ WAITED_FOR = {"detail": "request", "argument": None, "attribute": "command path"
 
 INTRINSICS = [
     Intrinsic(
-        "socketserver.BaseRequestHandler",
-        "socketserver:BaseRequestHandler.__init__",
+        "socketserver.BaseServer.finish_request",
+        "socketserver:BaseServer.finish_request",
         "logic",
         detail="type",
         argument=None,
+        attribute="RequestHandlerClass",
         choice="connection",
         **TRANSACTION,
     ),
