@@ -100,7 +100,7 @@ def test_the_first_screen(interpose):
         " wait not seen  230 ms  in program: no CPU, no known call (docs/limits.md)",
         " your lines   5.00 s  100 x sqlite3.Cursor.execute  orders.py:88 save_order",
         "              2.00 s  100 x os.write  orders.py:88 save_order",
-        " to be won    4.95 s  N+1 statements: 100 x one statement at orders.py:88 save_…",
+        " to be won    4.95 s  N+1 statements: 100 at orders.py:88 save_order in 1 threa…",
         " look next    12.7 s  hot program: orders.py works by itself, between its calls",
         " next: interpose events · interpose report --by site · interpose list",
     ]

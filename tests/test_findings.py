@@ -393,7 +393,7 @@ def test_the_first_screen_has_at_most_three_findings_and_says_where_more_are(sho
     main(["report", str(shop.directory)])
 
     *_, first, second, third, more, following = capsys.readouterr().out.splitlines()
-    assert first.startswith(" to be won   99.0 ms  N+1 statements: 100 x one statement at orders.py:1 line_1")
+    assert first.startswith(" to be won   99.0 ms  N+1 statements: 100 at orders.py:1 line_1 in 1 thread: ")
     assert "N+1 statements" in second and "N+1 statements" in third
     assert more.strip() == "and 2 more findings: interpose report --by finding"
     assert following.startswith(" next: ")

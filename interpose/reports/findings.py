@@ -141,17 +141,17 @@ def _within(finding: Finding) -> str:
 def _repeated(words: Words, finding: Finding) -> str:
     asked = finding.rows[0] if finding.rows[0].detail else next(row for row in finding.rows if row.detail)
     within = _within(finding) or f" in {count(finding.units, 'thread')}"
-    return f"{_asked(finding):,} x one statement at {words.where(asked)}{within}: {_statement(finding.about)}"
+    return f"{_asked(finding):,} at {words.where(asked)}{within}: {_statement(finding.about)}"
 
 
 def _commits(words: Words, finding: Finding) -> str:
     within = "" if finding.unit == "batch" else _within(finding)
-    return f"{finding.calls:,} commits at {words.where(finding.first)}{within}, {_each(finding)}"
+    return f"{finding.calls:,} at {words.where(finding.first)}{within}, {_each(finding)}"
 
 
 def _reconnects(words: Words, finding: Finding) -> str:
     to = f" to {words.path(finding.about)}" if finding.about else ""
-    return f"{finding.calls:,} connections{to} at {words.lines(finding)}, {_each(finding)}"
+    return f"{finding.calls:,}{to} at {words.lines(finding)}, {_each(finding)}"
 
 
 def _tiny(words: Words, finding: Finding) -> str:
@@ -168,7 +168,7 @@ def _forced(words: Words, finding: Finding) -> str:
 
 
 def _sleep(words: Words, finding: Finding) -> str:
-    return f"{finding.calls:,} sleeps at {words.where(finding.first)}{_within(finding)}, {_each(finding)}"
+    return f"{finding.calls:,} at {words.where(finding.first)}{_within(finding)}, {_each(finding)}"
 
 
 def _convoy(words: Words, finding: Finding) -> str:
@@ -180,7 +180,7 @@ def _convoy(words: Words, finding: Finding) -> str:
 def _again(words: Words, finding: Finding) -> str:
     what = _statement(words.path(finding.about))
     times = count(max(row.calls for row in finding.rows), "time")
-    return f"read again, up to {times} at {words.where(finding.first)}: {what}"
+    return f"up to {times} at {words.where(finding.first)}: {what}"
 
 
 def _slow(words: Words, finding: Finding) -> str:
