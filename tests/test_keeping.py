@@ -17,6 +17,7 @@ from interpose.analysis.profile import GROUPINGS, profile
 from interpose.analysis.soundness import read_all
 from interpose.analysis.sums import FIGURES
 from interpose.analysis.transactions import transactions
+from interpose.errors import UsageError
 from interpose.experiments.consolidated import Consolidated, Found, read, write
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.files import Damages, DataFile
@@ -147,6 +148,22 @@ def test_single_events_and_other_fields_are_said_not_to_be_there(built, interpos
     assert json.loads(done.stdout)
     assert (events.returncode, events.stderr.count("\n")) == (0, 1)
     assert "consolidated" in events.stderr
+
+
+def test_events_that_are_still_there_tell_what_records_do_not(built, interpose):
+    interpose("label", str(built), "-n", "early", "-t", "start=0")
+    interpose("label", str(built), "-n", "early", "-t", "stop=1s")
+    before = interpose("report", str(built), "--label", "early", "--format", "json")
+    by_bytes = consolidated(Experiment(str(built)).founder, ("thread", "bytes")).sums()
+
+    interpose("consolidate", str(built))
+
+    after = interpose("report", str(built), "--label", "early", "--format", "json")
+    assert (after.returncode, after.stdout) == (before.returncode, before.stdout)
+    assert consolidated(Experiment(str(built)).founder, ("thread", "bytes")).sums() == by_bytes
+    os.truncate(built / "events", 0)
+    with pytest.raises(UsageError, match="bytes"):
+        consolidated(Experiment(str(built)).founder, ("thread", "bytes"))
 
 
 def test_an_experiment_that_is_sound_stays_so(built):

@@ -411,6 +411,8 @@ def _once(
     tracker: Tracker | None,
 ) -> Records:
     kept = process.consolidated
+    if kept and (selection or set(by) - set(kept[0].by)) and _has_events_of(process, kept[0]):
+        kept = None  # they tell more
     records = _from_kept(process, by, selection, plain=tracker is None) if kept else Records(by)
     if process.events is not None:
         said = kept[0] if kept else None
@@ -422,6 +424,13 @@ def _once(
             return fresh
         records.take_in(fresh)
     return records
+
+
+def _has_events_of(process: Process, said: Consolidated) -> bool:
+    """Whether the events are still there that the kept records are of."""
+    heads = process.events.heads() if process.events else ()
+    there = {head.sequence for _, head in heads if head.sequence in said.blocks}
+    return len(there) == sum(last - first + 1 for first, last in said.blocks.found)
 
 
 def _from_kept(process: Process, by: tuple[str, ...], selection: Selection | None, plain: bool) -> Records:
