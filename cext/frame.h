@@ -35,14 +35,20 @@ static inline frame *frame_visible(frame *frame)
     return frame;
 }
 
+/* The frame that runs, where it is known to be Python code. */
+static inline frame *frame_running(PyThreadState *state)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+    return state->current_frame;
+#else
+    return state->cframe->current_frame;
+#endif
+}
+
 /* The innermost frame of a thread, or NULL. */
 static inline frame *frame_innermost(PyThreadState *state)
 {
-#if PY_VERSION_HEX >= 0x030d0000
-    return frame_visible(state->current_frame);
-#else
-    return frame_visible(state->cframe->current_frame);
-#endif
+    return frame_visible(frame_running(state));
 }
 
 static inline frame *frame_outer(frame *frame)

@@ -11,7 +11,7 @@ from interpose.experiments.elements import Attributes, read_elements
 from interpose.experiments.files import Damages
 from interpose.experiments.layout import TYPES, DataType, Field, Layout, LayoutError
 
-READS_UP_TO = 3
+READS_UP_TO = 4
 KINDS_AT_MOST = 8
 ROOTS_AT_MOST = 256
 LAST_INTRINSIC = 2**32 - 1

@@ -77,7 +77,7 @@ def test_a_descendant_of_a_later_version_is_noted_and_the_rest_read(tmp_path):
 
     assert len(experiment.processes) == 1
     assert [str(each) for each in experiment.damages.found] == [
-        "t.1.er/_c1.er/log.xml: format 9; this version reads up to 3"
+        "t.1.er/_c1.er/log.xml: format 9; this version reads up to 4"
     ]
 
 

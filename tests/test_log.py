@@ -59,8 +59,8 @@ def test_what_is_not_an_experiments_log_is_refused(reading, text):
 
 
 def test_a_later_version_is_refused_by_name(reading):
-    with pytest.raises(ExperimentError, match=r"t\.1\.er/log\.xml: format 4; this version reads up to 3"):
-        reading(HEAD + '<experiment version="4"/>')
+    with pytest.raises(ExperimentError, match=r"t\.1\.er/log\.xml: format 5; this version reads up to 4"):
+        reading(HEAD + '<experiment version="5"/>')
 
 
 def test_a_document_type_declaration_is_refused(reading):

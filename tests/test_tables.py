@@ -97,7 +97,7 @@ def test_threads_lie_in_many_windows_with_a_hole_between(tmp_path):
     ("offset", "value", "what"),
     [
         (0, b"NOTOURS!", "does not begin as a file of an experiment"),
-        (8, b"\7\0\0\0", "format 7; this version reads up to 3"),
+        (8, b"\7\0\0\0", "format 7; this version reads up to 4"),
         (16, b"\1\0\0\0", "its head does not agree with log.xml"),
     ],
 )

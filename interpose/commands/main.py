@@ -16,6 +16,7 @@ COMMANDS = (
     "run",
     "report",
     "events",
+    "lines",
     "overview",
     "display",
     "processes",
