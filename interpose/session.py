@@ -325,11 +325,13 @@ def record(wanted, founder, lineage, directory, intrinsics, found=None, packages
 
 def begin_lines(wanted):
     """Let the program switch line trace on and off; it is on from the beginning where lines are wanted."""
-    from interpose import boot
-
-    boot.lines = Lines(wanted)
+    switch = Lines(wanted)
     if "lines" in wanted.record:
-        boot.lines(True, "")
+        switch(True, "")
+    if "interpose.boot" in sys.modules:
+        from interpose import boot
+
+        boot.lines = switch
 
 
 class Lines:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from interpose.commands import statistics
+from interpose.commands import statistics, zwr
 from interpose.commands.main import Command
 
 NAME = "display"
-HELP = "show what an experiment tells of itself (display statistics)"
-SUBJECTS: dict[str, Command] = {statistics.NAME: statistics}
+HELP = "show what an experiment tells of itself (display statistics), or what it stored (display zwr)"
+SUBJECTS: dict[str, Command] = {statistics.NAME: statistics, zwr.NAME: zwr}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
