@@ -71,6 +71,16 @@ static inline int frame_instruction(frame *frame)
     return _PyInterpreterFrame_LASTI(frame);
 }
 
+/* The same, where it lies. */
+static inline const _Py_CODEUNIT *frame_place(const frame *frame)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+    return frame->instr_ptr;
+#else
+    return frame->prev_instr;
+#endif
+}
+
 static inline int code_extra_index(freefunc release)
 {
 #if PY_VERSION_HEX >= 0x030c0000

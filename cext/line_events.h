@@ -47,7 +47,7 @@ static bool enter_function(struct line_thread *thread, struct traced_code *known
     if (UNLIKELY(!table))
         return false;
     uint32_t spot = begins ? (uint32_t)ENTRY_SPOT : known->plan->spot_of[unit_of(here, known->plan)] & SPOT_NUMBER;
-    lines_push(thread, here, table, known->plan, &table->lines[spot], owner);
+    lines_push(thread, here, table, known->plan, _PyCode_CODE(known->code), &table->lines[spot], owner);
     thread->top->coroutine = known->coroutine;
     return true;
 }
@@ -66,11 +66,8 @@ static void function_begins(PyThreadState *state, struct traced_code *known, fra
         thread->top->table->function->calls++;
 }
 
-static inline void function_ends(frame *here)
+static inline void function_ends(struct line_thread *thread, frame *here)
 {
-    struct line_thread *thread = current_lines();
-    if (UNLIKELY(!thread))
-        return;
     if (LIKELY(thread->top->frame == here)) {
         thread->beyond = 0;
         lines_charge(thread, lines.call_ticks >> 1);
@@ -139,9 +136,10 @@ static inline void come_to(struct line_thread *thread, const struct plan *plan, 
 static inline void line_begins(struct line_thread *thread, frame *here)
 {
     const struct plan *plan = thread->top->plan;
+    size_t unit = (size_t)(frame_place(here) - (const _Py_CODEUNIT *)thread->top->code);
     thread->beyond = 0;
-    lines_charge(thread, lines.event_ticks);
-    come_to(thread, plan, plan->spot_of[unit_of(here, plan)]);
+    lines_charge(thread, thread->event_ticks);
+    come_to(thread, plan, plan->spot_of[LIKELY(unit < plan->units) ? unit : 0]);
 }
 
 /* The line from which line trace is switched off is not to be counted: its function is one of the next outward. */

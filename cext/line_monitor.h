@@ -82,7 +82,9 @@ static PyObject *see_throw(PyObject *self, PyObject *const *arguments, size_t co
 static PyObject *see_end(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
 {
     (void)self, (void)arguments, (void)count, (void)names;
-    function_ends(frame_innermost(here_state()));
+    struct line_thread *thread = current_lines();
+    if (LIKELY(thread != NULL))
+        function_ends(thread, frame_running(thread->state));
     Py_RETURN_NONE;
 }
 
@@ -94,7 +96,7 @@ static PyObject *see_unwind(PyObject *self, PyObject *const *arguments, size_t c
     frame *here = frame_innermost(here_state());
     struct traced_code *known = thread && thread->beyond ? code_extra((PyCodeObject *)*arguments, traced.index) : NULL;
     if (thread && (thread->top->frame == here || (known && known->chosen)))
-        function_ends(here);
+        function_ends(thread, here);
     Py_RETURN_NONE;
 }
 
@@ -141,7 +143,7 @@ static PyObject *see_jump(PyObject *self, PyObject *const *arguments, size_t cou
     uint32_t left = plan->spot_of[from] & SPOT_NUMBER, spot = plan->spot_of[to];
     if (plan->spot[left].line != plan->spot[spot & SPOT_NUMBER].line)
         return not_again();
-    lines_charge(thread, lines.event_ticks);
+    lines_charge(thread, thread->event_ticks);
     come_to(thread, plan, spot);
     Py_RETURN_NONE;
 }

@@ -44,8 +44,8 @@ static int see_event(PyObject *nothing, PyFrameObject *object, int what, PyObjec
         see_line(here);
     else if (what == PyTrace_CALL)
         see_call(here);
-    else if (what == PyTrace_RETURN)
-        function_ends(here);
+    else if (what == PyTrace_RETURN && current_lines())
+        function_ends(current_lines(), here);
     return 0;
 }
 

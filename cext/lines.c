@@ -347,6 +347,9 @@ static void ask_clock(struct line_thread *thread)
     struct reading now = clock_read(thread->clock);
     thread->sync_ticks = ticks_now();
     thread->generation = thread->clock->generation;
+    thread->word = thread->clock->word;
+    thread->mark = thread->clock->mark;
+    thread->sure_until = lines.system ? 0 : thread->sync_ticks + lines.sync_ticks;
     thread->sync_wall_ns = now.wall_ns;
     thread->sync_cpu_ns = now.cpu_ns;
 }
@@ -371,6 +374,7 @@ static bool enter(struct line_thread *thread, void *state)
     thread->beyond = 0;
     ask_clock(thread);
     thread->system_ns = lines.system ? kernel_ns() : 0;
+    thread->event_ticks = lines.event_ticks;
     thread->counted = thread->sync_ticks;
     thread->last = thread->sync_ticks - thread->own;
     thread->stretch = lines.stretch;

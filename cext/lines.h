@@ -33,6 +33,7 @@ struct line_frame {
     const void *frame; /* the interpreter's, compared only */
     struct line_table *table;
     const void *plan;  /* how its code's instructions are lines */
+    const void *code;  /* where these begin */
     struct line *line; /* that its time goes to */
     uint64_t start, start_off;          /* on the thread's own clocks, when it began or went on */
     uint64_t caller_ticks, caller_off;  /* of the calling line, then */
@@ -46,6 +47,10 @@ struct line_thread {
     uint64_t last;          /* when the last event was, by a clock that stands still while recording takes its time */
     uint64_t own;           /* ticks that recording has taken */
     uint64_t off;           /* ticks that the thread was not on a processor */
+    uint64_t sure_until;    /* from then on the clock is asked again */
+    uint64_t event_ticks;   /* as in lines, at hand */
+    volatile uint64_t *word; /* the clock's witness, and what it holds as long as the thread stays where it is */
+    uint64_t mark;
     struct clock *clock;
     uint64_t counted;       /* until when its time is in what is said of it as a whole */
     uint64_t sync_ticks;    /* when the clock was asked last, and what it said */
@@ -119,9 +124,8 @@ VISIBLE void lines_rehearse(bool on);
 
 static inline bool line_clock_is_sure(const struct line_thread *thread, uint64_t now)
 {
-    const struct clock *clock = thread->clock;
-    return LIKELY(*clock->word == clock->mark && clock->generation == thread->generation &&
-                  now - thread->sync_ticks < lines.sync_ticks) && !lines.system;
+    return LIKELY(now < thread->sure_until && *thread->word == thread->mark &&
+                  thread->clock->generation == thread->generation);
 }
 
 /* Charge the time until now to the current line. What follows the event is charged from `cost` later on. */
@@ -157,7 +161,7 @@ static inline bool lines_have_room(const struct line_thread *thread)
 
 /* A function begins or goes on, called from the current line. What passed is charged already. */
 static inline void lines_push(struct line_thread *thread, const void *frame, struct line_table *table, const void *plan,
-                              struct line *line, uint32_t owner)
+                              const void *code, struct line *line, uint32_t owner)
 {
     struct line_frame *caller = thread->top, *callee = caller + 1;
     caller->table->waiting[caller->line - caller->table->lines]++;
@@ -165,6 +169,7 @@ static inline void lines_push(struct line_thread *thread, const void *frame, str
     callee->frame = frame;
     callee->table = table;
     callee->plan = plan;
+    callee->code = code;
     callee->start = thread->last;
     callee->start_off = thread->off;
     callee->caller_ticks = caller->line->ticks;

@@ -42,7 +42,7 @@ struct planned_loop {
 struct plan {
     uint32_t units, spots, loops;
     uint32_t entries_by_branch; /* there are loops whose body is first come to by a branch within its line */
-    uint32_t ways_back_in_line; /* there are loops in one line */
+    uint32_t ways_back_in_line; /* there are jumps back to the same line */
     struct spot *spot;
     struct planned_loop *loop;
     uint32_t spot_of[]; /* by instruction: the spot, and its flags above it */
@@ -187,13 +187,14 @@ static void add_way_back(struct plan *plan, const struct decoded *decoded, uint3
         return;
     int line = is_for || here > there ? there : here;
     struct planned_loop *loop = find_loop(plan, target, line, is_for);
-    uint32_t spot = spot_at(plan, decoded, target);
+    uint32_t left = plan->spot_of[from], spot = spot_at(plan, decoded, target);
     if (loop->last < from)
         loop->last = from;
+    plan->ways_back_in_line |= here == there;
     if (there == line)
         plan->spot[spot].flags |= SPOT_CHECK;
-    else /* the test at the bottom */
-        plan->spot[plan->spot_of[from]].flags |= SPOT_BACK;
+    if (there != line || (here == there && plan->spot[left].instruction > target)) /* the test at the bottom, or the jump */
+        plan->spot[left].flags |= SPOT_BACK;
     if (!is_for && there != line)
         loop->spot = spot;
 }
@@ -208,7 +209,6 @@ static void find_body(struct plan *plan, const struct decoded *decoded, struct p
         return;
     loop->spot = plan->spot_of[loop->target];
     loop->in_one_line = true;
-    plan->ways_back_in_line = 1;
     plan->entries_by_branch |= !loop->is_for;
 }
 

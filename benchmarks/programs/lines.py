@@ -69,7 +69,7 @@ def primes():
 
 def ackermann():
     """Deep recursion of a function of three lines."""
-    return climb(2, 6)
+    return climb(2, 40)
 
 
 def climb(m, n):
