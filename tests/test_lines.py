@@ -398,3 +398,25 @@ def test_user_and_system_time_are_apart_only_where_asked(traced):
 
     assert asked.system_ns is not None and asked.system_ns > 0
     assert line(traced(program, INTERPOSE="lines"), "busy", 5).figures.system_ns is None
+
+
+def test_what_others_keep_with_code_objects_is_let_go_of_only_where_they_keep_something(traced):
+    done = traced(
+        """
+        import ctypes
+        calls = []
+        let_go = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(calls.append)
+        name = "RequestCodeExtraIndex"
+        api = ctypes.pythonapi
+        newer = hasattr(api, "PyUnstable_Eval_" + name)
+        getattr(api, ("PyUnstable_Eval_" if newer else "_PyEval_") + name)(let_go)
+        for _ in range(3):
+            names = {}
+            exec("def f():\\n    open('/dev/null', 'rb', 0).close()\\nf()", names)
+            del names
+        print(calls)
+        """,
+        INTERPOSE="calls,lines",
+    )
+
+    assert done.stdout == "[]\n"
