@@ -264,6 +264,13 @@ def test_only_chosen_functions_are_recorded(traced):
     assert {row.place.function for row in line_trace(done.experiment).lines} == {"bar"}
 
 
+def test_who_says_which_lines_has_them_recorded(interpose):
+    said = interpose("run", "--lines", "shop", "--dry-run", "app.py").stdout
+
+    assert [line.split()[:2] for line in said.splitlines()[1:2]] == [["INTERPOSE", "calls,lines"]]
+    assert ["INTERPOSE_LINES", "shop", "option"] in [line.split() for line in said.splitlines()]
+
+
 def test_functions_of_the_standard_library_are_recorded_where_chosen(traced):
     done = traced("import shlex; shlex.split('a b')", INTERPOSE="lines", INTERPOSE_LINES="shlex")
 
@@ -347,6 +354,22 @@ def test_the_world_is_as_before_when_it_was_switched_off(traced):
     )
 
     assert done.stdout == "None\nTrue []\n"
+
+
+def test_the_end_of_a_recording_ends_line_trace(recorded):
+    done = recorded(
+        """
+        record()
+        session.begin_lines(settings.resolve({}, {"INTERPOSE": "lines"}, {}))
+        monitoring = getattr(sys, "monitoring", None)
+        tools = lambda: [monitoring and monitoring.get_tool(number) for number in (3, 4)]
+        during = tools()
+        shims.end()
+        print("interpose" in during, tools(), sys.gettrace())
+        """
+    )
+
+    assert done.stdout == f"{NEWER} [None, None] None\n"
 
 
 @pytest.mark.skipif(not NEWER, reason="there is no sys.monitoring")
