@@ -29,6 +29,7 @@ BENCHMARKS = (
     "threads",
     "orders",
     "idle",
+    "lines",
     "start",
     "reading",
     "compression",

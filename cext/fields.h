@@ -200,6 +200,77 @@
     X(uint64_t, spare_1,  "0") \
     X(uint64_t, spare_2,  "0")
 
+/* A stretch of line trace, or several with the same target: what holds for all of it. Times of lines are in ticks, of which so
+   many pass in so many nanoseconds as this says. */
+#define TRACE_FIELDS(X) \
+    X(uint64_t, start_ns,           "monotonic time when it was switched on first; 0 in an unused record") \
+    X(uint64_t, end_ns,             "monotonic time when it was switched off last; 0 while it is on") \
+    X(uint64_t, start_ticks,        "ticks at start_ns") \
+    X(uint64_t, last_ns,            "monotonic time when the ticks were looked at last") \
+    X(uint64_t, last_ticks,         "ticks at last_ns") \
+    X(uint64_t, on_ns,              "wall time during which it was on, of the stretches that have ended") \
+    X(uint64_t, user_ns,            "CPU time of the process in user mode in the same") \
+    X(uint64_t, system_ns,          "CPU time of the process in the kernel in the same") \
+    X(uint64_t, children_user_ns,   "user time of children waited for in the same") \
+    X(uint64_t, children_system_ns, "time in the kernel of children waited for in the same") \
+    X(uint64_t, beyond,             "calls that were not recorded, because they were too deep inside others") \
+    X(uint64_t, left_out,           "functions for which there was no room") \
+    X(uint64_t, event_ticks,        "what recording takes at each line, as calibrated; taken off the lines' times") \
+    X(uint64_t, call_ticks,         "what it takes more at a call and its end together") \
+    X(uint32_t, target,             "the global that it was asked to be stored in, a number in strings, or 0") \
+    X(uint32_t, depth,              "calls inside each other that are recorded at most") \
+    X(uint32_t, stretches,          "times it was switched on") \
+    X(uint32_t, system,             "1 where the time in the kernel was asked for at each line")
+
+/* A function as one thread, or one asynchronous task of it, ran it; its lines follow one another in `lines`. */
+#define FUNCTION_FIELDS(X) \
+    X(uint64_t, calls,      "times it began while it was traced") \
+    X(uint64_t, ticks,      "time between beginning and end, what it called included; calls of it inside of it not again. " \
+                            "Of what is outside of all functions: the thread's whole time") \
+    X(uint64_t, off_ticks,  "of it what was not on a processor") \
+    X(uint64_t, own_ticks,  "of what is outside of all functions: what recording took of the thread's whole time") \
+    X(uint32_t, kind,       "1 a function, 2 what is outside of all functions that are traced; 0 in an unused record") \
+    X(uint32_t, trace,      "the stretch of line trace, a number in traces") \
+    X(uint32_t, thread,     "thread, a number in threads; 0: those for which there was no room of their own") \
+    X(uint32_t, task,       "asynchronous task, or 0") \
+    X(uint32_t, file,       "file name as the code object has it, a number in strings") \
+    X(uint32_t, function,   "its qualified name, a number in strings") \
+    X(uint32_t, module,     "the module whose names it uses, a number in strings, or 0") \
+    X(uint32_t, first_line, "line where its code begins") \
+    X(uint32_t, own,        "1 the program's own code, 0 standard library or an installed package") \
+    X(uint32_t, first_spot, "the first of its lines, a number in lines: what passes before it comes to any") \
+    X(uint32_t, spots,      "how many there are") \
+    X(uint32_t, spare_1,    "0") \
+    X(uint64_t, spare_2,    "0") \
+    X(uint64_t, spare_3,    "0") \
+    X(uint64_t, spare_4,    "0") \
+    X(uint64_t, spare_5,    "0") \
+    X(uint64_t, spare_6,    "0") \
+    X(uint64_t, spare_7,    "0")
+
+/* A line of a function, or one of several places where it is come to. */
+#define LINE_FIELDS(X) \
+    X(uint64_t, executed,        "times the interpreter came to it (its line events, and ways back to the line itself)") \
+    X(int64_t,  ticks,           "time in it, without that of traced functions called from it, less what recording takes as " \
+                                 "calibrated: of a line that takes next to nothing it may be below 0") \
+    X(uint64_t, back,            "of executed those by a loop's way back, or without having left the line") \
+    X(int64_t,  off_ticks,       "of ticks what was not on a processor") \
+    X(int64_t,  inner_ticks,     "time of traced functions called from it, but for what this line itself took in them") \
+    X(int64_t,  inner_off_ticks, "of it what was not on a processor") \
+    X(uint64_t, system_ns,       "CPU time in the kernel, where asked for") \
+    X(uint32_t, function,        "function, a number in functions; 0 in an unused record") \
+    X(uint32_t, line,            "line number, 0 where unknown")
+
+/* A loop of a function. */
+#define LOOP_FIELDS(X) \
+    X(uint64_t, passes,   "entries into its body that no line tells") \
+    X(uint32_t, function, "function, a number in functions; 0 in an unused record") \
+    X(uint32_t, line,     "line where it stands") \
+    X(uint32_t, level,    "1 for the outermost loop of its code on that line, 2 for one inside of it") \
+    X(uint32_t, spot,     "the line that counts entries into its body as well, a number in lines, or 0") \
+    X(uint32_t, by_back,  "1 where of that line back counts them, 0 where executed less back does") \
+    X(uint32_t, spare,    "0")
+
 #define DECLARE_FIELD(type, name, meaning) type name;
 
 struct event         { EVENT_FIELDS(DECLARE_FIELD) };
@@ -214,6 +285,10 @@ struct thread_fields { THREAD_FIELDS(DECLARE_FIELD) };
 struct overview      { OVERVIEW_FIELDS(DECLARE_FIELD) };
 struct child         { CHILD_FIELDS(DECLARE_FIELD) };
 struct count         { COUNT_FIELDS(DECLARE_FIELD) };
+struct line_trace    { TRACE_FIELDS(DECLARE_FIELD) };
+struct function      { FUNCTION_FIELDS(DECLARE_FIELD) };
+struct line          { LINE_FIELDS(DECLARE_FIELD) };
+struct loop          { LOOP_FIELDS(DECLARE_FIELD) };
 
 #define BLOCK_MAGIC 0x4b4c4249u
 #define FILE_MAGIC 0x45534f5052544e49ull
@@ -224,12 +299,14 @@ enum {
     THREADS_BYTES = 1024 * 1024, /* a window of threads, whose records stay mapped: 511 threads a mapping */
     BLOCK_EVENTS = (BLOCK_BYTES - sizeof(struct block_head)) / sizeof(struct event),
     THREAD_BYTES = 2048,
+    LINES_BYTES = 1024 * 1024, /* a window of lines: a function's all lie in one */
     OPEN_CALLS = (THREAD_BYTES - sizeof(struct thread_fields)) / sizeof(struct open_call),
     STRING_BYTES = 16 * 1024, /* a longer string is cut; the cut is shown by three dots */
 };
 
 enum child_how { CHILD_FORK = 1, CHILD_EXEC, CHILD_SPAWN, CHILD_SHELL };
 enum block_state { BLOCK_WRITING = 1, BLOCK_FULL, BLOCK_LEFT };
+enum function_kind { FUNCTION_CODE = 1, FUNCTION_OUTSIDE };
 enum overview_kind { OVERVIEW_BEGIN = 1, OVERVIEW_SAMPLE, OVERVIEW_END, OVERVIEW_STOPPED };
 
 struct thread_record {
@@ -247,12 +324,15 @@ _Static_assert(offsetof(struct control, paused) % 8 == 0 &&
                "the shims read both at once");
 _Static_assert(sizeof(struct overview) == 128, "records of a power of two never cross a window");
 _Static_assert(sizeof(struct child) == 64, "records of a power of two never cross a window");
+_Static_assert(sizeof(struct line_trace) == 128 && sizeof(struct function) == 128 && sizeof(struct line) == 64 &&
+                   sizeof(struct loop) == 32,
+               "records of a power of two never cross a window");
 _Static_assert(sizeof(struct thread_record) <= THREAD_BYTES, "a thread's record holds its table");
 
 /* How a record is packed, for the experiment's own description of itself. */
 struct field {
     const char *name;
-    const char *type; /* u32, u64, i32 */
+    const char *type; /* u32, u64, i32, i64 */
     unsigned offset;
     const char *title;
 };
@@ -276,6 +356,10 @@ enum {
     DATA_CHILDREN,
     DATA_COMPRESSED,
     DATA_COUNTS,
+    DATA_TRACES,
+    DATA_FUNCTIONS,
+    DATA_LINES,
+    DATA_LOOPS,
     DATA_TYPES
 };
 

@@ -35,14 +35,20 @@ static inline frame *frame_visible(frame *frame)
     return frame;
 }
 
+/* The frame that runs, where it is known to be Python code. */
+static inline frame *frame_running(PyThreadState *state)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+    return state->current_frame;
+#else
+    return state->cframe->current_frame;
+#endif
+}
+
 /* The innermost frame of a thread, or NULL. */
 static inline frame *frame_innermost(PyThreadState *state)
 {
-#if PY_VERSION_HEX >= 0x030d0000
-    return frame_visible(state->current_frame);
-#else
-    return frame_visible(state->cframe->current_frame);
-#endif
+    return frame_visible(frame_running(state));
 }
 
 static inline frame *frame_outer(frame *frame)
@@ -63,6 +69,16 @@ static inline PyCodeObject *frame_code(frame *frame)
 static inline int frame_instruction(frame *frame)
 {
     return _PyInterpreterFrame_LASTI(frame);
+}
+
+/* The same, where it lies. */
+static inline const _Py_CODEUNIT *frame_place(const frame *frame)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+    return frame->instr_ptr;
+#else
+    return frame->prev_instr;
+#endif
 }
 
 static inline int code_extra_index(freefunc release)
@@ -101,14 +117,28 @@ static inline void *code_extra(PyCodeObject *code, int index)
     return extra;
 }
 
+/* What others keep with code objects is let go of by their functions, which CPython calls where they keep nothing as well, as soon
+   as there is room for it. So there is room for ours alone, unless they made some before. */
+static inline void code_extra_fit(PyCodeObject *code, Py_ssize_t size_before, int index)
+{
+    struct code_extras *extras = (struct code_extras *)code->co_extra;
+    extras->size = size_before > index ? size_before : index + 1;
+}
+
 static inline int code_extra_set(PyCodeObject *code, int index, void *value)
 {
+    const struct code_extras *before = (const struct code_extras *)code->co_extra;
+    Py_ssize_t size_before = before && extras_lie_as_known ? before->size : 0;
+    bool fits = !before || extras_lie_as_known;
 #if PY_VERSION_HEX >= 0x030c0000
     int failed = PyUnstable_Code_SetExtra((PyObject *)code, index, value);
 #else
     int failed = _PyCode_SetExtra((PyObject *)code, index, value);
 #endif
-    if (!failed)
-        extras_lie_as_known = code_extra_direct(code, index) == value;
-    return failed;
+    if (failed)
+        return failed;
+    extras_lie_as_known = code_extra_direct(code, index) == value;
+    if (fits && extras_lie_as_known)
+        code_extra_fit(code, size_before, index);
+    return 0;
 }

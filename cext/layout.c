@@ -1,7 +1,8 @@
 /* How each record is packed, made from the lists of fields; an experiment carries it in its log.xml. */
 #include "fields.h"
 
-#define TYPE_OF(member) _Generic((member), uint32_t: "u32", int32_t: "i32", uint64_t: "u64")
+#define TYPE_OF(member) _Generic((member), uint32_t: "u32", int32_t: "i32", uint64_t: "u64", \
+                                  int64_t: "i64")
 #define DESCRIBE_FIELD(type, name, meaning) \
     {#name, TYPE_OF(((struct DESCRIBED *)0)->name), offsetof(struct DESCRIBED, name), meaning},
 
@@ -53,6 +54,22 @@ static const struct field child_fields[] = {CHILD_FIELDS(DESCRIBE_FIELD){0}};
 static const struct field count_fields[] = {COUNT_FIELDS(DESCRIBE_FIELD){0}};
 #undef DESCRIBED
 
+#define DESCRIBED line_trace
+static const struct field trace_fields[] = {TRACE_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
+#define DESCRIBED function
+static const struct field function_fields[] = {FUNCTION_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
+#define DESCRIBED line
+static const struct field line_fields[] = {LINE_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
+#define DESCRIBED loop
+static const struct field loop_fields[] = {LOOP_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
 const struct data_type data_types[DATA_TYPES + 1] = {
     [DATA_EVENTS] = {"events", event_fields, sizeof(struct event), 0, BLOCK_BYTES},
     [DATA_STRINGS] = {"strings", NULL, 0, sizeof(struct file_head), WINDOW_BYTES},
@@ -63,4 +80,8 @@ const struct data_type data_types[DATA_TYPES + 1] = {
     [DATA_COMPRESSED] = {"events.zst", NULL, 0, 0, BLOCK_BYTES},
     [DATA_CHILDREN] = {"children", child_fields, sizeof(struct child), sizeof(struct file_head), WINDOW_BYTES},
     [DATA_COUNTS] = {"counts", count_fields, sizeof(struct count), sizeof(struct file_head), WINDOW_BYTES},
+    [DATA_TRACES] = {"traces", trace_fields, sizeof(struct line_trace), sizeof(struct line_trace), WINDOW_BYTES},
+    [DATA_FUNCTIONS] = {"functions", function_fields, sizeof(struct function), sizeof(struct function), WINDOW_BYTES},
+    [DATA_LINES] = {"lines", line_fields, sizeof(struct line), sizeof(struct file_head), LINES_BYTES},
+    [DATA_LOOPS] = {"loops", loop_fields, sizeof(struct loop), sizeof(struct file_head), WINDOW_BYTES},
 };

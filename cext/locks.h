@@ -28,11 +28,11 @@ static inline struct holder *holder_of(const PyObject *lock)
     return second->lock == lock || !second->lock ? second : first;
 }
 
-/* What is known of a code object goes with it. */
+/* What is known of a code object goes with it. Also called where nothing is, but somebody else's extra data. */
 static void release_sites(void *known)
 {
     struct code_sites *sites = known;
-    for (unsigned index = 0; sites->holds && index < HOLDERS; index++)
+    for (unsigned index = 0; sites && sites->holds && index < HOLDERS; index++)
         if (holders[index].sites == sites)
             holders[index].sites = NULL;
     free(sites);

@@ -210,6 +210,19 @@ static int write_map(void)
     return file_write(own.directory, "map.xml", &piece, 1);
 }
 
+const char *recorder_directory(void)
+{
+    return recorder.on && !own.stopped && is_ours() ? own.directory : NULL;
+}
+
+void recorder_say(const char *kind, const char *attributes)
+{
+    int saved = errno;
+    if (recorder_directory())
+        log_event(kind, attributes);
+    errno = saved;
+}
+
 static bool is_founder(void)
 {
     return strcmp(own.directory, own.founder) == 0;
@@ -579,6 +592,7 @@ static bool begin_thread(struct thread *thread)
     thread->own_depth = 0;
     thread->quiet = 0;
     thread->gatherings = 0;
+    thread->lines = NULL;
     thread->record = record;
     thread->number = own.threads.next - 1;
     clock_begin(&thread->clock, own.clock);
@@ -604,8 +618,11 @@ static struct thread *enter(void)
         return NULL;
     current_thread = thread;
     pthread_setspecific(own.key, thread);
-    if (begin_thread(thread))
+    if (begin_thread(thread)) {
+        if (recorder.thread_begins)
+            recorder.thread_begins();
         return thread;
+    }
     stop_recording(errno);
     return NULL;
 }
@@ -998,6 +1015,8 @@ void recorder_end(int status)
     if (!recorder.on || !is_ours())
         return;
     int saved = errno;
+    if (recorder.before_end)
+        recorder.before_end();
     recorder.on = 0;
     for (struct thread *thread = own.first_thread; thread; thread = thread->next)
         thread->recording = 0;

@@ -51,6 +51,7 @@ struct thread {
     struct block *block;
     struct thread *next;
     struct clock clock;
+    void *lines; /* its part of the line trace (lines.h), or NULL */
     uint32_t gatherings; /* of the next that were ever used */
     uint32_t next_gathering;
     struct gathering gathering[GATHERINGS];
@@ -72,6 +73,8 @@ struct recorder {
     char trigger_errors[512];
     struct control *control; /* of the whole experiment; never NULL */
     uint64_t heeded;         /* what was said from outside, and done */
+    void (*before_end)(void);    /* what is to be done before a recording ends, or NULL */
+    void (*thread_begins)(void); /* when a thread is first seen, or NULL; with the interpreter's lock */
 };
 
 struct recorder_settings {
@@ -106,6 +109,12 @@ VISIBLE int recorder_begin(const struct recorder_settings *settings);
 /* Write log.xml: `head`, the process, the closing tag; and an empty map.xml. Forked children begin theirs with the
    same head. 0 or the error's number. */
 VISIBLE int recorder_describe(const char *head, size_t bytes);
+
+/* Where this process is recorded; NULL where it is not, or no longer. */
+VISIBLE const char *recorder_directory(void);
+
+/* Have the log say that something happened; `attributes` as they stand in its element. */
+VISIBLE void recorder_say(const char *kind, const char *attributes);
 
 /* Note a directory that the program's own code was imported from, in the log. */
 VISIBLE void recorder_note_root(const char *path);

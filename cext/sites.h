@@ -5,10 +5,10 @@
 #pragma once
 
 #include "frame.h"
-#include "recorder.h"
+#include "ownership.h"
 #include "sources.h"
 
-enum { STACK_DEPTH = 128, OWN_PREFIXES = 16, PREFIX_BYTES = 1024 };
+enum { STACK_DEPTH = 128 };
 
 struct place {
     uint32_t site;
@@ -26,44 +26,8 @@ struct code_sites {
     struct place places[]; /* by instruction */
 };
 
-/* Where the standard library and installed packages lie. */
-static char library_prefixes[OWN_PREFIXES][PREFIX_BYTES];
-static unsigned library_prefix_count;
 static int sites_index = -1;
 static PyInterpreterState *sites_interpreter; /* whose the index is */
-
-/* As the file system has it: a file's name need not be UTF-8. */
-static uint32_t intern_text(PyObject *text)
-{
-    PyObject *encoded = PyUnicode_EncodeFSDefault(text);
-    if (!encoded) {
-        PyErr_Clear();
-        return string_intern("?", 1);
-    }
-    uint32_t number = string_intern(PyBytes_AS_STRING(encoded), (size_t)PyBytes_GET_SIZE(encoded));
-    Py_DECREF(encoded);
-    return number;
-}
-
-static uint32_t is_own_name(const char *name)
-{
-    if (strncmp(name, "<frozen ", 8) == 0)
-        return 0;
-    for (unsigned index = 0; index < library_prefix_count; index++)
-        if (strncmp(name, library_prefixes[index], strlen(library_prefixes[index])) == 0)
-            return 0;
-    return 1;
-}
-
-static uint32_t is_own(PyObject *file)
-{
-    PyObject *encoded = PyUnicode_EncodeFSDefault(file);
-    uint32_t own = encoded ? is_own_name(PyBytes_AS_STRING(encoded)) : 1;
-    if (!encoded)
-        PyErr_Clear();
-    Py_XDECREF(encoded);
-    return own;
-}
 
 static struct code_sites *describe_code(PyCodeObject *code, struct code_sites *sites)
 {
@@ -208,20 +172,6 @@ static int sites_begin(freefunc release)
     if (sites_index < 0)
         sites_index = code_extra_index(release);
     return sites_index < 0 ? -1 : 0;
-}
-
-static void forget_library_prefixes(void)
-{
-    library_prefix_count = 0;
-}
-
-/* Code below this directory is a library's, not the program's own. False when there are too many. */
-static bool add_library_prefix(const char *prefix)
-{
-    if (library_prefix_count == OWN_PREFIXES || strlen(prefix) >= PREFIX_BYTES)
-        return false;
-    strcpy(library_prefixes[library_prefix_count++], prefix);
-    return true;
 }
 
 /* The calling thread's state if it runs in the interpreter that is recorded: another one may have a lock of its own,

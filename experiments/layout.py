@@ -20,7 +20,12 @@ class _Type(NamedTuple):
     signed: bool
 
 
-TYPES = {"u32": _Type("I", 4, False), "u64": _Type("Q", 8, False), "i32": _Type("i", 4, True)}
+TYPES = {
+    "u32": _Type("I", 4, False),
+    "u64": _Type("Q", 8, False),
+    "i32": _Type("i", 4, True),
+    "i64": _Type("q", 8, True),
+}
 
 
 class LayoutError(ValueError):

@@ -23,11 +23,15 @@ from interpose.experiments.objects import OBJECTS, MappedObject, read_objects
 from interpose.experiments.records import (
     ChildRecord,
     CountRecord,
+    FunctionRecord,
+    LineRecord,
+    LoopRecord,
     OpenCall,
     Overview,
     SiteRecord,
     StackRecord,
     ThreadRecord,
+    TraceRecord,
 )
 from interpose.experiments.ring import RingFile
 from interpose.experiments.tables import RecordTable, StringTable, table_or_none
@@ -221,6 +225,14 @@ class Process:
             "children": self._table("children", ChildRecord) if self._has("children") else None,
             "counts": self._counts,
         }
+        traced: dict[str, type[Any]] = {
+            "traces": TraceRecord,
+            "functions": FunctionRecord,
+            "lines": LineRecord,
+            "loops": LoopRecord,
+        }
+        if name in traced:
+            return self._table(name, traced[name]) if self._has(name) else None
         return tables[name] if name in tables else self._table(name, Overview)
 
     def mapped_objects(self) -> list[MappedObject]:

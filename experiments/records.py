@@ -166,3 +166,71 @@ class ChildRecord(NamedTuple):
     why: int
     thread: int
     number: int
+
+
+class TraceRecord(NamedTuple):
+    """A stretch of line trace, or several with the same target."""
+
+    start_ns: int
+    end_ns: int
+    start_ticks: int
+    last_ns: int
+    last_ticks: int
+    on_ns: int
+    user_ns: int
+    system_ns: int
+    children_user_ns: int
+    children_system_ns: int
+    beyond: int
+    left_out: int
+    event_ticks: int
+    call_ticks: int
+    target: int
+    depth: int
+    stretches: int
+    system: int
+
+
+class FunctionRecord(NamedTuple):
+    """A function as one thread, or one task of it, ran it."""
+
+    calls: int
+    ticks: int
+    off_ticks: int
+    own_ticks: int
+    kind: int
+    trace: int
+    thread: int
+    task: int
+    file: int
+    function: int
+    module: int
+    first_line: int
+    own: int
+    first_spot: int
+    spots: int
+
+
+class LineRecord(NamedTuple):
+    """A place where a line of a function is come to."""
+
+    executed: int
+    ticks: int
+    back: int
+    off_ticks: int
+    inner_ticks: int
+    inner_off_ticks: int
+    system_ns: int
+    function: int
+    line: int
+
+
+class LoopRecord(NamedTuple):
+    """A loop of a function."""
+
+    passes: int
+    function: int
+    line: int
+    level: int
+    spot: int
+    by_back: int

@@ -3,11 +3,36 @@
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
 __version__ = "0.2.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from interpose.transactions import transaction as transaction
+
+
+class _Nothing:
+    """What switching line trace gives where nothing is recorded."""
+
+    def __enter__(self) -> object:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+def trace_lines(on: bool = True, to: str = "") -> "AbstractContextManager[object]":
+    """Switch line trace on, or off; as a context, off again at its end, if it was not on before.
+
+    `to` is a global in which `interpose lines --global` stores what was recorded: `^lvtr("MYTRACE",$J)`; one that is
+    given when it is switched off goes before. Does nothing where this process is not recorded.
+    """
+    from interpose import boot
+
+    return boot.lines(on, to) if boot.lines else _Nothing()
 
 
 def _find_checkout_folders() -> None:

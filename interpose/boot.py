@@ -4,6 +4,11 @@ import os
 import sys
 
 _done = False
+lines: "Callable[[bool, str], AbstractContextManager[object]] | None" = None  # the switch of line trace, where recorded
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
 
 def boot():

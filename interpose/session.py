@@ -22,7 +22,7 @@ ADDED = "INTERPOSE_ADDED"  # the names of the variables that an ancestor gave us
 EXEMPT = "off"  # as a lineage: what an exempt program starts is exempt too
 EXEMPT_PROGRAMS = ("interpose", "pip", "tox")
 OPTIONS_WITH_WORD = ("-W", "-X", "--check-hash-based-pycs")
-STAYING_MODULES = {"interpose", "interpose.boot", "interpose.timing.shims"}
+STAYING_MODULES = {"interpose", "interpose.boot", "interpose.timing.shims", "interpose.timing.lines"}
 OUR_MODULES = ("interpose.", "__future__", "cython_runtime", "_cython_")
 OFF_NS = (1 << 64) - 1
 # The variables by which launchers tell a rank of MPI its number, and one without which each does not mean that.
@@ -95,8 +95,8 @@ def _begin():
     choose_descendants(wanted)
     founder, lineage, directory = find_place(parent, wanted)
     try:
-        found = load_libraries(wanted, environment)
-        packages = None if found or wanted.by != "place" else Packages(wanted)
+        found = load_libraries(wanted, environment) if "calls" in wanted.record else None
+        packages = None if found or wanted.by != "place" or "calls" not in wanted.record else Packages(wanted)
         intrinsics = intrinsics_of(wanted, found, everything=not packages)
         record(wanted, founder, lineage, directory, intrinsics, found, packages)
     except Exception:
@@ -145,6 +145,8 @@ def _exempt(environment):
 def intrinsics_of(wanted, found=None, everything=False):
     """The intrinsics to be interposed, in the search order of their libraries; `found` are those besides ours. Where
     there are such, or `everything` is wanted, what we declare of packages is among them; else it is declared later."""
+    if "calls" not in wanted.record:
+        return []
     layers = ("raw", "buffered") if wanted.files == "buffered" else ("raw",)
     if found or everything:
         ours = (library.SYSTEM, system_library.every())
@@ -314,10 +316,38 @@ def record(wanted, founder, lineage, directory, intrinsics, found=None, packages
             shims.interpose(intrinsics, sys.modules, catch_all=catch_all, packages=packages)
         if wanted.budget_ppm:
             shims.govern(wanted.budget_ppm, call_ns)
+        begin_lines(wanted)
     except Exception:
         shims.end()
         raise
     os.register_at_fork(before=shims.forks, after_in_parent=shims.has_forked, after_in_child=shims.forked)
+
+
+def begin_lines(wanted):
+    """Let the program switch line trace on and off; it is on from the beginning where lines are wanted."""
+    switch = Lines(wanted)
+    if "lines" in wanted.record:
+        switch(True, "")
+    if "interpose.boot" in sys.modules:
+        from interpose import boot
+
+        boot.lines = switch
+
+
+class Lines:
+    """The switch of line trace; what it takes is imported when it is first switched on."""
+
+    def __init__(self, wanted):
+        self._choices = [(os.fsencode(module), os.fsencode(function)) for module, function in wanted.lines]
+        self._libraries = library_directories()
+        self._how = (wanted.lines_depth, wanted.lines_system)
+
+    def __call__(self, on, to):
+        from interpose.timing import lines
+
+        if on and not lines.is_prepared():
+            lines.begin(self._choices, self._libraries, *self._how)
+        return lines.trace(on, os.fsencode(to))
 
 
 def _wrap(shims, intrinsics, catch_all):

@@ -25,7 +25,7 @@ FILE = "pyproject.toml"
 SECTION = "tool.interpose"
 LARGEST_FILE_BYTES = 1 << 20
 
-RECORDABLE = ("calls",)
+RECORDABLE = ("calls", "lines")
 CLOCKS = ("auto", "rseq", "perf", "syscall")
 STACKS = ("own", "none")
 LAYERS = ("raw", "buffered")
@@ -41,6 +41,9 @@ FOLLOW = ("off", "on")
 LIBRARIES = ("G", "P", "S")  # how many are searched: from the group's on, from the account's on, ours alone
 LIBRARIES_KEY = "libraries"
 LARGEST_RING_BYTES = 16 << 30
+LARGEST_DEPTH = 65536
+CHOICES_AT_MOST = 64
+LONGEST_CHOICE = 250
 ANY_ERROR = "*"
 LONGEST_ERRORS = 500
 DURATION_UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
@@ -192,6 +195,22 @@ def parse_names(text: str) -> tuple[str, ...]:
     return () if text == "off" else tuple(word.strip() for word in text.split(",") if word.strip())
 
 
+def parse_choices(text: str) -> tuple[tuple[str, str], ...]:
+    """The module and the function that each word of a comma list names, both patterns; nothing for `own`."""
+    choices = [] if text == "own" else [word.strip().partition(":") for word in text.split(",") if word.strip()]
+    if len(choices) > CHOICES_AT_MOST or any(len(part) > LONGEST_CHOICE for each in choices for part in each):
+        raise ValueError(f"at most {CHOICES_AT_MOST} patterns, of at most {LONGEST_CHOICE} letters")
+    return tuple((module or "*", function or "*") for module, _, function in choices)
+
+
+def parse_depth(text: str) -> int:
+    """A whole number from 1 on."""
+    depth = parse_count(text)
+    if not 1 <= depth <= LARGEST_DEPTH:
+        raise ValueError(f"not a number from 1 to {LARGEST_DEPTH}")
+    return depth
+
+
 class Trigger:
     """What a trigger fires at: a call at least so long, these errors by name, an exit status that is not 0."""
 
@@ -247,7 +266,7 @@ SETTINGS = (
         "WHAT",
         "0",
         parse_record,
-        "what to record: 1 (that is calls), or a list of what is known (calls); 0 or empty: nothing."
+        "what to record: 1 (that is calls), or a list of what is known (calls, lines); 0 or empty: nothing."
         " `interpose run` takes 1 where nothing else is said",
     ),
     Setting(
@@ -525,6 +544,35 @@ SETTINGS = (
         letter="F",
     ),
     Setting(
+        "lines",
+        "INTERPOSE_LINES",
+        "lines",
+        "own|MODULE[:FUNCTION],...",
+        "own",
+        parse_choices,
+        "of which functions each line is counted and timed, where lines are recorded: those of modules and by qualified"
+        " names, both with `*` and `?` (shop, shop.orders:Client.*, *:main); own is the program's own code. A module"
+        " stands for those below it, too. All other functions run as without",
+    ),
+    Setting(
+        "lines_depth",
+        "INTERPOSE_LINES_DEPTH",
+        "lines-depth",
+        "N",
+        "1024",
+        parse_depth,
+        "of calls inside each other so many are recorded by line, deeper ones are not, which the result says",
+    ),
+    Setting(
+        "lines_system",
+        "INTERPOSE_LINES_SYSTEM",
+        "lines-system",
+        "0|1",
+        "0",
+        parse_switch,
+        "1: user and system time of each line apart, for the price of a system call at each line",
+    ),
+    Setting(
         "group_reads",
         "INTERPOSE_GROUP_READS",
         "group-reads",
@@ -569,6 +617,9 @@ class Settings:
     group: str
     archive: str
     follow: str
+    lines: tuple[tuple[str, str], ...]
+    lines_depth: int
+    lines_system: bool
     group_reads: bool
 
     def __init__(self) -> None:

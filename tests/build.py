@@ -12,8 +12,8 @@ from zlib import crc32
 import zstandard
 
 SOURCE = Path(__file__).parents[1] / "cext" / "fields.h"
-SIZES = {"u32": 4, "i32": 4, "u64": 8}
-CODES = {"u32": "I", "i32": "i", "u64": "Q"}
+SIZES = {"u32": 4, "i32": 4, "u64": 8, "i64": 8}
+CODES = {"u32": "I", "i32": "i", "u64": "Q", "i64": "q"}
 
 BLOCK_BYTES = 64 * 1024
 THREAD_BYTES = 2048
@@ -34,7 +34,7 @@ def fields(name: str) -> list[tuple[str, str]]:
 
 
 def short(c_type: str) -> str:
-    return {"uint32_t": "u32", "uint64_t": "u64", "int32_t": "i32"}[c_type]
+    return {"uint32_t": "u32", "uint64_t": "u64", "int32_t": "i32", "int64_t": "i64"}[c_type]
 
 
 def size_of(name: str) -> int:

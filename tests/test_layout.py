@@ -26,7 +26,7 @@ def layout_of(parts, tail):
 def random_values(data, layout):
     def one(field):
         size = 8 * field.size_bytes
-        low, high = (-(2 ** (size - 1)), 2 ** (size - 1) - 1) if field.type == "i32" else (0, 2**size - 1)
+        low, high = (-(2 ** (size - 1)), 2 ** (size - 1) - 1) if field.type.startswith("i") else (0, 2**size - 1)
         return data.draw(st.integers(low, high))
 
     return {name: one(field) for name, field in layout.fields.items()}

@@ -185,6 +185,9 @@ def forked():
 def end():
     """End the recording and put back whatever was interposed; gives how many could not be put back, because somebody
     else has put his own upon ours since (ours pass through)."""
+    lines = _modules.get("interpose.timing.lines")
+    if lines is not None:
+        lines.end()
     recorder_end(-1)
     greenlets_end()
     installed = _installed + _hooks

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from interpose.commands import statistics
+from interpose.commands import statistics, zwr
 from interpose.commands.choice import note_damages, open_experiments
 from interpose.commands.main import Command
 from interpose.commands.prompt import Step, converse, read_defaults, read_script, run_script
@@ -24,7 +24,7 @@ from interpose.experiments.packed import SUFFIX
 
 NAME = "display"
 HELP = "show functions, callers, lines, sources, input and output …, by commands as er_print has them"
-SUBJECTS: dict[str, Command] = {statistics.NAME: statistics}
+SUBJECTS: dict[str, Command] = {statistics.NAME: statistics, zwr.NAME: zwr}
 VIEWS = "views"
 SCRIPT, FROM_INPUT = "-script", "-"
 _EXPERIMENTS = (names.SUFFIX, ".erg", SUFFIX)

@@ -19,6 +19,7 @@ COMMANDS = (
     "transactions",
     "events",
     "compare",
+    "lines",
     "overview",
     "display",
     "processes",

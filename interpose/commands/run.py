@@ -141,11 +141,14 @@ def program_words(arguments: argparse.Namespace) -> list[str]:
 
 
 def settings_in_force(arguments: argparse.Namespace) -> settings.Settings:
-    """The settings of the run; where nothing says what to record, calls are. Raises SettingError."""
+    """The settings of the run; where nothing says what to record, calls are, and lines where it is said which. Raises
+    SettingError."""
     options = {setting.key: getattr(arguments, setting.name) for setting in settings.SETTINGS}
     for letter, path in (("-o", arguments.experiment), ("-O", arguments.overwritten)):
         if path is not None:
             options.update(place_of(path, letter))
+    if options["lines"] is not None and options["record"] is None:
+        options["record"] = "calls,lines"
     file = settings.read_file(".")
     if settings.resolve(options, os.environ, file).origins["INTERPOSE"] == "default":
         options["record"] = "1"

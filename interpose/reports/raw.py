@@ -13,6 +13,7 @@ from interpose.experiments.layout import Bytes, Layout
 from interpose.experiments.notes import NOTES
 from interpose.experiments.objects import OBJECTS
 from interpose.experiments.process import Process
+from interpose.experiments.traces import LINE_TABLES
 from interpose.reports.table import clean
 
 _TEXTS = (names.LOG, names.MAP, NOTES, OBJECTS, "archive.log", "archives/index.jsonl", "labels.xml")
@@ -25,7 +26,7 @@ def raw(experiment: Experiment) -> Iterator[str]:
         for name in _TEXTS:
             yield from _text(process, name)
         yield from _strings(process)
-        for table_name in ("sites", "stacks", "threads", "overview", "children"):
+        for table_name in ("sites", "stacks", "threads", "overview", "children", *LINE_TABLES):
             yield from _records(process, table_name)
         yield from _events(process)
         yield from _dynamic(process)

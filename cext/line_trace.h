@@ -1,0 +1,106 @@
+/* Line trace on 3.11: a trace function in C, which stands in the thread's state as PyEval_SetTrace puts it there, without the audit
+   event that this raises. The interpreter asks at each instruction whether a line begins, in code that is not chosen as well. */
+#pragma once
+
+#include <frameobject.h>
+
+/* Of what goes on where it was suspended, RESUME has another argument, or it is not there: an exception was thrown. */
+static bool is_beginning(frame *here)
+{
+    int opcode = _Py_OPCODE(*here->prev_instr);
+    return (opcode == RESUME || opcode == RESUME_QUICK) && _Py_OPARG(*here->prev_instr) == 0;
+}
+
+static void see_call(frame *here)
+{
+    PyThreadState *state = _PyThreadState_UncheckedGet();
+    struct traced_code *known = traced_code_of(frame_code(here), here);
+    if (known && known->chosen)
+        function_begins(state, known, here, is_beginning(here));
+}
+
+static bool is_passed_over(frame *here)
+{
+    struct traced_code *known = code_extra(frame_code(here), traced.index);
+    return known && known->serial == traced.serial && !known->chosen;
+}
+
+static void see_line(frame *here)
+{
+    struct line_thread *thread = current_lines();
+    if (UNLIKELY(!thread || thread->top->frame != here))
+        thread = is_passed_over(here) ? NULL : find_frame(_PyThreadState_UncheckedGet(), here);
+    if (LIKELY(thread != NULL))
+        line_begins(thread, here);
+}
+
+static int see_event(PyObject *nothing, PyFrameObject *object, int what, PyObject *argument)
+{
+    (void)nothing, (void)argument;
+    frame *here = object->f_frame;
+    if (UNLIKELY(!lines.on))
+        return 0;
+    if (LIKELY(what == PyTrace_LINE))
+        see_line(here);
+    else if (what == PyTrace_CALL)
+        see_call(here);
+    else if (what == PyTrace_RETURN && current_lines())
+        function_ends(current_lines(), here);
+    return 0;
+}
+
+/* False where somebody else's trace function is there. */
+static bool trace_thread(PyThreadState *state)
+{
+    if (state->c_tracefunc && state->c_tracefunc != see_event)
+        return false;
+    state->c_tracefunc = see_event;
+    state->cframe->use_tracing = 255;
+    return true;
+}
+
+/* False where it is no longer ours. */
+static bool trace_thread_no_more(PyThreadState *state)
+{
+    if (state->c_tracefunc != see_event)
+        return state->c_tracefunc == NULL;
+    state->c_tracefunc = NULL;
+    state->cframe->use_tracing = state->c_profilefunc ? 255 : 0;
+    return true;
+}
+
+/* How many threads have a trace function that is not ours. */
+static int trace_threads(bool on)
+{
+    int others = 0;
+    PyThreadState *state = PyInterpreterState_ThreadHead(traced.interpreter);
+    for (; state; state = PyThreadState_Next(state))
+        others += on ? !trace_thread(state) : !trace_thread_no_more(state);
+    return others;
+}
+
+/* A thread that has just begun. */
+static void trace_new_thread(void)
+{
+    PyThreadState *state = _PyThreadState_UncheckedGet();
+    if (lines.on && state && state->interp == traced.interpreter)
+        trace_thread(state);
+}
+
+/* Where they cannot be told of one thread, they are of others. */
+enum { EVENTS_BY_THREAD = 1 };
+
+/* Have the events told; why not, or NULL. */
+static const char *events_begin(void)
+{
+    recorder.thread_begins = trace_new_thread;
+    return trace_threads(true) ? "another trace function is there" : NULL;
+}
+
+/* What was missed meanwhile, or NULL. */
+static const char *events_end(void)
+{
+    recorder.thread_begins = NULL;
+    int others = trace_threads(false);
+    return others ? "another trace function has taken the place" : NULL;
+}

@@ -1,0 +1,184 @@
+"""Line trace as Python sees it: prepared, calibrated, switched on and off. What happens at each line is in cext/lines.h and
+cext/line_events.h; nothing here runs then."""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+cdef extern from "line_events.h":
+    struct c_lines "lines":
+        uint32_t on
+        uint64_t event_ticks
+        uint64_t call_ticks
+    c_lines line_state "lines"
+    struct thread_state "_ts":
+        pass
+    thread_state *_PyThreadState_UncheckedGet()
+    uint64_t ticks_now()
+    void lines_prepare(uint32_t, bint)
+    int lines_on(uint32_t)
+    void lines_off(uint32_t)
+    void lines_rehearse(bint)
+    int traced_begin()
+    void forget_tables()
+    void tasks_forget()
+    void choose_own_code()
+    bint choose(const char *, const char *)
+    void forget_library_prefixes()
+    bint add_library_prefix(const char *)
+    void uncount_line(thread_state *)
+    enum:
+        EVENTS_BY_THREAD
+    const char *events_begin()
+    const char *events_end()
+
+cdef extern from "recorder.h":
+    uint32_t string_intern(const char *, size_t)
+    void recorder_say(const char *, const char *)
+
+cdef extern from "<string.h>":
+    const char *strerror(int)
+
+CALIBRATED = "<interpose>"
+# Short lines in loops, as programs have them; the second has as many, and calls in between.
+CALIBRATING = """
+def lines(passes=range(100)):
+    x = y = 1
+    for each in passes:
+        if x:
+            y = each
+        x = y + 1
+
+def nothing():
+    return 1
+
+def calls(passes=range(100)):
+    for each in passes:
+        nothing()
+"""
+PASSES = 100
+TIMES = 12
+cdef bint _prepared = False
+
+
+def is_prepared():
+    """Has line trace been prepared for this recording?"""
+    return _prepared
+
+
+def begin(choices, libraries, uint32_t depth, bint system):
+    """Prepare line trace for the recording that has begun.
+
+    `choices` are the chosen functions, (module, qualified name), each a pattern in bytes; where there are none, the
+    program's own code is. `libraries` are the directories (bytes, ending with a slash) of code that is not its own.
+    Calls up to `depth` inside each other are recorded. `system`: the time in the kernel is asked for at each line.
+    """
+    global _prepared
+    if traced_begin() < 0:
+        raise MemoryError("no room for what is known of code objects")
+    forget_library_prefixes()
+    for prefix in libraries:
+        add_library_prefix(prefix)
+    tasks_forget()
+    forget_tables()
+    lines_prepare(depth, system)
+    calibrate()
+    choose_own_code()
+    for module, function in choices:
+        choose(module, function)
+    _prepared = True
+
+
+def on(bytes target=b""):
+    """Switch on; gives whether it was off until now, and could be switched on. `target` is the global that what is recorded is
+    meant for."""
+    cdef const char *why
+    cdef int failed
+    if line_state.on or not _prepared:
+        return False
+    failed = lines_on(string_intern(target, len(target)))
+    why = strerror(failed) if failed else events_begin()
+    if why != NULL:
+        say_why_not(why)
+        if not EVENTS_BY_THREAD:
+            lines_off(0)
+    return bool(line_state.on)
+
+
+def off(bytes target=b""):
+    """Switch off. A `target` goes before that which was given when it was switched on."""
+    cdef const char *why
+    if not line_state.on:
+        return
+    uncount_line(_PyThreadState_UncheckedGet())
+    why = events_end()
+    lines_off(string_intern(target, len(target)))
+    if why != NULL:
+        say_why_not(why)
+
+
+def end():
+    """Switch off for good; the recording ends."""
+    global _prepared
+    off()
+    _prepared = False
+
+
+cdef void say_why_not(const char *why):
+    text = b'what="lines" why="%s" ' % why
+    recorder_say(b"missed", text)
+
+
+cdef class Tracing:
+    """What switching on gives: a context at whose end line trace is off again, if it was off before."""
+
+    cdef bint switched
+    cdef bytes target
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if self.switched:
+            off(self.target)
+
+
+def trace(bint wanted, bytes target):
+    """Switch on or off; what is given ends what was begun."""
+    cdef Tracing tracing = Tracing()
+    tracing.target = b""
+    if wanted:
+        tracing.switched = on(target)
+    else:
+        off(target)
+    return tracing
+
+
+cdef uint64_t least_ticks(object function):
+    """What a call of it takes, the least of several."""
+    cdef uint64_t begun, least = 1 << 62
+    for _ in range(TIMES):
+        begun = ticks_now()
+        function()
+        least = min(least, ticks_now() - begun)
+    return least
+
+
+cdef bint calibrate() except False:
+    """What recording takes at each line and at each call, in ticks."""
+    names = {"__name__": CALIBRATED}
+    exec(compile(CALIBRATING, CALIBRATED, "exec"), names)
+    functions = [names["lines"], names["calls"]]
+    line_state.event_ticks = line_state.call_ticks = 0
+    bare = [least_ticks(function) for function in functions]
+    choose_own_code()
+    choose(CALIBRATED.encode(), b"*")
+    lines_rehearse(True)
+    lines_on(0)
+    if events_begin() == NULL:
+        traced = [least_ticks(function) for function in functions]
+        events_end()
+        line_state.event_ticks = max(traced[0] - bare[0], 0) // (4 * PASSES)
+        line_state.call_ticks = max((traced[1] - bare[1]) // PASSES - 3 * line_state.event_ticks, 0)
+    lines_off(0)
+    forget_tables()
+    lines_rehearse(False)
+    return True
