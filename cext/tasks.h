@@ -119,7 +119,7 @@ static bool is_of_coroutine(frame *frame)
 }
 
 /* The task that is being run: that of the innermost coroutine, or the greenlet; 0 where it is none. */
-static __attribute__((noinline)) uint32_t task_of_thread(const struct thread *thread)
+static __attribute__((noinline, unused)) uint32_t task_of_thread(const struct thread *thread)
 {
     frame *inner = thread->in_loop ? frame_innermost(_PyThreadState_UncheckedGet()) : NULL;
     for (unsigned depth = 0; inner && depth < CALLS_OF_A_TASK && !is_of_coroutine(inner); depth++)
@@ -131,7 +131,7 @@ static __attribute__((noinline)) uint32_t task_of_thread(const struct thread *th
 }
 
 /* The event loop that runs on the thread from now on, or none. */
-static void loop_runs(const PyObject *loop)
+static __attribute__((unused)) void loop_runs(const PyObject *loop)
 {
     struct thread *thread = recording();
     if (thread)

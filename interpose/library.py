@@ -152,9 +152,9 @@ class Intrinsic:
 
 TEXTS = (
     *("name", "detail", "bytes", "choice", "effect", "lock", "passes"),
-    *("layer", "keyword", "attribute", "by", "transaction"),
+    *("layer", "keyword", "attribute", "route", "by", "transaction", "terminal"),
 )
-YES_OR_NO = ("waits", "terminal", "overrides", "raises")
+YES_OR_NO = ("waits", "overrides", "raises")
 
 
 def wrong_with(intrinsic):
@@ -171,6 +171,10 @@ def wrong_with(intrinsic):
         return f"{str(intrinsic.target)[:200]!r} is no module:name"
     if intrinsic.by not in ("", "function", "wrapt"):
         return f"{intrinsic.by!r} is no way to interpose"
+    if intrinsic.transaction not in TRANSACTION:
+        return f"{intrinsic.transaction!r} is no part of a transaction"
+    if intrinsic.terminal not in TERMINAL:
+        return f"{intrinsic.terminal!r} is no way to read a terminal"
     if intrinsic.wrapper is not None and not callable(intrinsic.wrapper):
         return "its wrapper cannot be called"
     return ""
