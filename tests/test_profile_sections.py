@@ -235,3 +235,31 @@ def test_what_cannot_be_shown_is_told(interpose, shop, words, told):
 
     assert done.returncode == 2
     assert told in done.stderr
+
+
+def test_where_lines_were_recorded_sections_and_procedures_are_told_from_them(traced, interpose):
+    done = traced(
+        """
+        def inner(n):
+            total = 0
+            for i in range(n):
+                total += i * i
+            return total
+        def outer():
+            return sum([inner(500) for _ in range(40)])
+        outer()
+        """,
+        INTERPOSE="calls,lines",
+    )
+
+    def told(section):
+        out = interpose("profile", "--section", section, "--format", "json", done.path).stdout
+        return json.loads(out)
+
+    usage = told("section")
+    assert {"inner", "outer", ".OUTSIDE", ".INTERPOSE"} <= {row["section"] for row in usage}
+    assert all(row["solo_ns"] == row["cpu_ns"] for row in usage)
+    procedures = {row["procedure"]: row for row in told("procedure")}
+    assert (procedures["inner"]["entered"], procedures["outer"]["entered"]) == (40, 1)
+    assert procedures["outer"]["cpu_ns"] >= procedures["inner"]["cpu_ns"] >= procedures["inner"]["solo_ns"] > 0
+    assert "not recorded (record with INTERPOSE=calls,lines)" not in interpose("profile", done.path).stdout

@@ -43,7 +43,7 @@ ADVICE = {
     "work repeated": "keep what was read",
     "slow statement": "look at its plan: an index, fewer rows, fewer columns",
     "wait not seen": "calls that are not interposed: interpose doctor; docs/limits.md",
-    "hot program": "its own work is the time: profile its lines before its calls",
+    "hot program": "its own work is the time: record its lines (interpose run --lines own)",
     "no lines": "record with INTERPOSE_STACK=own",
 }
 

@@ -15,6 +15,7 @@ from interpose.analysis.concurrency import CALLS_AT_MOST, RESTING, Resource, sol
 from interpose.analysis.consolidate import consolidated
 from interpose.analysis.functions import by_function, object_of
 from interpose.analysis.input_output import CLOSE, OPEN, OTHER, READ, WRITE, Activity, input_output
+from interpose.analysis.lines import Trace, line_trace
 from interpose.analysis.slices import slices_of
 from interpose.analysis.stretch import Spent, spent_by_thread, whole_of
 from interpose.analysis.transactions import transactions
@@ -26,6 +27,7 @@ from interpose.reports.units import SECOND_NS, count, duration
 SLICES = 10
 TEXT, TIME, COUNT, SHARE = "text", "time", "count", "share"
 NO_LINES = "CPU of the program's own sections: not recorded (record with INTERPOSE=calls,lines)"
+OUTSIDE, OWN = ".OUTSIDE", ".INTERPOSE"
 NO_STRETCH = "stretch: not recorded (the kernel told no run delay); it is in wait"
 NO_EVENTS = "calls one by one: not recorded (record without INTERPOSE_CONSOLIDATE)"
 NO_SAMPLES = "samples: not recorded (record with INTERPOSE_SAMPLE=on)"
@@ -67,6 +69,11 @@ class Profiled:
     def total(self) -> Spent:
         """How all threads together spent their time."""
         return whole_of(spent_by_thread(self.accounts).values())
+
+    @cached_property
+    def lines(self) -> Trace:
+        """What line trace tells, which is nothing where no lines were recorded."""
+        return line_trace(self.experiment)
 
     @property
     def accounts(self) -> list[ProcessAccount]:
@@ -180,7 +187,8 @@ def wait(made: Profiled) -> Section:
 def cpu(made: Profiled) -> Section:
     """Whose CPU time the called services took."""
     found = _attributed(made, "Attribution of CPU execution time", 1, "cpu")
-    return Section(found.title, found.made_from, found.table, [*found.notes, NO_LINES])
+    told = [] if made.lines.functions else [NO_LINES]
+    return Section(found.title, found.made_from, found.table, [*found.notes, *told])
 
 
 def _attributed(made: Profiled, title: str, place: int, name: str) -> Section:
@@ -222,6 +230,8 @@ def _told(invoker: Invoker) -> tuple[str, str]:
 
 def section(made: Profiled) -> Section:
     """Section usage: what CPU time each section of each module took."""
+    if made.lines.functions:
+        return _section_by_lines(made.lines)
     rows = []
     services = services_of(made.calls.tree)
     whole = sum(service.figures[1] for service in services)
@@ -239,8 +249,26 @@ def section(made: Profiled) -> Section:
     return Section("Program section usage", "events, threads", table, notes)
 
 
+def _section_by_lines(trace: Trace) -> Section:
+    """The same of the functions whose lines were traced: what of the threads' CPU time is of none, is told."""
+    took = sorted((each.place.file, each.place.function, each.figures.self_cpu_ns) for each in trace.functions)
+    took.append(("", OUTSIDE, sum(thread.outside.self_cpu_ns for thread in trace.threads)))
+    took.append(("", OWN, sum(thread.own_ns for thread in trace.threads)))
+    whole = sum(cpu_ns for *_, cpu_ns in took)
+    alone = len({(id(thread.process), thread.thread) for thread in trace.threads}) == 1
+    rows = [(file, name, cpu_ns if alone else None, cpu_ns, _bar(cpu_ns, whole)) for file, name, cpu_ns in took]
+    heads = [_Head("module", "module", TEXT), _Head("section", "section", TEXT), _Head("solo_ns", "solo")]
+    heads += [_Head("cpu_ns", "total"), _Head("histogram", "", TEXT)]
+    notes = [*trace.notes, f"{OUTSIDE} is what no traced function took, {OWN} what line trace took (calibrated)"]
+    if not alone:
+        notes.append("solo: not recorded of CPU time where there are several threads")
+    return Section("Program section usage", "lines", _table(heads, rows, shares=("cpu_ns",), whole=whole), notes)
+
+
 def procedure(made: Profiled) -> Section:
     """Procedure usage: the CPU time and the wait of what each own function called, itself or by others."""
+    if made.lines.functions:
+        return _procedure_by_lines(made.lines, made.limit)
     own = [row for row in by_function(made.calls.tree) if row.what.own and row.inclusive[3]]
     own.sort(key=lambda row: (-row.inclusive[1], row.what))
     rows = [
@@ -251,6 +279,23 @@ def procedure(made: Profiled) -> Section:
     heads += [_Head("cpu_ns", "CPU of calls"), _Head("wait_ns", "wait of calls")]
     notes = ["procedures that call each other have the same calls: the columns do not add up", NO_LINES]
     return Section("Program usage by procedure", "events, stacks", _table(heads, rows), notes)
+
+
+def _procedure_by_lines(trace: Trace, limit: int | None) -> Section:
+    """The same of functions whose lines were traced: their own CPU time, and with what they called."""
+    rows = [
+        (
+            each.place.function,
+            f"{each.place.file}:{each.place.first_line}",
+            *(figures.entered, figures.self_cpu_ns, figures.cpu_ns, figures.wall_ns),
+        )
+        for each in trace.functions[:limit]
+        for figures in (each.figures,)
+    ]
+    heads = [_Head("procedure", "procedure", TEXT), _Head("start", "start", TEXT), _Head("entered", "entered", COUNT)]
+    heads += [_Head("solo_ns", "CPU solo"), _Head("cpu_ns", "CPU total"), _Head("elapsed_ns", "elapsed")]
+    notes = [*trace.notes, "solo is without what a procedure called, total with it"]
+    return Section("Program usage by procedure", "lines", _table(heads, rows), notes)
 
 
 def transaction(made: Profiled) -> Section:
