@@ -167,9 +167,23 @@ def test_requests_that_overlap_have_each_their_own_calls(shop):
     )
 
     assert rows(made)["GET /a"][:3] == (1, 0, 900)
+    assert rows(made)[".OTHER"][:3] == (1, 0, 10_000 - 10 - 50 - 10 - 100)
     assert split(made, "GET /a") == {"db": 600, "logic": 300}
     assert split(made, "GET /b") == {"db": 900, "logic": 300}
     assert made.overlapped
+
+
+def test_what_tasks_call_is_of_their_thread_s_time(shop):
+    made = shop.made(
+        [
+            event(1000, 300, 300, intrinsic=shop.query, task=1),
+            event(1500, 4000, 5, intrinsic=shop.query, call=7, task=2, inner_wall_ns=3900),
+            event(6000, 100, intrinsic=shop.query, call=9, parent=8),
+        ]
+    )
+
+    assert rows(made)[".OTHER"][:3] == (1, 0, 10_000)
+    assert split(made, ".OTHER") == {"db": 300 + 100 + 100, "logic": 9500}
 
 
 def test_recording_has_a_part_of_its_own(tmp_path):

@@ -266,8 +266,11 @@ class PlainConsolidator:
             if into is None:
                 into = self._awaited[thread, parent] = _Node((), 0)
             _tell(into, told, name)
-        elif self._tracker is None or task:
+        elif self._tracker is None:
             into = self._root
+        elif task:
+            into = self._hold(thread)  # tasks take turns: they begin and end no transaction of the thread
+            into.told[0] |= told[0] & BUSY
         else:
             if told[0] & (READS | BEGINS | ENDS) or is_span:
                 bits = told[0] | role & (SPAN | MARKED)
@@ -339,9 +342,10 @@ class PlainConsolidator:
             node.count(response, response_cpu)
 
     def _let_go(self) -> None:
-        """Have all that still waits for the call around it inside of nothing."""
-        for node in self._awaited.values():
-            self._left += self._root.take_over(node)
+        """Have all that still waits for the call around it inside of nothing but the transaction of its thread."""
+        for (thread, _), node in self._awaited.items():
+            into = self._hold(thread) if self._tracker else self._root
+            self._left += into.take_over(node)
         self._awaited.clear()
 
 

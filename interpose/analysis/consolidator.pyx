@@ -504,8 +504,10 @@ cdef class CompiledConsolidator:
                 into = self.make_holder(AWAITED, thread, parent)
                 self.waiting += 1
             self.tell(into, &told)
-        elif not self.is_tracking or load(record, self.places[TASK]):
+        elif not self.is_tracking:
             into = ROOT
+        elif load(record, self.places[TASK]):
+            into = self.hold(thread)  # tasks take turns: they begin and end no transaction of the thread
         elif is_span or told.bits & (READS | BEGINS | ENDS):
             into = self.step(record, &told, role, &ends)
         else:
@@ -874,15 +876,16 @@ cdef class CompiledConsolidator:
         return 0
 
     cdef int let_go(self) except -1 nogil:
-        """Have all that still waits for the call around it inside of nothing."""
-        cdef uint32_t i
+        """Have all that still waits for the call around it inside of nothing but the transaction of its thread."""
+        cdef uint32_t i, into
         if self.waiting == 0:
             return 0
         for i in range(ROOT + 1, <uint32_t>self.used):
             if self.nodes[i].outer == AWAITED:
                 self.unlink(i)
                 self.nodes[i].outer = NONE
-                self.take_over(ROOT, i)
+                into = self.hold(self.nodes[i].keys[0]) if self.is_tracking else ROOT
+                self.take_over(into, i)
                 self.give_back(i)
         self.waiting = 0
         return 0

@@ -19,6 +19,7 @@ from interpose.analysis.profile import INTERPOSE
 from interpose.analysis.records import Record
 from interpose.analysis.sums import Sums
 from interpose.analysis.tracking import (
+    OTHER,
     PSEUDO,
     READS,
     Tracker,
@@ -31,9 +32,7 @@ from interpose.experiments.pauses import Pauses, pauses_of
 from interpose.experiments.process import Process, Site
 
 LOGIC = "logic"
-TASKS = ".TASKS"  # calls that were awaited outside of any transaction
 SPLIT = ("db", "screen", "file", "net", "process", "sync", "sleep")  # and whatever other kinds there are
-_WITHOUT_NAME = (*PSEUDO, TASKS)
 _REQUEST = re.compile(r"([A-Z]+ )?/\S*")
 _ONE_OF_MANY = re.compile(r"\d+|[0-9a-fA-F]{8,}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -67,7 +66,7 @@ class Transaction:
     @property
     def is_named(self) -> bool:
         """Whether it is one that somebody asked for, and not what lies between those."""
-        return self.name not in _WITHOUT_NAME
+        return self.name not in PSEUDO
 
     @property
     def think_ns(self) -> int:
@@ -179,7 +178,7 @@ class _Splitter:
             elif record.name:
                 self._add(self._row(record.name), record.sums, record)
             else:
-                self._add_awaited(record)
+                self._add_left_over(record)
             served = _spans(record)
             made.overlapped = made.overlapped or any(each.suspended_ns for each in served)
 
@@ -194,16 +193,17 @@ class _Splitter:
             return
         left = replace(record.sums, walls=None, cpus=None)
         for each in _spans(record):
-            left.wall_ns = max(left.wall_ns - each.sums.wall_ns, 0)
-            left.cpu_ns = max(left.cpu_ns - each.sums.cpu_ns, 0)
+            wall_ns, cpu_ns = _of_steps(each)
+            left.wall_ns = max(left.wall_ns - wall_ns, 0)
+            left.cpu_ns = max(left.cpu_ns - cpu_ns, 0)
             self._add(self._row(each.name), each.sums, each)
         self._add(self._row(record.name), left, record, without_spans=True)
 
-    def _add_awaited(self, record: Record) -> None:
-        """Add calls that are in no thread's sequence of transactions: awaited by tasks, or left over of others."""
+    def _add_left_over(self, record: Record) -> None:
+        """Add calls of threads of which there are more than are followed."""
         for each in _spans(record):
             self._add(self._row(each.name), each.sums, each)
-        row = self._found.setdefault((TASKS, None), Transaction(TASKS))
+        row = self._row(OTHER)
         sums = Sums(calls=record.sums.calls)
         for kind, wall_ns, cpu_ns in self._parts(record, without_spans=True):
             row.share(kind).add(wall_ns, cpu_ns)
@@ -239,10 +239,14 @@ class _Splitter:
         return own_ns, own_cpu_ns
 
     def _parts(self, record: Record, without_spans: bool) -> Iterator[tuple[str, int, int]]:
-        """Kind, wall and CPU time of what was called within a transaction, what calls had inside left out."""
+        """Kind, wall and CPU time of what was called within a transaction, what calls had inside left out.
+
+        While an awaited call is suspended its request waits for it, but its thread does something else.
+        """
         for each in self._within(record, without_spans):
             kind = self._process.intrinsic(each.key[1]).kind
-            yield kind, each.sums.self_wall_ns + each.suspended_ns, each.sums.self_cpu_ns
+            suspended_ns = each.suspended_ns if record.is_call else 0
+            yield kind, each.sums.self_wall_ns + suspended_ns, each.sums.self_cpu_ns
 
     def _within(self, record: Record, without_spans: bool, with_reads: bool = False) -> Iterator[Record]:
         """The calls within a transaction; reads of the terminal, and what they have inside, only if so said."""
@@ -253,6 +257,18 @@ class _Splitter:
                 continue
             yield each
             waiting.extend(each.inner)
+
+
+def _of_steps(record: Record) -> tuple[int, int]:
+    """Wall and CPU time that calls and those inside of them took of their thread: not while they were suspended."""
+    wall_ns = cpu_ns = 0
+    waiting = [record]
+    while waiting:
+        each = waiting.pop()
+        wall_ns += each.sums.self_wall_ns
+        cpu_ns += each.sums.self_cpu_ns
+        waiting.extend(each.inner)
+    return wall_ns, cpu_ns
 
 
 def _spans(record: Record) -> Iterator[Record]:
