@@ -4,6 +4,8 @@
    own code, as what is known of the code object. That is freed with the code, and leaves the table then. */
 #pragma once
 
+#include <semaphore.h>
+
 #include "sites.h"
 #include "stubs.h"
 
@@ -57,16 +59,27 @@ struct recursive_lock {
     unsigned long count;
 };
 
+/* Who was woken by a release has the lock at once, and says so in its fields only when it has the interpreter's lock
+   again: until then the semaphore beneath alone knows. */
+static inline bool is_nobodys(void *semaphore)
+{
+    int value = 0;
+    return sem_getvalue(semaphore, &value) == 0 && value > 0;
+}
+
 static inline bool is_free_plain(PyObject *lock)
 {
-    return !((const struct plain_lock *)(const void *)lock)->locked;
+    const struct plain_lock *fields = (const void *)lock;
+    return !fields->locked && is_nobodys(fields->lock);
 }
 
 /* Also to who has it already. */
 static inline bool is_free_recursive(PyObject *lock)
 {
     const struct recursive_lock *fields = (const void *)lock;
-    return fields->count == 0 || fields->owner == PyThread_get_thread_ident();
+    if (fields->count)
+        return fields->owner == PyThread_get_thread_ident();
+    return is_nobodys(fields->lock);
 }
 
 /* By who had it already: it is held since the first time. */

@@ -610,3 +610,32 @@ def test_a_semaphore_between_processes_is_timed_in_the_child_that_waits(traced):
     assert done.stderr == ""
     assert child.intrinsic(event.intrinsic).kind == "sync"
     assert 100_000_000 < event.wall_ns < 400_000_000
+
+
+@pytest.mark.parametrize("kind", ["Lock", "RLock"])
+def test_who_waits_for_a_lock_that_goes_from_hand_to_hand_is_seen_to_wait(traced, kind):
+    done = traced(f"""
+        import threading, time
+        lock = threading.{kind}()
+        waited = []
+        def work():
+            for _ in range(30):
+                begun = time.perf_counter()
+                lock.acquire()
+                waited.append(time.perf_counter() - begun)
+                time.sleep(0.002)
+                lock.release()
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        long = [each for each in waited if each > 0.001]
+        print(len(long), sum(long))
+    """)
+    count, seconds = map(float, done.stdout.split())
+    names = {f"threading.{kind}.acquire", "_thread.lock.acquire", "_thread.RLock.acquire"}
+    process = done.experiment.founder
+    walls = [each.wall_ns for each in done.events() if process.intrinsic(each.intrinsic).name in names]
+
+    assert count > 20
+    assert sum(wall_ns > 1_000_000 for wall_ns in walls) >= count * 0.95
+    assert sum(walls) / 1e9 >= seconds * 0.95
