@@ -25,6 +25,10 @@ VERSION = 1
 LARGEST_BYTES = 1 << 30  # of the text
 LONGEST_LINE = 1 << 20
 RECORDS_AT_MOST = 2_100_000
+BUCKETS = 3776  # of histograms: of all times that 64 bits hold
+COUNTS_AT_MOST = 20_000_000  # in the histograms of a file
+DEEPEST = 10_000
+LARGEST_FIGURE = 2**63 - 1
 SLOWEST_AT_MOST = 10_000
 _LARGEST = 2**64 - 1
 _READ_BYTES = 1 << 16
@@ -111,8 +115,8 @@ def read(file: DataFile) -> tuple[Consolidated, list[Found]] | None:
             lines = _lines(_Text(opened))
             said = _said(next(lines, b""))
             return said, _records(said, lines)
-        except (_Damaged, OSError, ExperimentError) as error:
-            file.damaged(str(error))
+        except (_Damaged, OSError, ExperimentError, MemoryError) as error:
+            file.damaged(str(error) or "too large")
         except zstandard_module().ZstdError as error:
             file.damaged(f"not a frame of zstandard: {error}")
     return None
@@ -170,6 +174,8 @@ def _are_texts(value: Any) -> bool:
 
 def _records(said: Consolidated, lines: Iterator[bytes]) -> list[Found]:
     found: list[Found] = []
+    depths: list[int] = []
+    counts = 0
     for line in lines:
         value = _value(line)
         if isinstance(value, dict):
@@ -178,6 +184,10 @@ def _records(said: Consolidated, lines: Iterator[bytes]) -> list[Found]:
             raise _Damaged(f"more than {RECORDS_AT_MOST:,} records")
         else:
             found.append(_record(said, value, len(found)))
+            depths.append(depths[found[-1].outer] + 1 if found[-1].outer >= 0 else 0)
+            counts += len(found[-1].walls or ()) + len(found[-1].cpus or ())
+            if depths[-1] > DEEPEST or counts > COUNTS_AT_MOST:
+                raise _Damaged(f"records more than {DEEPEST:,} deep, or histograms of more than {COUNTS_AT_MOST:,}")
     return found
 
 
@@ -190,6 +200,8 @@ def _record(said: Consolidated, value: Any, place: int) -> Found:
     (name,) = _numbers([name], 1)
     counts = [None if each is None else _counts(each) for each in (walls, cpus)]
     numbers = tuple(_numbers(figures, len(said.figures)))
+    if max(numbers, default=0) > LARGEST_FIGURE:
+        raise _Damaged(f"line {place + 2}: a figure that cannot be")
     return Found(outer, tuple(_numbers(key, len(said.by))), name, numbers, *counts)
 
 
@@ -202,6 +214,8 @@ def _counts(value: Any) -> dict[int, int]:
     if not isinstance(value, list) or len(value) % 2:
         raise _Damaged("a histogram that is none")
     numbers = _numbers(value, len(value))
+    if len(value) > 2 * BUCKETS or max(numbers[::2], default=0) >= BUCKETS:
+        raise _Damaged("a histogram with buckets that cannot be")
     return dict(zip(numbers[::2], numbers[1::2], strict=True))
 
 

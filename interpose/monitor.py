@@ -98,7 +98,7 @@ class Watched:
             slowest = process.log.settings.get(SLOWEST, "")
             at_most = int(slowest) if slowest.isascii() and slowest.isdigit() and len(slowest) < 5 else 0
             self._keeper = Keeper(process, self._pauses(), at_most)
-        self._keeper.follow(process)
+        self._keeper.follow(process, self._pauses())
         for block in process.events.blocks():
             if block.place.compressed:
                 self._keeper.add(block.head.sequence, block.events)

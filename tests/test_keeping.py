@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from interpose.analysis import histogram
 from interpose.analysis.consolidate import PlainConsolidator, consolidated
 from interpose.analysis.keeping import Keeper, keep
 from interpose.analysis.profile import GROUPINGS, profile
@@ -18,7 +19,7 @@ from interpose.analysis.soundness import read_all
 from interpose.analysis.sums import FIGURES
 from interpose.analysis.transactions import transactions
 from interpose.errors import UsageError
-from interpose.experiments.consolidated import Consolidated, Found, read, write
+from interpose.experiments.consolidated import BUCKETS, Consolidated, Found, read, write
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.files import Damages, DataFile
 from interpose.experiments.pauses import Pauses
@@ -244,6 +245,9 @@ HEAD = {"consolidated": 1, "by": ["thread"], "figures": ["calls"], "blocks": [],
         zstandard.compress(text_of(HEAD, [-1, [1], 0, [10**30], None, None])),
         zstandard.compress(text_of(HEAD, [-1, [1, 2], 0, [1], None, None])),
         zstandard.compress(text_of(HEAD, [-1, [1], 0, [1], [1], None])),
+        zstandard.compress(text_of(HEAD, [-1, [1], 0, [1], [BUCKETS, 1], None])),
+        zstandard.compress(text_of(HEAD, [-1, [1], 0, [2**63], None, None])),
+        zstandard.compress(text_of(HEAD, *([place - 1, [1], 0, [1], None, None] for place in range(10_002)))),
         zstandard.compress(text_of(HEAD)[:-1] + b" "),
         zstandard.compress(text_of(HEAD, [-1, [1], 0, [1], None, None]))[:-3],
     ],
@@ -255,6 +259,33 @@ def test_what_is_damaged_is_noted_and_not_read(tmp_path, data):
     assert read(DataFile(str(tmp_path / "consolidated"), "t.er/consolidated", damages)) is None
     assert damages.count == 1
     assert "\n" not in str(damages.found[0])
+
+
+def test_buckets_are_those_of_histograms():
+    assert histogram.BUCKETS == BUCKETS
+
+
+def test_records_that_cannot_be_read_are_left_as_they_are(built, interpose):
+    interpose("consolidate", str(built), "--replace")
+    kept = (built / "consolidated").read_bytes()
+    (built / "consolidated").write_bytes(kept[:-9])
+
+    done = interpose("consolidate", str(built))
+
+    assert done.returncode != 0
+    assert done.stderr.count("\n") == 1
+    assert (built / "consolidated").read_bytes() == kept[:-9]
+
+
+def test_programs_of_one_name_in_different_places_are_not_merged(built, interpose, tmp_path):
+    other = tmp_path / "u.1.er"
+    shutil.copytree(built, other)
+    log = (other / "log.xml").read_text()
+    (other / "log.xml").write_text(log.replace('cwd="/home/u/shop"', 'cwd="/home/u/other"'))
+
+    interpose("consolidate", str(built), str(other), "-o", str(tmp_path / "m.er"))
+
+    assert len(Experiment(str(tmp_path / "m.er")).processes) == 2
 
 
 def test_ranges_hold_what_was_put_in():

@@ -9,6 +9,7 @@ from interpose.analysis.lives import lives_of
 from interpose.analysis.records import Records
 from interpose.analysis.sums import FIGURES
 from interpose.analysis.tracking import Tracker, roles_of
+from interpose.errors import ExperimentError
 from interpose.experiments import consolidated
 from interpose.experiments.consolidated import Consolidated, Found
 from interpose.experiments.layout import Bytes, Unpacker
@@ -24,7 +25,7 @@ SLOWEST = 100
 class Keeper:
     """Consolidates the blocks of a process as they come, by all fields that reports are by, and keeps the records.
 
-    What is kept of it already is kept on.
+    What is kept of it already is kept on. Raises ExperimentError where that cannot be read.
     """
 
     def __init__(
@@ -37,7 +38,10 @@ class Keeper:
         assert process.events is not None
         self._layout = process.events.layout
         self._slowest_at_most = slowest_at_most
+        process.forget_consolidated()
         self._before = process.consolidated
+        if self._before is None and process.stamp_of_consolidated():
+            raise ExperimentError(f"{process.place}/{consolidated.NAME}: cannot be read, and is left as it is")
         self._tracker = Tracker({}, pauses)
         made = consolidator or fastest_consolidator()
         self._consolidator: Consolidator = made(
@@ -46,10 +50,10 @@ class Keeper:
         self.blocks = Ranges(self._before[0].blocks.found if self._before else ())
         self.follow(process)
 
-    def follow(self, process: Process) -> None:
-        """Know the process as it is now: its intrinsics and its threads."""
+    def follow(self, process: Process, pauses: Pauses | None = None) -> None:
+        """Know the process as it is now: its intrinsics and its threads, and when recording was paused."""
         self._consolidator.know(roles_of(process))
-        self._tracker.follow(lives_of(process))
+        self._tracker.follow(lives_of(process), pauses)
         if self._before:
             self._tracker.go_on_from(self._before[0].until)
 

@@ -13,7 +13,7 @@ from interpose.analysis.consolidate import consolidated
 from interpose.analysis.keeping import BY, SLOWEST
 from interpose.analysis.lives import lives_of
 from interpose.analysis.records import Records
-from interpose.analysis.sums import FIGURES
+from interpose.analysis.sums import FIGURES, MOST
 from interpose.analysis.tracking import BY_DETAIL, BY_INTRINSIC, BY_STACK, NUMBER, Tracker
 from interpose.experiments.consolidated import Consolidated, Found
 from interpose.experiments.log import Intrinsic, Log
@@ -136,7 +136,7 @@ class Merged:
         values["own_cpu_ns"] = max(share.own_cpu_ns - of_calls_ns, 0)
         values["run_delay_ns"] = run_delay_ns
         values |= {"tid": number, "main": int(number == MAIN)}
-        return ThreadRecord(**{name: values.get(name, 0) for name in ThreadRecord._fields})
+        return ThreadRecord(**{name: min(values.get(name, 0), MOST) for name in ThreadRecord._fields})
 
     def _site(self, site: Site) -> SiteRecord:
         return SiteRecord(self._strings.of(site.file), self._strings.of(site.function), site.line, int(site.own))

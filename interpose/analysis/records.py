@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
 from interpose.analysis.histogram import Histogram
-from interpose.analysis.sums import FIGURES, Sums
+from interpose.analysis.sums import FIGURES, MOST, Sums
 from interpose.experiments.consolidated import Found
 
 Key = tuple[int, ...]
@@ -87,7 +87,7 @@ class Records:
         for number, record in enumerate(self.walk()):
             numbers[id(record)] = number
             outer = numbers[id(record.outer)] if record.outer else -1
-            figures = tuple([getattr(record.sums, name) for name in FIGURES])
+            figures = tuple([min(getattr(record.sums, name), MOST) for name in FIGURES])
             walls, cpus = record.sums.walls, record.sums.cpus
             counts = (walls.counts if walls else None, cpus.counts if cpus else None)
             yield Found(outer, record.key, record.name, figures, *counts)

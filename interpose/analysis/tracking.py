@@ -113,9 +113,10 @@ class Tracker:
                 self._lives[thread] = Life(*begun, *end)
                 self._gone_on.add(thread)
 
-    def follow(self, lives: Mapping[int, Life]) -> None:
-        """That there are these threads, and what is known of their ends now."""
+    def follow(self, lives: Mapping[int, Life], pauses: Pauses | None = None) -> None:
+        """That there are these threads, and what is known of their ends now; and the pauses there were, if told."""
         self._lives = dict(lives)
+        self._pauses = pauses or self._pauses
 
     def until(self) -> list[tuple[int, int, int]]:
         """Until when the transactions of each thread are told once it is finished: on both clocks."""

@@ -180,7 +180,7 @@ class _Splitter:
             else:
                 self._add_left_over(record)
             served = _spans(record)
-            made.overlapped = made.overlapped or any(each.suspended_ns for each in served)
+            made.overlapped = made.overlapped or any(_of_steps(each)[0] < each.sums.wall_ns * 0.99 for each in served)
 
     def _row(self, name: int) -> Transaction:
         text = plain_name(name_of(self._process, name))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 
 from interpose.analysis.ending import is_running
 from interpose.analysis.keeping import SLOWEST, keep
 from interpose.analysis.merging import Merged
-from interpose.analysis.profile import program_label
 from interpose.analysis.structure import is_consolidated_alone
 from interpose.commands.choice import note_damages, open_experiment, say
 from interpose.commands.consolidating import take_events_away
@@ -17,6 +17,7 @@ from interpose.experiments import names
 from interpose.experiments.group import is_group, members
 from interpose.experiments.notes import write_notes
 from interpose.experiments.pauses import pauses_of
+from interpose.experiments.process import Process
 from interpose.experiments.writing import write_process
 from interpose.reports.units import count
 
@@ -54,6 +55,8 @@ def _consolidate(path: str, arguments: argparse.Namespace) -> int:
     experiment.refuse_if_unpacked("records")
     if any(is_running(process) for process in experiment.processes):
         raise UsageError(f"{experiment.name}: still running; it is consolidated when it has ended")
+    if arguments.replace and any(process.is_ring for process in experiment.processes):
+        raise UsageError(f"{experiment.name}: a ring; what lies before it is told by its events, which stay")
     if is_consolidated_alone(experiment):
         say(f"{experiment.name}: has nothing but records already")
         return note_damages(experiment)
@@ -74,13 +77,13 @@ def _merge(arguments: argparse.Namespace) -> int:
     if arguments.replace:
         raise UsageError("--replace: what is merged with -o stays as it is")
     paths = [path for given in arguments.experiments for path in (members(given) if is_group(given) else [given])]
-    merged: dict[str, Merged] = {}
+    merged: dict[tuple[str, ...], Merged] = {}
     calls = processes = code = 0
     for path in paths:
         experiment = open_experiment(path)
         pauses = pauses_of(experiment)
         for process in experiment.processes:
-            into = merged.setdefault(program_label(process), Merged(process, arguments.slowest))
+            into = merged.setdefault(_program(process), Merged(process, arguments.slowest))
             calls += into.take_in(process, pauses)
             processes += 1
         code = max(code, note_damages(experiment))
@@ -93,15 +96,27 @@ def _merge(arguments: argparse.Namespace) -> int:
     return code
 
 
+def _program(process: Process) -> tuple[str, ...]:
+    """What tells which processes ran the same: the module, the text of -c, or where the script lies."""
+    arguments = process.log.arguments
+    if arguments[:1] and arguments[0].startswith("-"):
+        return (process.log.executable, *arguments[:2])
+    return (process.log.executable, os.path.join(process.log.cwd, *arguments[:1]))
+
+
 def _write(path: str, merged: list[Merged], paths: list[str]) -> str:
     """Make the experiment; gives its name. Raises OSError, InterposeError."""
     directory, name = os.path.split(os.path.abspath(path))
     made = names.create(directory, name)
-    for number, each in enumerate(merged):
-        lineage = f"_c{number}" if number else ""
-        if lineage:
-            os.mkdir(names.lineage_path(made, lineage), 0o700)
-        write_process(names.lineage_path(made, lineage), each.written(number + 1))
+    try:
+        for number, each in enumerate(merged):
+            lineage = f"_c{number}" if number else ""
+            if lineage:
+                os.mkdir(names.lineage_path(made, lineage), 0o700)
+            write_process(names.lineage_path(made, lineage), each.written(number + 1))
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
     shown = ", ".join(paths[:_NAMED]) + (f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else "")
     write_notes(made, [f"merged from {count(len(paths), 'experiment')}: {shown}"])
     return os.path.basename(made)

@@ -28,6 +28,7 @@ FIGURES = (
     "rows",
 )
 PERCENTS = (50, 95, 99)
+_DEEPEST_SHOWN = 50
 NAMES = (
     *("process", "thread", "depth", "transaction", "kind", "intrinsic", "site", "function", "detail", "error"),
     *FIGURES,
@@ -46,7 +47,7 @@ def structure_table(experiment: Experiment, rows: Iterable[Called]) -> Table:
         Column("inclusive", lambda row: duration(row.record.sums.wall_ns)),
         Column("least", lambda row: duration(row.record.sums.wall_least_ns), optional=True),
         Column("most", lambda row: duration(row.record.sums.wall_most_ns)),
-        Column("intrinsic", lambda row: clean("  " * row.depth + _name(row)), right=False, flexible=True),
+        Column("intrinsic", lambda row: clean(_indented(row)), right=False, flexible=True),
         Column("where", lambda row: clean(_where(row, places)), right=False, flexible=True),
         Column("detail", lambda row: clean(_detail(row)), right=False, flexible=True),
     ]
@@ -92,6 +93,10 @@ def _thread(row: Called) -> str:
 
 def _name(row: Called) -> str:
     return row.transaction or row.process.intrinsic(_number(row, "intrinsic")).name
+
+
+def _indented(row: Called) -> str:
+    return "  " * min(row.depth, _DEEPEST_SHOWN) + _name(row)
 
 
 def _site(row: Called) -> Site | None:
