@@ -601,3 +601,16 @@ def test_a_reader_that_goes_away_is_no_error(monkeypatch):
     monkeypatch.setattr(sys, "stdout", os.fdopen(here, "w"))
 
     assert main(["report"]) == BROKEN_PIPE
+
+
+def test_results_are_not_written_over_what_they_are_made_from(interpose, tmp_path):
+    build = Build(tmp_path / "t.1.er")
+    build.thread(tid=1, main=1)
+    path = build.write()
+    before = (path / "log.xml").read_bytes()
+
+    for words in (["report", "-o"], ["display", "functions", "-outfile"]):
+        code, _, said = interpose(*words, str(path / "log.xml"), str(path))
+        assert (code, said.count("\n")) == (2, 1)
+
+    assert (path / "log.xml").read_bytes() == before

@@ -250,6 +250,40 @@ def test_a_few_waits_or_an_unknown_holder_are_no_convoy(shop):
     assert shop.found() == []
 
 
+def test_one_thread_that_waits_and_who_waits_for_threads_to_end_are_no_convoy(shop):
+    shop.call("threading.Lock.acquire", "sync", HELD, times=30)
+    for thread in (1, 2):
+        joined = "held by thread 4 at /usr/lib/python3.12/threading.py:1030 Thread._bootstrap"
+        shop.call("threading.Thread.join", "sync", joined, times=30, thread=thread)
+
+    assert shop.found() == []
+
+
+@pytest.mark.parametrize("statement", ["BEGIN", "begin immediate", "SAVEPOINT a", "ROLLBACK", "PRAGMA user_version"])
+def test_what_begins_or_ends_transactions_is_not_asked_again_and_again(shop, statement):
+    shop.ask(statement, times=200, each_ns=20 * MS)
+
+    assert shop.found() == []
+
+
+def test_commits_that_are_sent_as_statements_are_commits(shop):
+    shop.ask("COMMIT", times=200)
+
+    assert [rule for rule, *_ in shop.found()] == ["commits one by one"]
+
+
+def test_what_no_index_would_help_is_no_slow_statement(shop):
+    shop.ask("CREATE TABLE orders (number INTEGER)", each_ns=300 * MS)
+
+    assert shop.found() == []
+
+
+def test_where_calls_were_not_recorded_nothing_is_said_of_waits(tmp_path):
+    shop = Shop(tmp_path / "l.1.er", settings={"INTERPOSE": "lines"})
+
+    assert shop.found() == []
+
+
 def test_a_file_that_is_read_again_and_again_could_be_kept(shop):
     for _ in range(20):
         shop.call("os.open", "file", "/etc/shop.ini")

@@ -15,7 +15,8 @@ from typing import TextIO
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.profile import profile
-from interpose.errors import InterposeError
+from interpose.errors import InterposeError, UsageError
+from interpose.experiments import names
 from interpose.experiments.experiment import Experiment
 from interpose.reports.colour import Paint, wants_colour
 from interpose.reports.summary import Screen
@@ -57,11 +58,21 @@ def opened_output(path: str | None) -> Iterator[TextIO]:
     if path is None:
         yield sys.stdout
         return
+    refuse_within_experiments(path)
     try:
         with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
             yield file
     except OSError as error:
         raise InterposeError(f"{path}: {error.strerror}") from error
+
+
+def refuse_within_experiments(path: str) -> None:
+    """Raises UsageError for what lies in an experiment: results are not written over what they are made from."""
+    directory = os.path.dirname(os.path.realpath(path))
+    while directory != os.path.dirname(directory):
+        if directory.endswith(names.SUFFIX) and os.path.exists(os.path.join(directory, names.LOG)):
+            raise UsageError(f"{path}: lies in the experiment {os.path.basename(directory)}")
+        directory = os.path.dirname(directory)
 
 
 def write_table(table: Table, arguments: argparse.Namespace) -> None:

@@ -94,18 +94,20 @@ def read_defaults(session: Session) -> None:
     path = os.path.join(base if base.startswith("/") else os.path.join(home, ".config"), DEFAULTS)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return
+    except OSError as error:
+        return say(f"{path}: not used: {error.strerror}")
+    if why := _why_not_trusted(os.fstat(descriptor)):
+        os.close(descriptor)
+        return say(f"{path}: not used: {why}")
     with open(descriptor, encoding="utf-8", errors="replace") as file:
-        if why := _why_not_trusted(os.fstat(descriptor)):
-            say(f"{path}: not used: {why}")
-            return
         lines = file.read(LONGEST_SCRIPT_BYTES).splitlines()
     for number, line in enumerate(lines, 1):
         try:
             _run_default(session, parse_line(line))
         except InterposeError as error:
-            say(f"{path}:{number}: {error}")
+            return say(f"{path}:{number}: {error}; what follows is not used")
 
 
 def _run_default(session: Session, step: Step | None) -> None:

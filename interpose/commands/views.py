@@ -17,6 +17,7 @@ from interpose.analysis.expressions.filters import Filter
 from interpose.analysis.figures import Metric, Vector, figures_of
 from interpose.analysis.folding import ALL, LIBRARY, Folding
 from interpose.analysis.functions import by_source_line, object_of
+from interpose.commands.output import refuse_within_experiments
 from interpose.commands.source_files import SourceFiles
 from interpose.errors import InterposeError, UsageError
 from interpose.experiments.experiment import Experiment
@@ -185,6 +186,7 @@ class Session:
         self.close()
         if path == "-":
             return
+        refuse_within_experiments(path)
         try:
             self._out = open(  # noqa: SIM115 (closed by the next one, or at the end)
                 path, "a" if append else "w", encoding="utf-8", errors="backslashreplace", newline="\n"

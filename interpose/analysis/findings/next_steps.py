@@ -15,6 +15,8 @@ HOT = 0.3
 
 def hot_program(survey: Survey) -> Iterator[Finding]:
     """A program whose own CPU time, between its calls, is much of the time: its lines tell what it does there."""
+    if any("lines" in each.process.log.settings.get("INTERPOSE", "").split(",") for each in survey.accounts):
+        return
     used: Counter[str] = Counter()
     for each in survey.accounts:
         used[program_label(each.process)] += sum(share.program_cpu_ns for share in each.threads.values())

@@ -23,13 +23,17 @@ COMMITS_TOGETHER = 100
 RECONNECTS_AT_LEAST = 10
 RECONNECTS_A_THREAD = 2
 CONNECTING = frozenset(("connect", "connect_ex", "_connect", "ws_connect"))
+_ENDS = re.compile(r"\s*(commit|end)\b", re.IGNORECASE)
+_CONTROLS = re.compile(r"\s*(begin|start transaction|rollback|savepoint|release|set|pragma)\b", re.IGNORECASE)
+_ASKS = re.compile(r"\W*(select|with|update|delete)\b", re.IGNORECASE)  # what an index may help
 _OF_ITS_OWN = re.compile(r"|:memory:|<.*>")  # a connection that shares nothing with another of the same name
 
 
 def repeated_statements(survey: Survey) -> Iterator[Finding]:
     """The same statement from one line many times within a transaction; without these, many times at all."""
     database = survey.of_kind("db")
-    statements = [each for each in database if each.detail and each.site and not _connects(each) and not _commits(each)]
+    told = [each for each in database if each.detail and each.site]
+    statements = [each for each in told if not _connects(each) and not _controls(each)]
     fetches = [each for each in database if not each.detail and each.site and not _commits(each)]
     of_line = {line: len({each.detail for each in rows}) for line, rows in grouped(statements, _line)}
     for ((site, transaction), detail), rows in grouped(statements, lambda each: (_line(each), each.detail)):
@@ -74,7 +78,7 @@ def slow_statement(survey: Survey) -> Iterator[Finding]:
     """One statement that is slow each time, and takes most of the time of the database."""
     database = survey.of_kind("db")
     _, whole_ns = total_of(database)
-    statements = [each for each in database if each.detail and not _connects(each) and not _commits(each)]
+    statements = [each for each in database if _ASKS.match(each.detail) and each.verb != "executemany"]
     for detail, rows in grouped(statements, lambda each: each.detail):
         calls, wall_ns = total_of(rows)
         if wall_ns >= DOMINATES * whole_ns and wall_ns >= calls * SLOW_NS:
@@ -86,7 +90,12 @@ def _line(each: Calls) -> tuple[Site | None, str]:
 
 
 def _commits(each: Calls) -> bool:
-    return each.is_end or each.verb == "commit"
+    return each.is_end or each.verb == "commit" or bool(_ENDS.match(each.detail))
+
+
+def _controls(each: Calls) -> bool:
+    """Whether it begins or ends a transaction of the database, or a part of one: it asks for nothing."""
+    return _commits(each) or bool(_CONTROLS.match(each.detail))
 
 
 def _connects(each: Calls) -> bool:

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from interpose.analysis.findings.finding import Finding, found
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
 from interpose.analysis.profile import closing_rows, wait_ns
+from interpose.experiments.process import Process
 
 # A lock that was waited for less often was met by chance.
 WAITS_AT_LEAST = 10
+_OF_A_THREAD = re.compile(r"Thread\._bootstrap|_bootstrap_inner")  # what is held as long as a thread lives
 _HELD = re.compile(r"held by thread \d+ at (.+)", re.DOTALL)
 
 
@@ -23,17 +25,24 @@ def sleeps(survey: Survey) -> Iterator[Finding]:
 
 
 def convoys(survey: Survey) -> Iterator[Finding]:
-    """Waits for locks that were taken at one line, wherever it is waited."""
+    """Threads that wait for locks that were taken at one line; who waits for a thread's end waits for no lock."""
     held = [(each, _HELD.fullmatch(each.detail)) for each in survey.of_kind("sync")]
     waits = {id(each): match[1] for each, match in held if match}
     for holder, rows in grouped([each for each, match in held if match], lambda each: waits[id(each)]):
         calls, _ = total_of(rows)
-        if calls >= WAITS_AT_LEAST:
+        if calls >= WAITS_AT_LEAST and threads_of(rows) > 1 and not _OF_A_THREAD.search(holder):
             yield found("lock convoy", rows, units=threads_of(rows), unit="waiting thread", about=holder)
 
 
 def wait_not_seen(survey: Survey) -> Iterator[Finding]:
-    """Time in which the program was neither on a processor nor in a call that is recorded."""
-    waited_ns = wait_ns(closing_rows(survey.total)[0])
-    if waited_ns:
+    """Time in which the program was neither on a processor, nor wanted one, nor was in a call that is recorded."""
+    taken_ns = sum(thread.record.run_delay_ns for each in survey.accounts for thread in each.process.threads)
+    waited_ns = wait_ns(closing_rows(survey.total)[0]) - taken_ns
+    if waited_ns > 0 and all(records_calls(each.process) for each in survey.accounts):
         yield found("wait not seen", (), time_ns=waited_ns)
+
+
+def records_calls(process: Process) -> bool:
+    """Whether its calls were recorded, and not its lines alone."""
+    recorded = process.log.settings.get("INTERPOSE", "1")
+    return recorded == "1" or "calls" in recorded.split(",")
