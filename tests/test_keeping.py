@@ -122,6 +122,18 @@ def test_the_slowest_calls_are_kept_whole(built):
     assert [each["wall_ns"] for each in said.slowest] == walls[:7]
 
 
+def test_the_slowest_calls_are_shown_from_the_slowest_on(built, interpose):
+    nothing = interpose("events", str(built), "--slowest")
+    interpose("consolidate", str(built), "--replace", "--slowest", "5")
+
+    told = json.loads(interpose("events", str(built), "--slowest", "--format", "json").stdout)
+
+    assert (nothing.returncode, nothing.stderr.count("\n")) == (2, 1)
+    walls = [row["wall_ns"] for row in told]
+    assert len(walls) == 5 and walls == sorted(walls, reverse=True)
+    assert {row["function"] for row in told} == {"ask"}
+
+
 def test_percentiles_are_right_to_one_per_cent_however_they_are_merged(built):
     walls = {}
     process = Experiment(str(built)).founder

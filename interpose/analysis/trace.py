@@ -77,6 +77,16 @@ def last(experiment: Experiment, number: int, since_ns: int = 0) -> Iterator[Tra
     return _nested(experiment, sorted(kept))
 
 
+def slowest(experiment: Experiment) -> Iterator[Traced]:
+    """The events that were kept whole beside consolidated records, process by process."""
+    nothing = dict.fromkeys(Event._fields, 0)
+    for process in experiment.processes:
+        for kept in process.consolidated[0].slowest if process.consolidated else ():
+            known = {name: number for name, number in kept.items() if name in nothing}
+            event = Event(**{**nothing, **known})
+            yield Traced(process, event, int(event.parent != 0), ENDED)
+
+
 class _Entries:
     """Gives the events of an experiment as entries, block by block."""
 

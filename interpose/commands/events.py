@@ -9,7 +9,7 @@ from itertools import islice
 
 from interpose.analysis.expressions.filters import Filter
 from interpose.analysis.structure import is_consolidated_alone, structure
-from interpose.analysis.trace import Traced, last, trace
+from interpose.analysis.trace import Traced, last, slowest, trace
 from interpose.commands.choice import (
     add_experiment_argument,
     add_label_argument,
@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="WHEN",
         help="only those since then: so long after the start (500ms, 2.5s, 3m), or a time (10:02)",
     )
+    parser.add_argument("--slowest", action="store_true", help="the slowest calls that were kept beside records")
     add_label_argument(parser)
     parser.add_argument(
         "--filter",
@@ -58,10 +59,23 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = Filter(arguments.filter, experiment) if arguments.filter is not None else None
     since_ns = monotonic_ns(arguments.since, experiment.founder) if arguments.since else 0
     label = labelled(experiment, arguments.label)
+    if arguments.slowest:
+        return _show_slowest(experiment, arguments)
     if is_consolidated_alone(experiment):
         return _show_records(experiment, arguments)
     rows = _rows(experiment, arguments.last, since_ns, label, chosen)
     write_table(events_table(experiment, islice(rows, arguments.limit)), arguments)
+    return note_damages(experiment)
+
+
+def _show_slowest(experiment: Experiment, arguments: argparse.Namespace) -> int:
+    """Show the events that were kept whole where calls were put together, the slowest first."""
+    if arguments.last or arguments.since or arguments.label or arguments.filter:
+        raise UsageError("--slowest: of all calls, and no other choice")
+    kept = sorted(slowest(experiment), key=lambda row: -row.event.wall_ns)
+    if not kept:
+        raise UsageError(f"{experiment.name}: no slowest calls were kept (interpose consolidate keeps some)")
+    write_table(events_table(experiment, kept[: arguments.limit]), arguments)
     return note_damages(experiment)
 
 
