@@ -13,7 +13,7 @@ from interpose.experiments.traces import read_stretches
 # Each with its tests, which neither trace nor take long.
 MODULES = (
     *("textwrap", "shlex", "fnmatch", "colorsys", "string", "heapq"),
-    *("bisect", "difflib", "csv", "configparser", "statistics", "contextlib"),
+    *("bisect", "difflib", "csv", "configparser", "html", "contextlib"),
 )
 RUNS = """
 import sys
