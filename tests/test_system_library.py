@@ -36,6 +36,8 @@ IN_THREADS_OF_PACKAGES = {
 def may_be_expected(module):
     """Whether a module is in every Python, or is of a package that is installed here."""
     package = module.partition(".")[0]
+    if module.endswith("httptools_impl") and importlib.util.find_spec("httptools") is None:
+        return False
     if package in sys.stdlib_module_names:
         return module not in MODULES_NOT_EVERYWHERE
     return importlib.util.find_spec(package) is not None

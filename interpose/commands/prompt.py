@@ -87,6 +87,9 @@ def read_script(path: str) -> list[str]:
     return text.splitlines()
 
 
+_WRONG_AT_MOST = 3  # lines of a file that is none of defaults
+
+
 def read_defaults(session: Session) -> None:
     """Do what the user's file of defaults says; what is wrong there, or whom it belongs to, is said."""
     base = os.environ.get("XDG_CONFIG_HOME", "")
@@ -103,11 +106,15 @@ def read_defaults(session: Session) -> None:
         return say(f"{path}: not used: {why}")
     with open(descriptor, encoding="utf-8", errors="replace") as file:
         lines = file.read(LONGEST_SCRIPT_BYTES).splitlines()
+    wrong = 0
     for number, line in enumerate(lines, 1):
         try:
             _run_default(session, parse_line(line))
         except InterposeError as error:
-            return say(f"{path}:{number}: {error}; what follows is not used")
+            say(f"{path}:{number}: {error}")
+            wrong += 1
+        if wrong == _WRONG_AT_MOST:
+            return say(f"{path}: what follows is not used")
 
 
 def _run_default(session: Session, step: Step | None) -> None:
