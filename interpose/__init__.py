@@ -7,11 +7,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-__version__ = "0.2.0"
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
     from interpose.transactions import transaction as transaction
+
+__version__ = "0.2.0"
 
 
 class _Nothing:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 
 from interpose.analysis.ending import ending, is_running
-from interpose.analysis.keeping import Keeper
+from interpose.analysis.keeping import Keeper, slowest_wanted
 from interpose.errors import ExperimentError
 from interpose.experiments import compressed, names
 from interpose.experiments.control import Control
@@ -25,7 +25,7 @@ from interpose.experiments.files import Damages
 from interpose.experiments.pauses import Pauses, pauses_of
 from interpose.experiments.process import Process
 
-CONSOLIDATE, SLOWEST = "INTERPOSE_CONSOLIDATE", "INTERPOSE_SLOWEST"
+CONSOLIDATE = "INTERPOSE_CONSOLIDATE"
 CONSOLIDATED_AT_BYTES = 1 << 18  # of compressed events: some hundred thousand
 SHORTEST_S, LONGEST_S = 0.1, 0.5  # between two looks: the shorter, the more there was to do
 FIRST_VERSION = 3  # of the format: before it, blocks in the state full may be in use
@@ -95,9 +95,7 @@ class Watched:
         if process.events is None:
             return
         if self._keeper is None:
-            slowest = process.log.settings.get(SLOWEST, "")
-            at_most = int(slowest) if slowest.isascii() and slowest.isdigit() and len(slowest) < 5 else 0
-            self._keeper = Keeper(process, self._pauses(), at_most)
+            self._keeper = Keeper(process, self._pauses(), slowest_wanted(process))
         self._keeper.follow(process, self._pauses())
         for block in process.events.blocks():
             if block.place.compressed:

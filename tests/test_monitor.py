@@ -367,3 +367,15 @@ def test_where_no_monitor_was_the_first_reader_puts_calls_together(tmp_path, own
     assert row["calls"] >= 99
     assert before > 0 == (path / "events").stat().st_size
     assert (path / "consolidated").exists()
+
+
+def test_the_first_reader_puts_together_what_each_process_called(tmp_path, own_environment, interpose):
+    environment = {**own_environment, "INTERPOSE": "1", "INTERPOSE_CONSOLIDATE": "1"}
+    source = "import os; pid = os.fork(); [os.stat('/') for _ in range(99)]; pid and os.wait()"
+    subprocess.run([sys.executable, "-c", source], cwd=tmp_path, env=environment, check=True)
+
+    told = interpose("report", "--by", "intrinsic", "--format", "json", str(experiment_in(tmp_path)))
+
+    (row,) = [row for row in json.loads(told.stdout) if row["intrinsic"] == "os.stat"]
+    assert row["calls"] >= 198
+    assert (told.returncode, told.stderr) == (0, "")

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 
 FINE_BITS = 6
 FINE = 1 << FINE_BITS  # buckets for each doubling
-BUCKETS = (64 - FINE_BITS) * FINE + FINE  # of all numbers below 2**64
 
 
 def bucket_of(time_ns: int) -> int:

@@ -22,6 +22,12 @@ BY = ("thread", "intrinsic", "stack", "detail", "error")  # all that any report 
 SLOWEST = 100
 
 
+def slowest_wanted(process: Process) -> int:
+    """How many of the slowest calls its settings say are kept whole."""
+    said = process.log.settings.get("INTERPOSE_SLOWEST", "")
+    return int(said) if said.isascii() and said.isdigit() and len(said) < 5 else SLOWEST
+
+
 class Keeper:
     """Consolidates the blocks of a process as they come, by all fields that reports are by, and keeps the records.
 

@@ -6,7 +6,7 @@ import fcntl
 import os
 
 from interpose.analysis.ending import is_running
-from interpose.analysis.keeping import SLOWEST, keep
+from interpose.analysis.keeping import keep, slowest_wanted
 from interpose.errors import InterposeError
 from interpose.experiments import compressed
 from interpose.experiments.experiment import Experiment
@@ -35,10 +35,9 @@ def consolidate_at_once(experiment: Experiment) -> None:
 
 def _consolidate(experiment: Experiment) -> None:
     pauses = pauses_of(experiment)
-    slowest = experiment.founder.log.settings.get("INTERPOSE_SLOWEST", "")
-    at_most = int(slowest) if slowest.isascii() and slowest.isdigit() and len(slowest) < 5 else SLOWEST
     damages = experiment.damages.count
-    if not any(keep(process, pauses, at_most) for process in experiment.processes):
+    calls = sum(keep(process, pauses, slowest_wanted(process)) for process in experiment.processes)
+    if not calls:
         return
     if experiment.damages.count == damages:
         take_events_away(experiment)
