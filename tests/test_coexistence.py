@@ -176,7 +176,8 @@ def test_a_parent_that_begins_where_its_child_ends_is_seen_as_the_child(recorded
 
 
 def test_beside_coverage(tmp_path, traced):
-    pytest.importorskip("coverage")
+    for needed in ("coverage", "requests"):
+        pytest.importorskip(needed)
     make_package(tmp_path)
     program = """
         import asyncio, coverage, sys
