@@ -15,6 +15,8 @@ from setuptools.errors import CCompilerError, CompileError, SetupError
 
 FOLDERS = {"interpose.timing": "timing", "interpose.experiments": "experiments", "interpose.cext": "cext"}
 
+INCLUDES = ["cext", os.path.join("interpose", "include")]
+
 LIBRARY = "interpose.cext.libinterpose"
 LIBRARY_FILE = os.path.join("interpose", "cext", "libinterpose.so")
 BOOT_LIBRARY = "interpose.cext.libinterpose_boot"
@@ -38,7 +40,7 @@ def library():
         LIBRARY,
         sorted(set(glob("cext/*.c")) - {BOOT_SOURCE}),
         depends=glob("cext/*.h"),
-        include_dirs=["cext"],
+        include_dirs=INCLUDES,
         extra_compile_args=[*FLAGS, *WERROR, "-pthread"],
         # Threads outlive the interpreter, and their destructors run here: it is never unmapped.
         extra_link_args=["-pthread", "-Wl,-soname,libinterpose.so", "-Wl,-z,nodelete"],
@@ -61,8 +63,8 @@ def generated(source, **options):
     return Extension(
         name if name.startswith("interpose.") else f"interpose.{name}",
         [source],
-        depends=[*glob("cext/*.h"), *glob("timing/*.px[di]")],
-        include_dirs=["cext"],
+        depends=[*glob("cext/*.h"), *glob("interpose/include/*.h"), *glob("timing/*.px[di]")],
+        include_dirs=INCLUDES,
         extra_compile_args=[*FLAGS, *GENERATED, *WERROR],
         **options,
     )
@@ -172,7 +174,7 @@ setup(
     packages=[*find_packages(include=["interpose", "interpose.*"]), *FOLDERS],
     package_dir=FOLDERS,
     include_package_data=False,
-    package_data={"": ["py.typed", "*.pyi"], "interpose.reports.page": ["assets/*"]},
+    package_data={"": ["py.typed", "*.pyi"], "interpose": ["include/*.h"], "interpose.reports.page": ["assets/*"]},
     ext_modules=[
         library(),
         boot_library(),

@@ -220,6 +220,23 @@ static struct span span_of_step(const struct step *step, uint64_t wall_ns, uint6
                          .call = step->call};
 }
 
+/* What collectors make of it; they may run for others meanwhile, and so the table may grow. NULL: it is no more. */
+static __attribute__((noinline)) struct await *collect_await(const struct step *step, struct await *await,
+                                                             uint64_t wall_ns)
+{
+    struct span span = span_of_step(step, wall_ns, await->cpu_ns);
+    span.begin = (struct reading){await->start_ns, await->start_cpu_ns};
+    span.intrinsic = await->intrinsic;
+    span.stack = await->stack;
+    span.detail = await->detail;
+    span.task = await->task;
+    collect(&span, NULL, false);
+    await = span_open(&span) ? await_find(step->awaited) : NULL;
+    if (await)
+        await->stack = span.stack;
+    return await;
+}
+
 /* The event of an await that has ended. */
 static void await_record(const struct step *step, struct await *await, uint64_t end_ns, uint64_t bytes, uint32_t error)
 {
@@ -227,6 +244,16 @@ static void await_record(const struct step *step, struct await *await, uint64_t 
     uint64_t wall_ns = end_ns - await->start_ns, suspended_ns = wall_ns - await->running_ns;
     if (UNLIKELY(await->thread != thread->number))
         await_moves(await, thread, step->begin.cpu_ns);
+    if (UNLIKELY(recorder.interval_ns)) {
+        wall_ns = await->cpu_ns;
+        suspended_ns = 0;
+        await->inner_wall_ns = await->inner_cpu_ns;
+        if (!wall_ns && !is_told_by_program(await->intrinsic)) {
+            thread->record->fields.made--;
+            thread->record->fields.gathered++;
+            return;
+        }
+    }
     struct event *event = event_place(thread);
     if (!event) {
         thread->record->fields.dropped++;
@@ -280,6 +307,8 @@ static void step_end(struct step *step, bool ended, bool failed)
         span_pass(&span);
         return;
     }
+    if (UNLIKELY(recorder.interval_ns))
+        wall_ns = cpu_ns = sampled_ns(thread, now.cpu_ns, cpu_ns);
     await->running_ns += wall_ns;
     await->cpu_ns += cpu_ns;
     await->inner_wall_ns += record->open[index].inner_wall_ns;
@@ -291,7 +320,12 @@ static void step_end(struct step *step, bool ended, bool failed)
     if (ended) {
         if (now.wall_ns - await->start_ns >= recorder.trigger_above_ns && !is_idle_number(await->intrinsic))
             recorder_trigger();
-        await_record(step, await, now.wall_ns, bytes, failed ? error_here() : 0);
+        uint32_t error = failed ? error_here() : 0;
+        if (is_collecting())
+            await = collect_await(step, await, now.wall_ns - await->start_ns);
+        if (UNLIKELY(!await))
+            return;
+        await_record(step, await, now.wall_ns, bytes, error);
         if (await->slot->detail == DETAIL_statement)
             rows_begin(thread, await->owner, step->result);
         if (fetches)
@@ -714,6 +748,8 @@ static __attribute__((noinline)) bool becomes_await(struct call *call, PyObject 
     await_becomes(result, &like, sort);
     if (!await_find(result))
         return false;
+    if (is_collecting())
+        collect_place(span);
     span->thread->record->fields.made--;
     close_call(span->thread->record, span->index);
     return true;

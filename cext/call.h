@@ -18,6 +18,7 @@ struct call {
     PyObject *names; /* the names of the arguments behind `count`, a dictionary of them, or NULL */
     int descriptor; /* that it is about, or -1 */
     const struct descriptor *known; /* of traffic: what is known of it, or NULL */
+    uint8_t terminal; /* of what reads or writes a terminal whose dialogue is kept: its state (terminal.h); else 0 */
     struct child *child; /* of what is recorded before it is tried: its record, or NULL */
 };
 
@@ -108,15 +109,15 @@ static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
     case DETAIL_word:
         return word_detail(subject);
     case DETAIL_url:
-        return url_detail(NULL, subject);
+        return url_detail(KIND_net, NULL, subject);
     case DETAIL_request:
-        return url_detail(subject, argument_of(call, call->slot->subject + 1));
+        return url_detail(KIND_net, subject, argument_of(call, call->slot->subject + 1));
     case DETAIL_served:
         return served_detail(call->owner, subject);
     case DETAIL_type:
         return PyType_Check(subject) ? intern_literal(((PyTypeObject *)subject)->tp_name) : 0;
     case DETAIL_name:
-        return path_text(call->slot->keyword);
+        return intern_text(call->slot->keyword);
     case DETAIL_none:
         break;
     }
@@ -131,7 +132,7 @@ static __attribute__((noinline)) uint32_t detail_of_attributes(const struct call
     PyObject *first = PyTuple_GET_SIZE(ways) > 1 ? attribute_at(subject, PyTuple_GET_ITEM(ways, 0)) : NULL;
     uint32_t number = 0;
     if (last)
-        number = call->slot->detail == DETAIL_request ? url_detail(first, last) : detail_of_subject(call, last);
+        number = call->slot->detail == DETAIL_request ? url_detail(KIND_net, first, last) : detail_of_subject(call, last);
     Py_XDECREF(first);
     Py_XDECREF(last);
     return number;

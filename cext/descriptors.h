@@ -18,6 +18,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "arguments.h"
 #include "recorder.h"
 #include "stubs.h"
 
@@ -40,6 +41,7 @@ struct descriptor {
 static struct descriptor descriptors[DESCRIPTORS_KNOWN];
 static int descriptors_end; /* above the highest one that was ever known */
 static int watched_end;     /* and that anything ever waited for */
+static bool networks_known; /* any of them is a socket */
 static uint32_t answers;    /* given on servers' connections */
 
 /* How the descriptor of a raw file and of a socket is had: their own C methods. */
@@ -125,7 +127,7 @@ static uint32_t intern_address(const struct sockaddr_storage *address, socklen_t
         length = snprintf(text, sizeof text, "%s%.*s", abstract ? "@" : "", (int)strnlen(local->sun_path + abstract, room),
                           local->sun_path + abstract);
     }
-    return length > 0 ? string_intern(text, (size_t)length) : 0;
+    return length > 0 ? argument_intern(KIND_net, text, (size_t)length) : 0;
 }
 
 static uint32_t intern_literal(const char *text)
@@ -140,6 +142,7 @@ static void learn_socket(struct descriptor *known, int number)
     int listens = 0, sort = 0;
     socklen_t size = sizeof listens;
     known->kind = KIND_net;
+    networks_known = true;
     if (getsockopt(number, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens)
         known->role = ROLE_LISTENER;
     if (getpeername(number, (struct sockaddr *)&address, &bytes) == 0)
@@ -165,7 +168,7 @@ static uint32_t intern_link(int number)
         return string_intern(link, (size_t)snprintf(link, sizeof link, "descriptor %d", number));
     text[bytes] = 0;
     if (text[0] == '/')
-        return string_intern(text, (size_t)bytes);
+        return argument_intern(KIND_file, text, (size_t)bytes);
     char *named = strncmp(text, "anon_inode:", 11) == 0 ? text + 11 + (text[11] == '[') : text;
     named[strcspn(named, ":]")] = 0;
     return string_intern(link, (size_t)snprintf(link, sizeof link, "<%.40s>", named));
@@ -216,6 +219,7 @@ static void forget_descriptors(void)
 {
     memset(descriptors, 0, sizeof *descriptors * (size_t)descriptors_end);
     descriptors_end = watched_end = 0;
+    networks_known = false;
 }
 
 static void descriptor_forget(int number)

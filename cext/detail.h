@@ -97,16 +97,35 @@ static uint32_t statement_detail(PyObject *statement)
 
 /* --- paths */
 
-/* A path in text or bytes, as the file system has it; 0 for anything else. */
-static uint32_t path_text(PyObject *path)
+/* Text as bytes, as the file system has it; a new reference, NULL for what is no text. */
+static PyObject *encoded(PyObject *text)
+{
+    PyObject *type, *value, *traceback;
+    if (PyBytes_Check(text))
+        return Py_NewRef(text);
+    if (!PyUnicode_Check(text))
+        return NULL;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *bytes = PyUnicode_EncodeFSDefault(text);
+    PyErr_Restore(type, value, traceback);
+    return bytes;
+}
+
+/* A path in text or bytes, as the file system has it; 0 for anything else. `kind`: of a file, or of a socket. */
+static uint32_t path_text(PyObject *path, enum kind kind)
 {
     if (PyUnicode_Check(path) && PyUnicode_IS_COMPACT_ASCII(path))
-        return string_intern((const char *)PyUnicode_1BYTE_DATA(path), (size_t)PyUnicode_GET_LENGTH(path));
-    if (PyUnicode_Check(path))
-        return intern_text(path);
+        return argument_intern(kind, (const char *)PyUnicode_1BYTE_DATA(path), (size_t)PyUnicode_GET_LENGTH(path));
     if (PyBytes_Check(path))
-        return string_intern(PyBytes_AS_STRING(path), (size_t)PyBytes_GET_SIZE(path));
-    return 0;
+        return argument_intern(kind, PyBytes_AS_STRING(path), (size_t)PyBytes_GET_SIZE(path));
+    if (!PyUnicode_Check(path))
+        return 0;
+    PyObject *bytes = encoded(path);
+    if (!bytes)
+        return string_intern("?", 1);
+    uint32_t number = argument_intern(kind, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
+    Py_DECREF(bytes);
+    return number;
 }
 
 static uint32_t detail_of_descriptor(int number)
@@ -122,7 +141,7 @@ static uint32_t descriptor_detail(PyObject *object)
 
 static uint32_t path_detail(PyObject *path)
 {
-    return PyLong_CheckExact(path) ? descriptor_detail(path) : path_text(path);
+    return PyLong_CheckExact(path) ? descriptor_detail(path) : path_text(path, KIND_file);
 }
 
 /* --- what an object keeps: in its own structure, so that nothing of the program's is run to have it */
@@ -142,7 +161,7 @@ static PyObject *member_of(PyObject *object, PyObject *name)
 static uint32_t kept_path(PyObject *path)
 {
     PyObject *text = member_of(path, name_of_path);
-    uint32_t number = text ? path_text(text) : 0;
+    uint32_t number = text ? path_text(text, KIND_file) : 0;
     Py_XDECREF(text);
     return number;
 }
@@ -188,13 +207,13 @@ static uint32_t host_detail(PyObject *host, PyObject *port)
         length += snprintf(text + length, 128, ":%.*s", (int)(port_bytes < 100 ? port_bytes : 100), service);
     else if (port && PyLong_CheckExact(port) && descriptor_of_number(port) >= 0)
         length += snprintf(text + length, 128, ":%d", descriptor_of_number(port));
-    return string_intern(text, (size_t)length);
+    return argument_intern(KIND_net, text, (size_t)length);
 }
 
 static uint32_t address_detail(PyObject *address)
 {
     if (!PyTuple_Check(address))
-        return path_text(address);
+        return path_text(address, KIND_net);
     if (PyTuple_GET_SIZE(address) < 2)
         return 0;
     return host_detail(PyTuple_GET_ITEM(address, 0), PyTuple_GET_ITEM(address, 1));
@@ -228,35 +247,45 @@ static uint32_t first_word(const char *text, Py_ssize_t bytes)
         bool assigns = false;
         for (; text < end && !strchr(ends_word, *text); text++) {
             if (strchr(expands, *text))
-                return string_intern("sh", 2);
+                return argument_intern(KIND_process, "sh", 2);
             assigns |= *text == '=';
         }
         if (text > word && !assigns)
-            return string_intern(word, (size_t)(text - word));
+            return argument_intern(KIND_process, word, (size_t)(text - word));
         if (text == word)
             break;
     }
-    return string_intern("sh", 2);
+    return argument_intern(KIND_process, "sh", 2);
 }
 
-/* Text as bytes, as the file system has it; a new reference, NULL for what is no text. */
-static PyObject *encoded(PyObject *text)
+/* The words of a command with spaces between them, or its line. */
+static uint32_t whole_command(PyObject *command)
 {
-    PyObject *type, *value, *traceback;
-    if (PyBytes_Check(text))
-        return Py_NewRef(text);
-    if (!PyUnicode_Check(text))
-        return NULL;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyObject *bytes = PyUnicode_EncodeFSDefault(text);
-    PyErr_Restore(type, value, traceback);
-    return bytes;
+    char text[TEXT_BYTES];
+    size_t length = 0;
+    bool several = PyList_Check(command) || PyTuple_Check(command);
+    for (Py_ssize_t place = 0; place < (several ? PySequence_Fast_GET_SIZE(command) : 1); place++) {
+        PyObject *word = encoded(several ? PySequence_Fast_GET_ITEM(command, place) : command);
+        if (!word)
+            continue;
+        size_t bytes = (size_t)PyBytes_GET_SIZE(word), room = sizeof text - length - (length > 0);
+        if (length && room < sizeof text)
+            text[length++] = ' ';
+        memcpy(text + length, PyBytes_AS_STRING(word), bytes < room ? bytes : room);
+        length += bytes < room ? bytes : room;
+        Py_DECREF(word);
+        if (length + 1 >= sizeof text)
+            break;
+    }
+    return string_intern(text, length);
 }
 
 /* The program that is run: the first word of a shell's line, of a path, of the first in a list of words (where a whole
    line may stand). */
 static uint32_t command_detail(PyObject *command)
 {
+    if (UNLIKELY(arguments_kept(KIND_process) == KEEP_whole))
+        return whole_command(command);
     if (PyList_Check(command) || PyTuple_Check(command))
         command = PySequence_Fast_GET_SIZE(command) ? PySequence_Fast_GET_ITEM(command, 0) : Py_None;
     PyObject *line = encoded(command);
@@ -274,7 +303,7 @@ static uint32_t database_detail(PyObject *database)
     const char *text = PyBytes_AS_STRING(path);
     size_t bytes = (size_t)PyBytes_GET_SIZE(path);
     const char *parameters = bytes > 5 && strncmp(text, "file:", 5) == 0 ? memchr(text, '?', bytes) : NULL;
-    uint32_t number = string_intern(text, parameters ? (size_t)(parameters - text) : bytes);
+    uint32_t number = argument_intern(KIND_db, text, parameters ? (size_t)(parameters - text) : bytes);
     Py_DECREF(path);
     return number;
 }

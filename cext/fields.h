@@ -78,7 +78,8 @@
     X(uint32_t, first,        "number of the first record; lower numbers are those of the process that forked") \
     X(uint32_t, window_bytes, "no record crosses a multiple of this many bytes") \
     X(uint32_t, forks,        "forked processes so far (in threads)") \
-    X(uint64_t, lost,         "calls of threads for which there was no record (in threads)") \
+    X(uint64_t, lost,         "calls of threads for which there was no record (in threads); pieces for which there " \
+                              "was no room (in dialogue)") \
     X(uint64_t, unrecorded,   "forked processes whose subexperiment could not be made (in threads)") \
     X(uint64_t, overwritten,  "events that gave way to newer ones in the ring (in threads)") \
     X(uint64_t, spare_4,      "0")
@@ -96,15 +97,15 @@
     X(uint64_t, full_drops,         "events dropped because the pool, or the limit, was full") \
     X(uint64_t, emptied_after_full, "times the monitor emptied a pool that had been full") \
     X(uint64_t, monitor_ns,         "monotonic time of the monitor's last sign of life; written by it") \
-    X(uint32_t, paused,             "1 while nothing is to be recorded; written from outside") \
+    X(uint32_t, paused,             "1 while nothing is to be recorded; written from outside, and as the program asks") \
     X(uint32_t, samples_wanted,     "samples of the overview asked for so far; written from outside") \
     X(uint64_t, trigger_ns,         "monotonic time when a trigger fired last") \
     X(uint32_t, triggers,           "times a trigger fired") \
     X(uint32_t, trigger_process,    "process in which it fired last") \
     X(uint32_t, monitor,            "the monitor's process, or 0; written by it") \
-    X(uint32_t, spare_1,            "0") \
+    X(uint32_t, filter_changes,     "times a filter was put into the file `filter`; written from outside, and by the founder") \
     X(uint64_t, most_bytes,         "most that was in the pool at a time: taken and not given back") \
-    X(uint64_t, spare_3,            "0")
+    X(uint64_t, filter_passed,      "calls that a filter with `skip` or `keep` has come to so far")
 
 /* A place in the program's code. */
 #define SITE_FIELDS(X) \
@@ -114,7 +115,8 @@
     X(uint32_t, instruction, "offset of the instruction in its code, in bytes") \
     X(uint32_t, first_line,  "line where the function's code begins") \
     X(uint32_t, own,         "1 the program's own code, 0 standard library or an installed package") \
-    X(uint32_t, spare_1,     "0") \
+    X(uint32_t, collector,   "0; of what a data collector named its own name, a number in strings: then `file` is the " \
+                             "module, `function` the section, `line` the statement") \
     X(uint32_t, spare_2,     "0")
 
 /* A site and the stack that it was called from: a tree, shared from the outside in. */
@@ -158,7 +160,8 @@
                               "counted, not recorded") \
     X(uint64_t, run_delay_ns, "time it was runnable and waited for a processor, as last looked at; 0 where the " \
                               "kernel does not tell") \
-    X(uint64_t, gathered,     "fetches of rows that were added to the event of a fetch before them: not recorded again")
+    X(uint64_t, gathered,     "fetches of rows that were added to the event of a fetch before them, and calls that sampling left " \
+                              "out: not recorded")
 
 /* A sample of what the process has used (getrusage(2)), at its beginning, at its end and in between: with the first event
    that ends after each second, or whatever INTERPOSE_SAMPLE says. */
@@ -271,6 +274,41 @@
     X(uint32_t, by_back,  "1 where of that line back counts them, 0 where executed less back does") \
     X(uint32_t, spare,    "0")
 
+/* A code object under statement coverage, in one context; its places and branches follow one another in their files. */
+#define COVERED_FIELDS(X) \
+    X(uint32_t, kind,         "1 a code object, 2 how many code objects there was no room for (in `places`); 0 in an unused record") \
+    X(uint32_t, file,         "file name as the code object has it, a number in strings") \
+    X(uint32_t, function,     "its qualified name, a number in strings") \
+    X(uint32_t, module,       "the module whose names it uses, a number in strings, or 0") \
+    X(uint32_t, first_line,   "line where its code begins") \
+    X(uint32_t, own,          "1 the program's own code, 0 standard library or an installed package") \
+    X(uint32_t, context,      "what was going on (a transaction, a test), a number in strings, or 0") \
+    X(uint32_t, first_place,  "the first of its places, a number in places") \
+    X(uint32_t, places,       "how many there are") \
+    X(uint32_t, first_branch, "the first of its branches, a number in branches, or 0") \
+    X(uint32_t, branches,     "how many there are") \
+    X(uint32_t, has_columns,  "0 where the code was compiled without columns (-X no_debug_ranges)") \
+    X(uint64_t, start_ns,     "monotonic time when it ran first") \
+    X(uint64_t, spare,        "0")
+
+/* A place of a code object: a run of instructions of one line, or a part of it that may be run without the rest. */
+#define PLACE_FIELDS(X) \
+    X(uint32_t, code,     "code object, a number in covered; 0 in an unused record") \
+    X(uint32_t, line,     "line number") \
+    X(uint32_t, column,   "where it begins in the line, in bytes of UTF-8, from 1; 0 unknown") \
+    X(uint32_t, executed, "1 when it was come to")
+
+/* A conditional jump from one place to two others. */
+#define BRANCH_FIELDS(X) \
+    X(uint32_t, code,       "code object, a number in covered; 0 in an unused record") \
+    X(uint32_t, origin,     "the place that it stands in, a number in places") \
+    X(uint32_t, next,       "the place that follows, a number in places; 0 where the code ends instead") \
+    X(uint32_t, other,      "the place that is jumped to, likewise") \
+    X(uint32_t, went_next,  "1 when it went on to the place that follows") \
+    X(uint32_t, went_other, "1 when it jumped") \
+    X(uint32_t, spare_1,    "0") \
+    X(uint32_t, spare_2,    "0")
+
 #define DECLARE_FIELD(type, name, meaning) type name;
 
 struct event         { EVENT_FIELDS(DECLARE_FIELD) };
@@ -289,6 +327,9 @@ struct line_trace    { TRACE_FIELDS(DECLARE_FIELD) };
 struct function      { FUNCTION_FIELDS(DECLARE_FIELD) };
 struct line          { LINE_FIELDS(DECLARE_FIELD) };
 struct loop          { LOOP_FIELDS(DECLARE_FIELD) };
+struct covered        { COVERED_FIELDS(DECLARE_FIELD) };
+struct covered_place  { PLACE_FIELDS(DECLARE_FIELD) };
+struct covered_branch { BRANCH_FIELDS(DECLARE_FIELD) };
 
 #define BLOCK_MAGIC 0x4b4c4249u
 #define FILE_MAGIC 0x45534f5052544e49ull
@@ -307,6 +348,7 @@ enum {
 enum child_how { CHILD_FORK = 1, CHILD_EXEC, CHILD_SPAWN, CHILD_SHELL };
 enum block_state { BLOCK_WRITING = 1, BLOCK_FULL, BLOCK_LEFT };
 enum function_kind { FUNCTION_CODE = 1, FUNCTION_OUTSIDE };
+enum covered_kind { COVERED_CODE = 1, COVERED_LEFT_OUT };
 enum overview_kind { OVERVIEW_BEGIN = 1, OVERVIEW_SAMPLE, OVERVIEW_END, OVERVIEW_STOPPED };
 
 struct thread_record {
@@ -325,9 +367,28 @@ _Static_assert(offsetof(struct control, paused) % 8 == 0 &&
 _Static_assert(sizeof(struct overview) == 128, "records of a power of two never cross a window");
 _Static_assert(sizeof(struct child) == 64, "records of a power of two never cross a window");
 _Static_assert(sizeof(struct line_trace) == 128 && sizeof(struct function) == 128 && sizeof(struct line) == 64 &&
-                   sizeof(struct loop) == 32,
+                   sizeof(struct loop) == 32 && sizeof(struct covered) == 64 && sizeof(struct covered_place) == 16 &&
+                   sizeof(struct covered_branch) == 32,
                "records of a power of two never cross a window");
 _Static_assert(sizeof(struct thread_record) <= THREAD_BYTES, "a thread's record holds its table");
+
+/* A piece of the dialogue: in front of its text, behind the length of both. */
+struct piece {
+    uint64_t time_ns;    /* monotonic time when the call had ended; of a prompt, when it began */
+    uint32_t thread;     /* a number in threads */
+    uint16_t descriptor; /* of the terminal */
+    uint8_t what, flags; /* enum piece_what, enum piece_flags */
+};
+enum piece_what {
+    PIECE_SHOWN = 1,
+    PIECE_TYPED,
+    PIECE_UNSEEN, /* something was typed while the terminal's echo was off; nothing of it is kept */
+    PIECE_SIZE,   /* the terminal's size: rows and columns, of 16 bits each */
+};
+enum piece_flags {
+    PIECE_ENDS_LINES = 1, /* the terminal begins a new line at the left (ONLCR) */
+    PIECE_REDACTED = 2,
+};
 
 /* How a record is packed, for the experiment's own description of itself. */
 struct field {
@@ -360,6 +421,10 @@ enum {
     DATA_FUNCTIONS,
     DATA_LINES,
     DATA_LOOPS,
+    DATA_COVERED,
+    DATA_PLACES,
+    DATA_BRANCHES,
+    DATA_DIALOGUE,
     DATA_TYPES
 };
 

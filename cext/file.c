@@ -309,6 +309,20 @@ void *series_extend(struct series *series, size_t bytes)
     return record;
 }
 
+uint32_t series_records(struct series *series, uint32_t count, void **records)
+{
+    uint64_t size = series->head->record_bytes, window = series->window_bytes, head = series->head->head_bytes;
+    char *found = series_extend(series, count * size);
+    if (!found)
+        return 0;
+    uint64_t at = series->end - count * size;
+    uint64_t number = 1 + (at < window ? (at - head) / size
+                                       : (window - head) / size + (at / window - 1) * (window / size) + at % window / size);
+    series->next = (uint32_t)number + count;
+    *records = found;
+    return (uint32_t)number;
+}
+
 /* --- XML */
 
 static int write_whole(int opened, const struct iovec *pieces, int count)
@@ -322,13 +336,16 @@ static int write_whole(int opened, const struct iovec *pieces, int count)
     return done == (ssize_t)bytes ? 0 : done < 0 ? errno : ENOSPC;
 }
 
-int file_write(const char *directory, const char *name, const struct iovec *pieces, int count)
+int file_write(const char *directory, const char *name, const struct iovec *pieces, int count, size_t more)
 {
     char path[PATH_BYTES];
     int opened = open_in(path, directory, name, O_WRONLY | O_CREAT);
     if (opened < 0)
         return errno;
     int failed = fchmod(opened, file_mode) ? errno : write_whole(opened, pieces, count);
+    off_t end = failed || !more ? -1 : lseek(opened, 0, SEEK_END);
+    if (end >= 0)
+        (void)!fallocate(opened, FALLOC_FL_KEEP_SIZE, end, (off_t)more); /* without it there may be room all the same */
     close(opened);
     return failed;
 }

@@ -68,6 +68,9 @@ int series_create(struct series *series, const char *directory, const struct dat
 /* Room for a record of `bytes`, which no window's edge crosses; zeros. NULL with errno set where there is no room. */
 void *series_extend(struct series *series, size_t bytes);
 
+/* Room for `count` records that follow one another in one window; gives the number of the first, or 0 with errno set. */
+uint32_t series_records(struct series *series, uint32_t count, void **records);
+
 /* Put `count` pieces behind what is in the file, in one write; it is made where there is none, and stays below `most`
    bytes. 0 or the error's number. */
 int file_add(const char *directory, const char *name, const struct iovec *pieces, int count, uint64_t most);
@@ -75,8 +78,9 @@ int file_add(const char *directory, const char *name, const struct iovec *pieces
 /* Have `name` be a copy of the file at `source`, up to `most` bytes. */
 void file_copy(const char *directory, const char *name, const char *source, size_t most);
 
-/* Write the file whole, from `count` pieces, in one write. 0 or the error's number. */
-int file_write(const char *directory, const char *name, const struct iovec *pieces, int count);
+/* Write the file whole, from `count` pieces, in one write. Room for `more` bytes is kept behind them, where that can be
+   had, for what must be said on a full disk. 0 or the error's number. */
+int file_write(const char *directory, const char *name, const struct iovec *pieces, int count, size_t more);
 
 /* Read a file of the kernel's, as text that ends with a zero. False where there is none. */
 bool file_read(const char *path, char *text, size_t bytes);

@@ -81,6 +81,16 @@ static inline const _Py_CODEUNIT *frame_place(const frame *frame)
 #endif
 }
 
+/* Is the interpreter being taken down? Modules may be gone then. */
+static inline bool interpreter_ends(void)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+    return Py_IsFinalizing();
+#else
+    return _Py_IsFinalizing();
+#endif
+}
+
 static inline int code_extra_index(freefunc release)
 {
 #if PY_VERSION_HEX >= 0x030c0000

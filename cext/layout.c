@@ -70,6 +70,18 @@ static const struct field line_fields[] = {LINE_FIELDS(DESCRIBE_FIELD){0}};
 static const struct field loop_fields[] = {LOOP_FIELDS(DESCRIBE_FIELD){0}};
 #undef DESCRIBED
 
+#define DESCRIBED covered
+static const struct field covered_fields[] = {COVERED_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
+#define DESCRIBED covered_place
+static const struct field place_fields[] = {PLACE_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
+#define DESCRIBED covered_branch
+static const struct field branch_fields[] = {BRANCH_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
 const struct data_type data_types[DATA_TYPES + 1] = {
     [DATA_EVENTS] = {"events", event_fields, sizeof(struct event), 0, BLOCK_BYTES},
     [DATA_STRINGS] = {"strings", NULL, 0, sizeof(struct file_head), WINDOW_BYTES},
@@ -84,4 +96,8 @@ const struct data_type data_types[DATA_TYPES + 1] = {
     [DATA_FUNCTIONS] = {"functions", function_fields, sizeof(struct function), sizeof(struct function), WINDOW_BYTES},
     [DATA_LINES] = {"lines", line_fields, sizeof(struct line), sizeof(struct file_head), LINES_BYTES},
     [DATA_LOOPS] = {"loops", loop_fields, sizeof(struct loop), sizeof(struct file_head), WINDOW_BYTES},
+    [DATA_COVERED] = {"covered", covered_fields, sizeof(struct covered), sizeof(struct file_head), WINDOW_BYTES},
+    [DATA_PLACES] = {"places", place_fields, sizeof(struct covered_place), sizeof(struct file_head), LINES_BYTES},
+    [DATA_DIALOGUE] = {"dialogue", NULL, 0, sizeof(struct file_head), WINDOW_BYTES},
+    [DATA_BRANCHES] = {"branches", branch_fields, sizeof(struct covered_branch), sizeof(struct file_head), LINES_BYTES},
 };

@@ -71,6 +71,18 @@ bool is_transaction(uint32_t number)
     return number < COUNTED_NUMBERS && transactions[number];
 }
 
+static uint32_t told_number; /* of what the program tells of */
+
+void told_by_program(uint32_t number)
+{
+    told_number = number;
+}
+
+bool is_told_by_program(uint32_t number)
+{
+    return number == told_number || is_transaction(number);
+}
+
 /* --- the governor */
 
 void governor_begin(const struct governor_settings *settings)

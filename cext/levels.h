@@ -23,7 +23,11 @@ int level_count(const char *directory, uint32_t number);
 /* Numbers whose calls are transactions: within one nothing is lowered, or its parts would not be alike. */
 VISIBLE void transactions_forget(void);
 VISIBLE void transaction_add(uint32_t number);
-bool is_transaction(uint32_t number);
+VISIBLE bool is_transaction(uint32_t number);
+
+/* Is it a transaction, or what the program told of? Sampling leaves these out nowhere. */
+VISIBLE void told_by_program(uint32_t number);
+VISIBLE bool is_told_by_program(uint32_t number);
 
 /* What the governor is told: parts in a million of the CPU time that recording may take, what a timed and what a counted
    call cost, and how a number is lowered; that is false for those that cannot be. */

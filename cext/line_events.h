@@ -47,7 +47,7 @@ static bool enter_function(struct line_thread *thread, struct traced_code *known
     if (UNLIKELY(!table))
         return false;
     uint32_t spot = begins ? (uint32_t)ENTRY_SPOT : known->plan->spot_of[unit_of(here, known->plan)] & SPOT_NUMBER;
-    lines_push(thread, here, table, known->plan, _PyCode_CODE(known->code), &table->lines[spot], owner);
+    lines_push(thread, here, table, known->plan, _PyCode_CODE(known->is.code), &table->lines[spot], owner);
     thread->top->coroutine = known->coroutine;
     return true;
 }
@@ -62,7 +62,7 @@ static void function_begins(PyThreadState *state, struct traced_code *known, fra
         return;
     }
     lines_charge(thread, lines.call_ticks >> 1);
-    if (enter_function(thread, known, here, begins) && begins)
+    if (enter_function(thread, known, here, begins) && begins && !thread->paused)
         thread->top->table->function->calls++;
 }
 
@@ -106,7 +106,7 @@ static __attribute__((noinline)) struct line_thread *find_frame(PyThreadState *s
     if (thread->top->frame == here)
         return thread;
     struct traced_code *known = traced_code_of(frame_code(here), here);
-    if (!known || !known->chosen)
+    if (!known || !known->is.chosen)
         return NULL;
     lines_charge(thread, 0);
     leave_others(thread, here);
@@ -125,6 +125,10 @@ static inline void come_to(struct line_thread *thread, const struct plan *plan, 
 {
     uint32_t spot = flagged & SPOT_NUMBER;
     struct line *line = &thread->top->table->lines[spot];
+    if (UNLIKELY(thread->paused)) {
+        lines_go_to(thread, line);
+        return;
+    }
     line->executed++;
     /* CPython 3.12.1 tells a line again where what was called from its middle has returned. */
     if (UNLIKELY(thread->line == line || (flagged >> SPOT_FLAGS && is_way_back(thread, plan, spot))))

@@ -2,18 +2,12 @@
    their first beginning is seen, and then no more. */
 #pragma once
 
-static struct {
-    PyObject *disable; /* sys.monitoring.DISABLE */
-    PyObject *set_local_events;
-    int tool;
-    int events;        /* of a chosen code object */
-    int jump, branch;  /* the same, of one with loops in one line */
-} monitoring;
+#include "monitoring.h"
 
-static PyObject *not_again(void)
-{
-    return Py_NewRef(monitoring.disable);
-}
+static struct {
+    int all;          /* of a chosen code object */
+    int jump, branch; /* the same, of one with loops in one line */
+} line_events;
 
 static PyThreadState *here_state(void)
 {
@@ -24,14 +18,11 @@ static PyThreadState *here_state(void)
 static void observe(struct traced_code *known)
 {
     known->observed = 1;
-    known->plan = known->plan ? known->plan : plan_of(known->code);
-    int events = monitoring.events;
+    known->plan = known->plan ? known->plan : plan_of(known->is.code);
+    int events = line_events.all;
     if (known->plan && known->plan->ways_back_in_line)
-        events |= monitoring.jump | (known->plan->entries_by_branch ? monitoring.branch : 0);
-    PyObject *set = PyObject_CallFunction(monitoring.set_local_events, "iOi", monitoring.tool, known->code, events);
-    if (!set)
-        PyErr_Clear();
-    Py_XDECREF(set);
+        events |= line_events.jump | (known->plan->entries_by_branch ? line_events.branch : 0);
+    monitor_code(known->is.code, events);
 }
 
 static __attribute__((noinline)) struct traced_code *look_and_observe(PyCodeObject *code, PyThreadState *state, frame *here)
@@ -39,7 +30,7 @@ static __attribute__((noinline)) struct traced_code *look_and_observe(PyCodeObje
     uint64_t begin = ticks_now();
     struct traced_code *known = traced_code_of(code, here);
     struct line_thread *thread = lines_of(state);
-    if (known && known->chosen && !known->observed)
+    if (known && known->is.chosen && !known->observed)
         observe(known);
     if (thread)
         lines_own(thread, begin);
@@ -50,10 +41,10 @@ static PyObject *see_begin(PyObject *const *arguments, bool begins)
 {
     PyThreadState *state = here_state();
     frame *here = frame_innermost(state);
-    struct traced_code *known = here ? code_extra((PyCodeObject *)*arguments, traced.index) : NULL;
-    if (UNLIKELY(!known || known->serial != traced.serial || !known->observed))
+    struct traced_code *known = here ? code_extra((PyCodeObject *)*arguments, known_codes.index) : NULL;
+    if (UNLIKELY(!known || known->is.serial != known_codes.serial || !known->observed))
         known = here ? look_and_observe((PyCodeObject *)*arguments, state, here) : NULL;
-    if (!known || !known->chosen || !lines.on)
+    if (!known || !known->is.chosen || !lines.on)
         return not_again();
     function_begins(state, known, here, begins);
     Py_RETURN_NONE;
@@ -94,8 +85,8 @@ static PyObject *see_unwind(PyObject *self, PyObject *const *arguments, size_t c
     (void)self, (void)count, (void)names;
     struct line_thread *thread = current_lines();
     frame *here = frame_innermost(here_state());
-    struct traced_code *known = thread && thread->beyond ? code_extra((PyCodeObject *)*arguments, traced.index) : NULL;
-    if (thread && (thread->top->frame == here || (known && known->chosen)))
+    struct traced_code *known = thread && thread->beyond ? code_extra((PyCodeObject *)*arguments, known_codes.index) : NULL;
+    if (thread && (thread->top->frame == here || (known && known->is.chosen)))
         function_ends(thread, here);
     Py_RETURN_NONE;
 }
@@ -163,120 +154,46 @@ static PyObject *see_branch(PyObject *self, PyObject *const *arguments, size_t c
         const struct planned_loop *loop = &plan->loop[index];
         if (!loop->in_one_line || loop->is_for || loop->line != line || from >= loop->target)
             continue;
-        thread->top->table->loops[index].passes += to == loop->target;
+        thread->top->table->loops[index].passes += to == loop->target && !thread->paused;
         Py_RETURN_NONE;
     }
     return not_again();
 }
 
-/* What sys.monitoring calls: the least that can be called, for a built-in function would do more than the callback. */
-struct callback {
-    PyObject_HEAD
-    vectorcallfunc call;
-};
-
-static PyTypeObject callback_type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "interpose.callback",
-    .tp_basicsize = sizeof(struct callback),
-    .tp_vectorcall_offset = offsetof(struct callback, call),
-    .tp_call = PyVectorcall_Call,
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
-};
-
-static const struct {
-    const char *event;
-    vectorcallfunc call;
-} line_callbacks[] = {
+static const struct monitored line_events_told[] = {
     {"PY_START", see_start}, {"PY_RESUME", see_resume}, {"PY_THROW", see_throw},
     {"PY_RETURN", see_end},  {"PY_YIELD", see_end},     {"PY_UNWIND", see_unwind},
-    {"LINE", see_line},      {"JUMP", see_jump},        {"BRANCH", see_branch},
+    {"LINE", see_line},      {"JUMP", see_jump},        {"BRANCH", see_branch},      {0},
 };
-
-static PyObject *new_callback(vectorcallfunc call)
-{
-    struct callback *callback = PyObject_New(struct callback, &callback_type);
-    if (callback)
-        callback->call = call;
-    return (PyObject *)callback;
-}
-
-/* The number of an event by its name; 0 with an exception where there is none. */
-static int event_number(const char *name)
-{
-    PyObject *events = PyObject_GetAttrString(PySys_GetObject("monitoring"), "events");
-    PyObject *number = events ? PyObject_GetAttrString(events, name) : NULL;
-    int found = number ? (int)PyLong_AsLong(number) : 0;
-    Py_XDECREF(events);
-    Py_XDECREF(number);
-    return found;
-}
-
-static bool done(PyObject *result)
-{
-    if (!result)
-        PyErr_Clear();
-    Py_XDECREF(result);
-    return result != NULL;
-}
-
-static bool register_callbacks(PyObject *monitor, bool on)
-{
-    bool registered = true;
-    for (size_t each = 0; each < sizeof line_callbacks / sizeof *line_callbacks; each++) {
-        PyObject *callback = on ? new_callback(line_callbacks[each].call) : Py_NewRef(Py_None);
-        registered &= callback && done(PyObject_CallMethod(monitor, "register_callback", "iiO", monitoring.tool,
-                                                           event_number(line_callbacks[each].event), callback));
-        Py_XDECREF(callback);
-    }
-    return registered;
-}
 
 /* Functions that are in progress are seen from their next line on, of all threads. */
 static void observe_running(void)
 {
-    PyThreadState *state = PyInterpreterState_ThreadHead(traced.interpreter);
+    PyThreadState *state = PyInterpreterState_ThreadHead(known_codes.interpreter);
     for (; state; state = PyThreadState_Next(state))
         for (frame *here = frame_innermost(state); here; here = frame_outer(here)) {
             struct traced_code *known = traced_code_of(frame_code(here), here);
-            if (known && known->chosen && !known->observed)
+            if (known && known->is.chosen && !known->observed)
                 observe(known);
         }
 }
 
 static void observe_no_more(void)
 {
-    for (struct traced_code *known = traced.first; known; known = known->next) {
+    for (struct traced_code *known = first_traced_code(); known; known = next_traced_code(known)) {
         if (!known->observed)
             continue;
         known->observed = 0;
-        done(PyObject_CallFunction(monitoring.set_local_events, "iOi", monitoring.tool, known->code, 0));
+        monitor_code(known->is.code, 0);
     }
 }
 
-/* Numbers that CPython has given to nobody; 0 to 2 and 5 are for debuggers, coverage, profilers and optimizers. */
-static bool take_tool(PyObject *monitor)
+static void find_line_events(void)
 {
-    static const int tools[] = {4, 3};
-    for (int index = 0; index < 2; index++) {
-        monitoring.tool = tools[index];
-        if (done(PyObject_CallMethod(monitor, "use_tool_id", "is", monitoring.tool, "interpose")))
-            return true;
-    }
-    return false;
-}
-
-static bool prepare_monitoring(PyObject *monitor)
-{
-    if (!monitoring.disable)
-        monitoring.disable = PyObject_GetAttrString(monitor, "DISABLE");
-    if (!monitoring.set_local_events)
-        monitoring.set_local_events = PyObject_GetAttrString(monitor, "set_local_events");
-    monitoring.events = event_number("PY_START") | event_number("PY_RESUME") | event_number("PY_RETURN") |
-                        event_number("PY_YIELD") | event_number("LINE");
-    monitoring.jump = event_number("JUMP");
-    monitoring.branch = event_number("BRANCH");
-    return monitoring.disable && monitoring.set_local_events && PyType_Ready(&callback_type) == 0;
+    line_events.all = event_number("PY_START") | event_number("PY_RESUME") | event_number("PY_RETURN") |
+                      event_number("PY_YIELD") | event_number("LINE");
+    line_events.jump = event_number("JUMP");
+    line_events.branch = event_number("BRANCH");
 }
 
 /* They are told of all threads, or of none. */
@@ -285,29 +202,20 @@ enum { EVENTS_BY_THREAD = 0 };
 /* Have the events told; why not, or NULL. */
 static const char *events_begin(void)
 {
-    PyObject *monitor = PySys_GetObject("monitoring");
-    if (!monitor || !prepare_monitoring(monitor)) {
-        PyErr_Clear();
-        return "sys.monitoring is not there";
-    }
-    if (!take_tool(monitor))
-        return "sys.monitoring: the numbers for tools that are nobody's are taken by others";
-    int events = event_number("PY_START") | event_number("PY_RESUME") | event_number("PY_THROW") | event_number("PY_UNWIND");
-    register_callbacks(monitor, true);
+    static const int tools[] = {4, 3};
+    const char *why = monitoring_begin(tools, line_events_told);
+    if (why)
+        return why;
+    find_line_events();
     observe_running();
-    done(PyObject_CallMethod(monitor, "set_events", "ii", monitoring.tool, events));
+    monitor_all(event_number("PY_START") | event_number("PY_RESUME") | event_number("PY_THROW") | event_number("PY_UNWIND"));
     return NULL;
 }
 
 /* What was missed meanwhile, or NULL. */
 static const char *events_end(void)
 {
-    PyObject *monitor = PySys_GetObject("monitoring");
-    if (!monitor)
-        return NULL;
-    done(PyObject_CallMethod(monitor, "set_events", "ii", monitoring.tool, 0));
     observe_no_more();
-    register_callbacks(monitor, false);
-    done(PyObject_CallMethod(monitor, "free_tool_id", "i", monitoring.tool));
+    monitoring_end(line_events_told);
     return NULL;
 }

@@ -1,8 +1,10 @@
-/* Line trace on 3.11: a trace function in C, which stands in the thread's state as PyEval_SetTrace puts it there, without the audit
-   event that this raises. The interpreter asks at each instruction whether a line begins, in code that is not chosen as well. */
+/* Line trace on 3.11: a trace function in C. The interpreter asks at each instruction whether a line begins, in code that is not
+   chosen as well. */
 #pragma once
 
 #include <frameobject.h>
+
+#include "trace_function.h"
 
 /* Of what goes on where it was suspended, RESUME has another argument, or it is not there: an exception was thrown. */
 static bool is_beginning(frame *here)
@@ -15,14 +17,14 @@ static void see_call(frame *here)
 {
     PyThreadState *state = _PyThreadState_UncheckedGet();
     struct traced_code *known = traced_code_of(frame_code(here), here);
-    if (known && known->chosen)
+    if (known && known->is.chosen)
         function_begins(state, known, here, is_beginning(here));
 }
 
 static bool is_passed_over(frame *here)
 {
-    struct traced_code *known = code_extra(frame_code(here), traced.index);
-    return known && known->serial == traced.serial && !known->chosen;
+    struct traced_code *known = code_extra(frame_code(here), known_codes.index);
+    return known && known->is.serial == known_codes.serial && !known->is.chosen;
 }
 
 static void see_line(frame *here)
@@ -49,42 +51,12 @@ static int see_event(PyObject *nothing, PyFrameObject *object, int what, PyObjec
     return 0;
 }
 
-/* False where somebody else's trace function is there. */
-static bool trace_thread(PyThreadState *state)
-{
-    if (state->c_tracefunc && state->c_tracefunc != see_event)
-        return false;
-    state->c_tracefunc = see_event;
-    state->cframe->use_tracing = 255;
-    return true;
-}
-
-/* False where it is no longer ours. */
-static bool trace_thread_no_more(PyThreadState *state)
-{
-    if (state->c_tracefunc != see_event)
-        return state->c_tracefunc == NULL;
-    state->c_tracefunc = NULL;
-    state->cframe->use_tracing = state->c_profilefunc ? 255 : 0;
-    return true;
-}
-
-/* How many threads have a trace function that is not ours. */
-static int trace_threads(bool on)
-{
-    int others = 0;
-    PyThreadState *state = PyInterpreterState_ThreadHead(traced.interpreter);
-    for (; state; state = PyThreadState_Next(state))
-        others += on ? !trace_thread(state) : !trace_thread_no_more(state);
-    return others;
-}
-
 /* A thread that has just begun. */
 static void trace_new_thread(void)
 {
     PyThreadState *state = _PyThreadState_UncheckedGet();
-    if (lines.on && state && state->interp == traced.interpreter)
-        trace_thread(state);
+    if (lines.on && state && state->interp == known_codes.interpreter)
+        trace_thread(state, see_event);
 }
 
 /* Where they cannot be told of one thread, they are of others. */
@@ -94,13 +66,13 @@ enum { EVENTS_BY_THREAD = 1 };
 static const char *events_begin(void)
 {
     recorder.thread_begins = trace_new_thread;
-    return trace_threads(true) ? "another trace function is there" : NULL;
+    return trace_threads(see_event, true) ? "another trace function is there" : NULL;
 }
 
 /* What was missed meanwhile, or NULL. */
 static const char *events_end(void)
 {
     recorder.thread_begins = NULL;
-    int others = trace_threads(false);
+    int others = trace_threads(see_event, false);
     return others ? "another trace function has taken the place" : NULL;
 }

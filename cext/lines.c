@@ -21,6 +21,7 @@ static struct {
     struct series traces, functions, lines, loops;
     uint32_t *ours; /* in memory that a forked child finds zeroed: the files are this process's */
     bool rehearsing;
+    uint64_t heeded; /* before the rehearsal */
     struct line_thread *threads;
     struct {
         uint32_t thread, task;
@@ -104,21 +105,6 @@ static int prepare_once(void)
     return 0;
 }
 
-/* Room for `count` records that follow one another in one window; gives the number of the first, or 0. */
-static uint32_t extend(struct series *series, uint32_t count, void **records)
-{
-    uint64_t size = series->head->record_bytes, window = series->window_bytes, head = series->head->head_bytes;
-    char *found = series_extend(series, count * size);
-    if (!found)
-        return 0;
-    uint64_t at = series->end - count * size;
-    uint64_t number = 1 + (at < window ? (at - head) / size
-                                       : (window - head) / size + (at / window - 1) * (window / size) + at % window / size);
-    series->next = (uint32_t)number + count;
-    *records = found;
-    return (uint32_t)number;
-}
-
 /* --- stretches of trace */
 
 static uint64_t timeval_ns(struct timeval time)
@@ -129,7 +115,7 @@ static uint64_t timeval_ns(struct timeval time)
 static uint32_t add_trace(uint32_t target)
 {
     struct line_trace *record = NULL;
-    uint32_t number = extend(&own.traces, 1, (void **)&record);
+    uint32_t number = series_records(&own.traces, 1, (void **)&record);
     if (!number)
         return 0;
     record->target = target;
@@ -222,10 +208,10 @@ static bool fill(struct line_table *table, const struct line_shape *shape)
     if (own.lines.file.bytes + shape->spots * sizeof(struct line) > LINES_MOST_BYTES ||
         shape->spots > (LINES_BYTES - sizeof(struct file_head)) / sizeof(struct line))
         return false;
-    uint32_t first = extend(&own.lines, shape->spots, &spots);
-    uint32_t number = first ? extend(&own.functions, 1, &function) : 0;
+    uint32_t first = series_records(&own.lines, shape->spots, &spots);
+    uint32_t number = first ? series_records(&own.functions, 1, &function) : 0;
     bool looped = !shape->loops || (shape->loops < WINDOW_BYTES / sizeof(struct loop) / 2 &&
-                                    extend(&own.loops, shape->loops, &loops));
+                                    series_records(&own.loops, shape->loops, &loops));
     if (!number || !looped)
         return false;
     table->lines = spots;
@@ -273,9 +259,16 @@ void lines_table_free(struct line_table *table)
     free(table);
 }
 
+/* A pause is looked away from meanwhile: what recording takes is not measured in one. */
 void lines_rehearse(bool on)
 {
     own.rehearsing = on;
+    if (on) {
+        own.heeded = recorder.heeded;
+        recorder.heeded = said_from_outside();
+    } else {
+        recorder.heeded = own.heeded;
+    }
 }
 
 /* --- threads and tasks */
@@ -321,7 +314,7 @@ static struct line_thread *take_thread(void)
     for (struct line_thread *thread = own.threads; thread; thread = thread->next)
         if (is_over(thread)) {
             thread->stretch = 0;
-            thread->own = thread->off = 0;
+            thread->own = thread->passed = thread->off = 0;
             thread->outside = NULL; /* lies in the file; its memory is small change */
             return thread;
         }
@@ -333,7 +326,7 @@ static bool find_outside(struct line_thread *thread, uint32_t owner)
     static const struct line_shape shape = {.kind = FUNCTION_OUTSIDE, .spots = 1};
     if (thread->outside && line_table_is_of(thread->outside, owner) && thread->outside->rehearsed == own.rehearsing)
         return true;
-    thread->own = thread->off = 0; /* what was until now is in another record */
+    thread->own = thread->passed = thread->off = 0; /* what was until now is in another record */
     thread->outside = lines_table(owner, &shape);
     if (!thread->outside)
         return false;
@@ -372,6 +365,7 @@ static bool enter(struct line_thread *thread, void *state)
     thread->top = thread->frames;
     lines_go_to(thread, thread->outside->lines);
     thread->beyond = 0;
+    thread->paused = recorder_paused();
     ask_clock(thread);
     thread->system_ns = lines.system ? kernel_ns() : 0;
     thread->event_ticks = lines.event_ticks;
@@ -441,7 +435,7 @@ static void note_whole(struct line_thread *thread, uint64_t now)
     struct function *whole = thread->outside->function;
     whole->ticks += now - thread->counted;
     whole->off_ticks = thread->off;
-    whole->own_ticks = thread->own;
+    whole->own_ticks = thread->own - thread->passed;
     thread->counted = now;
 }
 
@@ -458,10 +452,19 @@ static uint64_t ask_and_time(struct line_thread *thread, uint64_t begin)
     return lines.ask_ticks;
 }
 
-void lines_settle(struct line_thread *thread, uint64_t now)
+/* What passed since the last event is nobody's. */
+static void pass(struct line_thread *thread)
+{
+    ask_clock(thread);
+    uint64_t passed = thread->sync_ticks - thread->own - thread->last;
+    thread->own += passed;
+    thread->passed += passed;
+    thread->counted = thread->sync_ticks;
+}
+
+static void charge_until(struct line_thread *thread, uint64_t now)
 {
     uint64_t wall_ns = thread->sync_wall_ns, cpu_ns = thread->sync_cpu_ns;
-    int saved = errno;
     thread->own += ask_and_time(thread, now);
     wall_ns = thread->sync_wall_ns - wall_ns;
     cpu_ns = thread->sync_cpu_ns - cpu_ns;
@@ -476,6 +479,17 @@ void lines_settle(struct line_thread *thread, uint64_t now)
     if (own.trace[lines.trace])
         note_ticks(own.trace[lines.trace]);
     thread->own += ticks_now() - thread->sync_ticks;
+}
+
+void lines_settle(struct line_thread *thread, uint64_t now)
+{
+    int saved = errno;
+    bool was_paused = thread->paused;
+    thread->paused = recorder_paused();
+    if (was_paused)
+        pass(thread);
+    else
+        charge_until(thread, now);
     errno = saved;
 }
 

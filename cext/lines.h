@@ -45,7 +45,8 @@ struct line_thread {
     struct line_frame *top; /* the innermost; the first of all stands for what is outside of all functions */
     struct line *line;      /* top->line */
     uint64_t last;          /* when the last event was, by a clock that stands still while recording takes its time */
-    uint64_t own;           /* ticks that recording has taken */
+    uint64_t own;           /* ticks that recording has taken, and those that passed while it was paused */
+    uint64_t passed;        /* of these the latter */
     uint64_t off;           /* ticks that the thread was not on a processor */
     uint64_t sure_until;    /* from then on the clock is asked again */
     uint64_t event_ticks;   /* as in lines, at hand */
@@ -58,6 +59,7 @@ struct line_thread {
     uint32_t generation;    /* the clock's, then */
     uint32_t stretch;       /* in which it began */
     void *state;            /* the interpreter's, of this thread */
+    uint32_t paused;        /* nothing is counted or charged */
     uint32_t beyond;        /* calls in progress that are too deep to be recorded */
     uint32_t depth;         /* frames that there is room for */
     uint64_t system_ns;     /* the thread's time in the kernel at the last event, where that is asked for */
@@ -116,7 +118,7 @@ VISIBLE uint32_t lines_owner(struct line_thread *thread, uint32_t task);
 /* A call that is too deep inside others begins. */
 VISIBLE void lines_count_beyond(struct line_thread *thread);
 
-/* Ask the clock; charge what passed until `now`. */
+/* Ask the clock; charge what passed until `now`, unless recording is paused. */
 VISIBLE void lines_settle(struct line_thread *thread, uint64_t now);
 
 /* Tables are made in ordinary memory meanwhile, for calibration. */
@@ -132,7 +134,7 @@ static inline bool line_clock_is_sure(const struct line_thread *thread, uint64_t
 static inline void lines_charge(struct line_thread *thread, uint64_t cost)
 {
     uint64_t now = ticks_now();
-    if (UNLIKELY(!line_clock_is_sure(thread, now))) {
+    if (UNLIKELY(!line_clock_is_sure(thread, now) || said_from_outside() != recorder.heeded)) {
         lines_settle(thread, now);
     } else {
         uint64_t at = now - thread->own;

@@ -206,7 +206,7 @@ static __attribute__((noinline)) void marks_step(PyObject *outermost, bool begin
 static PyObject *mark_enter(const struct slot *slot, uint32_t detail)
 {
     PyThreadState *state = recorded_state();
-    struct thread *thread = recorded_thread(slot, state);
+    struct thread *thread = recorded_thread(state);
     struct call call = {.slot = slot};
     if (!thread || thread->quiet)
         return NULL;
@@ -216,13 +216,41 @@ static PyObject *mark_enter(const struct slot *slot, uint32_t detail)
         begin_untimed(&call, thread, slot->intrinsic);
         return NULL;
     }
+    if (UNLIKELY(filter.on) && !transaction_passes(slot, thread, state))
+        return NULL;
     if (!span_begin(&call.span, thread, slot->intrinsic, stack_here(state), detail))
         return NULL;
+    if (is_collecting())
+        collect_place(&call.span);
     frame *running = coroutine_here(state);
     if (!running)
         return NULL;
     mark_add(thread, running, &call.span);
     return outermost_from(running, (PyObject *)_PyFrame_GetGenerator(running));
+}
+
+/* The program says that something happened here: an event that takes no time. */
+static void mark_event(const struct slot *slot, uint32_t detail)
+{
+    PyThreadState *state = recorded_state();
+    struct thread *thread = recorded_thread(state);
+    struct call call = {.slot = slot};
+    if (!thread || thread->quiet)
+        return;
+    if (thread->marked)
+        marks_settle(thread);
+    if (!is_timed(slot, slot->intrinsic)) {
+        begin_untimed(&call, thread, slot->intrinsic);
+        return;
+    }
+    if (UNLIKELY(filter.on) && !passes_filter(slot, slot->intrinsic, thread, state))
+        return;
+    if (!span_begin(&call.span, thread, slot->intrinsic, stack_here(state), detail))
+        return;
+    call.span.wall_ns = call.span.cpu_ns = 0;
+    if (thread->in_loop || thread->greenlet)
+        call.span.task = task_of_thread(thread);
+    span_record(&call.span, 0, 0);
 }
 
 /* The innermost of that name that is in progress; or one whose coroutine is not known to run. */
@@ -259,8 +287,8 @@ static void mark_exit(const struct slot *slot, uint32_t detail, bool failed)
     if (span.wall_ns >= recorder.long_ns)
         look_at_long_call(&span);
     span.begin.cpu_ns = as_it_was.start_cpu_ns;
-    span_record(&span, 0, error);
-    if (span.index) /* in which it was suspended as well */
+    record_collected(&span, 0, error, NULL, false);
+    if (span.index && !recorder.interval_ns) /* in which it was suspended as well */
         thread->record->open[span.index - 1].inner_wall_ns -= as_it_was.suspended_ns;
     if (as_it_was.task && thread->record->fields.recorded > recorded && thread->block && thread->block->head.used)
         thread->block->events[thread->block->head.used - 1].task = as_it_was.task;

@@ -138,7 +138,7 @@ static uint64_t rows_of(const struct slot *slot, PyObject *result)
 
 static inline uint64_t bytes_of(const struct call *call, PyObject *result)
 {
-    if (LIKELY(call->slot->moves == MOVES_none))
+    if (LIKELY(call->slot->moves == MOVES_none || call->slot->moves == MOVES_frame))
         return 0;
     if (call->slot->moves >= MOVES_row)
         return rows_of(call->slot, result);

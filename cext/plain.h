@@ -51,7 +51,7 @@ static uint32_t word_detail(PyObject *object)
     while (text && length < bytes && length < 64 && (Py_ISALNUM(text[length]) || strchr("_-.", text[length])))
         length++;
     bool whole = length == bytes || (length < bytes && text && text[length] == ' ');
-    return text && whole && length ? string_intern(text, (size_t)length) : 0;
+    return text && whole && length && arguments_kept(KIND_db) != KEEP_nothing ? string_intern(text, (size_t)length) : 0;
 }
 
 /* --- URLs */
@@ -171,7 +171,7 @@ static bool append_by_ways(struct text *text, PyObject *url)
 }
 
 /* A method, if any, and a URL: a text, or an object that keeps its parts. */
-static uint32_t url_detail(PyObject *method, PyObject *url)
+static uint32_t url_detail(enum kind kind, PyObject *method, PyObject *url)
 {
     struct text text = {.length = 0};
     Py_ssize_t bytes;
@@ -188,7 +188,7 @@ static uint32_t url_detail(PyObject *method, PyObject *url)
         append_parts(&text, url);
     else if (!url || !append_by_ways(&text, url))
         text.length = before;
-    return text.length > before ? string_intern(text.bytes, text.length) : 0;
+    return text.length > before ? argument_intern(kind, text.bytes, text.length) : 0;
 }
 
 static PyObject *method_told(PyObject *told)
@@ -206,7 +206,7 @@ static uint32_t served_detail(PyObject *owner, PyObject *told)
     path = path ? path : PyDict_GetItemString(told, "path");
     PyObject *route = owner ? attribute_at(owner, way_to_path) : NULL;
     bool has_route = route && PyUnicode_CheckExact(route);
-    uint32_t number = url_detail(method, has_route ? route : path);
+    uint32_t number = url_detail(KIND_logic, method, has_route ? route : path);
     Py_XDECREF(route);
     return number;
 }
@@ -229,7 +229,7 @@ static uint32_t pattern_detail(PyObject *method, PyObject *pattern)
     if (!bytes || !strchr("/^", *given))
         append(&text, "/", 1);
     append(&text, given, (size_t)bytes);
-    return string_intern(text.bytes, text.length);
+    return argument_intern(KIND_logic, text.bytes, text.length);
 }
 
 /* The pattern of the route that served it, as its framework told by the end of the call: of FastAPI

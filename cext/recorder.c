@@ -17,10 +17,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "arguments.h"
+#include "dialogue.h"
 #include "file.h"
+#include "filter.h"
 #include "follow.h"
 #include "intern.h"
 #include "monitor.h"
+#include "redact.h"
+#include "retired.h"
 #include "statement.h"
 #include "variables.h"
 
@@ -28,7 +33,10 @@
 enum { LOOK_AFTER_COUNTED = 256 };
 static const uint64_t GOVERN_EVERY_NS = 500000000, GOVERN_AGAIN_NS = 10000000;
 
-enum { ARENA_BYTES = 64 * 1024, SAMPLED = 17 };
+enum { ARENA_BYTES = 64 * 1024, SAMPLED = 17, EVENT_BYTES = 1024 };
+
+/* What the log says of the end takes less. */
+enum { ENDING_BYTES = 4096 };
 
 /* A monitor that gave no sign for so long is none; and how long to wait for it before looking again. */
 #define MONITOR_SILENT_NS 3000000000ull
@@ -164,12 +172,17 @@ static uint64_t later(uint64_t now_ns, uint64_t by_ns)
 static const char log_end[] = "</experiment>\n", map_end[] = "</map>\n";
 
 /* `attributes` are as they stand in the element. */
-static int log_event(const char *kind, const char *attributes)
+static int log_event_of(const char *directory, const char *kind, const char *attributes)
 {
-    char text[512];
+    char text[EVENT_BYTES];
     int bytes = snprintf(text, sizeof text, "  <event kind=\"%s\" time_ns=\"%llu\" %s/>\n%s", kind,
                          (unsigned long long)clock_ns(CLOCK_MONOTONIC), attributes, log_end);
-    return xml_append(own.directory, "log.xml", log_end, text, (size_t)bytes);
+    return bytes < (int)sizeof text ? xml_append(directory, "log.xml", log_end, text, (size_t)bytes) : EMSGSIZE;
+}
+
+static int log_event(const char *kind, const char *attributes)
+{
+    return log_event_of(own.directory, kind, attributes);
 }
 
 static int log_stopped(const char *why)
@@ -200,14 +213,14 @@ static int write_log(void)
                          (int)own.process, (int)getppid(), (unsigned long long)own.begun.wall_ns,
                          (unsigned long long)time_ns, own.parent, own.lineage, log_end);
     const struct iovec pieces[] = {{own.log_head, own.log_head_bytes}, {process, (size_t)bytes}};
-    return file_write(own.directory, "log.xml", pieces, 2);
+    return file_write(own.directory, "log.xml", pieces, 2, ENDING_BYTES);
 }
 
 static int write_map(void)
 {
     char empty[] = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<map>\n</map>\n";
     const struct iovec piece = {empty, sizeof empty - 1};
-    return file_write(own.directory, "map.xml", &piece, 1);
+    return file_write(own.directory, "map.xml", &piece, 1, 0);
 }
 
 const char *recorder_directory(void)
@@ -220,6 +233,21 @@ void recorder_say(const char *kind, const char *attributes)
     int saved = errno;
     if (recorder_directory())
         log_event(kind, attributes);
+    errno = saved;
+}
+
+/* The pauses are the whole experiment's, and told by its founder's log. What is noted is no longer than what is: a pause
+   is noted after the last call that was recorded, and its end before the first. */
+void recorder_turn(bool paused)
+{
+    int saved = errno;
+    uint32_t *place = &recorder.control->paused, was = __atomic_load_n(place, __ATOMIC_RELAXED);
+    if (recorder_directory() && paused != (was != 0)) {
+        if (paused)
+            __atomic_store_n(place, 1, __ATOMIC_SEQ_CST);
+        log_event_of(own.founder, paused ? "pause" : "resume", "");
+        __atomic_store_n(place, paused, __ATOMIC_SEQ_CST);
+    }
     errno = saved;
 }
 
@@ -247,8 +275,12 @@ static bool is_plain(const char *text)
 void recorder_note_root(const char *path)
 {
     char text[PATH_BYTES + 64];
+    size_t left = strlen(path);
+    char *redacted = redact(path, &left);
     int saved = errno, bytes = snprintf(text, sizeof text, "  <root path=\"%s\"/>\n%s", path, log_end);
-    if (bytes < (int)sizeof text && is_plain(path) && !own.stopped && is_ours())
+    bool may_stand = !redacted && left;
+    free(redacted);
+    if (may_stand && bytes < (int)sizeof text && is_plain(path) && !own.stopped && is_ours())
         xml_append(own.directory, "log.xml", log_end, text, (size_t)bytes);
     errno = saved;
 }
@@ -260,6 +292,11 @@ void recorder_note_text(uint32_t name, const char *text, size_t bytes)
     const struct iovec pieces[] = {
         {head, sizeof head}, {(void *)(uintptr_t)text, bytes}, {(void *)(uintptr_t)nothing, -bytes & 3}};
     int saved = errno;
+    size_t left = bytes;
+    char *redacted = redact(text, &left);
+    if (redacted || !left) /* it is the text of the program no more */
+        name = 0;
+    free(redacted);
     if (name && bytes <= TEXT_BYTES && !own.stopped && is_ours())
         file_add(own.directory, "dyntext", pieces, 3, TEXTS_BYTES);
     errno = saved;
@@ -267,7 +304,7 @@ void recorder_note_text(uint32_t name, const char *text, size_t bytes)
 
 static void note_objects(void)
 {
-    if (own.objects)
+    if (own.objects && !redact_is_on())
         file_copy(own.directory, "objects", "/proc/self/maps", OBJECTS_BYTES);
 }
 
@@ -321,7 +358,10 @@ static uint32_t counted(uint32_t number, int error)
 
 static uint32_t string_keep(uint64_t key, const char *text, size_t bytes)
 {
-    uint32_t number = counted(string_add(text, bytes), errno);
+    size_t left = bytes;
+    char *redacted = redact(text, &left);
+    uint32_t number = left ? counted(string_add(redacted ? redacted : text, left), errno) : 0;
+    free(redacted);
     cache_keep(&own.string_cache, key, number);
     return number;
 }
@@ -395,6 +435,22 @@ static uint32_t statement_weight(size_t bytes)
     return count++ % SAMPLED ? 0 : SAMPLED;
 }
 
+/* What is to be kept of it; gives its length. */
+static size_t statement_kept(const char *sql, size_t bytes, char *text, size_t room, bool *literals)
+{
+    enum how_much how_much = arguments_kept(KIND_db);
+    if (how_much == KEEP_whole) {
+        size_t length = bytes < room ? bytes : room;
+        memcpy(text, sql, length);
+        *literals = true; /* it may be a text of one call */
+        return length;
+    }
+    size_t length = statement_normalise(sql, bytes, text, room, literals), word = 0;
+    while (word < length && ((text[word] | 0x20) >= 'a' && (text[word] | 0x20) <= 'z'))
+        word++;
+    return how_much == KEEP_nothing ? 0 : how_much == KEEP_shape ? word : length;
+}
+
 uint32_t statement_intern(uint64_t statement_key, const char *sql, size_t bytes, bool *literals)
 {
     static char text[STRING_BYTES + 1]; /* under the interpreter's lock; one more byte tells that it was cut */
@@ -403,7 +459,7 @@ uint32_t statement_intern(uint64_t statement_key, const char *sql, size_t bytes,
     uint32_t weight = statement_weight(bytes);
     if (weight)
         begin = own_begin(thread);
-    size_t length = statement_normalise(sql, bytes, text, sizeof text, literals);
+    size_t length = statement_kept(sql, bytes, text, sizeof text, literals);
     uint64_t key = key_of(hash_bytes(text, length));
     uint32_t number = cache_find(&own.string_cache, key);
     if (weight)
@@ -550,12 +606,64 @@ void thread_look(struct thread *thread)
     errno = saved;
 }
 
+void recorder_sample(const char *attributes)
+{
+    int saved = errno;
+    struct thread *thread = recorder_directory() ? recording() : NULL;
+    if (thread) {
+        own.sample_ns = 0;
+        thread_look(thread);
+        log_event("sample", attributes);
+    }
+    errno = saved;
+}
+
+static uint32_t filter_changes(void)
+{
+    return __atomic_load_n(&recorder.control->filter_changes, __ATOMIC_ACQUIRE);
+}
+
+static void take_filter(void)
+{
+    filter_read(own.founder, own.lineage, filter_changes());
+    if (recorder.filter_changed)
+        recorder.filter_changed();
+}
+
+/* Another filter is to hold. */
+static void heed_filter(void)
+{
+    struct thread *thread = current_thread;
+    bool charged = thread && thread->recording;
+    if (filter.changes == filter_changes() || own.stopped || !is_ours())
+        return;
+    struct reading begin = charged ? own_begin(thread) : (struct reading){0, 0};
+    take_filter();
+    if (charged)
+        own_end(thread, begin);
+}
+
+int recorder_filter(const char *text, size_t bytes)
+{
+    const struct iovec piece = {(void *)(uintptr_t)text, bytes};
+    int failed = bytes && is_founder() ? file_write(own.directory, "filter", &piece, 1, 0) : 0;
+    if (bytes && is_founder() && !failed)
+        __atomic_store_n(&recorder.control->filter_changes, 1, __ATOMIC_RELEASE);
+    take_filter();
+    return failed;
+}
+
 bool recorder_heed(void)
 {
     uint64_t said = said_from_outside();
     struct thread *thread = current_thread;
-    if ((uint32_t)said)
+    if ((uint32_t)said) {
+        recorder.heeded = LOOKED_AWAY;
         return true;
+    }
+    if (recorder.heeded == LOOKED_AWAY && recorder.pause_ended)
+        recorder.pause_ended();
+    heed_filter();
     if (thread && thread->recording) {
         recorder.heeded = said;
         own.sample_ns = thread->look_ns = 0; /* with the call that begins now */
@@ -569,6 +677,19 @@ static void end_thread(struct thread *thread)
     note_run_delay(thread);
     note_clock(thread, now);
     thread->record->fields.end_ns = now.wall_ns;
+}
+
+/* Of a thread that goes on, though the recording does not; by the one that ends that. */
+static void end_other_thread(struct thread *thread)
+{
+    struct thread_fields *fields = &thread->record->fields;
+    clockid_t clock = (clockid_t)(~fields->tid << 3 | 6); /* as the kernel names the CPU clock of a thread */
+    struct timespec now;
+    if (clock_gettime(clock, &now))
+        return;
+    uint64_t cpu_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    fields->end_cpu_ns = cpu_ns > fields->end_cpu_ns ? cpu_ns : fields->end_cpu_ns;
+    fields->end_ns = fields->seen_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
 /* Called as the thread ends, without the interpreter's lock. */
@@ -592,6 +713,7 @@ static bool begin_thread(struct thread *thread)
     thread->own_depth = 0;
     thread->quiet = 0;
     thread->gatherings = 0;
+    memset(thread->named, 0, sizeof thread->named);
     thread->lines = NULL;
     thread->record = record;
     thread->number = own.threads.next - 1;
@@ -857,6 +979,27 @@ void span_drop(const struct span *span)
         thread_look(thread);
 }
 
+/* The last event of an interval stands for it, its CPU time being that until the next tick; a call in which no interval
+   ends is none. Wall times are made as long, or calls would overlap that did not. What the program says is kept. */
+void span_record_sampled(const struct span *span, uint64_t bytes, uint32_t error)
+{
+    struct thread *thread = span->thread;
+    struct thread_record *record = thread->record;
+    struct open_call *open = &record->open[span->index];
+    struct span sampled = *span;
+    sampled.wall_ns = sampled.cpu_ns = sampled_ns(thread, open->start_cpu_ns + span->cpu_ns, span->cpu_ns);
+    open->inner_wall_ns = open->inner_cpu_ns;
+    if (sampled.cpu_ns || is_told_by_program(span->intrinsic)) {
+        span_append(&sampled, bytes, error);
+        return;
+    }
+    record->fields.made--;
+    record->fields.gathered++;
+    close_call(record, span->index);
+    if (span->begin.wall_ns + span->wall_ns >= thread->look_ns)
+        thread_look(thread);
+}
+
 /* --- the recording */
 
 /* The founder's page is for the whole experiment. A forked child has it mapped; where it cannot be had, a process has
@@ -885,11 +1028,14 @@ static int create_files(const uint32_t first[DATA_TYPES])
     own.threads.keep_windows = true;
     children_forget();
     levels_begin();
+    dialogue_begin();
     if (failed)
         return failed;
     own.pool.ring.overwritten = &own.threads.head->overwritten;
     recorder.control = find_control();
-    recorder.heeded = said_from_outside() & ~(uint64_t)UINT32_MAX;
+    recorder.heeded = (uint32_t)said_from_outside() ? LOOKED_AWAY : said_from_outside();
+    filter_forget(); /* while all is calibrated */
+    filter.changes = filter_changes();
     return failed;
 }
 
@@ -958,6 +1104,8 @@ static void take_settings(const struct recorder_settings *settings)
     recorder.rows = settings->rows;
     recorder.all_waits = settings->wait_above_ns == 0;
     recorder.governed = 0;
+    dialogue_choose(settings->dialogue_bytes);
+    recorder.interval_ns = 0;
 }
 
 /* The time from `begun` to here was recording's own: it is in the thread's time, and charged. */
@@ -973,12 +1121,25 @@ static bool begin_main_thread(void)
     return true;
 }
 
+/* Those of an earlier recording: who lives begins anew in its own place. */
+static void forget_threads(void)
+{
+    for (struct thread *thread = own.first_thread, *next; thread; thread = next) {
+        next = thread->next;
+        if (!__atomic_load_n(&thread->ended, __ATOMIC_ACQUIRE))
+            continue;
+        thread->next = own.spare_thread;
+        own.spare_thread = thread;
+    }
+    own.first_thread = NULL;
+}
+
 static int begin_files(const uint32_t first[DATA_TYPES])
 {
     int failed = create_files(first);
     if (failed)
         return failed;
-    own.first_thread = NULL;
+    forget_threads();
     own.ended_run_delay_ns = 0;
     own.sample_ns = later(clock_ns(CLOCK_MONOTONIC), own.sample_every_ns);
     sample_overview(OVERVIEW_BEGIN, 0);
@@ -1010,18 +1171,27 @@ int recorder_begin(const struct recorder_settings *settings)
     return 0;
 }
 
+/* Nobody records any longer. */
+static void stop_threads(bool process_ends)
+{
+    if (recorder.before_end)
+        recorder.before_end();
+    recorder.on = 0;
+    for (struct thread *thread = own.first_thread; thread; thread = thread->next) {
+        thread->recording = 0;
+        if (!process_ends && thread != current_thread && !__atomic_load_n(&thread->ended, __ATOMIC_ACQUIRE))
+            end_other_thread(thread);
+    }
+    if (current_thread && current_thread->record)
+        end_thread(current_thread);
+}
+
 void recorder_end(int status)
 {
     if (!recorder.on || !is_ours())
         return;
     int saved = errno;
-    if (recorder.before_end)
-        recorder.before_end();
-    recorder.on = 0;
-    for (struct thread *thread = own.first_thread; thread; thread = thread->next)
-        thread->recording = 0;
-    if (current_thread && current_thread->record)
-        end_thread(current_thread);
+    stop_threads(status >= 0);
     if (status > 0 && recorder.trigger_exit)
         recorder_trigger();
     if (status >= 0) {
@@ -1034,6 +1204,29 @@ void recorder_end(int status)
         log_stopped("as asked");
         variables_forget();
     }
+    errno = saved;
+}
+
+void recorder_hush(void)
+{
+    if (current_thread)
+        current_thread->quiet++;
+}
+
+void recorder_detach(void)
+{
+    if (!recorder.on || !is_ours())
+        return;
+    int saved = errno;
+    stop_threads(false);
+    log_event("detached", "");
+    variables_forget();
+    recorder.control = &no_control;
+    recorder.heeded = 0;
+    children_forget();
+    levels_begin();
+    retire_files(own.threads.head);
+    own.threads.head = NULL;
     errno = saved;
 }
 
@@ -1120,6 +1313,7 @@ static bool begin_child(void)
         return false;
     }
     own.identity->ours = 1;
+    take_filter();
     write_variable();
     return true;
 }

@@ -22,6 +22,13 @@ enum rows { ROWS(NUMBER_OF_ROWS) };
 
 enum { GATHERINGS = 8 }; /* cursors that a thread iterates over at a time */
 
+/* The transaction that data collectors gave a name to last, outside and inside of one that is known without them. */
+enum { NAMED_OUTSIDE, NAMED_INSIDE, NAMED, NAMED_BYTES = 128 };
+struct named {
+    uint32_t within; /* the call that is the transaction around, or 0 */
+    char text[NAMED_BYTES];
+};
+
 /* A cursor that rows are fetched from, one after the other from one place, and the event that they are added to
    (rows.h). */
 struct gathering {
@@ -55,6 +62,7 @@ struct thread {
     uint32_t gatherings; /* of the next that were ever used */
     uint32_t next_gathering;
     struct gathering gathering[GATHERINGS];
+    struct named named[NAMED];
 };
 
 /* What the shims look at; the rest of the recorder's state is its own. */
@@ -70,11 +78,15 @@ struct recorder {
     uint32_t rows;       /* enum rows */
     uint32_t trigger_exit;
     uint32_t governed; /* what costs too much is lowered */
+    uint32_t dialogue; /* what terminals show, and what is typed there, is kept */
+    uint64_t interval_ns; /* of CPU time: calls are sampled, one is recorded where it runs as one ends; 0: all are */
     char trigger_errors[512];
     struct control *control; /* of the whole experiment; never NULL */
     uint64_t heeded;         /* what was said from outside, and done */
     void (*before_end)(void);    /* what is to be done before a recording ends, or NULL */
     void (*thread_begins)(void); /* when a thread is first seen, or NULL; with the interpreter's lock */
+    void (*pause_ended)(void);     /* when calls went by that were not looked at, or NULL */
+    void (*filter_changed)(void);  /* when another filter holds, or NULL */
 };
 
 struct recorder_settings {
@@ -98,6 +110,7 @@ struct recorder_settings {
     uint32_t objects; /* the files that are mapped are noted */
     uint32_t group_reads;
     uint32_t rows;
+    uint64_t dialogue_bytes; /* so much of the dialogue is kept; 0: none */
 };
 
 VISIBLE extern struct recorder recorder;
@@ -116,6 +129,16 @@ VISIBLE const char *recorder_directory(void);
 /* Have the log say that something happened; `attributes` as they stand in its element. */
 VISIBLE void recorder_say(const char *kind, const char *attributes);
 
+/* Have nothing recorded for a while, or go on, in all processes of the experiment, as somebody outside may. */
+VISIBLE void recorder_turn(bool paused);
+
+/* Record from now on only what the filter lets pass: that of the founder, which is `text` where this is the founder and
+   there is one. 0 or the error's number. */
+VISIBLE int recorder_filter(const char *text, size_t bytes);
+
+/* Sample now what the process has used, and have the log say so; `attributes` as with recorder_say. */
+VISIBLE void recorder_sample(const char *attributes);
+
 /* Note a directory that the program's own code was imported from, in the log. */
 VISIBLE void recorder_note_root(const char *path);
 
@@ -124,6 +147,12 @@ VISIBLE void recorder_note_text(uint32_t name, const char *text, size_t bytes);
 
 /* End of the recording, and of the process with `status` if that is known (>= 0). */
 VISIBLE void recorder_end(int status);
+
+/* End of the recording, as somebody outside wants it; the process goes on. Nothing of the files is mapped afterwards. */
+VISIBLE void recorder_detach(void);
+
+/* What the calling thread calls from now on is not recorded. */
+VISIBLE void recorder_hush(void);
 
 /* Around a fork: the parent gives the child its number, so that lineages are in the order of forks; the child begins
    its own subexperiment now, not at its first call. */
@@ -206,6 +235,9 @@ static inline uint64_t said_from_outside(void)
     typedef uint64_t __attribute__((may_alias)) both;
     return __atomic_load_n((const both *)&recorder.control->paused, __ATOMIC_RELAXED);
 }
+
+/* In the place of what was heeded: calls go by that are not looked at. Nobody says this from outside. */
+#define LOOKED_AWAY UINT64_MAX
 
 /* Nothing is to be recorded for a while, as somebody outside says. */
 static inline bool recorder_paused(void)
@@ -322,8 +354,21 @@ static inline void event_written(struct thread *thread, uint64_t start_ns, uint6
     thread->record->fields.recorded++;
 }
 
+/* Of the CPU time of a thread up to `end_ns` as much as ends with ticks: whole intervals. The first tick of a thread comes at
+   any time, or threads that end before one would never be seen. */
+static inline uint64_t sampled_ns(const struct thread *thread, uint64_t end_ns, uint64_t cpu_ns)
+{
+    uint64_t every_ns = recorder.interval_ns;
+    uint64_t phase_ns = (thread->number * 0x9e3779b97f4a7c15u >> 16) % every_ns;
+    uint64_t begin_ns = end_ns > cpu_ns ? end_ns - cpu_ns : 0;
+    return ((end_ns + phase_ns) / every_ns - (begin_ns + phase_ns) / every_ns) * every_ns;
+}
+
+/* The same, where calls are sampled. */
+VISIBLE void span_record_sampled(const struct span *span, uint64_t bytes, uint32_t error);
+
 /* Append the event. */
-static inline void span_record(const struct span *span, uint64_t bytes, uint32_t error)
+static inline void span_append(const struct span *span, uint64_t bytes, uint32_t error)
 {
     struct thread *thread = span->thread;
     struct thread_record *record = thread->record;
@@ -358,4 +403,13 @@ static inline void span_record(const struct span *span, uint64_t bytes, uint32_t
         governor_note(span->intrinsic);
     if (UNLIKELY(end_ns >= thread->look_ns))
         thread_look(thread);
+}
+
+/* The call has ended: its event, where it is not left out by sampling. */
+static inline void span_record(const struct span *span, uint64_t bytes, uint32_t error)
+{
+    if (UNLIKELY(recorder.interval_ns))
+        span_record_sampled(span, bytes, error);
+    else
+        span_append(span, bytes, error);
 }

@@ -175,7 +175,7 @@ static uint32_t intern_server(const struct server *server)
     const char *host = *server->host ? server->host : "[local]";
     if (!*server->host && !*server->name)
         return 0;
-    return string_intern(text, (size_t)snprintf(text, sizeof text, "%s/%s", host, server->name));
+    return argument_intern(KIND_db, text, (size_t)snprintf(text, sizeof text, "%s/%s", host, server->name));
 }
 
 /* Of a connection string, and of arguments by name, which go before it. */

@@ -2,29 +2,38 @@
 #pragma once
 
 #include "changes.h"
+#include "collectors.h"
 #include "environment.h"
+#include "filtering.h"
 #include "outcome.h"
 #include "rows.h"
 #include "tasks.h"
+#include "terminal.h"
 
 static void marks_settle(struct thread *thread);
 
-/* What changes while nothing is looked at is not known afterwards. */
-static __attribute__((noinline)) struct thread *not_looked_at(const struct slot *slot)
+/* What changed while nothing was looked at is not known. */
+static void forget_what_may_have_changed(void)
 {
-    if (slot->effect | slot->traffic)
-        forget_descriptors();
+    forget_descriptors();
     holders_unknown = true;
-    return NULL;
+}
+
+static void shims_begin(void)
+{
+    recorder.pause_ended = forget_what_may_have_changed;
+    recorder.filter_changed = slots_watch;
 }
 
 /* The calling thread, where its calls are recorded now; a call that cannot be is counted. */
-static inline struct thread *recorded_thread(const struct slot *slot, PyThreadState *state)
+static inline struct thread *recorded_thread(PyThreadState *state)
 {
+    if (UNLIKELY(!state))
+        return NULL;
     if (recorder_paused())
-        return not_looked_at(slot);
-    struct thread *thread = state ? recording() : NULL;
-    if (UNLIKELY(!thread && state && recorder.on))
+        return NULL;
+    struct thread *thread = recording();
+    if (UNLIKELY(!thread && recorder.on))
         recorder_lose();
     return thread;
 }
@@ -37,7 +46,7 @@ static inline bool is_timed(const struct slot *slot, uint32_t intrinsic)
 /* Nothing but the slot tells of which kind the call is, and nobody needs to know of it. */
 static inline bool is_simple(const struct slot *slot)
 {
-    return !slot->traffic && !slot->choice && !slot->effect;
+    return !slot->traffic && !slot->choice && !slot->effect && !slot->asks && slot->moves != MOVES_frame;
 }
 
 /* A call that is not timed may still change what is known of descriptors. */
@@ -46,7 +55,19 @@ static __attribute__((noinline)) bool begin_untimed(struct call *call, struct th
     if (call->slot->levels[intrinsic - call->slot->intrinsic] == LEVEL_count)
         recorder_count(thread, intrinsic);
     call->span.thread = NULL;
+    return call->slot->effect != EFFECT_none || call->terminal;
+}
+
+/* Nor does a call that the filter leaves out. */
+static inline bool begin_left_out(struct call *call)
+{
+    call->span.thread = NULL;
     return call->slot->effect != EFFECT_none;
+}
+
+static inline bool is_network(const struct descriptor *known)
+{
+    return known && known->kind == KIND_net;
 }
 
 /* Do a server's handlers take the requests of a connection one by one? Those that are not plainly of a class may. */
@@ -77,6 +98,8 @@ static __attribute__((noinline)) bool begin_serving(struct call *call, struct th
     if (call->slot->effect == EFFECT_serve) {
         if (!is_timed(call->slot, call->slot->intrinsic))
             return begin_untimed(call, thread, call->slot->intrinsic) && false;
+        if (UNLIKELY(filter.on) && !transaction_passes(call->slot, thread, state))
+            return false;
         call->span.intrinsic = thread->serving;
         call->span.index = depth;
         thread->serving = call->slot->intrinsic;
@@ -111,21 +134,30 @@ static inline bool shim_begin(struct call *call, const struct slot *slot, PyObje
                               PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
     PyThreadState *state = recorded_state();
-    struct thread *thread = recorded_thread(slot, state);
+    struct thread *thread = recorded_thread(state);
     if (UNLIKELY(!thread || thread->quiet))
         return false;
     uint32_t intrinsic = slot->intrinsic, detail = 0;
     if (UNLIKELY(thread->marked))
         marks_settle(thread);
     call->slot = slot;
+    call->terminal = 0;
     if (UNLIKELY(slot->lowered) && is_simple(slot) && !is_timed(slot, intrinsic))
         return begin_untimed(call, thread, intrinsic);
+    bool passes = true;
+    if (UNLIKELY(filter.on)) {
+        passes = is_simple(slot) ? passes_filter(slot, intrinsic, thread, state) : is_let_pass(thread, state);
+        if (!passes && slot->effect == EFFECT_none && !is_always_timed(slot))
+            return begin_left_out(call);
+    }
     call->owner = owner;
     call->arguments = arguments;
     call->count = count;
     call->names = names;
     if (slot->traffic) {
         call->known = descriptor_known(call->descriptor = descriptor_of(subject_of(call)));
+        if (UNLIKELY(!passes) && !is_network(call->known))
+            return begin_left_out(call) && false;
         detail = call->known ? call->known->name : 0;
         intrinsic += kind_of_traffic(slot, call->known, thread);
     } else {
@@ -145,8 +177,12 @@ static inline bool shim_begin(struct call *call, const struct slot *slot, PyObje
         if (slot->effect)
             change_before(call);
     }
+    if (UNLIKELY(recorder.dialogue))
+        terminal_begin(call);
     if (UNLIKELY(slot->lowered) && !is_timed(slot, intrinsic))
         return begin_untimed(call, thread, intrinsic);
+    if (UNLIKELY(filter.on) && !is_simple(slot) && !passes_late(slot, intrinsic, passes))
+        return begin_left_out(call) && !(slot->traffic && !is_network(call->known));
     return span_begin(&call->span, thread, intrinsic, stack_here(state), detail);
 }
 
@@ -245,7 +281,7 @@ static __attribute__((noinline)) void end_serving(struct call *call, bool failed
     PyErr_Restore(type, value, traceback);
     if (span.wall_ns >= recorder.long_ns)
         look_at_long_call(&span);
-    span_record(&span, 0, error);
+    record_collected(&span, 0, error, NULL, false);
 }
 
 static inline void shim_end(struct call *call, PyObject *result, bool failed)
@@ -265,9 +301,11 @@ static inline void shim_end(struct call *call, PyObject *result, bool failed)
     if (UNLIKELY(failed) && slot->moves == MOVES_row && is_end_of_rows())
         failed = false;
     uint64_t bytes = failed ? 0 : bytes_of(call, result);
-    bool changes = slot->effect && !failed && !(slot->traffic && (!call->known || call->known->kind != KIND_net));
+    bool changes = slot->effect && !failed && !(slot->traffic && !is_network(call->known));
     if (changes)
         change_after(call, result, bytes);
+    if (UNLIKELY(call->terminal) && result && !failed)
+        terminal_end(call, result);
     if (UNLIKELY(!timed))
         return;
     if (UNLIKELY(failed && slot->effect >= EFFECT_fork))
@@ -285,7 +323,7 @@ static inline void shim_end(struct call *call, PyObject *result, bool failed)
         rows_begin(span->thread, call->owner, result);
     if (UNLIKELY(span->thread->in_loop || span->thread->greenlet))
         span->task = task_of_thread(span->thread);
-    span_record(span, bytes, error);
+    record_collected(span, bytes, error, slot->real, true);
     if (slot->waits == WAITS_rows)
         rows_recorded(call->owner, span, bytes);
 }
@@ -338,7 +376,7 @@ static inline struct thread *lock_passes(const struct slot *slot, PyObject *lock
 {
     if (UNLIKELY(!state || recorder.all_waits) || (!is_free(slot, lock) && !will_not_wait(first, keywords)))
         return NULL;
-    return recorder_paused() ? NULL : recording();
+    return recorder_paused() || is_left_out(slot->intrinsic) ? NULL : recording();
 }
 
 static inline bool is_taken(const PyObject *result)

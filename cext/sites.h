@@ -13,6 +13,7 @@ enum { STACK_DEPTH = 128 };
 struct place {
     uint32_t site;
     uint32_t stack; /* of this site alone, where the code is the program's own */
+    uint32_t verdict, within; /* what the filter has decided of it (filtering.h) */
 };
 
 /* What is known of a code object. */

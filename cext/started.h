@@ -44,7 +44,7 @@ static bool copy_path(PyObject *path, char text[PATH_BYTES])
 static void name_program(struct child *child, const char *path)
 {
     const char *why = reason_words(program_reason(path));
-    child->command = intern_literal(path);
+    child->command = argument_intern(KIND_process, path, strlen(path));
     child->why = why ? intern_literal(why) : 0;
 }
 

@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kinds.h"
 #include "levels.h"
+#include "recorder.h"
 
 /* name, what a body takes after its slot, as declared, as passed on; what it gives; how many stubs.
    `pair` serves METH_NOARGS, METH_O and METH_VARARGS; `triple` METH_VARARGS | METH_KEYWORDS and tp_call; `vector` the
@@ -32,9 +34,6 @@
     X(finish, void, (PyObject *self), (self))
 
 enum { STUBS = 256 };
-
-/* What a call can be of; the words are those of the reports. */
-#define KINDS(X) X(db) X(screen) X(file) X(net) X(process) X(sync) X(sleep) X(idle) X(logic)
 
 /* What is kept of a call besides its times. */
 #define DETAILS(X) \
@@ -60,6 +59,7 @@ enum { STUBS = 256 };
 #define MOVES(X) \
     X(result,   "the result: a number, or the length of it or of its first part") \
     X(argument, "the length of the first argument") \
+    X(frame,    "nothing; what curses shows may be another picture by its end") \
     X(row,      "one row, unless the result is None or there is none") \
     X(rows,     "as many rows as the result has") \
     X(cursor,   "nothing yet: rows are to be fetched from the result")
@@ -119,14 +119,12 @@ enum { STUBS = 256 };
     X(recursive, "an RLock") \
     X(semaphore, "a semaphore of multiprocessing")
 
-#define NUMBER_OF_KIND(name) KIND_##name,
 #define NUMBER_OF_DETAIL(name, meaning) DETAIL_##name,
 #define NUMBER_OF_MOVE(name, meaning) MOVES_##name,
 #define NUMBER_OF_CHOICE(name, meaning) CHOICE_##name,
 #define NUMBER_OF_EFFECT(name, meaning) EFFECT_##name,
 #define NUMBER_OF_PASSES(name, meaning) PASSES_##name,
 #define NUMBER_OF_LOCK(name, meaning) LOCK_##name,
-enum kind { KINDS(NUMBER_OF_KIND) KIND_COUNT };
 enum detail_kind { DETAIL_none, DETAILS(NUMBER_OF_DETAIL) };
 enum moves { MOVES_none, MOVES(NUMBER_OF_MOVE) };
 enum choice { CHOICE_none, CHOICES(NUMBER_OF_CHOICE) };
@@ -170,11 +168,33 @@ struct slot {
     uint8_t moves, choice, effect, lock, passes;
     uint8_t waits; /* enum waits */
     uint8_t traffic; /* it reads or writes what lies behind a descriptor */
+    uint8_t asks; /* it waits for somebody at the keyboard, where it is of the kind screen */
     uint8_t shape; /* of pair: how its argument is to be understood */
     uint8_t levels[KIND_COUNT]; /* enum level, by what is added to its number */
     uint8_t lowered; /* not all of them are LEVEL_time */
+    uint8_t through; /* nothing but what is recorded needs to know of its calls */
+    uint8_t watched; /* enum watched */
     uint8_t taken;
 };
+
+/* What the filter wants to know of the calls of a slot before all else: nothing, from where they are made, whether inside
+   a call of a database, or nothing more, since all are left out. */
+enum watched { WATCHED_not, WATCHED_look, WATCHED_outside_db, WATCHED_closed };
+
+/* Is this call left out by the filter, and nothing of it to be known? (filtering.h) */
+static bool is_left_out_at_once(const struct slot *slot);
+
+/* A call of which nothing is recorded goes straight on. */
+static inline bool goes_straight_on(const struct slot *slot)
+{
+    uint64_t said = said_from_outside();
+    if (LIKELY(said == recorder.heeded))
+        return UNLIKELY(slot->watched) && is_left_out_at_once(slot);
+    if (!(uint32_t)said || !slot->through)
+        return false;
+    recorder.heeded = LOOKED_AWAY;
+    return true;
+}
 
 /* Is it one of the many that ask the same of a descriptor: what lies behind it, of which kind it is? */
 static inline bool is_traffic(const struct slot *slot)
@@ -193,6 +213,8 @@ SIGNATURES(TYPE_OF_FUNCTION)
     static result stub_##name##_##index declared \
     { \
         struct slot *slot = &slots_##name[0x##index]; \
+        if (UNLIKELY(goes_straight_on(slot))) \
+            return ((name##_function)slot->real) passed; \
         return ((name##_body)slot->body)(slot, STRIP passed); \
     }
 #define REFERENCE(index, name, result, declared, passed) (void *)stub_##name##_##index,
@@ -266,6 +288,15 @@ static bool slots_lower(uint32_t number, enum level level)
         for (unsigned index = 0; index < STUBS; index++)
             found |= slot_lower(&stub_pools[signature].slots[index], number, level);
     return found;
+}
+
+/* Another filter holds. */
+static void slot_watch(struct slot *slot);
+static void slots_watch(void)
+{
+    for (unsigned signature = 0; signature < SIGNATURE_COUNT; signature++)
+        for (unsigned index = 0; index < STUBS; index++)
+            slot_watch(&stub_pools[signature].slots[index]);
 }
 
 /* Is this function one of the stubs? */

@@ -1,104 +1,23 @@
-/* Code objects under line trace: which are chosen, and where their lines are counted. What is known of one hangs on its
-   extra slot and is freed with it. */
+/* Code objects under line trace: where their lines are counted. What is known of one hangs on its extra slot and is freed
+   with it. */
 #pragma once
 
-#include <fnmatch.h>
 #include <stddef.h>
 
+#include "known_code.h"
 #include "lines.h"
-#include "ownership.h"
 #include "plan.h"
 #include "tasks.h"
 
-enum { CHOICES = 64, CHOICE_BYTES = 256 };
-
 struct traced_code {
-    struct traced_code *next, *previous;
-    PyCodeObject *code; /* lives as long as this does */
-    uint32_t serial;    /* of the choice */
-    uint32_t chosen, own;
+    struct known_code is;
     uint32_t coroutine;
     uint32_t observed; /* its own events are asked for (from 3.12 on) */
-    uint32_t texts; /* the recording that the next are of */
-    uint32_t file, function, module;
     struct plan *plan;
     struct line_table *tables;
 };
 
-static struct {
-    int index; /* of the extra slot; 0: none yet */
-    uint32_t serial;
-    unsigned choices; /* 0: the program's own code is chosen */
-    struct {
-        char module[CHOICE_BYTES], function[CHOICE_BYTES];
-    } choice[CHOICES];
-    struct traced_code *first;
-    PyInterpreterState *interpreter;
-} traced = {.index = -1};
-
-/* --- the choice */
-
-static void choose_own_code(void)
-{
-    traced.choices = 0;
-    traced.serial++;
-}
-
-/* Functions of modules, each a pattern as file names have them. False where there are too many. */
-static bool choose(const char *module, const char *function)
-{
-    if (traced.choices == CHOICES || strlen(module) >= CHOICE_BYTES || strlen(function) >= CHOICE_BYTES)
-        return false;
-    strcpy(traced.choice[traced.choices].module, module);
-    strcpy(traced.choice[traced.choices++].function, function);
-    return true;
-}
-
-static bool is_module(const char *pattern, const char *module)
-{
-    size_t bytes = strlen(pattern);
-    return fnmatch(pattern, module, 0) == 0 || (strncmp(pattern, module, bytes) == 0 && module[bytes] == '.');
-}
-
-/* A function's comprehensions, and other code inside of it without a name, are the function's. */
-static bool is_function(const char *pattern, const char *function)
-{
-    char outer[CHOICE_BYTES];
-    const char *inside = strstr(function, ".<locals>.<");
-    if (fnmatch(pattern, function, 0) == 0)
-        return true;
-    if (!inside || (size_t)(inside - function) >= sizeof outer)
-        return false;
-    memcpy(outer, function, (size_t)(inside - function));
-    outer[inside - function] = 0;
-    return fnmatch(pattern, outer, 0) == 0;
-}
-
-static bool is_chosen(const char *module, const char *function, bool own)
-{
-    for (unsigned index = 0; index < traced.choices; index++)
-        if (is_module(traced.choice[index].module, module) && is_function(traced.choice[index].function, function))
-            return true;
-    return !traced.choices && own;
-}
-
 /* --- code objects */
-
-/* The name of the module whose names a frame's code uses, or NULL. */
-static PyObject *module_of(frame *here)
-{
-    PyObject *names = here->f_globals;
-    PyObject *name = names && PyDict_CheckExact(names) ? PyDict_GetItemString(names, "__name__") : NULL;
-    return name && PyUnicode_CheckExact(name) ? name : NULL;
-}
-
-static const char *utf8(PyObject *text)
-{
-    const char *plain = text ? PyUnicode_AsUTF8(text) : NULL;
-    if (!plain)
-        PyErr_Clear();
-    return plain ? plain : "";
-}
 
 static void tables_free(struct traced_code *known)
 {
@@ -109,81 +28,38 @@ static void tables_free(struct traced_code *known)
     }
 }
 
-static void traced_code_free(void *extra)
+static void let_go_of_code(struct known_code *code)
 {
-    struct traced_code *known = extra;
-    if (!known)
-        return;
-    if (known->next)
-        known->next->previous = known->previous;
-    if (known->previous)
-        known->previous->next = known->next;
-    else
-        traced.first = known->next;
+    struct traced_code *known = (struct traced_code *)code;
     tables_free(known);
     plan_free(known->plan);
-    free(known);
 }
 
-static struct traced_code *new_traced_code(PyCodeObject *code)
+static void meet_code(struct known_code *code)
 {
-    struct traced_code *known = calloc(1, sizeof *known);
-    if (!known)
-        return NULL;
-    if (code_extra_set(code, traced.index, known)) {
-        PyErr_Clear();
-        free(known);
-        return NULL;
-    }
-    known->code = code;
-    known->coroutine = (code->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE)) != 0;
-    known->next = traced.first;
-    if (traced.first)
-        traced.first->previous = known;
-    return traced.first = known;
+    struct traced_code *known = (struct traced_code *)code;
+    known->coroutine = (code->code->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE)) != 0;
 }
 
-/* What start-up files have executed is the interpreter's start. */
-static bool is_of_start(frame *here)
+static struct traced_code *first_traced_code(void)
 {
-    PyObject *module = module_of(here);
-    return module && PyUnicode_CompareWithASCIIString(module, "site") == 0;
+    return (struct traced_code *)known_codes.first;
 }
 
-static void look_at(struct traced_code *known, frame *here)
+static struct traced_code *next_traced_code(struct traced_code *known)
 {
-    known->serial = traced.serial;
-    known->own = is_own(known->code->co_filename) && !is_of_start(here);
-    known->chosen = is_chosen(utf8(module_of(here)), utf8(known->code->co_qualname), known->own);
-}
-
-static void name_it(struct traced_code *known, frame *here)
-{
-    PyObject *module = module_of(here);
-    known->texts = recorder.serial;
-    known->file = intern_text(known->code->co_filename);
-    known->function = intern_text(known->code->co_qualname);
-    known->module = module ? intern_text(module) : 0;
-}
-
-/* An exception that is set stays as it is. */
-static __attribute__((noinline)) struct traced_code *first_look(PyCodeObject *code, frame *here)
-{
-    PyObject *type, *value, *traceback;
-    struct traced_code *known = code_extra(code, traced.index);
-    PyErr_Fetch(&type, &value, &traceback);
-    known = known ? known : new_traced_code(code);
-    if (known)
-        look_at(known, here);
-    PyErr_Restore(type, value, traceback);
-    return known;
+    return (struct traced_code *)known->is.next;
 }
 
 /* What is known of a code object; NULL where memory is short. */
 static inline struct traced_code *traced_code_of(PyCodeObject *code, frame *here)
 {
-    struct traced_code *known = code_extra(code, traced.index);
-    return LIKELY(known && known->serial == traced.serial) ? known : first_look(code, here);
+    return (struct traced_code *)known_code_of(code, here);
+}
+
+static int traced_begin(void)
+{
+    return known_codes_begin(sizeof(struct traced_code), meet_code, let_go_of_code);
 }
 
 /* --- tables */
@@ -205,18 +81,17 @@ static void fill_lines(struct line_table *table, const struct plan *plan)
 
 static struct line_table *new_line_table(struct traced_code *known, uint32_t owner, frame *here)
 {
-    known->plan = known->plan ? known->plan : plan_of(known->code);
+    known->plan = known->plan ? known->plan : plan_of(known->is.code);
     if (!known->plan)
         return NULL;
-    if (known->texts != recorder.serial)
-        name_it(known, here);
+    known_code_name(&known->is, here);
     struct line_shape shape = {
         .kind = FUNCTION_CODE,
-        .file = known->file,
-        .function = known->function,
-        .module = known->module,
-        .first_line = (uint32_t)known->code->co_firstlineno,
-        .own = known->own,
+        .file = known->is.file,
+        .function = known->is.function,
+        .module = known->is.module,
+        .first_line = (uint32_t)known->is.code->co_firstlineno,
+        .own = known->is.own,
         .spots = known->plan->spots,
         .loops = known->plan->loops,
     };
@@ -257,14 +132,6 @@ static __attribute__((noinline)) struct line_table *other_table(struct traced_co
 /* Forget all tables: what was counted in them was not in earnest, or their files are done. */
 static void forget_tables(void)
 {
-    for (struct traced_code *known = traced.first; known; known = known->next)
+    for (struct traced_code *known = first_traced_code(); known; known = next_traced_code(known))
         tables_free(known);
-}
-
-static int traced_begin(void)
-{
-    traced.interpreter = PyInterpreterState_Get();
-    if (traced.index < 0)
-        traced.index = code_extra_index(traced_code_free);
-    return traced.index < 0 ? -1 : 0;
 }

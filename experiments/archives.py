@@ -94,6 +94,11 @@ def _parsed(line: bytes) -> Entry | None:
     return entry if right and is_content(entry.content) else None
 
 
+def hash_of(data: bytes) -> str:
+    """What the name of a content ends with: the first half of the SHA-256 of what is in it."""
+    return hashlib.sha256(data).hexdigest()[:_HASH_LETTERS]
+
+
 def read_content(founder: str, entry: Entry, largest_bytes: int) -> bytes | None:
     """The archived content; None where it is not there, is too long, or is not what the index says."""
     try:
@@ -102,7 +107,7 @@ def read_content(founder: str, entry: Entry, largest_bytes: int) -> bytes | None
         return None
     with open(descriptor, "rb") as file:
         data = file.read(largest_bytes + 1)
-    is_it = entry.content.endswith("_" + hashlib.sha256(data).hexdigest()[:_HASH_LETTERS])
+    is_it = entry.content.endswith(f"_{hash_of(data)}")
     return data if is_it and len(data) <= largest_bytes else None
 
 

@@ -31,6 +31,8 @@ class ControlRecord(NamedTuple):
     trigger_process: int
     monitor: int
     most_bytes: int
+    filter_changes: int
+    filter_passed: int
 
 
 def control_of(experiment: Experiment) -> ControlRecord | None:
@@ -86,6 +88,12 @@ class Control:
     def want_sample(self) -> None:
         """Have each process take a sample of its overview with its next call."""
         self.write(samples_wanted=(self.read().samples_wanted + 1) & 0xFFFF_FFFF)
+
+    def ask_for_filter(self) -> None:
+        """Have each process read the experiment's filter with its next call, which counts from there."""
+        page = self.read()
+        self.write(filter_passed=0, filter_changes=(page.filter_changes + 1) & 0xFFFF_FFFF)
+        self.want_sample()  # by which the processes see that something is asked for
 
     def _open(self, mode: int) -> int:
         try:

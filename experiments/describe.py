@@ -8,22 +8,23 @@ CODE_OPTIONS = ("-c", "--command", "-e", "--eval")
 USER_OPTIONS = ("-u", "--user")
 
 
-def head(format_version, layout, *, version, settings, clock, cost, interposed, roots=()):
+def head(format_version, layout, *, version, settings, clock, cost, interposed, roots=(), redacted=str):
     """The text of log.xml up to the process itself, which the recorder adds (a forked child has the same head).
 
     `version` is that of interpose, `layout` what interpose.timing.shims.layout gives; `clock` kind, reason, cost of a
     reading in nanoseconds and resolution in seconds; `cost` what a recorded call costs, what of it lies inside its
     own clock readings, and how long a wait for a lock is to be recorded, all in nanoseconds; `interposed` in
-    what way calls are interposed, and why so; `roots` the directories that the program imports from.
+    what way calls are interposed, and why so; `roots` the directories that the program imports from; `redacted`
+    gives of a text what may be written.
     """
     lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<experiment version="{format_version}">']
     python = ".".join(map(str, sys.version_info[:3]))
     made_by = {"version": version, "python": python, "implementation": sys.implementation.name}
     lines.append(element("collector", name="interpose", **made_by))
-    lines.append(_system())
-    lines.append(element("user", uid=os.getuid(), terminal=_terminal(), streams=_streams()))
+    lines.append(_system(redacted))
+    lines.append(element("user", uid=os.getuid(), terminal=redacted(_terminal()), streams=_streams()))
     lines.append("  <settings>")
-    lines += [element("setting", 2, name=name, value=value) for name, value in settings.items()]
+    lines += [element("setting", 2, name=name, value=redacted(value)) for name, value in settings.items()]
     lines.append("  </settings>")
     kind, why, read_ns, resolution_s = clock
     resolution_ns = max(1, round(resolution_s * 1e9))
@@ -33,16 +34,16 @@ def head(format_version, layout, *, version, settings, clock, cost, interposed, 
     lines.append(element("interposed", by=by, why=why))
     lines.append(element("cost", call_ns=call_ns, inside_ns=inside_ns, wait_above_ns=wait_above_ns))
     lines += _layout(*layout)
-    lines += _command()
-    lines += [element("root", path=path) for path in roots]
+    lines += _command(redacted)
+    lines += [element("root", path=redacted(path)) for path in roots]
     return "\n".join(lines) + "\n"
 
 
-def _system():
+def _system(redacted):
     system = os.uname()
     return element(
         "system",
-        host=system.nodename,
+        host=redacted(system.nodename),
         os=f"{system.sysname} {system.release}",
         arch=system.machine,
         page_bytes=os.sysconf("SC_PAGESIZE"),
@@ -109,14 +110,14 @@ def _fields(fields, depth):
         yield f'{begin}name="{name}" type="{kind}" offset="{offset}" title="{title}"/>'
 
 
-def _command():
+def _command(redacted):
     try:
         directory = os.getcwd()
     except OSError:
         directory = ""
-    yield opening("command", executable=sys.executable, cwd=directory)
+    yield opening("command", executable=redacted(sys.executable or ""), cwd=redacted(directory))
     for argument in redact(sys.orig_argv[1:]):
-        yield f"    <argument>{escape(argument)}</argument>"
+        yield f"    <argument>{escape(redacted(argument))}</argument>"
     yield "  </command>"
 
 

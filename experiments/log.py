@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from interpose.errors import ExperimentError
 from interpose.experiments.elements import Attributes, read_elements
@@ -15,16 +15,21 @@ READS_UP_TO = 4
 _LINE, _ONCE_LINE = "line", "1"  # as `terminal` has it, and as it had it up to version 3
 KINDS_AT_MOST = 8
 ROOTS_AT_MOST = 256
+COLLECTORS_AT_MOST = IDENTIFIERS_AT_MOST = 64
 LAST_INTRINSIC = 2**32 - 1
-LOWERED = "level"  # the kind of a LogEvent
+LOWERED, FILTERED, WARNING = "level", "filter", "warning"  # kinds of a LogEvent
 _UNKNOWN = "?"
+_UNITS = ("ns", "us", "ms", "s")
+_DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)(ns|us|ms|s)")
 _KINDS = re.compile(r"[a-z]{1,16}(?: [a-z]{1,16})*")
 
 
 @dataclass(frozen=True)
 class LogEvent:
     """An event of the run itself: `exit` with `status` or `signal`, `stopped` with `why`, `level` where calls of the
-    intrinsic with that number have been lowered to a `level`, because they took a `share` of the CPU time."""
+    intrinsic with that number have been lowered to a `level`, because they took a `share` of the CPU time; `sample`,
+    `filter` and `warning` have a `text`: the label, the filter from then on, what could not be done; `missed` says
+    `what` was not recorded (calls, lines, coverage), and `why`."""
 
     kind: str
     time_ns: int
@@ -34,6 +39,8 @@ class LogEvent:
     intrinsic: int | None = None
     level: str = ""
     share: str = ""
+    text: str = ""
+    what: str = ""
 
 
 @dataclass
@@ -64,6 +71,27 @@ class Log:
     time_ns: int = 0
     parent: str = ""
     events: list[LogEvent] = field(default_factory=list)
+
+    def missed(self, what: str) -> list[str]:
+        """Why some of `what` (calls, lines, coverage) was not recorded."""
+        return [event.why for event in self.events if event.kind == "missed" and event.what == what]
+
+    @property
+    def recorded(self) -> frozenset[str]:
+        """What was asked to be recorded: calls, lines, coverage; calls where it does not say."""
+        words = frozenset(self.settings.get("INTERPOSE", "").split(",")) - {""}
+        return words - {"1"} | {"calls"} if "1" in words or not words else words
+
+    @property
+    def interval(self) -> str:
+        """The interval of CPU time at which calls were sampled; nothing where all were recorded."""
+        return self.settings.get("INTERPOSE_INTERVAL", "") if self.interval_ns else ""
+
+    @property
+    def interval_ns(self) -> int:
+        """The same in nanoseconds; 0 where all were recorded."""
+        found = _DURATION.fullmatch(self.settings.get("INTERPOSE_INTERVAL", ""))
+        return round(float(found[1]) * 1000 ** _UNITS.index(found[2])) if found else 0
 
 
 @dataclass(frozen=True)
@@ -100,8 +128,20 @@ class Library:
 
 
 @dataclass(frozen=True)
+class Collector:
+    """A data collector that was used: its file, when it was called, for which programs, what it called itself."""
+
+    name: str
+    path: str
+    per: str
+    programs: str
+    identifiers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Failure:
-    """What went wrong in a library's wrapper of a target, at which line; the original was called all the same."""
+    """What went wrong in a library's wrapper of a target, or in a data collector, at which line; the program's call was
+    made all the same."""
 
     library: str
     target: str
@@ -139,7 +179,8 @@ def read_map(path: str, place: str, damages: Damages) -> dict[int, Intrinsic]:
 
 
 def read_libraries(path: str) -> tuple[list[Library], list[Failure]]:
-    """The libraries that the map.xml at `path` names, and what failed in them; what is damaged there is left out."""
+    """The libraries that the map.xml at `path` names, with the data collectors that were not used, and what failed in
+    them; what is damaged there is left out."""
     libraries: list[Library] = []
     failures: list[Failure] = []
 
@@ -148,6 +189,9 @@ def read_libraries(path: str) -> tuple[list[Library], list[Failure]]:
         if element == "library":
             why_not = (what["why"] or _UNKNOWN) if attributes.get("used") == "0" else ""
             libraries.append(Library(attributes.get("name", _UNKNOWN), what["path"], why_not, what["place"]))
+        elif element == "collector" and attributes.get("used") == "0":
+            name, why_not = attributes.get("name", _UNKNOWN), what["why"] or _UNKNOWN
+            libraries.append(Library(name, what["path"], why_not, what["place"]))
         elif element == "failure":
             failures.append(Failure(what["library"], what["target"], what["place"], what["why"]))
 
@@ -156,6 +200,28 @@ def read_libraries(path: str) -> tuple[list[Library], list[Failure]]:
     except OSError:
         pass  # told where the intrinsics are read
     return libraries, failures
+
+
+def read_collectors(path: str) -> list[Collector]:
+    """The data collectors that the map.xml at `path` names as used; what is damaged there is left out."""
+    found: dict[str, Collector] = {}
+
+    def begin(element: str, attributes: Attributes) -> None:
+        name, identifier = attributes.get("name", _UNKNOWN), attributes.get("identifier", "")
+        if element != "collector":
+            return
+        if attributes.get("used") == "1" and len(found) < COLLECTORS_AT_MOST:
+            path, per, programs = (attributes.get(each, "") for each in ("path", "per", "programs"))
+            found[name] = Collector(name, path, per, programs)
+        elif identifier and name in found:
+            known = found[name]
+            found[name] = replace(known, identifiers=(*known.identifiers, identifier)[:IDENTIFIERS_AT_MOST])
+
+    try:
+        read_elements(path, path, Damages(), begin, lambda text: None, lambda name: None)
+    except OSError:
+        pass  # told where the intrinsics are read
+    return list(found.values())
 
 
 def _intrinsic(name: str, kind: str, why_not: str, attributes: Attributes) -> Intrinsic:
@@ -321,6 +387,8 @@ class _LogReader:
                 intrinsic=_integer(attributes.get("intrinsic", "")),
                 level=attributes.get("level", ""),
                 share=attributes.get("share", ""),
+                text=attributes.get("text", ""),
+                what=attributes.get("what", ""),
             )
         )
 

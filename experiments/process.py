@@ -15,19 +15,33 @@ from interpose.experiments.compressed import CompressedFile
 from interpose.experiments.consolidated import NAME as CONSOLIDATED
 from interpose.experiments.consolidated import Consolidated, Found
 from interpose.experiments.consolidated import read as read_consolidated
+from interpose.experiments.dialogue import DIALOGUE, DialogueFile
 from interpose.experiments.dynamic import DYNTEXT, read_dynamic
 from interpose.experiments.files import Damages, DataFile
 from interpose.experiments.layout import DataType, Layout, LayoutError, Record, Unpacker
-from interpose.experiments.log import Failure, Intrinsic, Library, Log, read_libraries, read_log, read_map
+from interpose.experiments.log import (
+    Collector,
+    Failure,
+    Intrinsic,
+    Library,
+    Log,
+    read_collectors,
+    read_libraries,
+    read_log,
+    read_map,
+)
 from interpose.experiments.objects import OBJECTS, MappedObject, read_objects
 from interpose.experiments.records import (
+    BranchRecord,
     ChildRecord,
     CountRecord,
+    CoveredRecord,
     FunctionRecord,
     LineRecord,
     LoopRecord,
     OpenCall,
     Overview,
+    PlaceRecord,
     SiteRecord,
     StackRecord,
     ThreadRecord,
@@ -53,12 +67,17 @@ Instead = TypeVar("Instead")
 
 @dataclass(frozen=True)
 class Site:
-    """A place in the program's code; `own` where it is neither standard library nor an installed package."""
+    """A place in the program's code; `own` where it is neither standard library nor an installed package.
+
+    Of what a data collector named, `collector` is that one's name: then the file is the module, the function the
+    section, the line the statement.
+    """
 
     file: str
     line: int
     function: str
     own: bool
+    collector: str = ""
 
 
 UNKNOWN_SITE = Site(UNKNOWN, 0, UNKNOWN, False)
@@ -146,6 +165,11 @@ class Process:
         """The libraries besides ours that were looked at."""
         return self._libraries_and_failures[0]
 
+    @cached_property
+    def collectors(self) -> list[Collector]:
+        """The data collectors that were used."""
+        return read_collectors(os.path.join(self.directory, "map.xml"))
+
     @property
     def failures(self) -> list[Failure]:
         """What failed in their wrappers."""
@@ -188,12 +212,14 @@ class Process:
         return self._sites_seen[number]
 
     def files(self) -> Iterator[str]:
-        """The files that this process's own sites name, each once."""
-        seen = set()
-        for _, record, _ in self._sites.all() if self._sites else ():
-            if record.file and record.file not in seen:
-                seen.add(record.file)
-                yield self.string(record.file)
+        """The files that this process's sites, traced functions and covered code name, each once."""
+        seen = {0}
+        for name in ("sites", "functions", "covered"):
+            table = self.raw_table(name)
+            for _, record, _ in table.all() if table else ():
+                if record.file not in seen:
+                    seen.add(record.file)
+                    yield self.string(record.file)
 
     def roots(self) -> list[str]:
         """The directories that the process imported from, those of the processes that forked it included."""
@@ -230,6 +256,9 @@ class Process:
             "functions": FunctionRecord,
             "lines": LineRecord,
             "loops": LoopRecord,
+            "covered": CoveredRecord,
+            "places": PlaceRecord,
+            "branches": BranchRecord,
         }
         if name in traced:
             return self._table(name, traced[name]) if self._has(name) else None
@@ -238,6 +267,12 @@ class Process:
     def mapped_objects(self) -> list[MappedObject]:
         """The load objects that were mapped; none where they were not asked for."""
         return list(read_objects(self._file(OBJECTS))) if self._has(OBJECTS) else []
+
+    @cached_property
+    def dialogue(self) -> DialogueFile | None:
+        """What its terminals showed and what was typed there, where that was kept."""
+        data = self.log.data.get(DIALOGUE)
+        return DialogueFile(self._file(DIALOGUE), data, self.log.head) if data and self._has(DIALOGUE) else None
 
     @cached_property
     def threads(self) -> list[Thread]:
@@ -433,7 +468,8 @@ class Process:
         record = table.get(number) if table else None
         if record is None or record.file == 0:
             return self._missing("sites", number, UNKNOWN_SITE)
-        return Site(self.string(record.file), record.line, self.string(record.function), bool(record.own))
+        file, function, named_by = map(self.string, (record.file, record.function, record.collector))
+        return Site(file, record.line, function, bool(record.own), named_by)
 
     def _thread(self, number: int, record: ThreadRecord, data: bytes, room: int) -> Thread:
         described: DataType = self.log.data["threads"]

@@ -84,6 +84,7 @@ class SiteRecord(NamedTuple):
     function: int
     line: int
     own: int
+    collector: int
 
 
 class StackRecord(NamedTuple):
@@ -234,3 +235,41 @@ class LoopRecord(NamedTuple):
     level: int
     spot: int
     by_back: int
+
+
+class CoveredRecord(NamedTuple):
+    """A code object under statement coverage, in one context."""
+
+    kind: int
+    file: int
+    function: int
+    module: int
+    first_line: int
+    own: int
+    context: int
+    first_place: int
+    places: int
+    first_branch: int
+    branches: int
+    has_columns: int
+    start_ns: int
+
+
+class PlaceRecord(NamedTuple):
+    """A place of a code object that may be come to, or not."""
+
+    code: int
+    line: int
+    column: int
+    executed: int
+
+
+class BranchRecord(NamedTuple):
+    """A conditional jump from one place to two others."""
+
+    code: int
+    origin: int
+    next: int
+    other: int
+    went_next: int
+    went_other: int

@@ -7,16 +7,19 @@ file for somebody else, what is neither Python by its name nor a script by its f
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import stat
 import time
+import tokenize
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from io import BytesIO
 from typing import NamedTuple
 
-from interpose.experiments.archives import OBJECT, SOURCE, Archive, Entry, read_content, read_index
+from interpose.experiments.archives import OBJECT, SOURCE, Archive, Entry, hash_of, read_content, read_index
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.files import open_plain
 from interpose.experiments.process import UNKNOWN, Process, Site
@@ -30,6 +33,8 @@ _PRIVATE_NAME = re.compile(
 _PRIVATE_DIRECTORIES = {".ssh", ".gnupg", ".aws", ".kube", ".docker"}
 _SOURCE_NAME = re.compile(r".*\.(py|pyw|pyx|pxd|pxi)", re.IGNORECASE)
 _PRIVATE_KEY = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
+# Codecs that decode in other than linear time, or take escapes for what they say.
+_NO_TEXT = {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "utf-7"}
 
 
 class Refused(Exception):
@@ -177,6 +182,23 @@ class Source(NamedTuple):
     changed: bool
 
 
+class Sought(NamedTuple):
+    """A source that was looked for: it, or None and why; `note` says what is to be known of the text."""
+
+    source: Source | None
+    why: str = ""
+    note: str = ""
+
+
+def decoded(data: bytes) -> str:
+    """The text of a source, in the encoding that it declares (PEP 263); where that cannot be, UTF-8 as far as it is."""
+    try:
+        name, _ = tokenize.detect_encoding(BytesIO(data).readline)
+        return data.decode("utf-8" if codecs.lookup(name).name in _NO_TEXT else name)
+    except (SyntaxError, LookupError, ValueError):
+        return data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+
+
 class Sources:
     """The sources of an experiment: what was recorded of dynamic code, the archive, and the file if it is the same."""
 
@@ -187,15 +209,19 @@ class Sources:
 
     def source_of(self, process: Process, site: Site) -> Source | None:
         """The source that `site` lies in, or None where it cannot be had, or is no longer what it was."""
-        if (text := process.dynamic_text(site.file)) is not None:
-            return Source(text, False)
-        if is_dynamic(site.file):
-            return None
-        path = path_of(process, site.file)
+        return self.sought(process, site.file).source
+
+    def sought(self, process: Process, file: str) -> Sought:
+        """The source of a file that `process` names; where it cannot be had, why."""
+        if (text := process.dynamic_text(file)) is not None:
+            return Sought(Source(text, False))
+        if is_dynamic(file):
+            return Sought(None, "code that lies in no file")
+        path = path_of(process, file)
         if entry := self._entries.get(path):
             data = read_content(self._founder, entry, LARGEST_SOURCE_BYTES)
             if data is not None:
-                return Source(data.decode("utf-8", "replace"), entry.changed)
+                return Sought(Source(decoded(data), entry.changed), note=_note(process, path, entry))
             self._damages.add(f"{self._place}/archives/{entry.content}", "is not what was archived")
         return _unchanged(process, path)
 
@@ -204,17 +230,40 @@ class Sources:
         return read_index(self._founder, self._place, self._damages)
 
 
-def _unchanged(process: Process, path: str) -> Source | None:
+def _note(process: Process, path: str, entry: Entry) -> str:
+    if entry.changed:
+        return "was written to before it could be archived, so lines may not be those that ran"
+    data = _read(process, path)
+    if isinstance(data, str) or entry.content.endswith(f"_{hash_of(data[0])}"):
+        return ""
+    return "changed since the run; its archived source is shown"
+
+
+def _unchanged(process: Process, path: str) -> Sought:
     """The file itself: on the host where it was recorded, if it was not written to since recording began."""
-    roots = Roots(process.roots())
-    if process.log.system.get("host") != os.uname().nodename or not roots.hold(os.path.realpath(path)):
-        return None
+    found = _read(process, path)
+    if isinstance(found, str):
+        return Sought(None, found)
+    data, mtime_ns = found
+    if mtime_ns > process.log.time_ns:
+        return Sought(None, "changed since the run, and its source was not archived")
+    return Sought(Source(decoded(data), False))
+
+
+def _read(process: Process, path: str) -> tuple[bytes, int] | str:
+    """What is in the file now, and when that was written; else why it cannot be told."""
+    host = process.log.system.get("host", UNKNOWN)
+    if host != os.uname().nodename:
+        return f"its source was not archived, and lies on {host}"
+    if "\0" in path:
+        return "its name is that of no file"
+    real = os.path.realpath(path)
+    if not Roots(process.roots()).hold(real):
+        return "its source was not archived, and lies below no directory that the program imported from"
     try:
-        descriptor = open_plain(os.path.realpath(path))
-    except (OSError, ValueError):
-        return None
+        descriptor = open_plain(real)
+    except (OSError, ValueError) as error:
+        return f"its source cannot be read: {getattr(error, 'strerror', None) or error}"
     with open(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if found.st_mtime_ns > process.log.time_ns or found.st_size > LARGEST_SOURCE_BYTES:
-            return None
-        return Source(file.read(LARGEST_SOURCE_BYTES).decode("utf-8", "replace"), False)
+        data, mtime_ns = file.read(LARGEST_SOURCE_BYTES + 1), os.fstat(descriptor).st_mtime_ns
+    return (data, mtime_ns) if len(data) <= LARGEST_SOURCE_BYTES else "its source is too long"

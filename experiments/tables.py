@@ -14,7 +14,7 @@ from interpose.experiments.records import FileHead
 FILE_MAGIC = 0x45534F5052544E49
 LONGEST_STRING_BYTES = 16 * 1024
 STRINGS_AT_MOST = 1 << 24
-_NEXT_WINDOW = 0xFFFFFFFF
+NEXT_WINDOW = 0xFFFFFFFF
 _KEPT_STRINGS = 64 * 1024
 
 
@@ -170,7 +170,7 @@ class StringTable:
             length = int.from_bytes(data[place : place + 4], "little")
             if length == 0:
                 return False
-            if length == _NEXT_WINDOW:
+            if length == NEXT_WINDOW:
                 self._next = end
                 return True
             after = place + 4 + (length + 3 & ~3)

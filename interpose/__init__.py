@@ -1,4 +1,7 @@
-"""Where does a Python program spend its time: working or waiting, in which call, from which line."""
+"""Where does a Python program spend its time: working or waiting, in which call, from which line.
+
+PYTEST_DONT_REWRITE: a recorded pytest that finds us imported already would warn of it.
+"""
 
 import os
 import sys
@@ -7,6 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from interpose.collectors import collector as collector
     from interpose.transactions import transaction as transaction
 
 __version__ = "0.2.0"
@@ -33,6 +37,59 @@ def trace_lines(on: bool = True, to: str = "") -> "AbstractContextManager[object
     return boot.lines(on, to) if boot.lines else _Nothing()
 
 
+def start() -> None:
+    """Record from here on, where the recording began paused or was; the same as `resume`."""
+    resume()
+
+
+def pause() -> None:
+    """Record nothing until `resume`: in all processes of the experiment. The time is left out of the analysis."""
+    from interpose import boot
+
+    if boot.control:
+        boot.control.pause()
+
+
+def resume() -> None:
+    """Go on recording after `pause`, or after somebody outside said so."""
+    from interpose import boot
+
+    if boot.control:
+        boot.control.resume()
+
+
+def stop() -> None:
+    """End the recording of this process for good, and take everything out of it that recording had put there."""
+    from interpose import boot
+
+    if ended := boot.control:
+        boot.control = boot.lines = None
+        ended.end()
+
+
+def sample(label: str = "") -> None:
+    """Sample now what this process has used (CPU, memory, faults ...), under a label. Raises TypeError for no text."""
+    from interpose import boot
+
+    _refuse_no_text("label of a sample", label)
+    if boot.control:
+        boot.control.sample(label)
+
+
+def user_event(text: str) -> None:
+    """Record that something happened, at this line, as `text` says. Raises TypeError for no text."""
+    from interpose import boot
+
+    _refuse_no_text("text of an event", text)
+    if boot.control:
+        boot.control.user_event(text)
+
+
+def _refuse_no_text(what: str, given: object) -> None:
+    if not isinstance(given, str):
+        raise TypeError(f"the {what} is a str, not {type(given).__name__}")
+
+
 def _find_checkout_folders() -> None:
     """Make `interpose.timing` and its neighbours importable where the package lies in its source tree.
 
@@ -45,11 +102,14 @@ def _find_checkout_folders() -> None:
 
 
 def __getattr__(name: str) -> object:
-    """`transaction`, which does nothing where nothing is recorded; it is not there before somebody asks for it."""
-    if name != "transaction":
+    """`transaction`, which does nothing where nothing is recorded, and `collector`, which declares a data collector;
+    neither is there before somebody asks for it."""
+    if name not in ("transaction", "collector"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found: object = getattr(sys.modules.get("interpose.timing.shims"), name, None)
-    if found is None:
+    if name == "collector":
+        from interpose.collectors import collector as found
+    elif found is None:
         from interpose.transactions import transaction as found
     globals()[name] = found
     return found

@@ -5,10 +5,12 @@ import sys
 
 _done = False
 lines: "Callable[[bool, str], AbstractContextManager[object]] | None" = None  # the switch of line trace, where recorded
+control: "ModuleType | None" = None  # interpose.timing.shims, to control the recording by, where there is one
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
+    from types import ModuleType
 
 
 def boot():

@@ -3,6 +3,7 @@
 TIME, COUNT, OFF = "time", "count", "off"
 LEVELS = (TIME, COUNT, OFF)
 KINDS = ("db", "screen", "file", "net", "process", "sync", "sleep", "logic")
+KEPT = ("usual", "nothing", "shape", "normalised", "whole")  # as HOW_MUCH in cext/arguments.h has them
 IDLE = "idle"
 ALL = "all"
 
@@ -39,6 +40,24 @@ def parse_levels(text):
     return found
 
 
+def parse_arguments(text):
+    """How much is kept of arguments, a number by kind, of `db=normalised,file=shape`; empty for `usual`.
+
+    Raises ValueError for what is no kind or no such word.
+    """
+    if text == KEPT[0]:
+        return {}
+    found = {}
+    for word in text.split(","):
+        kind, equals, kept = (part.strip() for part in word.partition("="))
+        if kind not in KINDS:
+            raise ValueError(f"{kind!r} is not one of {', '.join((KEPT[0], *KINDS))}")
+        if kept not in KEPT or not equals:
+            raise ValueError(f"{kept!r} is not one of {', '.join(KEPT)}")
+        found[kind] = KEPT.index(kept)
+    return found
+
+
 def _level(text):
     if text not in LEVELS:
         raise ValueError(f"{text!r} is not one of {', '.join(LEVELS)}")
@@ -68,6 +87,14 @@ def assign(intrinsics, by_kind, by_name):
         named = _by_name(intrinsic, by_name)
         kinds = [intrinsic.kinds[0] if kind == IDLE else kind for kind in intrinsic.kinds]
         intrinsic.levels = [named or (by_kind or {}).get(kind, TIME) for kind in kinds]
+    return intrinsics
+
+
+def forbid(intrinsics, kinds):
+    """Have no calls of `kinds` recorded, whatever was asked for, and return all intrinsics."""
+    for intrinsic in (each for first in intrinsics for each in (first, *first.others)):
+        if any(kind in kinds for kind in intrinsic.kinds):
+            intrinsic.levels = [OFF] * len(intrinsic.levels)
     return intrinsics
 
 

@@ -16,6 +16,8 @@ LINKS_AT_MOST = 40
 GROUP, ACCOUNT, PACKAGE = "group", "account", "package"
 LIBRARY_DIRECTORY = "interpose.d"
 PACKAGES = ("site-packages", "dist-packages")
+COLLECTOR = "@collector"  # in the place of the name of declarations
+OF_COLLECTORS = "interpose_"  # how files of data collectors begin (interpose.collecting)
 
 
 class Candidate:
@@ -94,8 +96,13 @@ def candidates(group, account, resolved):
         found += in_directory(ACCOUNT, account)
     for source, (stamp, named) in sources.items():
         if source.endswith(PACKAGES) and source in sys.path:
-            found += _known(PACKAGE, source, stamp, named)
+            found += known(PACKAGE, source, stamp, [each for each in named if not is_collector(each[2])])
     return found
+
+
+def is_collector(attribute):
+    """Whether what a package named is no library but a data collector."""
+    return attribute.startswith(COLLECTOR)
 
 
 def in_directory(level, directory):
@@ -107,7 +114,7 @@ def in_directory(level, directory):
     return [
         Candidate(level, name[:-3], os.path.join(directory, name))
         for name in names
-        if name.endswith(".py") and name[0] not in "._"
+        if name.endswith(".py") and name[0] not in "._" and not name.startswith(OF_COLLECTORS)
     ]
 
 
@@ -118,10 +125,11 @@ def _of_project(path, sources):
         return []
     if path not in sources:
         return [Candidate(GROUP, settings.FILE, path, why_not=_stale(path))]
-    return _known(GROUP, path, *sources[path])
+    return known(GROUP, path, *sources[path])
 
 
-def _known(level, source, stamp, named):
+def known(level, source, stamp, named):
+    """The candidates that a source has named; not to be used where it has changed since."""
     why_not = "" if stamp == stamp_of(source) else _stale(source)
     return [Candidate(level, name, path, attribute, why_not) for name, path, attribute in named]
 
@@ -149,7 +157,7 @@ def _load(candidate, found, catch_all):
     if not why_not:
         why_not = distrust(candidate.path)
     if not why_not:
-        names, why_not, place = _run(candidate.path, candidate.name)
+        names, why_not, place = run_file(candidate.path, candidate.name)
     intrinsics = names.get(candidate.attribute)
     if not why_not and not _are_declarations(intrinsics):
         why_not = f"{candidate.attribute} is no list of Intrinsic"
@@ -168,7 +176,7 @@ def _are_declarations(found):
     return type(found) in (list, tuple) and all(type(each) is Intrinsic for each in found)
 
 
-def _run(path, name):
+def run_file(path, name):
     """Run a library's file: the names it made, why that failed, and where."""
     made = type(sys)(name)
     made.__file__ = path

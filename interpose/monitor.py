@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from interpose.analysis.ending import ending, is_running
+from interpose.analysis.ending import DETACHED, ending, is_running
 from interpose.analysis.keeping import Keeper, slowest_wanted
 from interpose.errors import ExperimentError
 from interpose.experiments import compressed, names
@@ -155,7 +155,7 @@ class Watched:
         self._asked += 1
         self.done = self._asked > ASKED_AT_MOST
         self._process = Process(self.directory, self.place, "", Damages())
-        return ending(self._process).state in ("exit", "killed")
+        return ending(self._process).state in ("exit", "killed", DETACHED)
 
     def _has_mapped(self, pid: int) -> bool:
         """Whether the process has the record of its threads mapped, as it has as long as it records; in doubt, yes.

@@ -15,6 +15,7 @@ from interpose import libraries, session, settings, state
 from interpose.errors import SettingError
 
 ENTRY_POINTS = "interpose.libraries"
+COLLECTORS = "interpose.collectors"
 SOURCES_AT_MOST = 500
 Named = list[tuple[str, str, str]]
 
@@ -81,22 +82,29 @@ def _of_packages(directory: str) -> Iterator[tuple[str, str, str]]:
         if not name.endswith((".dist-info", ".egg-info")):
             continue
         data = settings.read_plain(os.path.join(directory, name, "entry_points.txt"))
-        for shown, value in _entry_points(data) if data is not None and ENTRY_POINTS.encode() in data else ():
-            module, _, attribute = value.partition("[")[0].strip().partition(":")
-            if path := _file_of(module.strip(), directory):
-                yield shown, path, attribute.strip() or "INTRINSICS"
+        for group, shown, value in _entry_points(data) if data is not None and b"interpose." in data else ():
+            module, _, attribute = (part.strip() for part in value.partition("[")[0].partition(":"))
+            if path := _file_of(module, directory):
+                yield shown, path, _attribute(group, attribute)
 
 
-def _entry_points(data: bytes) -> Iterator[tuple[str, str]]:
-    """The names and values of our group in an entry_points.txt."""
-    ours = False
+def _attribute(group: str, attribute: str) -> str:
+    """As it is kept: the name of a library's declarations; of a data collector its function's, if one is said."""
+    if group == ENTRY_POINTS:
+        return attribute or "INTRINSICS"
+    return f"{libraries.COLLECTOR}:{attribute}"
+
+
+def _entry_points(data: bytes) -> Iterator[tuple[str, str, str]]:
+    """The group, name and value of what an entry_points.txt has for us."""
+    ours = ""
     for line in data.decode("utf-8", "replace").splitlines():
         line = line.strip()
         name, equals, value = line.partition("=")
         if line.startswith("["):
-            ours = line == f"[{ENTRY_POINTS}]"
+            ours = line.strip("[]") if line in (f"[{ENTRY_POINTS}]", f"[{COLLECTORS}]") else ""
         elif ours and equals and not line.startswith(("#", ";")):
-            yield name.strip(), value.strip()
+            yield ours, name.strip(), value.strip()
 
 
 def _file_of(module: str, directory: str) -> str:

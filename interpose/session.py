@@ -11,7 +11,7 @@ _begun = (time.monotonic_ns(), time.thread_time_ns())
 import os  # noqa: E402
 import sys  # noqa: E402
 
-from interpose import __version__, levels, library, settings, system_library  # noqa: E402
+from interpose import __version__, levels, library, policy, settings, system_library  # noqa: E402
 from interpose.errors import InterposeError, SettingError  # noqa: E402
 from interpose.experiments import describe, names  # noqa: E402
 
@@ -22,7 +22,13 @@ ADDED = "INTERPOSE_ADDED"  # the names of the variables that an ancestor gave us
 EXEMPT = "off"  # as a lineage: what an exempt program starts is exempt too
 EXEMPT_PROGRAMS = ("interpose", "pip", "tox")
 OPTIONS_WITH_WORD = ("-W", "-X", "--check-hash-based-pycs")
-STAYING_MODULES = {"interpose", "interpose.boot", "interpose.timing.shims", "interpose.timing.lines"}
+STAYING_MODULES = {
+    "interpose",
+    "interpose.boot",
+    "interpose.timing.shims",
+    "interpose.timing.lines",
+    "interpose.timing.coverage",
+}
 OUR_MODULES = ("interpose.", "__future__", "cython_runtime", "_cython_")
 OFF_NS = (1 << 64) - 1
 # The variables by which launchers tell a rank of MPI its number, and one without which each does not mean that.
@@ -34,6 +40,18 @@ RANKS = {
     "SLURM_PROCID": "SLURM_STEP_ID",
 }
 ANCESTORS = 4  # a shell or two may stand between a program and its child
+
+
+def begins_now(declared):
+    """Recording begins now, and not when this was imported; `declared` is our library, read for it."""
+    global _begun, system_library
+    _begun = (time.monotonic_ns(), time.thread_time_ns())
+    system_library = declared
+
+
+def forget_declared():
+    """The recording has ended, and our library is read anew for the next: its functions and it hold each other."""
+    vars(system_library).clear()
 
 
 class NotRecorded(Exception):
@@ -48,9 +66,9 @@ def begin(before):
         if str(reason):
             _note_not_recorded(str(reason))
     except Exception as error:
-        _note_not_recorded(_in_words(error))
+        _note_not_recorded(in_words(error))
     finally:
-        _forget(before)
+        forget(before)
 
 
 def _note_not_recorded(reason):
@@ -59,7 +77,7 @@ def _note_not_recorded(reason):
     state.note_not_recorded(program_name(sys.orig_argv), os.getpid(), reason)
 
 
-def _forget(before):
+def forget(before):
     """The program's sys.modules has what it had, and as little of ours as can be."""
     package = vars(sys.modules["interpose"])
     for name in set(sys.modules) - before - STAYING_MODULES:
@@ -68,7 +86,7 @@ def _forget(before):
             package.pop(name.removeprefix("interpose."), None)
 
 
-def _in_words(error):
+def in_words(error):
     if isinstance(error, OSError) and error.strerror:
         place = error.filename
         shown = os.fsdecode(place) if isinstance(place, str | bytes) else ""
@@ -78,10 +96,7 @@ def _in_words(error):
 
 def _begin():
     environment = hide_added(os.environ)
-    if os.geteuid() != os.getuid() or os.getegid() != os.getgid():
-        raise NotRecorded("the program runs with another user's rights")
-    if "t" in sys.abiflags:
-        raise NotRecorded("a free-threaded interpreter is not supported yet")
+    refuse_what_is_never_recorded()
     parent = environment.get(LINEAGE, "")
     if parent == EXEMPT or (is_exempt(sys.orig_argv) and not _is_chosen(parent)):
         _exempt(environment)
@@ -91,17 +106,50 @@ def _begin():
         raise NotRecorded
     if _is_recorded():
         raise NotRecorded  # by another interpreter of this process
-    parent = parent or find_ancestor()
+    begin_wanted(wanted, parent or find_ancestor(), environment)
+
+
+def refuse_what_is_never_recorded():
+    """Raises NotRecorded, with the reason."""
+    if os.geteuid() != os.getuid() or os.getegid() != os.getgid():
+        raise NotRecorded("the program runs with another user's rights")
+    if "t" in sys.abiflags:
+        raise NotRecorded("a free-threaded interpreter is not supported yet")
+
+
+def begin_wanted(wanted, parent, environment):
+    """Begin recording this process as is wanted; gives the directory. `parent` is whose descendant it is, empty where
+    it is the first. Raises NotRecorded, and what went wrong; then nothing is in place."""
+    heed_policy(wanted)
     choose_descendants(wanted)
+    choose_redacted(wanted)
     founder, lineage, directory = find_place(parent, wanted)
     try:
         found = load_libraries(wanted, environment) if "calls" in wanted.record else None
+        collected = load_collectors(wanted, environment) if "calls" in wanted.record else None
         packages = None if found or wanted.by != "place" or "calls" not in wanted.record else Packages(wanted)
-        intrinsics = intrinsics_of(wanted, found, everything=not packages)
-        record(wanted, founder, lineage, directory, intrinsics, found, packages)
-    except Exception:
+        intrinsics = intrinsics_of(wanted, found, everything=not packages, collected=collected)
+        record(wanted, founder, lineage, directory, intrinsics, found, packages, collected)
+    except BaseException:
         _discard(directory)
         raise
+    return directory
+
+
+def heed_policy(wanted):
+    """Have nothing recorded that the administrator forbids. Raises NotRecorded where that is all."""
+    try:
+        forbidden = policy.read()
+        if forbidden is None:
+            return
+        policy.check(forbidden, sys.orig_argv)
+    except policy.Forbidden as why:
+        raise NotRecorded(str(why)) from None
+    wanted.forbidden = forbidden.kinds
+    wanted.record = tuple(word for word in wanted.record if word not in forbidden.kinds)
+    wanted.warnings += [f"{place}: kinds = {kind}: not recorded" for kind, place in forbidden.kinds.items()]
+    if not wanted.record:
+        raise NotRecorded("; ".join(wanted.warnings))
 
 
 def hide_added(environ):
@@ -125,6 +173,19 @@ def choose_descendants(wanted):
         raise SettingError(f"{wanted.said['INTERPOSE_FOLLOW']}: {wrong}")
 
 
+def choose_redacted(wanted):
+    """Choose what is not to be written. Raises SettingError."""
+    from interpose.timing import shims
+
+    shims.choose_arguments(wanted.arguments)
+    if wrong := shims.choose_redacted(os.fsencode(wanted.redact)):
+        raise SettingError(f"{wanted.said['INTERPOSE_REDACT']}: {wrong}")
+
+
+def _redacted(shims, text):
+    return os.fsdecode(shims.redacted(os.fsencode(text)))
+
+
 def variables_of(wanted):
     """What descendants are given where they have not got it: what is set, each `NAME=value` and a zero byte."""
     texts = wanted.environment().items()
@@ -142,22 +203,32 @@ def _exempt(environment):
             os.unsetenv(name)
 
 
-def intrinsics_of(wanted, found=None, everything=False):
+def intrinsics_of(wanted, found=None, everything=False, collected=None):
     """The intrinsics to be interposed, in the search order of their libraries; `found` are those besides ours. Where
-    there are such, or `everything` is wanted, what we declare of packages is among them; else it is declared later."""
+    there are such, or `everything` is wanted, what we declare of packages is among them; else it is declared later.
+    Where there are data collectors, `collected`, so is what stands for them."""
     if "calls" not in wanted.record:
         return []
     layers = ("raw", "buffered") if wanted.files == "buffered" else ("raw",)
     if found or everything:
-        ours = (library.SYSTEM, system_library.every())
-        return _at_levels(found.resolve(ours, layers) if found else library.resolve([ours], layers), wanted)
-    return _at_levels(library.resolve([(library.SYSTEM, system_library.INTRINSICS)], layers), wanted)
+        every = (library.SYSTEM, [*system_library.every(), *_of_collectors(collected)])
+        return _at_levels(found.resolve(every, layers) if found else library.resolve([every], layers), wanted)
+    ours = (library.SYSTEM, [*system_library.INTRINSICS, *_of_collectors(collected)])
+    return _at_levels(library.resolve([ours], layers), wanted)
+
+
+def _of_collectors(collected):
+    if not collected:
+        return []
+    from interpose.system_library import collected as ours
+
+    return ours.INTRINSICS
 
 
 def _at_levels(intrinsics, wanted):
     if wanted.kinds or wanted.levels:
         levels.assign(intrinsics, wanted.kinds, wanted.levels)
-    return intrinsics
+    return levels.forbid(intrinsics, wanted.forbidden) if wanted.forbidden else intrinsics
 
 
 class Packages:
@@ -197,7 +268,22 @@ def load_libraries(wanted, environment):
         wanted.group = wanted.texts[GROUP] = group
         wanted.origins[GROUP] = "found"
         os.putenv(GROUP, group)
-    return libraries.load(wanted, places)
+    found = libraries.load(wanted, places)
+    return found if found.libraries or found.notes else None
+
+
+def load_collectors(wanted, environment):
+    """The data collectors of this program, loaded; None where there are none, as nearly always."""
+    if wanted.collectors == ():
+        return None
+    places = library_places(wanted, environment, sys.orig_argv)
+    if places is None and wanted.collectors is None:
+        return None
+    from interpose import collecting
+    from interpose.timing import shims
+
+    program = program_name(sys.orig_argv).removeprefix("-m ")
+    return collecting.find(wanted.collectors, places or ("", "", ""), program, shims.native_collector)
 
 
 # --- which libraries may be there
@@ -294,33 +380,60 @@ def _discard(directory):
         pass  # descendants are in it
 
 
-def record(wanted, founder, lineage, directory, intrinsics, found=None, packages=None):
+def record(wanted, founder, lineage, directory, intrinsics, found=None, packages=None, collected=None):
     """Begin recording into `directory`, which was made for it; `found` are the libraries besides ours, where there are
-    any, `packages` what declares later what is not among the `intrinsics`. Raises what went wrong; then nothing is in
-    place."""
+    any, `packages` what declares later what is not among the `intrinsics`, `collected` the data collectors, if any.
+    Raises what went wrong; then nothing is in place."""
     from interpose.timing import shims
 
     shims.prepare_monitor(os.fsencode(sys.executable or ""), b":".join(import_directories()))
     why_not = "" if wanted.by == "place" else "as asked"
     why_not = why_not or shims.works_in_place(sys.modules)
     try:
-        paths = found.paths if found else []
+        paths = [*(found.paths if found else ()), *(collected.paths if collected else ())]
         interposed = ("wrapt", why_not) if why_not else ("place", "")
         call_ns = _record(shims, wanted, founder, lineage, directory, interposed, paths)
         if found:
             shims.note_libraries(found.notes)
         catch_all = found.catch_all if found else None
         if why_not:
-            _wrap(shims, intrinsics_of(wanted, found, everything=True) if packages else intrinsics, catch_all)
+            every = intrinsics_of(wanted, found, everything=True, collected=collected) if packages else intrinsics
+            _wrap(shims, every, catch_all)
         else:
             shims.interpose(intrinsics, sys.modules, catch_all=catch_all, packages=packages)
+        begin_filter(shims, wanted, not lineage)
+        if collected:
+            _collect(shims, collected)
         if wanted.budget_ppm:
             shims.govern(wanted.budget_ppm, call_ns)
         begin_lines(wanted)
-    except Exception:
+        begin_coverage(wanted)
+    except BaseException:
         shims.end()
         raise
-    os.register_at_fork(before=shims.forks, after_in_parent=shims.has_forked, after_in_child=shims.forked)
+    if "interpose.boot" in sys.modules:
+        from interpose import boot
+
+        boot.control = shims
+    if not shims.knows_of_forks():
+        os.register_at_fork(before=shims.forks, after_in_parent=shims.has_forked, after_in_child=shims.forked)
+
+
+def begin_filter(shims, wanted, is_founder):
+    """Record only what the filter of the experiment lets pass, which is the founder's; what could not be done of what
+    was asked is noted."""
+    compiled = b""
+    if is_founder and wanted.filter and not settings.why_no_filter(wanted.filter, ""):
+        from interpose import filters
+
+        found = filters.parse(wanted.filter)
+        compiled = found.compiled(_begun[0]) if found else b""
+    shims.filter_calls(compiled)
+    shims.sample_calls(wanted.interval_ns or 0)
+    if compiled:
+        shims.note_filter(wanted.filter)
+    for text in wanted.warnings if is_founder else ():
+        shims.warn(text)
 
 
 def begin_lines(wanted):
@@ -332,6 +445,15 @@ def begin_lines(wanted):
         from interpose import boot
 
         boot.lines = switch
+
+
+def begin_coverage(wanted):
+    """Record which statements are executed, where that is wanted."""
+    if "coverage" in wanted.record:
+        from interpose.timing import coverage
+
+        choices = [(os.fsencode(module), os.fsencode(function)) for module, function in wanted.coverage]
+        coverage.begin(choices, library_directories(), wanted.branches, wanted.contexts, wanted.probes)
 
 
 class Lines:
@@ -381,23 +503,33 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
         libraries=[*map(os.fsencode, paths), *library_directories()],
         roots=[os.fsencode(path) for path in roots],
         group_reads=names.does_group_read(directory),
-        rows=wanted.rows,
+        rows="each" if wanted.interval_ns else wanted.rows,
         objects=wanted.archive in settings.ARCHIVES_OF_OBJECTS,
         variables=variables_of(wanted),
+        dialogue_bytes=0 if "screen" in wanted.forbidden else wanted.dialogue_bytes,
     )
     call_ns, inside_ns, read_ns = shims.calibrate()
     head = describe.head(
         shims.format_version(),
         shims.layout(),
         version=__version__,
-        settings=wanted.texts,
+        # The expression may name the secret itself.
+        settings={**wanted.texts, "INTERPOSE_REDACT": "on" if wanted.redact else "off"},
         clock=(clock, why, read_ns, time.get_clock_info("monotonic").resolution),
         cost=(call_ns, inside_ns, wait_above_ns),
         interposed=interposed,
         roots=roots,
+        redacted=lambda text: _redacted(shims, text),
     )
     shims.describe(head.encode("utf-8", "replace"))
     return call_ns
+
+
+def _collect(shims, collected):
+    from interpose.system_library import collected as ours
+
+    shims.note_libraries(collected.notes)
+    shims.collect(collected.chosen, ours.RUNNING, ours.NAMED, ours.INTRINSICS)
 
 
 def _trigger(trigger):
@@ -465,12 +597,19 @@ def find_ancestor():
     for _ in range(ANCESTORS):
         if pid <= 1:
             break
-        for directory in _mapped_experiments(pid):
-            founder, lineage = _founder_and_lineage(directory)
-            if _is_own_directory(directory) and _is_of(directory, pid):
-                return f"{pid} {founder} {lineage}"
+        if found := recorded_in(pid):
+            return f"{pid} {found[0]} {found[1]}"
         pid = _parent_of(pid)
     return ""
+
+
+def recorded_in(pid):
+    """The founder's directory and the lineage of the process `pid`, of this user's, which is recorded; None where it is
+    not."""
+    for directory in _mapped_experiments(pid):
+        if _is_own_directory(directory) and _is_of(directory, pid):
+            return _founder_and_lineage(directory)
+    return None
 
 
 def _read(path):

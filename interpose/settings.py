@@ -25,7 +25,7 @@ FILE = "pyproject.toml"
 SECTION = "tool.interpose"
 LARGEST_FILE_BYTES = 1 << 20
 
-RECORDABLE = ("calls", "lines")
+RECORDABLE = ("calls", "lines", "coverage")
 CLOCKS = ("auto", "rseq", "perf", "syscall")
 STACKS = ("own", "none")
 LAYERS = ("raw", "buffered")
@@ -40,6 +40,7 @@ ARCHIVES = ("off", *ARCHIVES_OF_SOURCES, "ldobjects", "usedldobjects")
 FOLLOW = ("off", "on")
 LIBRARIES = ("G", "P", "S")  # how many are searched: from the group's on, from the account's on, ours alone
 LIBRARIES_KEY = "libraries"
+DIALOGUE_BYTES = 64 << 20
 LARGEST_RING_BYTES = 16 << 30
 LARGEST_DEPTH = 65536
 CHOICES_AT_MOST = 64
@@ -111,6 +112,19 @@ def parse_size(text: str) -> int:
     return size_bytes
 
 
+def parse_dialogue(text: str) -> int:
+    """Bytes of the dialogue that are kept: 0 for `0`, a good many for `1`, or a size."""
+    if text in ("0", "1"):
+        return DIALOGUE_BYTES if text == "1" else 0
+    try:
+        size_bytes = parse_size(text)
+    except ValueError:
+        size_bytes = 0
+    if not size_bytes:
+        raise ValueError("not one of 0, 1, nor a size from 1MiB on")
+    return size_bytes
+
+
 def parse_switch(text: str) -> bool:
     """Whether something is on."""
     if text not in ("0", "1"):
@@ -153,6 +167,24 @@ def _is_dotted_name(text: str) -> bool:
     return text.isascii() and all(word.isidentifier() for word in text.split("."))
 
 
+def parse_sampling(text: str) -> int | None:
+    """Nanoseconds from 1 us on; None for `off`."""
+    interval_ns = parse_duration_ns(text)
+    if interval_ns is not None and interval_ns < DURATION_UNITS_NS["us"]:
+        raise ValueError("an interval is of 1us at least")
+    return interval_ns
+
+
+def parse_file(text: str) -> str:
+    """The path of a file, from the root on, `~` being the user's own; nothing for `off`."""
+    return "" if text == "off" else os.path.abspath(os.path.expanduser(text))
+
+
+def parse_text(text: str) -> str:
+    """The text; nothing for `off`."""
+    return "" if text == "off" else text
+
+
 def parse_count(text: str) -> int:
     """A whole number from 0 on."""
     if not (text.isascii() and text.isdigit() and len(text) < 10):
@@ -190,9 +222,19 @@ def parse_follow(text: str) -> str:
     return text
 
 
+def parse_redact(text: str) -> str:
+    """The expression, empty for `off`; whether it is one is seen where it is compiled."""
+    return "" if text == "off" else text
+
+
 def parse_names(text: str) -> tuple[str, ...]:
     """The words of a comma list; nothing for `off`."""
     return () if text == "off" else tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def parse_collectors(text: str) -> tuple[str, ...] | None:
+    """The words of a comma list; nothing for `off`, None for `auto`."""
+    return None if text == "auto" else parse_names(text)
 
 
 def parse_choices(text: str) -> tuple[tuple[str, str], ...]:
@@ -266,7 +308,7 @@ SETTINGS = (
         "WHAT",
         "0",
         parse_record,
-        "what to record: 1 (that is calls), or a list of what is known (calls, lines); 0 or empty: nothing."
+        "what to record: 1 (that is calls), or a list of what is known (calls, lines, coverage); 0 or empty: nothing."
         " `interpose run` takes 1 where nothing else is said",
     ),
     Setting(
@@ -422,6 +464,37 @@ SETTINGS = (
         "1: nothing is recorded until somebody outside says so, as `interpose run --at` does",
     ),
     Setting(
+        "control",
+        "INTERPOSE_CONTROL",
+        "control",
+        "FILE",
+        "off",
+        parse_file,
+        "a control file with keywords as the Natural Profiler has them (FUNCTION=INIT, FILTER=EVENT, ... END-PROFILER;"
+        " docs/control.md): what it says goes before the other settings",
+    ),
+    Setting(
+        "filter",
+        "INTERPOSE_FILTER",
+        "filter",
+        "off|WORD=VALUE;...",
+        "off",
+        parse_text,
+        "only calls for which it holds are recorded (`kind=db; module=shop.*,-shop.cache; skip=100; keep=500`):"
+        " docs/control.md has the words. What is no filter is told in the report, and all is recorded",
+    ),
+    Setting(
+        "interval_ns",
+        "INTERPOSE_INTERVAL",
+        "interval",
+        "off|DURATION",
+        "off",
+        parse_sampling,
+        "sample calls: of each thread only those are recorded that run as so much of its CPU time (4800us) has passed"
+        " again. Reports then have CPU times, which are estimates, and no others; `interpose control suggest` tells an"
+        " interval",
+    ),
+    Setting(
         "kinds",
         "INTERPOSE_KINDS",
         "kinds",
@@ -500,6 +573,16 @@ SETTINGS = (
         " them, `group`, `account`, or paths of files; then `lib` does not matter",
     ),
     Setting(
+        "collectors",
+        "INTERPOSE_COLLECTORS",
+        "collectors",
+        "auto|off|NAME,...",
+        "auto",
+        parse_collectors,
+        "which data collectors name what is going on (docs/collectors.md), in this order: auto those that are found for"
+        " the program (`interpose_<prefix>.py` in an `interpose.d`, entry points), or names or paths of files",
+    ),
+    Setting(
         "unsat",
         "INTERPOSE_UNSAT",
         "unsat",
@@ -573,6 +656,76 @@ SETTINGS = (
         "1: user and system time of each line apart, for the price of a system call at each line",
     ),
     Setting(
+        "coverage",
+        "INTERPOSE_COVERAGE",
+        "coverage",
+        "own|MODULE[:FUNCTION],...",
+        "own",
+        parse_choices,
+        "of which functions is recorded which statements were executed, where coverage is recorded; as with"
+        " `INTERPOSE_LINES`",
+    ),
+    Setting(
+        "branches",
+        "INTERPOSE_BRANCHES",
+        "branches",
+        "0|1",
+        "0",
+        parse_switch,
+        "1: coverage records which way each condition went as well; code that goes one way only stays slower",
+    ),
+    Setting(
+        "contexts",
+        "INTERPOSE_CONTEXTS",
+        "contexts",
+        "0|1",
+        "0",
+        parse_switch,
+        "1: coverage is recorded for each transaction by itself, by name",
+    ),
+    Setting(
+        "probes",
+        "INTERPOSE_PROBES",
+        "probes",
+        "0|1",
+        "0",
+        parse_switch,
+        "1: on Python 3.11 coverage is recorded by probes in the bytecode, at nearly full speed, which is experimental,"
+        " and not by a trace function; later versions need neither",
+    ),
+    Setting(
+        "dialogue_bytes",
+        "INTERPOSE_DIALOGUE",
+        "dialogue",
+        "0|1|SIZE",
+        "0",
+        parse_dialogue,
+        "1: what terminals showed and what was typed there is kept, with times, up to 64MiB a process or the size that"
+        " is said (`interpose dialogue`); what is typed while the terminal's echo is off never is",
+    ),
+    Setting(
+        "arguments",
+        "INTERPOSE_ARGUMENTS",
+        "arguments",
+        "usual|KIND=HOW,...",
+        "usual",
+        levels.parse_arguments,
+        "how much is kept of what calls of a kind were about (statement, path, address, command; db=whole,file=shape):"
+        " nothing; shape (`SELECT`, `/*/*.csv`, `*:443`); normalised (literals `?`, numbers `*`, of a command the"
+        " program); whole, values and arguments with it; usual: of db and process as normalised, of others whole",
+    ),
+    Setting(
+        "redact",
+        "INTERPOSE_REDACT",
+        "redact",
+        "off|REGEX",
+        "off",
+        parse_redact,
+        "what matches the expression (extended, of POSIX; several with `|`) becomes `?` before anything is written:"
+        " details of calls, names, the command line, the dialogue. Sources are then archived only by `interpose"
+        " archive`",
+    ),
+    Setting(
         "group_reads",
         "INTERPOSE_GROUP_READS",
         "group-reads",
@@ -605,6 +758,9 @@ class Settings:
     trigger: Trigger | None
     saves: int
     paused: bool
+    control: str
+    filter: str
+    interval_ns: int | None
     kinds: dict[str, str] | None
     levels: dict[str, str]
     budget_ppm: int
@@ -613,6 +769,7 @@ class Settings:
     by: str
     lib: str
     xl: tuple[str, ...]
+    collectors: tuple[str, ...] | None
     unsat: str
     group: str
     archive: str
@@ -620,12 +777,21 @@ class Settings:
     lines: tuple[tuple[str, str], ...]
     lines_depth: int
     lines_system: bool
+    coverage: tuple[tuple[str, str], ...]
+    branches: bool
+    contexts: bool
+    probes: bool
+    dialogue_bytes: int
+    arguments: dict[str, int]
+    redact: str
     group_reads: bool
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
         self.origins: dict[str, str] = {}
         self.said: dict[str, str] = {}  # as it was said there, for messages
+        self.forbidden: Mapping[str, str] = {}  # kinds that the administrator forbids, by the place that says so
+        self.warnings: list[str] = []  # what could not be done of it, while all else is
 
     def environment(self) -> dict[str, str]:
         """The variables that give a program these same settings, wherever it is started."""
@@ -651,10 +817,45 @@ def resolve(
         settings.texts[setting.variable] = text
         settings.origins[setting.variable] = origin
         settings.said[setting.variable] = said
+    if settings.control:
+        _heed_control_file(settings)
+    if settings.filter:
+        settings.warnings += why_no_filter(settings.filter, settings.said["INTERPOSE_FILTER"])
     settings.dir = _absolute(settings.dir, settings.origins["INTERPOSE_DIR"])
     if settings.group != "auto":
         settings.group = _absolute(settings.group, settings.origins["INTERPOSE_GROUP"])
     return settings
+
+
+def _heed_control_file(settings: Settings) -> None:
+    """Have in force what the control file says. What it cannot have is a warning."""
+    from interpose import keywords
+
+    try:
+        steps, wrong = keywords.read(settings.control)
+        found, unfit = keywords.settings_of(steps, settings.record)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None)
+        settings.warnings.append(f"{settings.said['INTERPOSE_CONTROL']}: {why}" if why else str(error))
+        return
+    settings.warnings += wrong + unfit
+    for setting in SETTINGS:
+        if setting.variable in found:
+            setattr(settings, setting.name, setting.parse(found[setting.variable]))
+            settings.texts[setting.variable] = found[setting.variable]
+            settings.origins[setting.variable] = settings.control
+            settings.said[setting.variable] = f"{settings.control}: {setting.variable}={found[setting.variable]}"
+
+
+def why_no_filter(text: str, said: str) -> list[str]:
+    """What is wrong with a filter, in one line that says how it was said; nothing where it is one."""
+    from interpose import filters
+
+    try:
+        filters.parse(text)
+    except ValueError as error:
+        return [f"{said}: {error}"]
+    return []
 
 
 def in_force(environment: Mapping[str, str]) -> Settings:

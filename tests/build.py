@@ -15,6 +15,7 @@ SOURCE = Path(__file__).parents[1] / "cext" / "fields.h"
 SIZES = {"u32": 4, "i32": 4, "u64": 8, "i64": 8}
 CODES = {"u32": "I", "i32": "i", "u64": "Q", "i64": "q"}
 
+COVERED_TABLES = {"covered": "COVERED", "places": "PLACE", "branches": "BRANCH"}
 BLOCK_BYTES = 64 * 1024
 THREAD_BYTES = 2048
 OPEN_CALLS = 39
@@ -76,12 +77,14 @@ class Build:
         self.sites: list[bytes] = []
         self.stacks: list[bytes] = []
         self.threads: list[tuple[dict[str, int], list[dict[str, int]]]] = []
+        self.pieces: list[bytes] = []  # of the dialogue
         self.overview: list[dict[str, int]] = []
         self.children: list[dict[str, int]] = []
         self.blocks: list[tuple[dict[str, int], list[dict[str, int]]]] = []
         self.moved: list[int] = []  # which of them lie in events.zst, and not in events
         self.intrinsics: list[tuple[int, str, tuple[str, ...], dict[str, str]]] = []
         self.log_events: list[str] = []
+        self.covered: dict[str, list[bytes]] = {name: [] for name in COVERED_TABLES}
 
     def string(self, text: str | bytes) -> int:
         data = text.encode() if isinstance(text, str) else text
@@ -109,12 +112,45 @@ class Build:
         self.threads.append(({"start_ns": START_NS, "depth": len(opened)} | values, opened))
         return len(self.threads)
 
+    def piece(self, what: int, data: bytes, *, since_ns: int = 0, descriptor: int = 1, flags: int = 1) -> None:
+        """A piece of the dialogue (struct piece): what is 1 shown, 2 typed, 3 unseen, 4 the size."""
+        self.pieces.append(struct.pack("<QIHBB", START_NS + since_ns, 1, descriptor, what, flags) + data)
+
     def sample(self, **values: int) -> None:
         self.overview.append(values)
 
     def child(self, **values: int) -> None:
         """An attempt to start a process."""
         self.children.append({"start_ns": START_NS} | values)
+
+    def covered_code(
+        self,
+        file: str,
+        function: str,
+        places: list[tuple[int, int, int]],
+        branches: list[tuple[int, int, int, int, int]] | None = None,
+        *,
+        module: str = "__main__",
+        context: str = "",
+        **values: int,
+    ) -> int:
+        """A code object under coverage. Places are line, column from 1, executed; branches are origin, next and other
+        as numbers of places from 1, or 0, and whether it went there."""
+        code = len(self.covered["covered"]) + 1
+        names = {"file": self.string(file), "function": self.string(function), "module": self.string(module)}
+        first_place, first_branch = len(self.covered["places"]) + 1, len(self.covered["branches"]) + 1
+        shape = {"places": len(places), "first_place": first_place}
+        if branches:
+            shape |= {"branches": len(branches), "first_branch": first_branch}
+        told = {"kind": 1, "own": 1, "has_columns": 1, "context": self.string(context) if context else 0}
+        self.covered["covered"].append(pack("COVERED", **{**names, **shape, **told, **values}))
+        for line, column, executed in places:
+            self.covered["places"].append(pack("PLACE", code=code, line=line, column=column, executed=executed))
+        for origin, *ways, went_next, went_other in branches or ():
+            next_, other = (each and first_place + each - 1 for each in ways)
+            numbers = {"code": code, "origin": first_place + origin - 1, "next": next_, "other": other}
+            self.covered["branches"].append(pack("BRANCH", **numbers, went_next=went_next, went_other=went_other))
+        return code
 
     def block(self, events: list[dict[str, int]], **head: int) -> None:
         """A block that holds `events`; what `head` does not say is as the events have it."""
@@ -148,9 +184,11 @@ class Build:
         started = self.table_file("children", "CHILD", [pack("CHILD", **each) for each in self.children])
         return {
             **({"children": started} if self.children else {}),
+            **{name: self.table_file(name, COVERED_TABLES[name], each) for name, each in self.covered.items() if each},
+            **({"dialogue": self.strings_file("dialogue", self.pieces)} if self.pieces else {}),
             "log.xml": self.log_xml().encode(),
             "map.xml": self.map_xml().encode(),
-            "strings": self.strings_file(),
+            "strings": self.strings_file("strings", self.strings),
             "sites": self.table_file("sites", "SITE", self.sites),
             "stacks": self.table_file("stacks", "STACK", self.stacks),
             "threads": self.table_file(
@@ -197,9 +235,9 @@ class Build:
         record_bytes = THREAD_BYTES if name == "threads" else size_of(record)
         return self.filled(self.head(name, record_bytes) + b"".join(records))
 
-    def strings_file(self) -> bytes:
-        data = bytearray(self.head("strings", 0))
-        for text in self.strings:
+    def strings_file(self, name: str, texts: list[bytes]) -> bytes:
+        data = bytearray(self.head(name, 0))
+        for text in texts:
             record = struct.pack("<I", len(text)) + text + b"\0" * (-len(text) % 4)
             left = BLOCK_BYTES - len(data) % BLOCK_BYTES
             if len(record) > left:
@@ -234,9 +272,7 @@ class Build:
         table = f'<table offset="{size_of("THREAD")}" record_bytes="{size_of("OPEN")}" records="{OPEN_CALLS}">'
         table += f"{describe('OPEN')}</table>"
         block = f'<block bytes="{size_of("BLOCK")}">{describe("BLOCK")}</block>'
-        strings = (
-            f'name="strings" record_bytes="0" head_bytes="{size_of("HEAD")}" block_bytes="{BLOCK_BYTES}"'
-        )
+        texts = f'record_bytes="0" head_bytes="{size_of("HEAD")}" block_bytes="{BLOCK_BYTES}"'
         process = f'pid="{log["pid"]}" ppid="{log["ppid"]}" start_ns="{log["start_ns"]}" time_ns="{log["time_ns"]}"'
         cwd = quoteattr(str(log["cwd"]))
         settings = log.get("settings", {})
@@ -259,8 +295,10 @@ class Build:
                 self.data("overview", "OVERVIEW", self.head_bytes("overview")),
                 self.data("children", "CHILD", size_of("HEAD")),
                 self.data("sites", "SITE", size_of("HEAD")),
+                *(self.data(name, record, size_of("HEAD")) for name, record in COVERED_TABLES.items()),
                 self.data("stacks", "STACK", size_of("HEAD")),
-                f"<data {strings}/>",
+                f'<data name="strings" {texts}/>',
+                f'<data name="dialogue" {texts}/>',
                 f'<data name="events.zst" record_bytes="0" head_bytes="0" block_bytes="{BLOCK_BYTES}">',
                 f'<block bytes="{size_of("COMPRESSED")}">{describe("COMPRESSED")}</block></data>',
                 f'<command executable="/usr/bin/python" cwd={cwd}>{arguments}</command>',

@@ -46,6 +46,7 @@ FILES = {
     "notes": "notes",
     "index": "archives/index.jsonl",
     "dyntext": "dyntext",
+    "dialogue": "dialogue",
     "objects": "objects",
 }
 ITSELF = "EXPERIMENT"  # stands for the path, which also follows every command
@@ -66,6 +67,9 @@ COMMANDS = (
     ("profile",),
     ("label", "-o"),
     ("notes",),
+    ("dialogue",),
+    ("dialogue", "--format", "asciicast"),
+    ("dialogue", "--replay", "--speed", "1000"),
     ("export",),
 )
 

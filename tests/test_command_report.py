@@ -171,6 +171,15 @@ def test_lost_events_and_a_stopped_recording_are_told(interpose):
     assert "incomplete: recording stopped, No space left on device; 1,234 events lost" in out
 
 
+def test_where_calls_were_not_recorded_that_is_said_and_what_was_comes_next(interpose):
+    ended(Build(Path("test.1.er"), settings={"INTERPOSE": "lines,coverage"})).write()
+
+    _, out, _ = interpose("report")
+
+    assert "calls not recorded" in out and " 0 calls" not in out
+    assert " next: interpose lines \u00b7 interpose coverage report \u00b7 interpose list" in out
+
+
 def test_an_experiment_whose_log_breaks_off_has_no_age(interpose):
     log = ended(orders()).write() / "log.xml"
     log.write_bytes(log.read_bytes().partition(b"<process")[0])

@@ -12,7 +12,7 @@ from interpose.analysis import consolidate as consolidate_module
 from interpose.analysis.consolidate import PlainConsolidator, consolidated
 from interpose.analysis.records import Records, grouped
 from interpose.analysis.sums import FIGURES, KEYS_AT_MOST, LONGEST_NS, MOST, Sums
-from interpose.analysis.tracking import BEGINS, BUSY, ENDS, KEYS, MARKED, READS, SPAN, Life, Tracker
+from interpose.analysis.tracking import BEGINS, BUSY, ENDS, KEYS, MARKED, NAMES, READS, SPAN, Life, Tracker
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.layout import TYPES, Field, Layout
 from tests.build import Build, event, fields, pack
@@ -73,7 +73,7 @@ events = st.lists(
     max_size=40,
 )
 keys = st.lists(st.sampled_from(FIELDS), unique=True, max_size=KEYS_AT_MOST).map(tuple)
-roles = st.sampled_from([0, BUSY, READS, READS | KEYS, SPAN, SPAN | MARKED, BEGINS, ENDS | BUSY])
+roles = st.sampled_from([0, BUSY, READS, READS | KEYS, SPAN, SPAN | MARKED, BEGINS, ENDS | BUSY, NAMES])
 
 
 def packed(rows):
@@ -95,7 +95,8 @@ def test_both_give_up_what_waits_and_what_is_too_much_at_the_same_event(rows, by
     assert same(both(event_layout(), by, [packed(rows)], histograms=True, **limits))
 
 
-@given(events, st.dictionaries(few, roles), st.integers(0, 4), st.integers(1, 9))
+# Room for transactions of no thread, or of all four: which of several has it where there is too little is not said.
+@given(events, st.dictionaries(few, roles), st.sampled_from([0, 4, 5]), st.integers(1, 9))
 def test_both_put_calls_under_the_same_transactions(rows, tracked, waiting, most):
     by = ("thread", "intrinsic", "detail")
     limits = {"waiting_at_most": waiting, "records_at_most": most}

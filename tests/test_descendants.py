@@ -516,11 +516,13 @@ PREFORK = """
 import os, signal, socket, time
 
 listener = socket.create_server(("127.0.0.1", 0))
+ready, begun = os.pipe()
 workers = []
 for _ in range(3):
     worker = os.fork()
     if worker == 0:
         signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+        os.write(begun, b"!")
         while True:
             connection, _ = listener.accept()
             connection.sendall(str(os.getpid()).encode())
@@ -528,6 +530,8 @@ for _ in range(3):
     workers.append(worker)
 answered = set()
 deadline = time.monotonic() + 60
+for _ in workers:
+    os.read(ready, 1)
 while len(answered) < 2 and time.monotonic() < deadline:
     with socket.create_connection(listener.getsockname()) as client:
         answered.add(int(client.recv(100)))

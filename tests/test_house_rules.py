@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from interpose.commands.main import COMMANDS, load_commands
+from interpose.commands.main import COMMANDS, load_commands, main
 
 TOP = Path(__file__).parents[1]
 
@@ -19,10 +19,17 @@ STORAGE = ("interpose.errors", "interpose.experiments")
 CAPTURE = (
     *STORAGE,
     "interpose",
+    "interpose.attached",
     "interpose.boot",
+    "interpose.codes",
+    "interpose.filters",
+    "interpose.keywords",
+    "interpose.collecting",
+    "interpose.collectors",
     "interpose.levels",
     "interpose.libraries",
     "interpose.library",
+    "interpose.policy",
     "interpose.session",
     "interpose.settings",
     "interpose.state",
@@ -34,19 +41,28 @@ NOT_IN_THE_PROGRAM = ("interpose.analysis", "interpose.commands", "interpose.rep
 MAY_IMPORT = {
     "experiments": ("interpose.errors",),
     "timing": (),
-    "interpose/analysis": STORAGE,
-    "interpose/reports": (*STORAGE, "interpose.analysis"),
+    "interpose/analysis": (*STORAGE, "interpose.codes"),
+    "interpose/reports": (*STORAGE, "interpose.analysis", "interpose.codes"),
     "interpose/boot.py": CAPTURE,
+    "interpose/collecting.py": CAPTURE,
+    "interpose/collectors.py": (),
     "interpose/errors.py": (),
+    "interpose/attached.py": CAPTURE,
     "interpose/awaiting.py": (),
     "interpose/libraries.py": CAPTURE,
+    "interpose/codes.py": (),
+    "interpose/filters.py": CAPTURE,
+    "interpose/keywords.py": CAPTURE,
     "interpose/levels.py": (),
     "interpose/library.py": CAPTURE,
+    "interpose/policy.py": CAPTURE,
     "interpose/session.py": CAPTURE,
     "interpose/settings.py": CAPTURE,
     "interpose/state.py": CAPTURE,
     "interpose/system_library": CAPTURE,
     "interpose/wrappers.py": CAPTURE,
+    "interpose/pytest_plugin.py": ("interpose.testing",),
+    "interpose/testing": (*CAPTURE, "interpose.analysis", "interpose.reports", "interpose.pytest_plugin"),
 }
 PRINTING = ("print", "sys.stdout.write", "sys.stderr.write")
 NAMES_OF_NOTHING = {"utils", "util", "helpers", "helper", "manager", "common", "base", "misc"}
@@ -145,6 +161,15 @@ def test_every_command_is_in_the_readme_and_has_help(name):
     assert f"`interpose {name}" in (TOP / "README.md").read_text()
     assert name == command.NAME
     assert command.HELP
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_prints_its_help(name, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: interpose {name}")
 
 
 def texts() -> Iterator[tuple[str, str]]:

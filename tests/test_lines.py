@@ -308,6 +308,54 @@ def test_it_is_switched_on_and_off_by_the_program(traced):
     assert counts(done, "switched") == {10: (1, 1)}
 
 
+def test_what_runs_while_recording_is_paused_is_neither_counted_nor_charged(traced):
+    done = traced(
+        """
+        import time, interpose
+
+        def busy(seconds):
+            until = time.thread_time() + seconds
+            while time.thread_time() < until:
+                pass
+
+        def run():
+            busy(0.02)
+            interpose.pause()
+            busy(0.3)
+            interpose.resume()
+            busy(0.02)
+
+        run()
+        """,
+        INTERPOSE="calls,lines",
+    )
+    found = function(done, "busy")
+    whole = line_trace(done.experiment)
+
+    assert found.figures.entered == 2
+    assert 30_000_000 < found.figures.cpu_ns < 200_000_000
+    assert 30_000_000 < sum(row.figures.self_cpu_ns for row in whole.lines) < 250_000_000
+
+
+def test_line_trace_of_a_recording_that_begins_paused_begins_when_that_ends(traced):
+    done = traced(
+        """
+        import interpose
+        def f(n):
+            for i in range(n):
+                x = i
+
+        f(10)
+        interpose.start()
+        f(7)
+        """,
+        INTERPOSE="calls,lines",
+        INTERPOSE_PAUSED="1",
+    )
+
+    assert counts(done, "f") == {3: (0, 1), 4: (8, 1), 5: (7, 7)}
+
+
 def test_a_line_that_switches_is_not_counted_and_one_that_would_is(traced):
     done = traced(SWITCHING)
 

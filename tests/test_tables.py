@@ -35,7 +35,7 @@ def test_strings_go_on_in_the_next_window(tmp_path):
 
     process = founder(build)
 
-    assert len(build.strings_file()) > 3 * BLOCK_BYTES
+    assert len(build.strings_file("strings", build.strings)) > 3 * BLOCK_BYTES
     assert [process.string(number).split()[0] for number in numbers] == [str(number) for number in range(30)]
     assert process.damages.found == []
 

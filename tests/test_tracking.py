@@ -12,6 +12,7 @@ from interpose.analysis.tracking import (
     INIT,
     KEYS,
     MARKED,
+    NAMES,
     OTHER,
     READS,
     SPAN,
@@ -154,3 +155,49 @@ def test_pauses_are_left_out():
     tracking = Tracker({THREAD: Life(1000, 0, 10_000, 0)}, pauses)
 
     assert last(tracking) == (OTHER, 1000, 7500, 0)
+
+
+PAY, BOOK = BY_DETAIL | 3, BY_DETAIL | 4
+
+
+def test_what_was_named_lasts_until_another_name_and_until_it_is_cleared():
+    tracking = tracker()
+
+    steps = [
+        tracking.step(THREAD, call(start_ns, 0, NAMES, name=name), False)
+        for start_ns, name in ((2000, PAY), (3000, BOOK), (5000, IDLE), (5500, IDLE), (6000, PAY))
+    ]
+
+    assert [told(step.before) if step.before else None for step in steps] == [
+        (INIT, 1000, 1000, 0),
+        (PAY, 2000, 1000, 0),
+        (BOOK, 3000, 2000, 0),
+        None,
+        (IDLE, 5000, 1000, 0),
+    ]
+    assert last(tracking) == (PAY, 6000, 4000, 0)
+
+
+def test_a_commit_does_not_end_what_was_named_and_a_request_of_its_own_interrupts_it():
+    tracking = tracker()
+
+    tracking.step(THREAD, call(2000, 0, NAMES, name=PAY), False)
+    committed = tracking.step(THREAD, call(2500, 100, ENDS), False)
+    served = tracking.step(THREAD, call(3000, 500, SPAN, name=BOOK), False)
+
+    assert (committed.before, committed.after) == (None, None)
+    assert told(served.before) == (PAY, 2000, 1000, 0)
+    assert last(tracking) == (PAY, 3500, 6500, 0)
+
+
+def test_a_dialogue_has_the_name_that_was_given_last():
+    tracking = tracker()
+
+    tracking.step(THREAD, call(2000, 500, READS), False)
+    named = tracking.step(THREAD, call(2500, 0, NAMES, name=PAY), False)
+    second = tracking.step(THREAD, call(4000, 300, READS), False)
+    third = tracking.step(THREAD, call(6000, 300, READS), False)
+
+    assert named.before is None
+    assert told(second.before) == (PAY, 2000, 1500, 500)
+    assert told(third.before) == (PAY, 4000, 1700, 300)

@@ -60,6 +60,8 @@ class Shop:
         self.commit = self.build.intrinsic("sqlite3.Connection.commit", "db", transaction="ends")
         self.serve = self.build.intrinsic("flask.Flask.wsgi_app", "logic", transaction="is")
         self.mark = self.build.intrinsic("interpose.transaction", "logic", transaction="is")
+        self.name = self.build.intrinsic("interpose.named", "logic", transaction="named")
+        self.names = [0, self.build.string("pay"), self.build.string(".batch")]
         self.ask = self.build.stack(self.build.site("/home/u/shop/orders.py", 12, "ask"))
         self.again = self.build.stack(self.build.site("/home/u/shop/orders.py", 15, "ask"))
 
@@ -238,6 +240,10 @@ def sequences(draw):
             made.append(("db", now_ns, inner_ns, number, call))
             number += 1
         role = draw(st.sampled_from(["query", "read", "show", "commit", "serve", "mark"]))
+        if draw(st.booleans()):
+            around = draw(st.sampled_from([0, call]))
+            made.append((f"name {draw(st.integers(0, 2))}", now_ns, 0, number, around))
+            number += 1
         made.append((role, now_ns, wall_ns, call, inner_ns))
         now_ns += wall_ns
     return made, now_ns + draw(st.integers(0, 500))
@@ -250,7 +256,10 @@ def test_all_time_is_in_one_transaction_and_adds_up_with_the_other_reports(tmp_p
     shop = Shop(tmp_path_factory.mktemp("t") / "t.1.er", call_ns=5, inside_ns=2)
     events = []
     for role, start_ns, wall_ns, call, more in calls:
-        if role == "db":
+        if role.startswith("name "):
+            named = {"intrinsic": shop.name, "detail": shop.names[int(role[5:])]}
+            events.append(event(start_ns, 0, call=call, parent=more, **named))
+        elif role == "db":
             events.append(event(start_ns, wall_ns, intrinsic=shop.query, call=call, parent=more))
         else:
             events.append(event(start_ns, wall_ns, intrinsic=getattr(shop, role), call=call, inner_wall_ns=more))

@@ -35,6 +35,11 @@ cdef str interpose_intrinsic(object module, object intrinsic):
         if intrinsic.by == "mark":
             know_marks(intrinsic)
             by = "itself"
+        elif intrinsic.by == "event":
+            know_events(intrinsic)
+            by = "itself"
+        elif intrinsic.by == "collector":
+            by = "itself"
         elif _wrappers is None:
             installed = put_known(module, intrinsic)
             _installed.append(installed)
@@ -70,7 +75,9 @@ cdef Installed put_known(object module, object intrinsic):
 
 
 cdef bint is_wanted(object intrinsic):
-    """Is any of its calls to be timed or counted, or is what they change to be known?"""
+    """Is any of its calls to be timed or counted, or is what they change to be known, or kept of the dialogue?"""
+    if recorder_state.dialogue and intrinsic.bytes in ("result", "frame") and "screen" in intrinsic.kinds:
+        return True
     levels = [level for each in (intrinsic, *intrinsic.others) for level in each.levels]
     return bool(intrinsic.effect or intrinsic.passes) or any([level != "off" for level in levels])
 

@@ -88,8 +88,8 @@ cdef slot *new_slot(c_signature signature, void *body) except NULL:
     slot.ask = NULL
     slot.link = NULL
     slot.keyword = slot.attributes = slot.route = NULL
-    slot.intrinsic = slot.numbers = slot.lowered = 0
-    slot.detail = slot.subject = slot.late = slot.moves = slot.choice = slot.effect = slot.lock = slot.passes = slot.waits = slot.traffic = slot.shape = 0
+    slot.intrinsic = slot.numbers = slot.lowered = slot.through = slot.watched = 0
+    slot.detail = slot.subject = slot.late = slot.moves = slot.choice = slot.effect = slot.lock = slot.passes = slot.waits = slot.traffic = slot.asks = slot.shape = 0
     return slot
 
 
@@ -283,8 +283,10 @@ cdef bint fit(slot *slot, object intrinsic) except False:
         kind = number_of(kind_words, word)
         slot.kinds[kind] = offset
         number_is_of(intrinsic.number + offset, kind)
+        know_for_filter(intrinsic, offset)
         if intrinsic.transaction == "is":
             transaction_add(intrinsic.number + offset)
+        note_boundary(intrinsic.number + offset, intrinsic, word == "screen")
     slot.intrinsic = intrinsic.number
     slot.numbers = len(intrinsic.kinds)
     slot.lowered = 0
@@ -292,7 +294,13 @@ cdef bint fit(slot *slot, object intrinsic) except False:
         slot.levels[offset] = number_of(level_words, word)
         slot.lowered |= slot.levels[offset] != LEVEL_time
     slot.traffic = is_traffic(slot)
+    slot.asks = intrinsic.terminal != ""
     return True
+
+
+cdef bint is_plain_body(c_signature signature, slot *slot) noexcept:
+    """Does it nothing but time its calls?"""
+    return not slot.passes and (slot.body == bodies[signature] or (takers[signature] != NULL and slot.body == takers[signature]))
 
 
 cdef bint let_pass(Installed installed, object owner, object intrinsic) except False:
@@ -336,6 +344,9 @@ cdef Installed put(object module, object intrinsic):
             installed.slot.body = passers[installed.signature]
         if linked:
             link_up(installed, owner, found, intrinsic)
+        else:
+            installed.slot.through = is_plain_body(installed.signature, installed.slot)
+            slot_watch(installed.slot)
     except BaseException:
         installed.restore()
         raise

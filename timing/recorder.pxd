@@ -53,7 +53,9 @@ cdef extern from "recorder.h" nogil:
         uint32_t on
         uint32_t serial
         uint64_t wait_above_ns
+        uint64_t interval_ns
         uint32_t rows
+        uint32_t dialogue
     c_recorder recorder_state "recorder"
     struct recorder_settings:
         const char *directory
@@ -77,6 +79,7 @@ cdef extern from "recorder.h" nogil:
         uint32_t objects
         uint32_t group_reads
         uint32_t rows
+        uint64_t dialogue_bytes
     ctypedef int level "enum level"
     struct governor_settings:
         uint64_t budget_ppm
@@ -90,6 +93,13 @@ cdef extern from "recorder.h" nogil:
     int recorder_describe(const char *, size_t)
     int recorder_map(const char *, size_t)
     void recorder_end(int)
+    const char *recorder_directory()
+    int recorder_filter(const char *, size_t)
+    void recorder_detach()
+    void recorder_hush()
+    void recorder_say(const char *, const char *)
+    void recorder_turn(bint)
+    void recorder_sample(const char *)
     void recorder_forks()
     void recorder_has_forked()
     void recorder_forked()

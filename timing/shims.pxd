@@ -1,9 +1,9 @@
 """What the shims use of C: stubs, what every shim does, how one is put in place (cext/stubs.h, shim.h, install.h)."""
 
 from cpython.object cimport PyObject, PyTypeObject
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport strcmp
+from libc.string cimport memset, strcmp, strncmp, strncpy
 
 from interpose.timing.clock cimport (
     CLOCK_KINDS,
@@ -33,17 +33,24 @@ from interpose.timing.recorder cimport (
     own_end,
     recorder_begin,
     recorder_describe,
+    recorder_directory,
     recorder_end,
+    recorder_filter,
     recorder_forked,
     recorder_forks,
     recorder_govern,
     recorder_has_forked,
     recorder_map,
+    recorder_sample,
+    recorder_detach,
+    recorder_hush,
+    recorder_say,
     recorder_settings,
     ROWS_auto,
     ROWS_cursor,
     ROWS_each,
     recorder_state,
+    recorder_turn,
     recording,
     span,
     string_intern,
@@ -51,6 +58,18 @@ from interpose.timing.recorder cimport (
     thread_mark,
     thread_rewind,
 )
+
+cdef extern from "arguments.h":
+    ctypedef int c_kind "enum kind"
+    ctypedef int how_much "enum how_much"
+    void arguments_choose(c_kind, how_much)
+
+cdef extern from "redact.h":
+    const char *redact_choose(const char *)
+    char *redact(const char *, size_t *)
+    bint redact_is_on()
+cdef extern from "filter.h":
+    void filter_know(uint32_t, const char *, const char *)
 
 cdef extern from "follow.h":
     const char *follow_choose(const char *, const char *)
@@ -104,6 +123,7 @@ cdef extern from "stubs.h":
         LEVEL_off
     void transactions_forget()
     void transaction_add(uint32_t)
+    void told_by_program(uint32_t)
     bint is_always_timed(const slot *)
     bint slot_lower(slot *, uint32_t, level)
     bint slots_lower(uint32_t, level)
@@ -128,9 +148,12 @@ cdef extern from "stubs.h":
         uint8_t passes
         uint8_t waits
         uint8_t traffic
+        uint8_t asks
         uint8_t shape
         uint8_t *levels
         uint8_t lowered
+        uint8_t through
+        uint8_t watched
         uint8_t taken
     slot *slot_take(c_signature)
     void *slot_stub(c_signature, const slot *)
@@ -173,6 +196,8 @@ cdef extern from "shim.h":
         SHAPE_TUPLE
         SHAPE_METHOD
     thread_state *recorded_state()
+    void shims_begin()
+    void slot_watch(slot *)
     bint shim_begin(c_call *, const slot *, PyObject *, PyObject *const *, Py_ssize_t, PyObject *)
     bint begin_pair(c_call *, const slot *, PyObject *, PyObject *const *)
     bint begin_tuple(c_call *, const slot *, PyObject *, PyObject *, PyObject *)
@@ -206,9 +231,106 @@ cdef extern from "shim.h":
     void forget_roots()
     bint add_known_root(const char *)
 
+cdef extern from "interpose_collector.h":
+    enum:
+        INTERPOSE_COLLECTOR_VERSION
+        INTERPOSE_PER_EVENT
+        INTERPOSE_PER_TRANSACTION
+        INTERPOSE_PER_SITE
+        INTERPOSE_FORCED_SIZE
+        INTERPOSE_SCRATCH_BYTES
+        INTERPOSE_SECTIONS
+        EYE_CATCHER_BYTES "INTERPOSE_EYE_CATCHER_BYTES"
+    const char *INTERPOSE_COLLECTOR_EYE_CATCHER
+    const char *INTERPOSE_COLLECTOR_SYMBOL
+    struct interpose_area:
+        uint32_t version
+        uint32_t thread
+        uint32_t task
+        const void *code
+        const char *file
+        const char *function
+        uint64_t line
+        uint64_t address
+        uint64_t wall_ns
+        uint64_t cpu_ns
+        const char *module
+        uint64_t base
+        uint64_t size
+        const char *section
+        uint64_t statement
+        const char *transaction
+        char *identifier
+        char *scratch
+    struct interpose_section:
+        const char *name
+        const char *prefix
+    struct interpose_collector:
+        const char *eye_catcher
+        uint32_t version
+        uint32_t area_bytes
+        uint32_t per
+        const char *name
+        void (*collect)(interpose_area *) noexcept
+        const char *const *programs
+        const interpose_section *sections
+
+cdef extern from "<dlfcn.h>":
+    int RTLD_NOW, RTLD_LOCAL
+    void *dlopen(const char *, int)
+    void *dlsym(void *, const char *)
+    const char *dlerror()
+
+cdef extern from "collectors.h":
+    enum:
+        COLLECTORS_AT_MOST
+        SECTION_BYTES
+        PREFIX_OF_MODULES
+        BOUNDARY_IS
+        BOUNDARY_OTHER
+        BOUNDARY_READS
+        COUNTED_NUMBERS
+    struct c_collector "collector":
+        void (*collect)(interpose_area *) noexcept
+        PyObject *function
+        void *work
+        uint32_t place
+        uint32_t name
+        uint32_t per
+        uint64_t identifier
+    struct c_identified "identified":
+        PyObject **texts
+    struct c_told "told":
+        const c_identified *place
+    struct c_collectors "collectors":
+        c_collector *all
+        uint32_t count
+        uint32_t on
+        uint32_t *per
+        uint32_t in_python
+        uint32_t running
+        uint32_t named
+        uint8_t *boundaries
+        bint (*call)(c_collector *, interpose_area *, PyObject **, int64_t *) noexcept
+        void (*release)(PyObject *) noexcept
+        void (*note)(const c_collector *, const char *, bint) noexcept
+        void (*identify)(const c_collector *, const char *) noexcept
+    c_collectors collectors
+    struct c_pseudo_section "pseudo_section":
+        uint32_t collector
+        char *name
+        char *prefix
+    struct c_pseudo_sections "pseudo_sections":
+        c_pseudo_section *all
+        uint32_t count
+    c_pseudo_sections pseudo_sections
+    int identified_begin()
+    void identified_forget()
+
 cdef extern from "marks.h":
     uint32_t marking
     PyObject *mark_enter(const slot *, uint32_t)
+    void mark_event(const slot *, uint32_t)
     void mark_exit(const slot *, uint32_t, bint)
 
 cdef extern from "awaits.h":
@@ -253,6 +375,12 @@ cdef extern from "wrapper.h":
     void wrapper_fit(object, vector_function_of_wrapper, const slot *)
 
 cdef extern from "Python.h":
+    thread_state *PyThreadState_Get()
+    void PyThreadState_EnterTracing(thread_state *)
+    void PyThreadState_LeaveTracing(thread_state *)
+    const char *PyUnicode_AsUTF8(object) except NULL
+    PyObject *PyObject_CallOneArg_or_null "PyObject_CallOneArg"(PyObject *, PyObject *)
+    int Py_AddPendingCall(int (*)(void *) noexcept, void *)
     PyObject *PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *)
     void Py_INCREF(object)
     long PyLong_AsLong(object) except? -1

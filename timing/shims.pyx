@@ -5,6 +5,8 @@ real call, end. What those do is in cext/shim.h and cext/recorder.h. Nothing her
 a call is timed. This file is the session; the files that it includes have one job each.
 """
 
+from cython cimport freelist, no_gc
+
 import os
 from _weakref import ref
 from sys import intern as intern_text, stdlib_module_names
@@ -24,6 +26,8 @@ cdef list _hooks = []
 cdef object _wrappers = None  # what interposes instead of shims in place
 cdef dict _kept = {}       # types whose addresses are known, by their modules' names
 cdef bint _interposing = False
+cdef bint _forks_are_told = False
+cdef Py_ssize_t NOTE_LETTERS = 60  # a note is to fit whatever letters they are
 cdef object _next_number = 1  # of what patterns are found to stand for
 cdef reading _starting  # when the recording's own beginning began; its end is that of `interpose`
 
@@ -36,6 +40,8 @@ include "modules.pxi"
 include "calibration.pxi"
 include "levels.pxi"
 include "marks.pxi"
+include "control.pxi"
+include "collectors.pxi"
 include "packing.pxi"
 include "monitor.pxi"
 
@@ -62,7 +68,7 @@ def begin(bytes directory, bytes founder, bytes lineage, *, str clock, bint stac
           uint64_t wait_above_ns, uint64_t sample_every_ns, uint64_t pool_bytes, uint64_t limit_bytes,
           bint wait_when_full, uint64_t ring_bytes, uint64_t trigger_above_ns, bytes trigger_errors,
           bint trigger_exit, bint paused, uint64_t begun_wall_ns, uint64_t begun_cpu_ns, libraries, roots, bint objects,
-          bint group_reads, bytes variables=b"", str rows="each"):
+          bint group_reads, bytes variables=b"", str rows="each", uint64_t dialogue_bytes=0):
     """Begin recording into `directory`, which exists; raises OSError.
 
     The times are since when this process's time counts, in nanoseconds of the monotonic and the calling thread's CPU
@@ -92,7 +98,9 @@ def begin(bytes directory, bytes founder, bytes lineage, *, str clock, bint stac
     settings.begun_cpu_ns = begun_cpu_ns
     settings.objects = objects
     settings.group_reads = group_reads
+    settings.dialogue_bytes = dialogue_bytes
     settings.rows = {"each": ROWS_each, "cursor": ROWS_cursor, "auto": ROWS_auto}[rows]
+    shims_begin()
     forget_holders()
     forget_descriptors()
     awaits_forget()
@@ -154,6 +162,31 @@ def interpose(intrinsics, modules, wrappers=None, catch_all=None, packages=None)
     own_end(recording(), _starting)
 
 
+def choose_arguments(kept):
+    """From now on so much is kept of what calls were about: for each kind the number of one of HOW_MUCH in
+    cext/arguments.h, or 0 for what is usual."""
+    for kind in range(KIND_COUNT):
+        arguments_choose(kind, kept.get(kind_words[kind].decode(), 0))
+
+
+def choose_redacted(bytes expression):
+    """From now on what the expression matches is not written; gives what is wrong with it."""
+    cdef const char *wrong = redact_choose(expression)
+    return wrong.decode("utf-8", "replace") if wrong != NULL else ""
+
+
+def redacted(bytes text):
+    """The text as it may be written."""
+    cdef size_t left = len(text)
+    cdef char *found = redact(text, &left)
+    if found == NULL:
+        return text if left else b""
+    try:
+        return found[:left]
+    finally:
+        free(found)
+
+
 def choose_descendants(bytes wanted, bytes command=b""):
     """Choose which descendants are recorded, of this process with its command line; gives what is wrong with that."""
     cdef const char *wrong = follow_choose(wanted, command)
@@ -182,13 +215,18 @@ def forked():
     awaits_forget()
 
 
-def end():
+def end(bint detached=False):
     """End the recording and put back whatever was interposed; gives how many could not be put back, because somebody
-    else has put his own upon ours since (ours pass through)."""
-    lines = _modules.get("interpose.timing.lines")
-    if lines is not None:
-        lines.end()
-    recorder_end(-1)
+    else has put his own upon ours since (ours pass through). `detached`: the program goes on, and the experiment's files
+    are let go of."""
+    for name in ("interpose.timing.lines", "interpose.timing.coverage"):
+        module = _modules.get(name)
+        if module is not None:
+            module.end()
+    if detached:
+        recorder_detach()
+    else:
+        recorder_end(-1)
     greenlets_end()
     installed = _installed + _hooks
     left = [each for each in installed if not each.restore()]
@@ -197,6 +235,8 @@ def end():
     _installed.clear()
     _timed_by_wrapt.clear()
     forget_marks()
+    forget_events()
+    stop_collecting()
     _hooks.clear()
     _declared.clear()
     _to_come.clear()
@@ -204,7 +244,57 @@ def end():
     descriptor_owner_add(0, NULL, NULL)
     descriptor_owner_add(1, NULL, NULL)
     descriptor_owner_add(2, NULL, NULL)
+    forget_all()
     return len(left)
+
+
+cdef void forget_all():
+    """What only a recording needs."""
+    global _packages, _wrappers, _catch_all
+    _packages = _wrappers = _catch_all = None
+    _seen.clear()
+    _mapped.clear()
+
+
+def hush():
+    """What the calling thread calls from now on is not recorded."""
+    recorder_hush()
+
+
+def bound_before():
+    """What the program had bound before it was wrapped, and calls as ever: (module that has it, its name there, what it
+    is called where it comes from)."""
+    cdef Wrapped wrapped
+    cdef dict found = {}
+    for each in _installed:
+        if type(each) is Wrapped:
+            wrapped = each
+            owner = wrapped.owner()
+            if owner is not None and not isinstance(owner, type):
+                wrapper = names_of(owner).get(wrapped.name)
+                replaced = getattr(wrapper, "_self_replaced", None)
+                if replaced is not None:
+                    found[<size_t><void *>replaced] = f"{owner.__name__}.{wrapped.name}"
+    if not found:
+        return []
+    return [
+        (name, key, found[<size_t><void *>value])
+        for name, module in list(_modules.items()) if PyModule_Check(module)
+        for key, value in list(module_names(module).items()) if <size_t><void *>value in found
+    ]
+
+
+def knows_of_forks():
+    """Was it said before that this process is to be told of forks? It need be said once."""
+    global _forks_are_told
+    told, _forks_are_told = _forks_are_told, True
+    return told
+
+
+def note(str what):
+    """Have the log say that something was not recorded, and why."""
+    text = f'what="calls" why="{escape(what[:NOTE_LETTERS])}" '.encode("utf-8", "replace")
+    recorder_say(b"missed", text)
 
 
 def boot_library(bytes path, words):
@@ -221,6 +311,32 @@ def boot_library(bytes path, words):
 def is_recording():
     """Is anything being recorded in this process?"""
     return bool(recorder_state.on)
+
+
+def directory():
+    """Where this process is recorded, as bytes; None where it is not, or no longer."""
+    cdef const char *path = recorder_directory()
+    return path if path != NULL else None
+
+
+cdef class unrecorded:
+    """As long as it is entered what the calling thread calls is not recorded, and its time is recording's own."""
+
+    cdef reading begun
+    cdef c_thread *thread
+
+    def __enter__(self):
+        self.thread = recording()
+        if self.thread != NULL:
+            self.begun = own_begin(self.thread)
+            self.thread.quiet += 1
+        return self
+
+    def __exit__(self, *error):
+        if self.thread != NULL and self.thread == recording() and self.thread.quiet:
+            self.thread.quiet -= 1
+            own_end(self.thread, self.begun)
+        self.thread = NULL
 
 
 def drift_clock(long ahead_ns):

@@ -28,8 +28,10 @@ from interpose.analysis.tracking import (
     BY_DETAIL,
     BY_INTRINSIC,
     ENDS,
+    IDLE,
     KEYS,
     MARKED,
+    NAMES,
     READS,
     SPAN,
     Closing,
@@ -272,7 +274,7 @@ class PlainConsolidator:
             into = self._hold(thread)  # tasks take turns: they begin and end no transaction of the thread
             into.told[0] |= told[0] & BUSY
         else:
-            if told[0] & (READS | BEGINS | ENDS) or is_span:
+            if told[0] & (READS | BEGINS | ENDS | NAMES) or is_span:
                 bits = told[0] | role & (SPAN | MARKED)
                 outermost = Outermost(start, wall, start_cpu, cpu, bits, told[1], told[2], told[3], name)
                 into, after = self._step(thread, outermost)
@@ -355,11 +357,13 @@ def _told(
     """What a call and those inside of it mean for transactions, and what name they would give one."""
     told, name = (list(awaited.told), awaited.name) if awaited else ([0, 0, 0, 0], 0)
     if role & SPAN:
-        if role & MARKED or not name:
+        if role & MARKED or name in (0, IDLE):
             name = BY_DETAIL | detail if detail else BY_INTRINSIC | intrinsic
         return [told[0] & BUSY | BUSY, told[1], told[2], told[3]], name
     if role & READS:
         return [role & (READS | KEYS), wall, cpu, stack], name
+    if role & NAMES:
+        return [told[0] | NAMES, *told[1:]], BY_DETAIL | detail if detail else IDLE
     told[0] |= role & (BEGINS | ENDS | BUSY)
     if role & (BEGINS | ENDS):
         told[3] = stack

@@ -38,7 +38,7 @@ cdef enum:
     BITS, TOLD_WALL, TOLD_CPU, TOLD_STACK
 
 cdef enum:
-    READS = 1, BY_KEYS = 2, SPAN = 4, MARKED = 8, BEGINS = 16, ENDS = 32, BUSY = 64
+    READS = 1, BY_KEYS = 2, SPAN = 4, MARKED = 8, BEGINS = 16, ENDS = 32, BUSY = 64, NAMES = 128
 
 cdef enum:
     FINE_BITS = 6
@@ -48,8 +48,8 @@ assert KEYS_AT_MOST == KEYS
 assert len(MEASURED) == FIELDS and MEASURED.index("start_cpu_ns") == START_CPU and MEASURED.index("task") == TASK
 assert len(FIGURES) == FIGURE_COUNT and FIGURES.index("wall_least_ns") == WALL_LEAST
 assert histogram.FINE_BITS == FINE_BITS
-assert [READS, BY_KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY] == [
-    getattr(tracking, name) for name in ("READS", "KEYS", "SPAN", "MARKED", "BEGINS", "ENDS", "BUSY")
+assert [READS, BY_KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY, NAMES] == [
+    getattr(tracking, name) for name in ("READS", "KEYS", "SPAN", "MARKED", "BEGINS", "ENDS", "BUSY", "NAMES")
 ]
 
 cdef uint64_t most = MOST
@@ -57,6 +57,7 @@ cdef uint64_t longest_ns = LONGEST_NS
 cdef uint64_t latest_ns = LATEST_NS
 cdef uint64_t by_detail = tracking.BY_DETAIL
 cdef uint64_t by_intrinsic = tracking.BY_INTRINSIC
+cdef uint64_t idle = tracking.IDLE
 
 cdef enum:
     NONE = 0  # no node; the first one in use is 1
@@ -508,7 +509,7 @@ cdef class CompiledConsolidator:
             into = ROOT
         elif load(record, self.places[TASK]):
             into = self.hold(thread)  # tasks take turns: they begin and end no transaction of the thread
-        elif is_span or told.bits & (READS | BEGINS | ENDS):
+        elif is_span or told.bits & (READS | BEGINS | ENDS | NAMES):
             into = self.step(record, &told, role, &ends)
         else:
             into = self.hold(thread)
@@ -538,7 +539,7 @@ cdef class CompiledConsolidator:
             told.stack = self.nodes[awaited].figures[TOLD_STACK]
             told.name = self.nodes[awaited].name
         if role & SPAN:
-            if role & MARKED or told.name == 0:
+            if role & MARKED or told.name == 0 or told.name == idle:
                 detail = load(record, self.places[DETAIL])
                 told.name = by_detail | detail if detail else by_intrinsic | load(record, self.places[INTRINSIC])
             told.bits = BUSY
@@ -547,6 +548,10 @@ cdef class CompiledConsolidator:
             told.think_wall = load(record, self.places[WALL])
             told.think_cpu = load(record, self.places[CPU])
             told.stack = load(record, self.places[STACK])
+        elif role & NAMES:
+            detail = load(record, self.places[DETAIL])
+            told.bits |= NAMES
+            told.name = by_detail | detail if detail else idle
         else:
             told.bits |= role & (BEGINS | ENDS | BUSY)
             if role & (BEGINS | ENDS):

@@ -10,6 +10,7 @@ from interpose.experiments.process import Process
 
 OVERVIEW_END = 3
 OVERVIEW_STOPPED = 4
+DETACHED = "detached"
 _SLACK_NS = 2_000_000_000  # boot time is told in seconds, a process's start in hundredths
 
 
@@ -18,8 +19,9 @@ class Ending:
     """The end of a process.
 
     `state` is `exit` (with `status`), `killed` (with `signal`), `exec` (it became `command`), `running`, `saved` where
-    the experiment is a copy that was made while it ran, or `unseen` where nobody saw it end. `end_ns` is the monotonic
-    instant of the end, or of the copy; None where it is not known.
+    the experiment is a copy that was made while it ran, `detached` where it ran on unrecorded, or `unseen` where nobody
+    saw it end. `end_ns` is the monotonic instant of the end, of the copy, or of the detaching; None where it is not
+    known.
     """
 
     state: str
@@ -31,6 +33,8 @@ class Ending:
 
 def ending(process: Process) -> Ending:
     """How `process` ended: as who waited for it says, as it wrote itself, or by becoming another program."""
+    if detached := _as_detached(process):
+        return detached
     samples = [sample for sample in process.overview if sample.kind == OVERVIEW_END]
     if process.became and not samples:
         return Ending("exec", process.became.record.start_ns, command=process.became.command)
@@ -43,6 +47,11 @@ def ending(process: Process) -> Ending:
 def _as_saved(process: Process) -> Ending | None:
     saved = [event for event in process.log.events if event.kind == "saved"]
     return Ending("saved", saved[-1].time_ns or None) if saved else None
+
+
+def _as_detached(process: Process) -> Ending | None:
+    detached = [event for event in process.log.events if event.kind == DETACHED]
+    return Ending(DETACHED, detached[-1].time_ns or None) if detached else None
 
 
 def ending_of_number(process: Process) -> Ending | None:
@@ -81,8 +90,8 @@ def recording_stopped(process: Process) -> str | None:
 
 
 def is_running(process: Process) -> bool:
-    """Whether the recorded process is alive: on this host, and begun no later than was recorded."""
-    if process.log.system.get("host") != os.uname().nodename:
+    """Whether the recorded process is alive and still recorded: on this host, and begun no later than was recorded."""
+    if _as_detached(process) or process.log.system.get("host") != os.uname().nodename:
         return False
     started_ns = _calendar_start_ns(process.log.pid)
     return started_ns is not None and started_ns <= process.log.time_ns + _SLACK_NS

@@ -144,9 +144,7 @@ def line_trace(experiment: Experiment, apart: Iterable[str] = (), target: str | 
         for stretch in read_stretches(process):
             if target in (None, stretch.target):
                 gathered.add_stretch(process, stretch)
-    missed = [
-        event.why for process in experiment.processes for event in process.log.events if event.kind == "missed"
-    ]
+    missed = [why for process in experiment.processes for why in process.log.missed("lines")]
     return gathered.trace(missed)
 
 

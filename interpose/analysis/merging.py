@@ -139,7 +139,8 @@ class Merged:
         return ThreadRecord(**{name: min(values.get(name, 0), MOST) for name in ThreadRecord._fields})
 
     def _site(self, site: Site) -> SiteRecord:
-        return SiteRecord(self._strings.of(site.file), self._strings.of(site.function), site.line, int(site.own))
+        file, function, collector = map(self.string, (site.file, site.function, site.collector))
+        return SiteRecord(file, function, site.line, int(site.own), collector)
 
     def string(self, text: str) -> int:
         """The number of a text."""
@@ -157,6 +158,7 @@ class Merged:
         for site in reversed(sites):
             self.string(site.file)
             self.string(site.function)
+            self.string(site.collector)
             outer = self._stacks.of((self._sites.of(site), outer))
         return outer
 

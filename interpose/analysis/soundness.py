@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from interpose.analysis.account import account
 from interpose.analysis.consolidate import consolidated
 from interpose.experiments.archives import OBJECT, read_content, read_index
+from interpose.experiments.covered import Covered
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.process import Process
 from interpose.experiments.sources import LARGEST_SOURCE_BYTES
+from interpose.experiments.traces import read_stretches
 
 _LARGEST_OBJECT_BYTES = 1 << 30
 
@@ -28,10 +32,20 @@ def _read_process(process: Process) -> int:
         process.string(error)
         _read_stack(process, stack)
     process.dynamic_text("")
+    read_stretches(process)
+    _read_coverage(process)
+    for _ in process.dialogue.pieces() if process.dialogue else ():
+        pass
     for found in account(process, records.by_thread()).open_calls:
         process.intrinsic(found.call.intrinsic)
         _read_stack(process, found.call.stack)
     return sum(each.calls for each in sums.values())
+
+
+def _read_coverage(process: Process) -> None:
+    covered = Covered(process)
+    for _ in chain(covered.places(), covered.jumps()):
+        pass
 
 
 def _read_stack(process: Process, stack: int) -> None:

@@ -2,8 +2,9 @@
 
 A call that is a transaction itself (a request that is served, a task, what the program marked) is told by its
 intrinsic. Else a transaction begins with a read of the terminal, and the time of the read is think time; it lasts until
-the next one. In a thread that has neither, one ends with each commit. What lies before, between and after them has a
-name with a dot in front, so that all time of a thread is in one transaction and in no two.
+the next one. In a thread that has neither, one ends with each commit. What a data collector named goes before commits:
+it lasts until the next name, or until it is cleared. What lies before, between and after them has a name with a dot in
+front, so that all time of a thread is in one transaction and in no two.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from interpose.experiments.pauses import Pauses
 from interpose.experiments.process import UNKNOWN, Process, Site
 
 # What a call means for transactions: bits.
-READS, KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY = (1 << bit for bit in range(7))
+READS, KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY, NAMES = (1 << bit for bit in range(8))
 MARK = "interpose.transaction"
 ECHO_WITHIN_NS = 100_000_000  # between two keys a program that takes longer does more than to show what was typed
 QUIET_KINDS = frozenset(("screen", "idle", "sleep"))
@@ -85,7 +86,7 @@ class _Current:
 
     start_ns: int
     start_cpu_ns: int
-    begun_by: int = 0  # READS, BEGINS, ENDS (the one before ended with a commit) or SPAN; 0: the thread's beginning
+    begun_by: int = 0  # READS, BEGINS, NAMES, ENDS (one ended with a commit) or SPAN; 0: the thread's beginning
     name: int = 0
     read_until_ns: int = 0
     read_until_cpu_ns: int = 0
@@ -102,6 +103,7 @@ class Tracker:
         self._lives = dict(lives)
         self._pauses = pauses
         self._current: dict[int, _Current] = {}
+        self._names: dict[int, int] = {}  # what collectors named the transaction of each thread, as long as it holds
         self._gone_on: set[int] = set()
 
     def go_on_from(self, until: Iterable[tuple[int, int, int]]) -> None:
@@ -133,6 +135,8 @@ class Tracker:
             return self._span(thread, current, call)
         if call.bits & READS:
             return self._read(thread, current, call, is_busy)
+        if call.bits & NAMES:
+            return self._name(thread, current, call)
         if call.bits & BEGINS:
             return self._begin(thread, current, call)
         return self._end(thread, current, call)
@@ -141,7 +145,7 @@ class Tracker:
         """What each thread was in when it ended."""
         for thread, life in self._lives.items():
             current = self._current.get(thread) or _Current(life.start_ns, life.start_cpu_ns)
-            left = {0: OTHER, BEGINS: current.name}
+            left = {0: OTHER, BEGINS: current.name, NAMES: current.name}
             closing = self._closed(current, left.get(current.begun_by, EXIT), life.end_ns, life.end_cpu_ns)
             if closing.wall_ns or thread not in self._gone_on:
                 yield thread, closing
@@ -150,28 +154,42 @@ class Tracker:
         if current.begun_by in (READS, BEGINS):
             current.name = call.name if call.bits & MARKED else current.name
             return Step()
-        self._current[thread] = _Current(call.start_ns + call.wall_ns, call.start_cpu_ns + call.cpu_ns, SPAN)
+        named = self._names.get(thread, 0)
+        end = call.start_ns + call.wall_ns, call.start_cpu_ns + call.cpu_ns
+        self._current[thread] = _Current(*end, NAMES if named else SPAN, named)
         return Step(self._closed_before(current, call), is_its_own=True)
 
     def _read(self, thread: int, current: _Current, call: Outermost, is_busy: bool) -> Step:
         if call.bits & KEYS and current.begun_by == READS and not is_busy:
             echo_ns = call.start_ns - current.read_until_ns
             if 0 <= echo_ns < ECHO_WITHIN_NS:
-                return self._echo(current, call, echo_ns)
+                return self._echo(thread, current, call, echo_ns)
         before = self._closed_before(current, call)
-        current = _Current(call.start_ns, call.start_cpu_ns, READS, call.stack and BY_STACK | call.stack)
-        self._current[thread] = current
+        name = self._names.get(thread) or (call.stack and BY_STACK | call.stack)
+        current = self._current[thread] = _Current(call.start_ns, call.start_cpu_ns, READS, name)
         _think(current, call)
         return Step(before)
 
-    def _echo(self, current: _Current, call: Outermost, echo_ns: int) -> Step:
+    def _echo(self, thread: int, current: _Current, call: Outermost, echo_ns: int) -> Step:
         echo_cpu_ns = min(max(call.start_cpu_ns - current.read_until_cpu_ns, 0), echo_ns)
         closing = Closing(ECHO, current.read_until_ns, echo_ns, echo_cpu_ns)
         current.echo_ns += echo_ns
         current.echo_cpu_ns += echo_cpu_ns
-        current.name = call.stack and BY_STACK | call.stack
+        current.name = self._names.get(thread) or (call.stack and BY_STACK | call.stack)
         _think(current, call)
         return Step(closing)
+
+    def _name(self, thread: int, current: _Current, call: Outermost) -> Step:
+        """A collector named what is going on: the answer to what was read, or what begins now; or it is over."""
+        named = 0 if call.name == IDLE else call.name
+        self._names[thread] = named
+        if current.begun_by == READS:
+            current.name = named or current.name
+            return Step()
+        if not named and current.begun_by != NAMES:
+            return Step()
+        self._current[thread] = _Current(call.start_ns, call.start_cpu_ns, NAMES if named else SPAN, named)
+        return Step(self._closed_before(current, call))
 
     def _begin(self, thread: int, current: _Current, call: Outermost) -> Step:
         name = call.name or (call.stack and BY_STACK | call.stack)
@@ -179,7 +197,7 @@ class Tracker:
         return Step(self._closed_before(current, call))
 
     def _end(self, thread: int, current: _Current, call: Outermost) -> Step:
-        if current.begun_by in (READS, SPAN):
+        if current.begun_by in (READS, SPAN, NAMES):
             return Step()
         end_ns, end_cpu_ns = call.start_ns + call.wall_ns, call.start_cpu_ns + call.cpu_ns
         self._current[thread] = _Current(end_ns, end_cpu_ns, SPAN if current.begun_by == BEGINS else ENDS)
@@ -188,7 +206,7 @@ class Tracker:
 
     def _closed_before(self, current: _Current, call: Outermost) -> Closing:
         """The current transaction, ended where `call` begins."""
-        names = {0: INIT, READS: current.name, BEGINS: current.name}
+        names = {0: INIT, READS: current.name, BEGINS: current.name, NAMES: current.name}
         return self._closed(current, names.get(current.begun_by, IDLE), call.start_ns, call.start_cpu_ns)
 
     def _closed(self, current: _Current, name: int, end_ns: int, end_cpu_ns: int) -> Closing:
@@ -227,7 +245,9 @@ def _role(intrinsic: Intrinsic, is_typed: bool) -> int:
     role = 0 if intrinsic.kind in QUIET_KINDS else BUSY
     if intrinsic.terminal and intrinsic.kind == "screen" and is_typed:
         role |= READS | (KEYS if intrinsic.terminal == "keys" else 0)
-    role |= {"is": SPAN, "begins": BEGINS, "ends": ENDS}.get(intrinsic.transaction, 0)
+    role |= {"is": SPAN, "begins": BEGINS, "ends": ENDS, "named": NAMES}.get(intrinsic.transaction, 0)
+    if role & NAMES:
+        return NAMES
     return role | MARKED if intrinsic.name == MARK else role
 
 

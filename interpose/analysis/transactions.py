@@ -65,8 +65,8 @@ class Transaction:
 
     @property
     def is_named(self) -> bool:
-        """Whether it is one that somebody asked for, and not what lies between those."""
-        return self.name not in PSEUDO
+        """Whether it is one that somebody asked for, and not what lies between those, or is said to be overhead."""
+        return not self.name.startswith(".")
 
     @property
     def think_ns(self) -> int:

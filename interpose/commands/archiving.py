@@ -42,8 +42,10 @@ def archive_as_asked(
 
 
 def archive_at_once(experiment: Experiment) -> None:
-    """Archive as the program was told to, if nobody has and its processes have ended; never an error, never long."""
-    mode = experiment.founder.log.settings.get("INTERPOSE_ARCHIVE", "off")
+    """Archive as the program was told to, if nobody has and its processes have ended; never an error, never long.
+    Where something was not to be written, it may be in the sources as well, and what it was is not known here."""
+    settings = experiment.founder.log.settings
+    mode = settings.get("INTERPOSE_ARCHIVE", "off") if settings.get("INTERPOSE_REDACT", "off") == "off" else "off"
     if mode not in ARCHIVES or mode == "off" or not _is_ours_to_archive(experiment):
         return
     try:

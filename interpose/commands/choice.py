@@ -178,3 +178,9 @@ def _say_what_was_not_recorded(experiment: str) -> None:
         return
     if noted and noted[-1].time_s > written_s:
         say(f"newer than {os.path.basename(experiment)}: {noted[-1]}")
+
+
+def refuse_sampled(experiment: Experiment) -> None:
+    """Raises UsageError where calls were sampled: of these neither counts nor wall times are known."""
+    if interval := experiment.founder.log.interval:
+        raise UsageError(f"{experiment.name}: was sampled ({interval}); only interpose report and events tell of them")

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from interpose.analysis.event_types import event_types
 from interpose.analysis.expressions.filters import Filter
 from interpose.analysis.structure import is_consolidated_alone, structure
 from interpose.analysis.trace import Traced, last, slowest, trace
@@ -23,6 +24,7 @@ from interpose.commands.times import monotonic_ns
 from interpose.errors import UsageError
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.labels import Window, is_in
+from interpose.reports.codes import NATURAL, event_types_table
 from interpose.reports.events import events_table
 from interpose.reports.structure import structure_table
 from interpose.reports.tokens import tokens_table
@@ -47,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="EXPRESSION",
         help="only those for which it holds: \"KIND == 'db' && WALL > 5ms\"; `help` tells what can stand in it",
     )
+    parser.add_argument("--codes", choices=(NATURAL,), help="event types with their codes in the Natural Profiler")
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N")
     add_output_arguments(parser)
 
@@ -64,7 +67,10 @@ def run(arguments: argparse.Namespace) -> int:
     if is_consolidated_alone(experiment):
         return _show_records(experiment, arguments)
     rows = _rows(experiment, arguments.last, since_ns, label, chosen)
-    write_table(events_table(experiment, islice(rows, arguments.limit)), arguments)
+    if arguments.codes:
+        write_table(event_types_table(experiment, islice(event_types(experiment, rows), arguments.limit)), arguments)
+    else:
+        write_table(events_table(experiment, islice(rows, arguments.limit)), arguments)
     return note_damages(experiment)
 
 

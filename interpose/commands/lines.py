@@ -6,14 +6,18 @@ import argparse
 import fnmatch
 import os
 
+from interpose.analysis.line_sources import line_files
 from interpose.analysis.lines import Trace, line_trace
 from interpose.analysis.nodes import nodes
 from interpose.commands.choice import add_experiments_argument, note_damages, open_experiments, say
-from interpose.commands.output import add_output_arguments, positive, write_table
+from interpose.commands.output import add_output_arguments, opened_output, positive, write_table
 from interpose.errors import ExperimentError, UsageError
 from interpose.experiments.experiment import Experiment
+from interpose.reports.grid import HTML, TEXT, write
 from interpose.reports.keytree import write_nodes
+from interpose.reports.line_sources import source_grids, write_page
 from interpose.reports.lines import SORTS, LineRow, closing_rows, function_rows, line_rows, lines_table
+from interpose.reports.source_view import HOT_PERCENT
 
 NAME = "lines"
 HELP = "tell how often each line ran and what it took, where lines were recorded (INTERPOSE=lines)"
@@ -32,6 +36,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sort", choices=SORTS, default="cpu", help="what comes first; line: as in the source")
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows of lines or functions")
     parser.add_argument(
+        "--annotate",
+        action="store_true",
+        help="the sources with the figures beside each line, hot ones marked ##; at most --limit files",
+    )
+    parser.add_argument(
+        "--hot",
+        type=_percent,
+        default=HOT_PERCENT,
+        metavar="PERCENT",
+        help=f"a line is hot from so much of its file's largest time on ({HOT_PERCENT} unless said)",
+    )
+    parser.add_argument(
         "--global",
         dest="stored",
         nargs="?",
@@ -40,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="store what was counted as GT.M does, in the file of sqlite that -o names: ^lvtr(\"MYTRACE\",$J), or the"
         " globals that the program named; `interpose display zwr` shows it",
     )
-    add_output_arguments(parser)
+    add_output_arguments(parser, HTML)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -52,9 +68,35 @@ def run(arguments: argparse.Namespace) -> int:
         return note_damages(experiment)
     for note in trace.notes:
         say(note)
+    if arguments.annotate or arguments.format == HTML:
+        write_sources(experiment, trace, arguments)
+        return note_damages(experiment)
     table = lines_table(rows(trace, arguments), arguments.apart, experiment.founder.log.cwd)
     write_table(table, arguments)
     return note_damages(experiment)
+
+
+def write_sources(experiment: Experiment, trace: Trace, arguments: argparse.Namespace) -> None:
+    """Write the sources with what was counted of them, the dearest first. Raises InterposeError."""
+    if arguments.format not in (TEXT, HTML):
+        raise UsageError(f"--annotate: as text or {HTML}, not {arguments.format}")
+    pattern = arguments.function or "*"
+    lines = [each for each in trace.lines if fnmatch.fnmatchcase(each.place.function, pattern)]
+    files, cwd = line_files(experiment, lines)[: arguments.limit], experiment.founder.log.cwd
+    with opened_output(arguments.output) as out:
+        if arguments.format == HTML:
+            write_page(files, experiment.name, cwd, arguments.hot, out)
+            return
+        for place, grid in enumerate(source_grids(files, cwd, arguments.hot)):
+            out.write("\n" * bool(place))
+            write(grid, out)
+
+
+def _percent(text: str) -> int:
+    """The whole number from 1 to 100 that `text` is, for argparse."""
+    if not (text.isascii() and text.isdigit() and len(text) < 4 and 1 <= int(text) <= 100):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 100")
+    return int(text)
 
 
 def store(experiment: Experiment, arguments: argparse.Namespace) -> None:

@@ -14,18 +14,23 @@ from interpose.errors import ExpressionError, InterposeError
 
 COMMANDS = (
     "run",
+    "attach",
+    "detach",
     "report",
     "profile",
     "transactions",
     "events",
     "compare",
     "lines",
+    "coverage",
+    "dialogue",
     "overview",
     "display",
     "processes",
     "list",
     "notes",
     "label",
+    "control",
     "consolidate",
     "archive",
     "save",
@@ -78,7 +83,7 @@ def _run(given: list[str]) -> int:
     _never_fail_to_print(sys.stdout)
     _never_fail_to_print(sys.stderr)
     wanted = (given[0],) if given and given[0] in COMMANDS else COMMANDS
-    commands = {name: _load(name) for name in wanted}
+    commands = {name: load(name) for name in wanted}
     if rearranged := getattr(commands.get(given[0]) if given else None, "rearranged", None):
         given = [given[0], *rearranged(given[1:])]
     arguments = make_parser(commands).parse_args(given)
@@ -113,10 +118,11 @@ def make_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
 
 def load_commands() -> dict[str, Command]:
     """All commands by name."""
-    return {name: _load(name) for name in COMMANDS}
+    return {name: load(name) for name in COMMANDS}
 
 
-def _load(name: str) -> Command:
+def load(name: str) -> Command:
+    """The command of that name."""
     module: Command = importlib.import_module(f"interpose.commands.{name}")
     return module
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import importlib
 
-from interpose.commands.choice import add_experiments_argument, note_damages, open_experiments
+from interpose.commands.choice import add_experiments_argument, note_damages, open_experiments, refuse_sampled
 from interpose.commands.output import add_output_arguments, opened_output, positive, table_width
 from interpose.errors import UsageError
-from interpose.reports.sections import SECTIONS, SLICES, Profiled, Section
+from interpose.reports.sections import SECTIONS, SLICES, Profiled, Section, told_unasked
 
 NAME = "profile"
 HELP = "a performance profile: resource demand, activity over time, waits and CPU by whom they were invoked, files"
@@ -29,13 +29,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    chosen = arguments.section or list(SECTIONS)
-    if arguments.format in ALONE and len(chosen) > 1:
+    if arguments.format in ALONE and len(arguments.section or SECTIONS) > 1:
         raise UsageError(f"--format {arguments.format}: one --section at a time")
     if arguments.slices > 1000:
         raise UsageError("--slices: at most 1000")
     experiment = open_experiments(arguments.experiments)
+    refuse_sampled(experiment)
     made = Profiled(experiment, arguments.slices, arguments.limit)
+    chosen = arguments.section or told_unasked(made)
     module = importlib.import_module(f"interpose.reports.{arguments.format}")
     with opened_output(arguments.output) as out:
         for number, name in enumerate(chosen):

@@ -10,6 +10,7 @@ from itertools import islice
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.profile import GROUPINGS, profile
+from interpose.analysis.secrets import revealed
 from interpose.analysis.structure import structure
 from interpose.analysis.transactions import transactions
 from interpose.commands.choice import (
@@ -34,8 +35,10 @@ from interpose.errors import UsageError
 from interpose.experiments.collection import Collection
 from interpose.experiments.experiment import Experiment
 from interpose.reports import text
+from interpose.reports.codes import NATURAL, with_codes
 from interpose.reports.findings import findings_table
 from interpose.reports.rows import SORTS, arranged, profile_table
+from interpose.reports.secrets import secrets_table
 from interpose.reports.structure import structure_table
 from interpose.reports.summary import summary
 from interpose.reports.table import Table
@@ -46,8 +49,9 @@ NAME = "report"
 HELP = "tell where the time of an experiment went"
 WHOLE = {"html": write_page, "mashzone": write_sheet}  # formats of the whole report, not of one table
 FOLLOWED_EACH_S = 2.0
-STRUCTURE, TRANSACTION, FINDING = "structure", "transaction", "finding"
-BY = (*GROUPINGS, TRANSACTION, STRUCTURE, FINDING)
+STRUCTURE, TRANSACTION, FINDING, SECRETS = "structure", "transaction", "finding", "secrets"
+WITH_CODES = ("kind", "intrinsic")
+BY = (*GROUPINGS, TRANSACTION, STRUCTURE, FINDING, SECRETS)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help=f"again every so many seconds ({FOLLOWED_EACH_S:g} unless said) until the program has ended",
     )
+    parser.add_argument("--codes", choices=(NATURAL,), help="with --by kind or intrinsic: the Natural Profiler's codes")
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows of calls")
     add_output_arguments(parser, *WHOLE)
 
@@ -83,7 +88,9 @@ def run(arguments: argparse.Namespace) -> int:
     experiment = open_experiments(arguments.experiments)
     if arguments.follow and isinstance(experiment, Collection):
         raise UsageError("--follow: one experiment at a time")
-    by = arguments.by or _by_when_not_said(arguments)
+    by = arguments.by or _by_when_not_said(arguments) or ("kind" if arguments.codes else None)
+    if arguments.codes and by not in WITH_CODES:
+        raise UsageError(f"--codes: with --by {' or '.join(WITH_CODES)}; interpose events --codes shows each event")
     if arguments.follow:
         experiment = follow(experiment, lambda now: _text(now, by, arguments), arguments.follow, sys.stdout)
     elif arguments.format in WHOLE:
@@ -99,6 +106,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _table(experiment: Experiment, by: str, arguments: argparse.Namespace) -> Table:
     if by == FINDING:
         return _findings(experiment, arguments)
+    if by == SECRETS:
+        return _secrets(experiment, arguments)
     if by == TRANSACTION:
         if arguments.label or arguments.sort:
             raise UsageError(f"--by {TRANSACTION}: neither of a label, nor sorted here (interpose transactions sorts)")
@@ -111,7 +120,8 @@ def _table(experiment: Experiment, by: str, arguments: argparse.Namespace) -> Ta
         return structure_table(experiment, islice(structure(experiment), arguments.limit))
     made = profile(experiment, by, label=labelled(experiment, arguments.label))
     made.rows = arranged(made.rows, arguments.sort, arguments.limit)
-    return profile_table(made, by, experiment.founder.log)
+    table = profile_table(made, by, experiment.founder.log)
+    return with_codes(table) if arguments.codes else table
 
 
 def _findings(experiment: Experiment, arguments: argparse.Namespace) -> Table:
@@ -120,6 +130,14 @@ def _findings(experiment: Experiment, arguments: argparse.Namespace) -> Table:
     survey = Survey(experiment)
     found = found_in(survey)[: arguments.limit]
     return findings_table(found, survey.matters_ns, experiment.founder.log.cwd)
+
+
+def _secrets(experiment: Experiment, arguments: argparse.Namespace) -> Table:
+    if arguments.label or arguments.sort:
+        raise UsageError("--by secrets: of the whole experiment, not sorted")
+    if isinstance(experiment, Collection):
+        raise UsageError("--by secrets: one experiment at a time")
+    return secrets_table(revealed(experiment)[: arguments.limit])
 
 
 def _text(experiment: Experiment, by: str | None, arguments: argparse.Namespace) -> str:

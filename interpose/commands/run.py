@@ -31,15 +31,24 @@ are run with the interpreter that interpose itself is installed for, another com
 NOTES_AT_MOST = 10
 
 
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """An option for each setting."""
+    for setting in settings.SETTINGS:
+        parser.add_argument(
+            *setting.options,
+            dest=setting.name,
+            metavar=setting.form,
+            default=None,
+            help=setting.meaning.replace("%", "%%"),
+        )
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options, made from the table of settings, and the program."""
     parser.usage = USAGE
     parser.description = DESCRIPTION
     parser.allow_abbrev = False
-    for setting in settings.SETTINGS:
-        parser.add_argument(
-            *setting.options, dest=setting.name, metavar=setting.form, default=None, help=setting.meaning
-        )
+    add_settings(parser)
     place = parser.add_mutually_exclusive_group()
     place.add_argument(
         "-o",
@@ -141,19 +150,20 @@ def program_words(arguments: argparse.Namespace) -> list[str]:
 
 
 def settings_in_force(arguments: argparse.Namespace) -> settings.Settings:
-    """The settings of the run; where nothing says what to record, calls are, and lines where it is said which. Raises
-    SettingError."""
+    """The settings of the run; where nothing says what to record, calls are, and lines and statements where it is said
+    of which functions. Raises SettingError."""
     options = {setting.key: getattr(arguments, setting.name) for setting in settings.SETTINGS}
     for letter, path in (("-o", arguments.experiment), ("-O", arguments.overwritten)):
         if path is not None:
             options.update(place_of(path, letter))
-    if options["lines"] is not None and options["record"] is None:
-        options["record"] = "calls,lines"
+    chosen = [word for word in ("lines", "coverage") if options[word] is not None]
+    if chosen and options["record"] is None:
+        options["record"] = ",".join(["calls", *chosen])
     file = settings.read_file(".")
     if settings.resolve(options, os.environ, file).origins["INTERPOSE"] == "default":
         options["record"] = "1"
     found = settings.resolve(options, os.environ, file)
-    check_pattern(found)
+    check_patterns(found)
     return found
 
 
@@ -178,14 +188,16 @@ def check_libraries(words: list[str], in_force: settings.Settings) -> int:
     return complain(found, in_force.unsat)
 
 
-def check_pattern(found: settings.Settings) -> None:
-    """Raise SettingError where the pattern of descendants is none."""
+def check_patterns(found: settings.Settings) -> None:
+    """Raise SettingError where the pattern of descendants, or of what is redacted, is none."""
     try:
         from interpose.timing import shims
     except ImportError:  # nothing is compiled for this Python; another may run the program
         return
     if wrong := shims.choose_descendants(os.fsencode(found.follow)):
         raise SettingError(f"{found.said['INTERPOSE_FOLLOW']}: {wrong}")
+    if wrong := shims.choose_redacted(os.fsencode(found.redact)):
+        raise SettingError(f"{found.said['INTERPOSE_REDACT']}: {wrong}")
 
 
 def place_of(path: str, letter: str) -> dict[str, str]:
@@ -301,7 +313,7 @@ def show_summary(experiment: str) -> None:
         return tell(str(error))
     lines = [*summary.notes(screen), *summary.first_lines(screen), *summary.totals(screen)]
     lines += summary.triggers(screen)
-    lines.append(summary.next_commands(screen.width))
+    lines.append(summary.next_commands(screen))
     sys.stderr.write("".join(f"{line}\n" for line in lines))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.files import open_plain
 from interpose.experiments.process import Process, Site
-from interpose.experiments.sources import LARGEST_SOURCE_BYTES, Source, Sources, is_dynamic, path_of
+from interpose.experiments.sources import LARGEST_SOURCE_BYTES, Source, Sources, decoded, is_dynamic, path_of
 
 EXPERIMENTS = "$expts"  # in a path: what the experiments have of it
 _SUFFIXES = (".py", ".pyw", ".pyx", ".pxd", ".pxi")
@@ -70,4 +70,4 @@ def _read(path: str, process: Process) -> Source | None:
     with open(descriptor, "rb") as file:
         changed = os.fstat(descriptor).st_mtime_ns > process.log.time_ns
         data = file.read(LARGEST_SOURCE_BYTES + 1)
-    return Source(data.decode("utf-8", "replace"), changed) if len(data) <= LARGEST_SOURCE_BYTES else None
+    return Source(decoded(data), changed) if len(data) <= LARGEST_SOURCE_BYTES else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from interpose.analysis.transactions import transactions
-from interpose.commands.choice import add_experiments_argument, note_damages, open_experiments, say
+from interpose.commands.choice import add_experiments_argument, note_damages, open_experiments, refuse_sampled, say
 from interpose.commands.output import add_output_arguments, positive, write_table
 from interpose.reports.transactions import SORTS, arranged, transactions_table
 
@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     experiment = open_experiments(arguments.experiments)
+    refuse_sampled(experiment)
     made = transactions(experiment)
     made.rows = arranged(made.rows, arguments.sort, arguments.limit)
     write_table(transactions_table(made), arguments)

@@ -43,9 +43,9 @@ def events_table(experiment: Experiment, rows: Iterable[Traced]) -> Table:
     columns = [
         Column("since start", lambda row: f"{(row.event.start_ns - start_ns) / SECOND_NS:.6f} s"),
         *_who_columns(experiment, labels),
-        Column("self wall", lambda row: _shown(_self_wall_ns(row)) or _open(row.state)),
+        Column("self wall", lambda row: _shown(_self_wall_ns(row)) if row.state == ENDED else _open(row.state)),
         Column("self CPU", lambda row: _shown(_self_cpu_ns(row))),
-        Column("inclusive", lambda row: _shown(row.event.wall_ns if row.state == ENDED else None)),
+        Column("inclusive", lambda row: _shown(row.event.wall_ns if _has_wall(row) else None)),
         Column("bytes", _shown_moved, optional=True),
         Column("intrinsic", lambda row: clean("  " * row.depth + _name(row)), right=False, flexible=True),
         Column("where", lambda row: clean(_where(row, places)), right=False, flexible=True),
@@ -89,7 +89,7 @@ def _values(row: Traced, start_ns: int, labels: _ThreadLabels) -> Values:
         row.depth,
         process.intrinsic(event.intrinsic).kind,
         _name(row),
-        event.wall_ns if ended else None,
+        event.wall_ns if _has_wall(row) else None,
         event.cpu_ns if ended else None,
         _self_wall_ns(row),
         _self_cpu_ns(row),
@@ -116,7 +116,12 @@ def _shown_moved(row: Traced) -> str:
 
 def _self_wall_ns(row: Traced) -> int | None:
     """Wall time without the calls recorded inside; None while the call is in progress."""
-    return max(row.event.wall_ns - row.event.inner_wall_ns, 0) if row.state == ENDED else None
+    return max(row.event.wall_ns - row.event.inner_wall_ns, 0) if _has_wall(row) else None
+
+
+def _has_wall(row: Traced) -> bool:
+    """Whether its wall time is known: it has ended, and is no sample."""
+    return row.state == ENDED and not row.process.log.interval
 
 
 def _self_cpu_ns(row: Traced) -> int | None:

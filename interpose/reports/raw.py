@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator
 
 from interpose.experiments import names
+from interpose.experiments.covered import COVERED_TABLES
+from interpose.experiments.dialogue import DIALOGUE
 from interpose.experiments.dynamic import DYNTEXT
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.files import open_plain
@@ -26,10 +28,20 @@ def raw(experiment: Experiment) -> Iterator[str]:
         for name in _TEXTS:
             yield from _text(process, name)
         yield from _strings(process)
-        for table_name in ("sites", "stacks", "threads", "overview", "children", *LINE_TABLES):
+        for table_name in ("sites", "stacks", "threads", "overview", "children", *LINE_TABLES, *COVERED_TABLES):
             yield from _records(process, table_name)
         yield from _events(process)
         yield from _dynamic(process)
+        yield from _dialogue(process)
+
+
+def _dialogue(process: Process) -> Iterator[str]:
+    if process.dialogue:
+        yield _title(process, DIALOGUE)
+        for each in process.dialogue.pieces():
+            text = clean(each.data.decode("utf-8", "backslashreplace"))
+            about = f"time_ns={each.time_ns} thread={each.thread} descriptor={each.descriptor} what={each.what}"
+            yield f"{about} flags={each.flags} text={text}"
 
 
 def _title(process: Process, name: str) -> str:

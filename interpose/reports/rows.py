@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from interpose.analysis.profile import COUNTED, WHOLES, Profile, Row, is_uncertain, ranked, wait_ns
@@ -23,6 +24,7 @@ LABELS = {
 ABOUT = ("statement", "file")
 COUNTING_PASSED = ("kind", *WHOLES)
 NUMBERS = ("calls", "errors", "wall_ns", "cpu_ns", "self_wall_ns", "self_cpu_ns", "bytes", "rows")
+SAMPLED = ("cpu_ns", "self_cpu_ns")  # what is known of calls that were sampled
 SORTS = ("name", "calls", "errors", "wall", "cpu", "wait", "inclusive", "bytes", "rows")
 
 
@@ -31,14 +33,26 @@ def profile_table(profile: Profile, by: str, log: Log) -> Table:
     labels = LABELS.get(by, ())
     passed = ("passed",) if by in COUNTING_PASSED else ()
     counted = ("counted",) if by in COUNTED else ()
+    blank = (*(name for name in NUMBERS if name not in SAMPLED), *passed) if log.interval else ()
+    unknown = dict.fromkeys(blank)
+    numbers = _number_columns(profile, by, log)
     return Table(
         names=("kind", "intrinsic", *labels, *NUMBERS, *passed, *counted),
         values=lambda row: (
-            _values(row, labels) | dict.fromkeys(passed, row.passed) | dict.fromkeys(counted, row.counted)
+            _values(row, labels) | dict.fromkeys(passed, row.passed) | dict.fromkeys(counted, row.counted) | unknown
         ),
-        columns=[*_name_columns(profile, by, log), *_number_columns(profile, by, log)],
+        columns=[*_name_columns(profile, by, log), *(_of_sampled(profile, numbers) if log.interval else numbers)],
         rows=profile.rows,
     )
+
+
+def _of_sampled(profile: Profile, columns: Sequence[Column]) -> list[Column]:
+    """The columns of calls that were sampled: of these CPU times are known, and their share in the whole; the others
+    are blank."""
+    whole_ns = profile.total.cpu_ns
+    shown = {each.title: each.show for each in columns if each.title in ("self CPU", "")}
+    shown["share"] = lambda row: percent(row.sums.self_cpu_ns, whole_ns) if row.is_timed else ""
+    return [replace(each, show=shown.get(each.title, lambda row: "")) for each in columns]
 
 
 def arranged(rows: Sequence[Row], sort: str | None, limit: int | None) -> list[Row]:

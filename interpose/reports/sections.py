@@ -14,10 +14,12 @@ from interpose.analysis.calltree import Calls, calls_of
 from interpose.analysis.concurrency import CALLS_AT_MOST, RESTING, Resource, solo_times
 from interpose.analysis.consolidate import consolidated
 from interpose.analysis.functions import by_function, object_of
+from interpose.analysis.identification import identified
 from interpose.analysis.input_output import CLOSE, OPEN, OTHER, READ, WRITE, Activity, input_output
 from interpose.analysis.lines import Trace, line_trace
 from interpose.analysis.slices import slices_of
 from interpose.analysis.stretch import Spent, spent_by_thread, whole_of
+from interpose.analysis.sums import Sums
 from interpose.analysis.transactions import transactions
 from interpose.experiments.experiment import Experiment
 from interpose.reports.state import command_line
@@ -103,6 +105,7 @@ def session(made: Profiled) -> Section:
         ("calls lost", f"{dropped:,}", dropped),
         ("samples of usage", f"{samples:,}", samples),
     ]
+    rows += [(name, shown, None) for name, shown in _of_collectors(made)]
     if not spent.has_stretch:
         rows = [row if row[0] != "stretch" else ("stretch", "not recorded", None) for row in rows]
     heads = [_Head("figure", "figure", TEXT), _Head("shown", "value", TEXT), _Head("value", "", TEXT)]
@@ -113,6 +116,36 @@ def session(made: Profiled) -> Section:
         notes.append(NO_STRETCH)
     table = _table(heads, rows)
     return Section("Measurement session data", "log, threads, overview, events", _shown_without(table, "value"), notes)
+
+
+def _of_collectors(made: Profiled) -> list[tuple[str, str]]:
+    """The data collectors, with what they call themselves: STROBE's line SUBSYSTEM."""
+    found = {each.name: each for process in made.experiment.processes for each in process.collectors}
+    rows = []
+    for each in found.values():
+        rows.append(("data collector", f"{each.name.partition(':')[2]}  per {each.per}, for {each.programs}"))
+        rows += [("subsystem", identifier) for identifier in each.identifiers]
+    return rows
+
+
+def identification(made: Profiled) -> Section:
+    """What data collectors identified, module by module; what they did not by where it was made."""
+    found = identified(made.experiment, made.accounts)
+    whole = sum(sums.self_wall_ns for sums in found.values())
+    rows: list[tuple[Any, ...]] = [
+        (what.module, what.section, what.statement or "", what.collector.partition(":")[2], *_times_of(sums))
+        for what, sums in sorted(found.items(), key=lambda each: each[0])
+    ]
+    heads = [_Head("module", "module", TEXT), _Head("section", "section", TEXT)]
+    heads += [_Head("statement", "statement", TEXT), _Head("collector", "identified by", TEXT)]
+    heads += [_Head("calls", "calls", COUNT), *(_Head(f"{each.lower()}_ns", each) for each in ("wall", "CPU", "wait"))]
+    notes = ["names that begin with a dot stand for what no collector identified, or for what one says is overhead"]
+    table = _table(heads, rows, shares=("wall_ns",), whole=whole)
+    return Section("Identification by data collectors", "events, stacks, threads", table, notes)
+
+
+def _times_of(sums: Sums) -> tuple[int, int, int, int]:
+    return sums.calls, sums.self_wall_ns, sums.self_cpu_ns, max(sums.self_wall_ns - sums.self_cpu_ns, 0)
 
 
 def resource(made: Profiled) -> Section:
@@ -346,11 +379,18 @@ SECTIONS: dict[str, Callable[[Profiled], Section]] = {
     "activity": activity,
     "wait": wait,
     "section": section,
+    "identified": identification,
     "procedure": procedure,
     "transaction": transaction,
     "cpu": cpu,
     "files": files,
 }
+
+
+def told_unasked(made: Profiled) -> list[str]:
+    """The sections that are told where none is asked for: what was identified only where something tried to."""
+    has_collectors = any(process.collectors for process in made.experiment.processes)
+    return [name for name in SECTIONS if name != "identified" or has_collectors]
 
 
 def _time_of(done: dict[str, Activity]) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from interpose.analysis.code_lines import CodeLines
 from interpose.analysis.figures import Vector
@@ -11,7 +12,9 @@ from interpose.reports.grid import Grid
 from interpose.reports.metrics import ATTRIBUTED, INCLUSIVE, Column, cell
 
 HOT_PERCENT = 75
+END_OF_LINE = re.compile(r"\r\n|\r|\n")  # what Python counts, and nothing else
 _MARK = "##"
+_NOT_READ = "Which other lines have code: not known, this Python does not read the source"
 _Lines = Mapping[int, Row]
 
 
@@ -30,20 +33,45 @@ def source_grid(
     """
     columns = [column for column in columns if column.metric and column.flavour != ATTRIBUTED]
     largest = [max((_value(column, row) for row in rows.values()), default=0) for column in columns]
-    lines = text.splitlines()
+    figures = {number: _figures(row, columns, total) for number, row in rows.items()}
+    hot = {number for number, row in rows.items() if _is_hot(row, columns, largest, hot_percent)}
+    return annotated_grid(title, text, code, [column.head for column in columns], figures, hot.__contains__)
+
+
+def annotated_grid(
+    title: str,
+    text: str,
+    code: CodeLines | None,
+    heads: Sequence[Sequence[str]],
+    figures: Mapping[int, Sequence[str]],
+    is_hot: Callable[[int], bool],
+    notes: Iterable[str] = (),
+) -> Grid:
+    """The source `text` with what is shown of its lines, under `heads`, to their left; hot ones are marked.
+
+    Left of a line stands nothing where there is no code, `0.` where there is and nothing is known.
+    """
     cells: list[list[str]] = []
-    for number, line in enumerate(lines, 1):
-        for name in code.functions.get(number, ()) if code else ():
-            cells.append(["", *[""] * len(columns), f"<Function: {name}>"])
-        has_code = code is not None and number in code.lines
-        figures = _figures(rows.get(number), columns, total, has_code)
-        mark = _MARK if number in rows and _is_hot(rows[number], columns, largest, hot_percent) else ""
-        cells.append([mark, *figures, f"{number:>5}. {line.expandtabs()}"])
-    beyond = [number for number in sorted(rows) if number > len(lines)]
-    cells += [["", *_figures(rows[each], columns, total, True), f"{each:>5}. (not in this source)"] for each in beyond]
-    heads = [("",), *(column.head for column in columns), ("Source",)]
-    notes = [] if code else ["Which other lines have code: not known, this Python does not read the source"]
-    return Grid(title, heads, cells, [False, *[True] * len(columns)], notes)
+    last = 0
+    for number, line in enumerate(source_lines(text), 1):
+        cells += [["", *[""] * len(heads), f"<Function: {name}>"] for name in _functions(code, number)]
+        there = figures.get(number) or ["0." if code is not None and number in code.lines else ""] * len(heads)
+        cells.append([_MARK if is_hot(number) else "", *there, f"{number:>5}. {line.expandtabs()}"])
+        last = number
+    beyond = [number for number in sorted(figures) if number > last]
+    cells += [["", *figures[each], f"{each:>5}. (not in this source)"] for each in beyond]
+    told = [*notes, *([] if code else [_NOT_READ])]
+    return Grid(title, [("",), *heads, ("Source",)], cells, [False, *[True] * len(heads)], told)
+
+
+def source_lines(text: str) -> list[str]:
+    """The lines of a source; nothing behind the last end of one."""
+    lines = END_OF_LINE.split(text)
+    return lines if lines[-1] else lines[:-1]
+
+
+def _functions(code: CodeLines | None, number: int) -> Sequence[str]:
+    return code.functions.get(number, ()) if code else ()
 
 
 def _value(column: Column, row: Row) -> int:
@@ -51,10 +79,7 @@ def _value(column: Column, row: Row) -> int:
     return (row.inclusive if column.flavour == INCLUSIVE else row.exclusive)[column.metric.place]
 
 
-def _figures(row: Row | None, columns: Sequence[Column], total: Vector, has_code: bool) -> list[str]:
-    """What stands left of a line: nothing where there is no code, `0.` where there is and nothing was called."""
-    if row is None:
-        return ["0." if has_code else ""] * len(columns)
+def _figures(row: Row, columns: Sequence[Column], total: Vector) -> list[str]:
     vectors = (row.inclusive if column.flavour == INCLUSIVE else row.exclusive for column in columns)
     return [cell(column, vector, total) for column, vector in zip(columns, vectors, strict=True)]
 

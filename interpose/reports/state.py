@@ -31,7 +31,12 @@ def ending_in_words(end: Ending) -> str:
         return f"killed by {_signal_name(end.signal)}"
     if end.state == "exec":
         return clean(f"became {_last_part(end.command) or 'another program'} by exec")
-    known = {"exit": f"exit {end.status}", "running": "running", "saved": "saved while running"}
+    known = {
+        "exit": f"exit {end.status}",
+        "running": "running",
+        "saved": "saved while running",
+        "detached": "detached, and ran on",
+    }
     return known.get(end.state, "ended unseen")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -25,7 +26,7 @@ from interpose.analysis.profile import (
 from interpose.experiments.collection import Collection
 from interpose.experiments.control import control_of
 from interpose.experiments.experiment import Experiment
-from interpose.experiments.log import LOWERED, Log
+from interpose.experiments.log import FILTERED, LOWERED, WARNING, Log
 from interpose.reports.colour import Paint
 from interpose.reports.findings import Words
 from interpose.reports.places import Places
@@ -33,7 +34,13 @@ from interpose.reports.state import command_line, completeness, ended_ago, endin
 from interpose.reports.table import clean, columns_of, shortened
 from interpose.reports.units import Scale, count, duration, percent, scale_for
 
-NEXT = ("interpose events", "interpose report --by site", "interpose report --by detail", "interpose list")
+# What there is to ask of what was recorded.
+NEXT = {
+    "calls": ("interpose events", "interpose report --by site", "interpose report --by detail"),
+    "lines": ("interpose lines",),
+    "coverage": ("interpose coverage report",),
+}
+LIST = "interpose list"
 BY_FINDING = "interpose report --by finding"
 TOLD_ABOVE = frozenset(("wait not seen",))
 _FINDINGS = 3
@@ -43,6 +50,7 @@ _NOTES = 10
 _LIBRARIES = 3
 _EXPERIMENTS_NAMED = 100
 _LOWERED = 3
+_FILTERS = 3
 _LEAST_COMMAND = 12
 _LEAST_WIDTH = 80
 _GAP = "   "
@@ -51,6 +59,7 @@ _WHEN = {
     "killed": "when killed",
     "exec": "when it became another program",
     "saved": "when saved",
+    "detached": "when detached",
 }
 # The comments of the rows are shorter than in other formats, for 80 columns.
 _COMMENTS = {INTERPOSE: "own cost, calibrated", BEFORE: "overwritten"}
@@ -90,19 +99,23 @@ def summary(screen: Screen) -> Iterator[str]:
     yield ""
     below = [
         *triggers(screen),
-        *wait_not_seen(screen),
+        *(() if screen.log.interval else wait_not_seen(screen)),
         *cpu_not_seen(screen),
-        *lines_of_ones_own(screen),
+        *sampled(screen),
+        *(() if screen.log.interval else lines_of_ones_own(screen)),
         *calls_in_progress(screen),
         *not_timed(screen),
         *lowered(screen),
+        *warnings(screen),
+        *filtered(screen),
         *not_interposed(screen),
         *libraries(screen),
         *not_followed(screen),
     ]
     yield from (shortened(line, screen.width) for line in below)
-    yield from what_was_found(screen)
-    yield next_commands(screen.width)
+    if not screen.log.interval:
+        yield from what_was_found(screen)
+    yield next_commands(screen)
 
 
 def notes(screen: Screen) -> Iterator[str]:
@@ -147,6 +160,7 @@ def totals(screen: Screen) -> list[str]:
     whole = screen.profile.total
     accounts = screen.profile.accounts
     calls = sum(row.sums.calls for row in screen.profile.rows)
+    told = f"{calls:,} sampled" if screen.log.interval else count(calls, "call")
     threads = sum(len(account.threads) for account in accounts)
     scale = scale_for(max(whole.wall_ns, elapsed_ns(screen)))
     estimated = " (estimated)" if any(account.estimated for account in accounts) else ""
@@ -154,7 +168,7 @@ def totals(screen: Screen) -> list[str]:
         f"elapsed {scale.show(elapsed_ns(screen))}",
         f"thread time {scale.show(whole.wall_ns)}{estimated}",
         f"CPU {scale.show(whole.cpu_ns)}",
-        count(calls, "call"),
+        told if "calls" in screen.log.recorded else "calls not recorded",
     ]
     if len(accounts) > 1:
         parts.append(f"{len(accounts):,} processes")
@@ -186,7 +200,10 @@ def kinds(screen: Screen) -> list[str]:
     scale = scale_for(whole.wall_ns)
     rows = by_kind(screen.profile)
     cells = [["", "calls", "self wall", "self CPU", "wait", "share", ""]]
-    cells += [_kind_cells(row, scale, screen.log, whole.wall_ns) for row in rows]
+    if screen.log.interval:
+        cells += [_sampled_cells(row, scale, whole.cpu_ns) for row in rows]
+    else:
+        cells += [_kind_cells(row, scale, screen.log, whole.wall_ns) for row in rows]
     least = (10, 8, 10, 10, 10, 7)
     widths = [max(size, *(columns_of(line[place]) + 1 for line in cells)) for place, size in enumerate(least)]
     paper = max(screen.width, _LEAST_WIDTH)
@@ -200,6 +217,16 @@ def triggers(screen: Screen) -> Iterator[str]:
         after = duration(max(page.trigger_ns - screen.log.start_ns, 0))
         last = f", last after {after}" if page.triggers > 1 else f" after {after}"
         yield f" a trigger fired {count(page.triggers, 'time')}{last}"
+
+
+def sampled(screen: Screen) -> Iterator[str]:
+    """A line where calls were sampled: how, and how far off a share of the CPU time may be, 19 times of 20."""
+    if every_ns := screen.log.interval_ns:
+        ticks = max(screen.profile.total.cpu_ns // every_ns, 1)
+        margin = 98 / math.sqrt(ticks)
+        every = f"each {screen.log.interval}: shares are of the CPU time"
+        yield f" sampled  {every}, +- {margin:.1f} points ({ticks:,} samples)"
+        yield " counts, wall times and waits are not known of samples (INTERPOSE_INTERVAL)"
 
 
 def wait_not_seen(screen: Screen) -> Iterator[str]:
@@ -265,6 +292,21 @@ def lowered(screen: Screen) -> Iterator[str]:
         yield f" and {count(len(found) - _LOWERED, 'more step')} of the budget"
 
 
+def warnings(screen: Screen) -> Iterator[str]:
+    """A line for each of what could not be done as asked."""
+    for event in screen.log.events:
+        if event.kind == WARNING:
+            yield clean(f" not done  {event.text}")
+
+
+def filtered(screen: Screen) -> Iterator[str]:
+    """A line for each of the last filters that held, or hold: what they left out is in no table."""
+    found = [event for event in screen.log.events if event.kind == FILTERED]
+    for event in found[-_FILTERS:]:
+        after = duration(max(event.time_ns - screen.log.start_ns, 0))
+        yield clean(f" filter  {event.text}  after {after}; the time of what it leaves out is in program")
+
+
 def not_interposed(screen: Screen) -> Iterator[str]:
     """A line where something could not be interposed that the program has."""
     found = {
@@ -312,11 +354,13 @@ def what_was_found(screen: Screen) -> Iterator[str]:
         yield f" {'':<19}  and {count(len(worth) - _FINDINGS, 'more finding')}: {BY_FINDING}"
 
 
-def next_commands(width: int) -> str:
-    """What to ask next, as many commands as fit."""
-    line = f" next: {NEXT[0]}"
-    for command in NEXT[1:]:
-        if columns_of(f"{line} \u00b7 {command}") <= width:
+def next_commands(screen: Screen) -> str:
+    """What to ask next, as many commands as fit; lines and coverage first where they were recorded."""
+    recorded = sorted(screen.log.recorded & NEXT.keys(), reverse=True)
+    first, *others = [*(command for word in recorded for command in NEXT[word]), LIST]
+    line = f" next: {first}"
+    for command in others:
+        if columns_of(f"{line} \u00b7 {command}") <= screen.width:
             line += f" \u00b7 {command}"
     return line
 
@@ -359,6 +403,13 @@ def _kind_cells(row: Row, scale: Scale, log: Log, whole_ns: int) -> list[str]:
         percent(row.sums.self_wall_ns, whole_ns),
         row.comment if row.is_of_calls else _COMMENTS.get(row.kind or "", row.comment),
     ]
+
+
+def _sampled_cells(row: Row, scale: Scale, whole_cpu_ns: int) -> list[str]:
+    """Of calls that were sampled CPU times alone are known; `share` is that of the CPU time."""
+    share = percent(row.sums.self_cpu_ns, whole_cpu_ns)
+    comment = "" if row.is_of_calls else row.comment
+    return [clean(row.kind or "?"), "", "", scale.show(row.sums.self_cpu_ns), "", share, comment]
 
 
 def _kind_line(cells: Sequence[str], widths: Sequence[int]) -> str:

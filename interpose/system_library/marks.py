@@ -1,4 +1,4 @@
-"""What the program marks itself, with interpose.transaction: nothing of it is interposed, it says when it begins."""
+"""What the program marks itself, with interpose.transaction and user_event: nothing is interposed, it says so."""
 
 from interpose.library import Intrinsic
 
@@ -11,5 +11,13 @@ INTRINSICS = [
         argument=None,
         by="mark",
         transaction="is",
+    ),
+    Intrinsic(
+        "interpose.user_event",
+        "interpose.timing.shims:user_event",
+        "logic",
+        detail="name",
+        argument=None,
+        by="event",
     ),
 ]

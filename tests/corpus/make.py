@@ -93,6 +93,17 @@ def strings() -> dict[str, bytes]:
     }
 
 
+def dialogues() -> Iterator[tuple[str, str, bytes]]:
+    first = struct.pack("<QIHBB", HUGE, LARGE, 65535, 1, 255)
+    escapes = first + b"\x1b]52;c;eA==\x07\x1b[6n\x1b[99999;1H\x1bP+q\x1b\\\x9b6n\xff\r\n"
+    yield "dialogue", "absurdly-long", head(0) + struct.pack("<I", LARGE - 1) + first
+    yield "dialogue", "too-short", head(0) + struct.pack("<I", 3) + b"abc\0"
+    yield "dialogue", "windows-of-nothing", (head(0) + b"\xff" * 4).ljust(BLOCK_BYTES, b"\0") + b"\xff" * 4
+    yield "dialogue", "what-terminals-answer", head(0) + struct.pack("<I", len(escapes)) + escapes
+    sized = struct.pack("<QIHBB", 0, 0, 0, 4, 0) + b"\xff" * 5
+    yield "dialogue", "no-size", head(0) + (struct.pack("<I", len(sized)) + sized).ljust(28, b"\0") + b"\x01"
+
+
 def tables() -> Iterator[tuple[str, str, bytes]]:
     yield "sites", "numbers-of-nothing", head(size_of("SITE")) + pack("SITE", file=LARGE, function=LARGE, line=LARGE)
     stack = size_of("STACK")
@@ -212,6 +223,7 @@ def made() -> Iterator[tuple[str, str, bytes]]:
         for name, data in inputs.items():
             yield reader, name, data
     yield from tables()
+    yield from dialogues()
     yield from small_xml()
 
 

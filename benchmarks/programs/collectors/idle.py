@@ -1,0 +1,8 @@
+"""Looks, and leaves."""
+
+import interpose
+
+
+@interpose.collector
+def collect(area):
+    pass

@@ -1,0 +1,151 @@
+/* What a data collector claims of a call: whether that can be, and the stack that it is recorded by.
+
+   What was identified is a site like any other, whose file is the module, whose function the section, and whose line the
+   statement; the call's real stack is the one that it was called from. So every report shows it. */
+#pragma once
+
+#include "identified.h"
+#include "intern.h"
+#include "interpose_collector.h"
+
+enum { CLAIMS = 4096, COLLECTORS_AT_MOST = 8, SECTION_BYTES = 32, PREFIX_OF_MODULES = 64 };
+
+struct claim {
+    const char *module, *section;
+    uint64_t line;
+    uint32_t collector; /* its name, a number in strings */
+    bool is_forced;
+};
+
+/* A pseudo-section: what modules with this prefix are reported as. */
+struct pseudo_section {
+    uint32_t collector; /* whose it is */
+    char name[SECTION_BYTES], prefix[PREFIX_OF_MODULES];
+};
+
+static const char system_module[] = ".SYSTEM";
+static struct pseudo_sections {
+    struct pseudo_section all[COLLECTORS_AT_MOST * INTERPOSE_SECTIONS];
+    uint32_t count;
+} pseudo_sections;
+
+/* The pseudo-section that modules of that name are reported as, or NULL. */
+static const struct pseudo_section *section_of_module(const char *module)
+{
+    for (uint32_t index = 0; index < pseudo_sections.count; index++) {
+        const struct pseudo_section *each = &pseudo_sections.all[index];
+        if (strncmp(module, each->prefix, strlen(each->prefix)) == 0)
+            return each;
+    }
+    return NULL;
+}
+
+/* A collector's pseudo-section of that name, whether written with its dot or without, or NULL. */
+static const struct pseudo_section *section_named(uint32_t collector, const char *name)
+{
+    const char *plain = name + (*name == '.');
+    for (uint32_t index = 0; index < pseudo_sections.count; index++) {
+        const struct pseudo_section *each = &pseudo_sections.all[index];
+        if (each->collector == collector && strcmp(plain, each->name) == 0)
+            return each;
+    }
+    return NULL;
+}
+
+/* Stacks, and sites, by what they were made of. */
+static struct claimed {
+    uint64_t key;
+    uint32_t number;
+} claimed_stacks[CLAIMS], claimed_sites[CLAIMS];
+static uint32_t claims_serial;
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    size_t left = text ? strnlen(text, INTERPOSE_NAME_BYTES) : 0;
+    uint64_t word = 0;
+    hash = hash_mix(hash, left + 1);
+    for (; left >= sizeof word; left -= sizeof word, text += sizeof word) {
+        memcpy(&word, text, sizeof word);
+        hash = hash_mix(hash, word);
+    }
+    word = 0;
+    if (left)
+        memcpy(&word, text, left);
+    return hash_mix(hash, word);
+}
+
+static uint32_t intern_name(const char *name)
+{
+    return name ? string_intern(name, strnlen(name, INTERPOSE_NAME_BYTES)) : 0;
+}
+
+static void claims_forget(void)
+{
+    memset(claimed_stacks, 0, sizeof claimed_stacks);
+    memset(claimed_sites, 0, sizeof claimed_sites);
+    claims_serial = recorder.serial;
+}
+
+/* What is reported of a module: itself, or what it is a part of. */
+static void resolve_section(struct claim *claim, char text[SECTION_BYTES + 1])
+{
+    const struct pseudo_section *section = section_of_module(claim->module);
+    if (!section && *claim->module != '.' && !claim->is_forced)
+        return;
+    snprintf(text, SECTION_BYTES + 1, ".%s", section ? section->name : claim->module + (*claim->module == '.'));
+    *claim = (struct claim){.module = system_module, .section = text, .collector = claim->collector};
+}
+
+static uint32_t claim_site(struct claim claim)
+{
+    char text[SECTION_BYTES + 1];
+    resolve_section(&claim, text);
+    uint64_t key = hash_text(hash_text(claim.collector, claim.module), claim.section);
+    key = hash_mix(key, claim.line) | 1;
+    struct claimed *known = &claimed_sites[key >> 32 & (CLAIMS - 1)];
+    if (known->key != key) {
+        struct site site = {.file = intern_name(claim.module),
+                            .function = intern_name(claim.section),
+                            .line = (uint32_t)claim.line,
+                            .own = 1,
+                            .collector = claim.collector};
+        *known = (struct claimed){key, site_add(&site)};
+    }
+    return known->number;
+}
+
+/* The stack of a call made from `stack`, whose module, section and line were named so. */
+static inline uint32_t claim_stack(uint32_t stack, const struct claim *claim)
+{
+    if (UNLIKELY(claims_serial != recorder.serial))
+        claims_forget();
+    uint64_t key = hash_text(hash_text(stack + 1, claim->module), claim->section);
+    key = hash_mix(hash_mix(key, claim->line), claim->collector) << 1 | claim->is_forced;
+    struct claimed *known = &claimed_stacks[key >> 32 & (CLAIMS - 1)];
+    if (UNLIKELY(known->key != key || !known->number)) {
+        uint32_t site = claim_site(*claim);
+        *known = (struct claimed){key, stack_intern(site, stack, 0)};
+    }
+    return known->number;
+}
+
+/* Is the address in the module that is claimed? */
+static inline bool is_within(const struct interpose_area *area)
+{
+    return area->address >= area->base && area->address - area->base < area->size;
+}
+
+static inline bool is_forced(const struct interpose_area *area)
+{
+    return area->base == 0 && area->size == INTERPOSE_FORCED_SIZE;
+}
+
+/* What is wrong with a collector's claim of a module, in words; NULL where nothing is. */
+static const char *wrong_with_claim(const struct interpose_area *area, uint32_t collector)
+{
+    if (!area->module || !*area->module)
+        return NULL;
+    if (is_forced(area) || *area->module == '.')
+        return section_named(collector, area->module) ? NULL : "forced a name that is in none of its sections";
+    return is_within(area) ? NULL : "named a module that does not contain the place of the call";
+}

@@ -1,0 +1,193 @@
+/* Whether a call is recorded, as the filter has it: first what costs least, and what is of a call site once for each.
+
+   A call that is made from the standard library or an installed package is of the line of the program's own code that
+   it was made for, as in reports. */
+#pragma once
+
+#include "call.h"
+#include "filter.h"
+#include "recorder.h"
+#include "sites.h"
+
+/* What was decided of a place, below the filter's serial. */
+enum { DECIDED_BITS = 2, LEFT_OUT = 1 };
+
+static inline uint32_t decided(unsigned bits)
+{
+    return filter.serial << DECIDED_BITS | bits;
+}
+
+static inline bool is_decided(uint32_t verdict)
+{
+    return (verdict ^ decided(0)) >> DECIDED_BITS == 0;
+}
+
+static const char *text_or_null(PyObject *text)
+{
+    const char *found = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8(text) : NULL;
+    if (!found)
+        PyErr_Clear();
+    return found;
+}
+
+static struct call_site call_site_of(frame *here)
+{
+    PyCodeObject *code = frame_code(here);
+    PyObject *names = here->f_globals;
+    PyObject *module = names && PyDict_CheckExact(names) ? PyDict_GetItemString(names, "__name__") : NULL;
+    int line = PyCode_Addr2Line(code, (int)((size_t)frame_instruction(here) * sizeof(_Py_CODEUNIT)));
+    return (struct call_site){
+        .module = text_or_null(module),
+        .file = text_or_null(code->co_filename),
+        .function = text_or_null(code->co_qualname),
+        .line = line > 0 ? (uint32_t)line : 0,
+    };
+}
+
+static unsigned decide_site(const struct call_site *site)
+{
+    return filter_site(site) ? 0 : LEFT_OUT;
+}
+
+/* An exception that is set stays as it is. */
+static __attribute__((noinline)) unsigned decide(frame *here, unsigned (*by)(const struct call_site *))
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    struct call_site site = call_site_of(here);
+    unsigned bits = by(&site);
+    PyErr_Restore(type, value, traceback);
+    return bits;
+}
+
+/* The place of the innermost frame of the program's own code, else of the innermost; NULL where there is none. */
+static struct place *calling_place(PyThreadState *state, frame **where)
+{
+    uint32_t own = 0;
+    frame *innermost = frame_innermost(state);
+    for (*where = innermost; *where; *where = frame_outer(*where)) {
+        struct place *place = place_of(*where, &own);
+        if (!place || own)
+            return place;
+    }
+    *where = innermost;
+    return innermost ? place_of(innermost, &own) : NULL;
+}
+
+static bool site_passes(PyThreadState *state)
+{
+    static const struct call_site nowhere;
+    frame *where;
+    struct place *place = calling_place(state, &where);
+    if (UNLIKELY(!place))
+        return filter_site(&nowhere);
+    if (UNLIKELY(!is_decided(place->verdict)))
+        place->verdict = decided(decide(where, decide_site));
+    return !(place->verdict & LEFT_OUT);
+}
+
+/* Is one of the functions that run one of those asked for, and none one of those left out? */
+static __attribute__((noinline)) bool within_passes(PyThreadState *state)
+{
+    bool found = !filter.asks_within;
+    for (frame *each = frame_innermost(state); each; each = frame_outer(each)) {
+        uint32_t own = 0;
+        struct place *place = place_of(each, &own);
+        if (!place)
+            continue;
+        if (UNLIKELY(!is_decided(place->within)))
+            place->within = decided(decide(each, filter_within));
+        if (place->within & WITHIN_LEFT_OUT)
+            return false;
+        found |= (place->within & WITHIN_ASKED) != 0;
+    }
+    return found;
+}
+
+/* What is not of the intrinsic; each class of rules only where there is one. */
+static inline bool is_let_pass(struct thread *thread, PyThreadState *state)
+{
+    if (filter.by_block && filter_block_is_over(recorder.control))
+        return false;
+    if (filter.by_thread && !filter_thread(thread->record, thread->number))
+        return false;
+    if (filter.by_time && !filter_time())
+        return false;
+    if (filter.by_site && !site_passes(state))
+        return false;
+    if (filter.by_transaction && !filter_transaction(thread->record))
+        return false;
+    return !filter.by_within || within_passes(state);
+}
+
+/* Are calls of that number left out wherever they are made? */
+static inline bool is_left_out(uint32_t intrinsic)
+{
+    return UNLIKELY(filter.on) && (filter.none || (intrinsic < COUNTED_NUMBERS && filter.left_out[intrinsic]));
+}
+
+/* May a call of that intrinsic be recorded? What starts processes is, for descendants are followed by it. */
+static inline bool passes_filter(const struct slot *slot, uint32_t intrinsic, struct thread *thread, PyThreadState *state)
+{
+    if (is_always_timed(slot))
+        return true;
+    if (is_left_out(intrinsic) || !is_let_pass(thread, state))
+        return false;
+    return !filter.by_block || filter_block(recorder.control);
+}
+
+/* The same of one whose kind is known later, where `passed` tells what is not of the kind. */
+static inline bool passes_late(const struct slot *slot, uint32_t intrinsic, bool passed)
+{
+    if (is_always_timed(slot))
+        return true;
+    return passed && !is_left_out(intrinsic) && (!filter.by_block || filter_block(recorder.control));
+}
+
+/* May a transaction? Where calls are chosen by transactions, these have to be known. */
+static inline bool transaction_passes(const struct slot *slot, struct thread *thread, PyThreadState *state)
+{
+    if (filter.by_transaction)
+        return !filter.none;
+    return passes_filter(slot, slot->intrinsic, thread, state);
+}
+
+/* All of its calls, of whatever kind they turn out to be, but for those numbered `but`? */
+static bool is_closed(const struct slot *slot, uint32_t but)
+{
+    for (uint32_t number = slot->intrinsic; number < slot->intrinsic + slot->numbers; number++)
+        if (number != but && !is_left_out(number))
+            return false;
+    return true;
+}
+
+/* What its calls change, or start, is to be known even where they are not recorded; but what is sent and received only of
+   sockets. */
+static void slot_watch(struct slot *slot)
+{
+    bool changes = slot->lock || (slot->effect != EFFECT_none && !slot->traffic);
+    bool looks = filter.by_site || filter.by_within || filter.by_transaction || filter.by_thread || filter.by_time ||
+                 filter.by_block;
+    slot->watched = WATCHED_not;
+    if (!filter.on || !slot->through || !slot->numbers || changes)
+        return;
+    if (is_closed(slot, 0))
+        slot->watched = WATCHED_closed;
+    else if (slot->kinds[KIND_db] && is_closed(slot, slot->intrinsic + slot->kinds[KIND_db]))
+        slot->watched = WATCHED_outside_db;
+    else if (looks)
+        slot->watched = WATCHED_look;
+}
+
+static __attribute__((noinline)) bool is_left_out_at_once(const struct slot *slot)
+{
+    if (slot->effect != EFFECT_none && networks_known)
+        return false;
+    if (slot->watched == WATCHED_closed)
+        return true;
+    PyThreadState *state = recorded_state();
+    struct thread *thread = state ? current_thread : NULL;
+    if (!thread || !thread->recording || thread->quiet)
+        return false;
+    return slot->watched == WATCHED_outside_db ? !inside(thread, KIND_db) : !is_let_pass(thread, state);
+}

@@ -1,0 +1,245 @@
+"""Running Python code in a process that knows nothing of it: where it may be interrupted, and what is put back.
+
+A thread is stopped where it has the interpreter's lock and where CPython itself lets arbitrary Python code run: about
+to give the lock away (PyEval_SaveThread), to heed what was asked of it between two instructions (_Py_HandlePending), or
+to call something (PyObject_Vectorcall). A program that computes in a loop and calls nothing comes by none of them: it
+is stopped where threads take turns (_PyThreadState_Swap, up to 3.12), or where the interpreter adds, compares or looks
+up for an instruction. By whom these are called matters, so they are watched only then. Where an exception is set, the
+interpreter ends, or another interpreter of the process runs, the thread goes on and the next is waited for.
+
+While what may wait is called in the one thread, all others run: they may have what it needs (the interpreter's lock,
+that of memory).
+"""
+
+from __future__ import annotations
+
+import ast
+import platform
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from interpose.attaching.gdb import Debugger, Ended, NoAnswer
+from interpose.attaching.tracee import CannotAttach, Tracee
+
+# The second argument, and where a function returns to, as gdb names them; of other machines breakpoints that need them
+# are left out.
+_REGISTERS = {"x86_64": ("$rsi", "*(unsigned long*)$rsp"), "aarch64": ("$x1", "$x30")}
+_EVALUATION = "_PyEval_EvalFrameDefault"
+_SAFE = ("PyEval_SaveThread", "_Py_HandlePending", "PyObject_Vectorcall")
+_SAFE_IF_SECOND_IS_NULL = ("_PyThreadState_Swap",)
+_SAFE_FROM_EVALUATION = (
+    *("_PyLong_Add", "_PyLong_Subtract", "PyLong_FromLong", "PyFloat_FromDouble"),
+    *("PyNumber_Add", "PyNumber_InPlaceAdd"),
+    *("PyObject_RichCompare", "PyObject_GetItem", "PyObject_GetAttr", "PyObject_IsTrue", "PyDict_SetItem"),
+)
+_STATE = ("PyThreadState_GetUnchecked", "PyGILState_Check", "PyErr_Occurred", "Py_IsFinalizing")
+_INTERPRETERS = ("PyInterpreterState_Get", "PyInterpreterState_Main")
+_BEFORE_3_13 = {"PyThreadState_GetUnchecked": "_PyThreadState_UncheckedGet", "Py_IsFinalizing": "_Py_IsFinalizing"}
+_CALLED = (
+    *("PyMem_RawMalloc", "PyMem_RawFree", "PyThreadState_EnterTracing", "PyThreadState_LeaveTracing", "PyDict_New"),
+    *("PyRun_StringFlags", "PyErr_Clear", "PyDict_GetItemString", "PyUnicode_AsUTF8AndSize", "Py_DecRef"),
+    *("PyThreadState_SetAsyncExc", "PyThread_get_thread_ident"),
+)
+_ERRNO = "__errno_location"
+_FILE_INPUT = 257
+_ANSWER_BYTES_AT_MOST = 1 << 20
+_LEAST_STACK_BYTES = 192 * 1024  # what runs has some room on the thread's stack
+_OFTEN_S = 0.25  # so long for places that nearly every program comes by often
+_AGAIN_S = 0.02  # somebody imports something: so long until it is looked again
+_TRIES = 200
+
+
+class Injected(NamedTuple):
+    """What the code said, and for how long the program stood still: all of it, or one thread that has the lock."""
+
+    answer: dict[str, object]
+    still_ns: int
+
+
+class Injection:
+    """The way into the process of `tracee`, by a gdb. Raises CannotAttach where a symbol is missing.
+
+    The code leaves its answer in its global `answer`: the text of a dictionary, an empty one where it is to be run
+    again a little later; and in `raised` a class whose instance is to be raised in the program.
+    """
+
+    def __init__(self, tracee: Tracee, debugger: Debugger) -> None:
+        self._tracee, self._gdb = tracee, debugger
+        places = (*_SAFE, *_SAFE_IF_SECOND_IS_NULL, *_SAFE_FROM_EVALUATION, _EVALUATION)
+        self._at = tracee.addresses([*places, *_STATE, *_BEFORE_3_13.values(), *_INTERPRETERS, *_CALLED])
+        self._at |= {name: self._at[old] for name, old in _BEFORE_3_13.items() if old in self._at}
+        self._at |= tracee.addresses_in_libc([_ERRNO])
+        needed = (_SAFE[0], *_STATE, *_INTERPRETERS, *_CALLED, _ERRNO)
+        if missing := [name for name in needed if name not in self._at]:
+            raise CannotAttach(f"{tracee.pid}: its Python has no symbol {missing[0]}, which is needed to reach it")
+        self._breakpoints: list[str] = []
+        self._since_ns = self._still_ns = 0
+        self._attached = self._runs = False
+
+    def run(self, code: str, timeout_s: float) -> Injected:
+        """Run it at the first place that is safe. Raises CannotAttach where there is none in time; then, and where this
+        is interrupted, the program runs on as if nothing had been."""
+        try:
+            self._stands_still()
+            self._gdb.attach(self._tracee.pid)
+            self._attached = True
+            return self._run(code, time.monotonic() + timeout_s)
+        except NoAnswer as error:
+            raise CannotAttach(f"{self._tracee.pid}: gdb: {error}") from None
+        except Ended:
+            raise CannotAttach(f"{self._tracee.pid}: has ended") from None
+        finally:
+            self._leave()
+
+    def _run(self, code: str, until_s: float) -> Injected:
+        everywhere = False
+        for _ in range(_TRIES):
+            self._arm(everywhere)
+            self._go_on()
+            left_s = until_s - time.monotonic()
+            thread = self._gdb.wait_for_stop(left_s if everywhere else min(left_s, _OFTEN_S))
+            self._stands_still()
+            if thread is None:
+                self._gdb.stop()
+            self._runs = False
+            self._disarm()
+            if thread is None and (everywhere or until_s <= time.monotonic()):
+                break
+            if thread is None:
+                everywhere = True
+                continue
+            self._gdb.choose(thread)
+            self._gdb.let_others_run(False)
+            safe = self._is_safe()
+            self._gdb.let_others_run(True)
+            if safe and (answer := self._execute(code)) is not None:
+                if answer:
+                    self._let_go()
+                    return Injected(answer, self._still_ns)
+                self._pause()
+        raise CannotAttach(
+            f"{self._tracee.pid}: no thread of it came to a place where it can be interrupted;"
+            " it runs on as it was"
+        )
+
+    # --- stopping and going on
+
+    def _stands_still(self) -> None:
+        self._since_ns = time.monotonic_ns()
+
+    def _goes_on(self) -> None:
+        self._still_ns += time.monotonic_ns() - self._since_ns
+
+    def _go_on(self) -> None:
+        self._gdb.go_on()
+        self._runs = True
+        self._goes_on()
+
+    def _let_go(self) -> None:
+        self._gdb.let_go()
+        self._attached = False
+        self._goes_on()
+
+    def _pause(self) -> None:
+        """Have the program go on for a moment, and stop it again."""
+        self._go_on()
+        time.sleep(_AGAIN_S)
+        self._stands_still()
+        self._gdb.stop()
+        self._runs = False
+
+    def _leave(self) -> None:
+        """Whatever has happened, the program runs on without breakpoints."""
+        if not self._attached:
+            return
+        for do in (self._gdb.stop if self._runs else None, self._disarm, self._let_go):
+            try:
+                if do:
+                    do()
+            except (NoAnswer, Ended):
+                pass
+
+    def _arm(self, everywhere: bool) -> None:
+        for name, condition in self._places(everywhere):
+            if name in self._at:
+                self._breakpoints.append(self._gdb.break_at(self._at[name].offset, condition))
+
+    def _disarm(self) -> None:
+        self._gdb.clear(self._breakpoints)
+        self._breakpoints.clear()
+
+    def _places(self, everywhere: bool) -> Iterator[tuple[str, str]]:
+        second, caller = _REGISTERS.get(platform.machine(), ("", ""))
+        yield from ((name, "") for name in _SAFE)
+        if everywhere and second:
+            yield from ((name, f"{second}==0") for name in _SAFE_IF_SECOND_IS_NULL)
+        if everywhere and caller and _EVALUATION in self._at:
+            begin, size = self._at[_EVALUATION]
+            within = f"{caller}>={begin:#x}ul&&{caller}<{begin + size:#x}ul"
+            yield from ((name, within) for name in _SAFE_FROM_EVALUATION)
+
+    # --- in the thread that is stopped, and has the lock
+
+    def _call(self, name: str, *arguments: int) -> int:
+        return self._gdb.call(self._at[name].offset, *arguments)
+
+    def _is_true(self, name: str) -> bool:
+        return bool(self._call(name) & 0xFFFF_FFFF)
+
+    def _is_safe(self) -> bool:
+        """Has it the lock, no exception set, room on its stack, and does the interpreter that is the first go on?"""
+        if self._tracee.stack_bytes_left(self._gdb.stack_pointer()) < _LEAST_STACK_BYTES:
+            return False
+        if not self._call("PyThreadState_GetUnchecked") or not self._is_true("PyGILState_Check"):
+            return False
+        if self._call("PyErr_Occurred") or self._is_true("Py_IsFinalizing"):
+            return False
+        here, main = (self._call(name) for name in _INTERPRETERS)
+        return here == main
+
+    def _execute(self, code: str) -> dict[str, object] | None:
+        """What the code answers; None where memory is short. errno is afterwards as it was."""
+        errno_at = self._call(_ERRNO)
+        errno = self._gdb.read_number(errno_at)
+        data = bytes(8) + b"answer\0raised\0" + code.encode() + b"\0"
+        memory = self._call("PyMem_RawMalloc", len(data))
+        if not memory:
+            return None
+        self._gdb.write(memory, data)
+        state = self._call("PyThreadState_GetUnchecked")
+        self._call("PyThreadState_EnterTracing", state)
+        answer = self._evaluate(memory, memory + 8 + len("answer0raised0"))
+        self._call("PyThreadState_LeaveTracing", state)
+        self._call("PyMem_RawFree", memory)
+        self._gdb.write_number(errno_at, errno)
+        return answer
+
+    def _evaluate(self, size_at: int, code_at: int) -> dict[str, object] | None:
+        names = self._call("PyDict_New")
+        result = self._call("PyRun_StringFlags", code_at, _FILE_INPUT, names, names, 0) if names else 0
+        if result:
+            self._call("Py_DecRef", result)
+        else:
+            self._call("PyErr_Clear")
+        if not names:
+            return None
+        answer = self._text(self._call("PyDict_GetItemString", names, size_at + 8), size_at)
+        if raised := self._call("PyDict_GetItemString", names, size_at + 8 + len("answer0")):
+            self._call("PyThreadState_SetAsyncExc", self._call("PyThread_get_thread_ident"), raised)
+        self._call("Py_DecRef", names)
+        return dictionary(answer)
+
+    def _text(self, text: int, size_at: int) -> str:
+        found = self._call("PyUnicode_AsUTF8AndSize", text, size_at) if text else 0
+        size = int.from_bytes(self._gdb.read(size_at, 8), "little") if found else 0
+        return self._gdb.read(found, size).decode() if 0 < size <= _ANSWER_BYTES_AT_MOST else ""
+
+
+def dictionary(text: str) -> dict[str, object]:
+    """What the code said; what is none is told as such. It comes from somebody else's process."""
+    try:
+        answer = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        answer = None
+    return answer if isinstance(answer, dict) else {"why": "it gave no answer"}

@@ -1,0 +1,176 @@
+"""`interpose control`: pause, let go on, filter, sample, save what is recorded of a running program."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Sequence
+
+from interpose import filters, keywords
+from interpose.commands.output import positive
+from interpose.commands.save import save
+from interpose.commands.target import experiment_of, running_experiment_of
+from interpose.errors import InterposeError, UsageError
+from interpose.experiments.control import Control
+from interpose.experiments.experiment import Experiment
+from interpose.experiments.filtering import change_filter, note
+from interpose.experiments.pauses import Switch
+from interpose.reports.table import clean
+
+NAME = "control"
+HELP = "pause, let go on, filter, sample or save what is recorded of a running program"
+USAGE = "interpose control [--file FILE] [PID|EXPERIMENT] [ACT [TEXT]]"
+DESCRIPTION = """\
+ACT is start (or resume), pause, sample [LABEL], save [PATH.er], filter TEXT (off: all is recorded), or nothing: what is
+in force. --file does what a control file says. `interpose control suggest --cpu 2400s --events 500000` tells an
+interval for INTERPOSE_INTERVAL. The program is sent no signal: it looks at its control page at each call."""
+SUGGEST = "suggest"
+_US_NS = 1000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = USAGE
+    parser.description = DESCRIPTION
+    parser.add_argument("words", nargs="*", metavar="PID|EXPERIMENT ACT TEXT", help="which program, and what to do")
+    parser.add_argument("--file", metavar="FILE", help="do what a control file says (docs/control.md)")
+    parser.add_argument("--cpu", metavar="DURATION", help="with suggest: the CPU time that the program takes")
+    parser.add_argument("--events", type=positive, metavar="N", help="with suggest: how many events are wanted")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    words = list(arguments.words)
+    if words[:1] == [SUGGEST]:
+        return _suggest(arguments)
+    if arguments.cpu or arguments.events:
+        raise UsageError("--cpu, --events: with suggest")
+    target = None if words[:1] and words[0] in ACTS else words.pop(0) if words else None
+    if arguments.file:
+        if words:
+            raise UsageError(f"--file: not together with {words[0]}")
+        return _follow(arguments.file, target)
+    act = words.pop(0) if words else "status"
+    if act not in ACTS:
+        raise UsageError(f"{act}: not one of {', '.join(ACTS)}")
+    if len(words) > TEXTS.get(act, 0):
+        raise UsageError(f"{act}: takes {'one text' if TEXTS.get(act) else 'nothing'}; {words[-1]!r} is too much")
+    ACTS[act](experiment_of(target) if act in ALWAYS else running_experiment_of(target), words[0] if words else "")
+    return 0
+
+
+def _turn(paused: bool) -> Callable[[Experiment, str], None]:
+    def turn(experiment: Experiment, text: str) -> None:
+        is_paused = bool(Control(experiment.founder).read().paused)
+        if paused != is_paused:
+            Switch(experiment.founder).turn(paused)
+
+    return turn
+
+
+def _sample(experiment: Experiment, label: str) -> None:
+    note(experiment.founder, "sample", label)
+    Control(experiment.founder).want_sample()
+
+
+def _save(experiment: Experiment, to: str) -> None:
+    print(save(experiment, to or None))
+
+
+def _filter(experiment: Experiment, text: str) -> None:
+    if not text:
+        raise UsageError("filter: needs a text, as INTERPOSE_FILTER has it, or off")
+    try:
+        made = filters.parse(text)
+    except ValueError as error:
+        raise UsageError(f"filter {text}: {error}") from None
+    try:
+        change_filter(experiment.founder, text, made.compiled(experiment.founder.log.start_ns) if made else b"")
+    except OSError as error:
+        raise InterposeError(f"{experiment.name}/filter: {error.strerror}") from error
+
+
+def _status(experiment: Experiment, text: str) -> None:
+    page, log = Control(experiment.founder).read(), experiment.founder.log
+    found = [event for event in log.events if event.kind == "filter"]
+    said = found[-1].text if found else log.settings.get("INTERPOSE_FILTER", "off")
+    print(clean(f"{experiment.name}  process {log.pid}  {'paused' if page.paused else 'recording'}  filter {said}"))
+
+
+ACTS: dict[str, Callable[[Experiment, str], None]] = {
+    "start": _turn(paused=False),
+    "resume": _turn(paused=False),
+    "pause": _turn(paused=True),
+    "sample": _sample,
+    "save": _save,
+    "filter": _filter,
+    "status": _status,
+}
+TEXTS = {"sample": 1, "save": 1, "filter": 1}
+ALWAYS = ("save", "status")
+
+
+def _suggest(arguments: argparse.Namespace) -> int:
+    if not arguments.cpu or not arguments.events:
+        raise UsageError(f"{SUGGEST}: needs --cpu 2400s and --events 500000")
+    try:
+        cpu_ns = filters.duration_ns(arguments.cpu)
+    except ValueError as error:
+        raise UsageError(f"--cpu {arguments.cpu}: {error}") from None
+    print(f"{max(math.ceil(cpu_ns / arguments.events / _US_NS), 1)}us")
+    return 0
+
+
+def _follow(path: str, target: str | None) -> int:
+    """Do what the control file says, step by step; what is wrong with it is told, and all else is done."""
+    try:
+        steps, wrong = keywords.read(path)
+    except OSError as error:
+        raise InterposeError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise InterposeError(str(error)) from error
+    for line in wrong:
+        _tell(line)
+    code = 2 if wrong else 0
+    for place, step in enumerate(steps):
+        if step.name in keywords.PROCESSING:
+            code = _process(step, target) or code
+        else:
+            code = _control(steps[: place + 1], target) or code
+    return code
+
+
+def _control(steps: Sequence[keywords.Step], target: str | None) -> int:
+    """Do the last of the steps with the running program."""
+    step, experiment = steps[-1], running_experiment_of(target)
+    if step.name != "FILTER":
+        _turn(paused=step.name != "START")(experiment, "")
+        if given := [key for key in step.keys if key != "RESOURCE"]:
+            _tell(f"{step.place}: {', '.join(given)}: only when a program starts (INTERPOSE_CONTROL)")
+        return 2 if given else 0
+    text, wrong = keywords.filter_of(steps)
+    for line in wrong:
+        _tell(line)
+    _filter(experiment, text or filters.OFF)
+    return 2 if wrong else 0
+
+
+def _process(step: keywords.Step, target: str | None) -> int:
+    """Have another command do what its function of the Natural Profiler did."""
+    from interpose.commands.main import load, make_parser
+
+    resource = step.value("RESOURCE") or target
+    words = {
+        "CONSOLIDATE": ["consolidate", *filter(None, [resource])],
+        "READ": ["events", "--codes", "natural", *filter(None, [resource])],
+        "MASHZONE": ["report", "--format", "mashzone", *filter(None, [resource])],
+        "LIST": ["list"],
+        "DELETE": ["rm", *filter(None, [resource])],
+    }[step.name]
+    if step.name in ("CONSOLIDATE", "DELETE") and not resource:
+        raise UsageError(f"{step.place}: {step.name} needs a RESOURCE, or an experiment behind the file")
+    command = load(words[0])
+    return command.run(make_parser({words[0]: command}).parse_args(words))
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(f"interpose: {clean(line)}\n")

@@ -1,0 +1,16 @@
+"""What a subcommand of `interpose coverage` is."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Subcommand(NamedTuple):
+    """Its name, its help in a line, its arguments, and what it does, which gives the exit code."""
+
+    name: str
+    help: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]

@@ -1,0 +1,199 @@
+"""Which calls are recorded at all: what INTERPOSE_FILTER and `interpose control TARGET filter` may say.
+
+A filter is clauses with `;` between them, all of which have to hold: `kind=db,net; module=shop.*,-shop.cache`.
+A clause has alternatives with `,` between them, one of which has to hold; what begins with `-` must not. This is
+imported inside the traced program when it starts, so it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+from interpose.codes import codes_of
+from interpose.levels import KINDS
+
+OFF = "off"
+LONGEST = 200  # letters of an alternative; the recorder has room for so many
+MOST_RULES = 64
+LAST_NUMBER = 1 << 32
+DURATIONS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
+
+
+class Filter:
+    """Rules: for each a word, whether it leaves out, and the values that the recorder compares with.
+
+    `text` is how it was said. The times of `from` and `to` count from the beginning of the experiment.
+    """
+
+    __slots__ = ("rules", "text")
+
+    def __init__(self, text, rules):
+        self.text = text
+        self.rules = rules
+
+    def compiled(self, start_ns: int) -> bytes:
+        """What the recorder reads: a line for each rule, times by the monotonic clock; `start_ns` is the beginning."""
+        lines = [_line(word, without, values, start_ns) for word, without, values in self.rules]
+        return "".join(lines).encode("utf-8", "replace")
+
+
+def _line(word, without, values, start_ns):
+    if word in ("from", "to"):
+        values = (values[0] + start_ns,)
+    shown = "\t".join(map(str, values))
+    return f"{'-' if without else '+'}{word}\t{shown}\n"
+
+
+def parse(text: str) -> Filter | None:
+    """The filter that `text` says; None for `off`, or nothing. Raises ValueError, which names the place, for what is no
+    filter, and for one that leaves nothing."""
+    rules = []
+    for clause in text.split(";"):
+        if clause.strip() and clause.strip() != OFF:
+            rules.extend(_rules_of(clause.strip()))
+    if len(rules) > MOST_RULES:
+        raise ValueError(f"more than {MOST_RULES} alternatives")
+    if why := _leaves_nothing(rules):
+        raise ValueError(f"{why}: nothing would be recorded")
+    return Filter(text, rules) if rules else None
+
+
+def _rules_of(clause):
+    word, equals, said = (part.strip() for part in clause.partition("="))
+    if word not in WORDS:
+        raise ValueError(f"{word!r} is not one of {', '.join(WORDS)}")
+    alternatives = [each.strip() for each in said.split(",")] if equals else [""]
+    if "" in alternatives or "-" in alternatives:
+        raise ValueError(f"{clause!r} says nothing of {word}")
+    for each in alternatives:
+        without = each.startswith("-")
+        value = each[1:].strip() if without else each
+        if len(value) > LONGEST or not value.isprintable():
+            raise ValueError(f"{value[:20]!r}... is longer than {LONGEST} letters, or has some that cannot be shown")
+        if word in BLOCKS and (without or len(alternatives) > 1):
+            raise ValueError(f"{clause!r}: one value, and no -")
+        for values in WORDS[word](value):
+            yield word, without, values
+
+
+def _kinds(value):
+    if value not in KINDS:
+        raise ValueError(f"{value!r} is not one of the kinds {', '.join(KINDS)}")
+    yield (value,)
+
+
+def _events(value):
+    """A name of what is called, with `*` and `?`; or a code of the Natural Profiler, in capitals."""
+    if not value.isupper():
+        yield "name", value
+        return
+    codes = codes_of(value)
+    if not codes:
+        raise ValueError(f"{value!r} is no event type")
+    if value != "P" and not any(code.kinds or code.intrinsic for code in codes):
+        raise ValueError(f"{value}: {codes[0].name} is not chosen by a filter")
+    for kind in dict.fromkeys(kind for code in codes for kind in code.kinds):
+        yield "kind", kind
+    for code in codes:
+        if code.intrinsic:
+            yield "name", code.intrinsic
+
+
+def _text(value):
+    yield (value,)
+
+
+def _function(value):
+    module, colon, function = value.partition(":")
+    yield (module or "*", function or "*") if colon else ("*", value)
+
+
+def _line_range(value):
+    """`orders.py:100-200`, `orders.py:100`, or lines of any file: `100-200`."""
+    file, _, numbers = value.rpartition(":")
+    first, dash, last = numbers.partition("-")
+    if not _is_number(first) or (dash and not _is_number(last)) or int(last or first) < int(first):
+        raise ValueError(f"{value!r} is not like orders.py:100-200")
+    yield file or "*", int(first), int(last or first)
+
+
+def _thread(value):
+    if value != "main" and not _is_number(value):
+        raise ValueError(f"{value!r} is neither main nor the number of a thread")
+    yield (value,)
+
+
+def _process(value):
+    if value != "founder" and not value.startswith(("_", "M_", "*")) and not _is_number(value):
+        raise ValueError(f"{value!r} is neither founder, nor a lineage like _f1, nor the number of a process")
+    yield (value,)
+
+
+def _count(value):
+    if not _is_number(value):
+        raise ValueError(f"{value!r} is no number of events")
+    yield (int(value),)
+
+
+def _duration(value):
+    yield (duration_ns(value),)
+
+
+def duration_ns(value: str) -> int:
+    """Nanoseconds for `2s`, `500us`, `1.5m`. Raises ValueError."""
+    number = value.rstrip("abcdefghijklmnopqrstuvwxyz")
+    try:
+        found_ns = round(float(number) * DURATIONS_NS[value[len(number) :]])
+    except (KeyError, ValueError, OverflowError):
+        found_ns = -1
+    if not 0 <= found_ns < 1 << 62:
+        raise ValueError(f"{value!r} is not a duration like 2s, 500us, 10m")
+    return found_ns
+
+
+def _is_number(text):
+    return text.isascii() and text.isdigit() and len(text) < 11 and int(text) < LAST_NUMBER
+
+
+WORDS = {
+    "kind": _kinds,
+    "event": _events,
+    "module": _text,
+    "package": _text,
+    "function": _function,
+    "line": _line_range,
+    "within": _function,
+    "transaction": _text,
+    "thread": _thread,
+    "process": _process,
+    "skip": _count,
+    "keep": _count,
+    "from": _duration,
+    "to": _duration,
+}
+BLOCKS = ("skip", "keep", "from", "to")
+
+
+def _leaves_nothing(rules):
+    """Which words contradict each other; nothing where some calls may be left."""
+    single = {word: values[0] for word, _, values in rules if word in BLOCKS}
+    if single.get("keep") == 0:
+        return "keep=0"
+    if "to" in single and single["to"] <= single.get("from", 0):
+        return "to is not after from"
+    for word in WORDS:
+        wanted = [values for each, without, values in rules if each == word and not without]
+        unwanted = [values for each, without, values in rules if each == word and without]
+        if wanted and all(values in unwanted for values in wanted):
+            return f"{word} leaves out what it asks for"
+    return _without_kinds(rules)
+
+
+def _without_kinds(rules):
+    kinds = {values[0] for word, without, values in rules if word == "kind" and not without} or set(KINDS)
+    kinds -= {values[0] for word, without, values in rules if word == "kind" and without}
+    if not kinds:
+        return "kind leaves out all kinds"
+    events = [values for word, without, values in rules if word == "event" and not without]
+    by_kind = [value for how, value in events if how == "kind"]
+    if events and len(by_kind) == len(events) and not kinds.intersection(by_kind):
+        return "kind and event have nothing in common"
+    return ""

@@ -1,0 +1,32 @@
+"""Coverage as a `.coverage` file, which coverage.py's own package writes."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+
+from interpose.analysis.coverage.coverage import Coverage
+from interpose.errors import InterposeError, UsageError
+
+
+def write(coverage: Coverage, path: str, append: bool) -> None:
+    """Write the lines that ran, by context, into the file at `path`, which may be there where `append` says so.
+
+    Raises UsageError where it is there, InterposeError where it cannot be written, or coverage.py is not installed.
+    """
+    try:
+        sqldata, exceptions = import_module("coverage.sqldata"), import_module("coverage.exceptions")
+    except ImportError:
+        raise InterposeError(f"{path}: coverage.py writes it, which is not installed: pip install coverage") from None
+    if os.path.lexists(path) and not append:
+        raise UsageError(f"{path}: is there already; --append adds to it")
+    files = [module for module in coverage.modules if module.path.startswith("/")]
+    data = sqldata.CoverageData(basename=path)
+    try:
+        for context in sorted({each for module in files for each in module.lines_by_context}):
+            data.set_context(context)
+            data.add_lines({module.path: module.lines_by_context.get(context, ()) for module in files})
+        data.touch_files([module.path for module in files if module.has_run])
+        data.write()
+    except exceptions.CoverageException as error:
+        raise InterposeError(f"{path}: {error}") from error

@@ -1,0 +1,1 @@
+"""The pytest plug-in: tests as transactions, limits of their calls."""

@@ -1,0 +1,279 @@
+"""Data collectors in C: by the header that is installed, compiled as a user would."""
+
+import os
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+import interpose
+from interpose.analysis.transactions import transactions
+
+HEADERS = Path(interpose.__file__).parent / "include"
+COMPILER = os.environ.get("CC", "cc")
+PROGRAM = """
+import os, threading, _thread, time
+def probe(path):
+    try:
+        os.stat(path)
+    except OSError as error:
+        return error.errno
+"""
+HEAD = """
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "interpose_collector.h"
+"""
+
+pytestmark = pytest.mark.skipif(shutil.which(COMPILER) is None, reason="there is no C compiler")
+
+
+@pytest.fixture
+def compiled(traced, tmp_path):
+    """Run a program with a collector in C, which lies where collectors are found."""
+
+    def run(source, program, name="interpose_program.so", **variables):
+        directory = tmp_path / "interpose.d"
+        directory.mkdir(exist_ok=True)
+        (tmp_path / "collector.c").write_text(HEAD + source)
+        flags = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC", f"-I{HEADERS}"]
+        words = [COMPILER, *flags, "collector.c", "-o", str(directory / name)]
+        subprocess.run(words, cwd=tmp_path, check=True)
+        return traced(PROGRAM + program, **variables)
+
+    return run
+
+
+def named(done, prefix="/probe"):
+    founder = done.experiment.founder
+    found = []
+    for event in done.events("os.stat"):
+        site = next(iter(founder.frames(event.stack)), None)
+        if founder.string(event.detail).startswith(prefix) and site and site.collector:
+            found.append((founder.string(event.detail), site.file, site.function, site.line))
+    return found
+
+
+def failures(done):
+    return [each.why for each in done.experiment.founder.failures]
+
+
+NAMES = """
+static void collect(struct interpose_area *area)
+{
+    if (!area->function || strcmp(area->function, "probe"))
+        return;
+    area->work = (char *)area->work + 1;
+    snprintf(area->scratch, sizeof area->scratch, "MODULE%d", (int)(size_t)area->work);
+    area->module = area->scratch;
+    area->section = "SAVE";
+    area->statement = (uint64_t)(size_t)area->work;
+    area->transaction = (size_t)area->work > 2 ? NULL : "PAY";
+    strcpy(area->identifier, "Orders in C");
+    errno = 99;
+}
+const struct interpose_collector interpose_collector = INTERPOSE_COLLECTOR(.name = "orders", .collect = collect);
+"""
+
+
+def test_it_names_module_section_statement_and_transaction(compiled):
+    done = compiled(
+        NAMES,
+        """
+for number in range(3):
+    print(probe(f"/probe/{number}"))
+""",
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2\n2\n2\n", "")
+    assert named(done) == [(f"/probe/{n}", f"MODULE{n + 1}", "SAVE", n + 1) for n in range(3)]
+    counts = {row.name: row.sums.calls for row in transactions(done.experiment).rows}
+    assert counts["PAY"] == 1
+    (found,) = done.experiment.founder.collectors
+    assert (found.name, found.per, found.programs) == ("collector:group:program", "event", "*")
+    assert found.identifiers == ("Orders in C",)
+
+
+TOLD = """
+static void collect(struct interpose_area *area)
+{
+    if (!area->function || strcmp(area->function, "probe"))
+        return;
+    printf("%u %d %d %s %d %d %d %s %s %d\\n", area->version, area->area_bytes == sizeof *area, area->code != NULL,
+           area->function, (int)area->line, (int)area->address, (int)area->base, area->module,
+           area->section ? area->section : "none", area->identifier[0]);
+    fflush(stdout);
+    area->line = area->address = area->thread = 0;
+    area->code = area->file = area->function = "changed";
+}
+const struct interpose_collector interpose_collector = INTERPOSE_COLLECTOR(.name = "told", .collect = collect);
+"""
+
+
+def test_it_is_told_what_one_in_python_is_and_changes_of_that_have_no_effect(compiled):
+    done = compiled(TOLD, 'probe("/probe/1")\nprobe("/probe/2")\n')
+
+    line = next(number for number, text in enumerate(PROGRAM.splitlines(), 1) if "os.stat" in text)
+    assert done.stdout == f"1 1 1 probe {line} {line} {line - 2} __main__ none 0\n" * 2
+    assert named(done) == []
+
+
+WRONG = """
+static void collect(struct interpose_area *area)
+{
+    static int number;
+    if (!area->function || strcmp(area->function, "probe"))
+        return;
+    area->module = "WRONG";
+    area->base = number == 0 ? area->line + 1 : 0;
+    area->size = number == 0 ? 5 : INTERPOSE_FORCED_SIZE;
+    if (number == 2)
+        area->module = "COBLIB";
+    if (number == 3) {
+        area->module = "ILBOMRG";
+        area->base = area->line;
+        area->size = 1;
+    }
+    number++;
+}
+static const struct interpose_section sections[] = {{"COBLIB", "ILB"}, {"COBLIB", "IGZ"}, {0}};
+const struct interpose_collector interpose_collector =
+    INTERPOSE_COLLECTOR(.name = "wrong", .collect = collect, .sections = sections);
+"""
+
+
+def test_what_it_claims_is_verified(compiled):
+    done = compiled(WRONG, "for number in range(4):\n    probe(f'/probe/{number}')\n")
+
+    assert named(done) == [("/probe/2", ".SYSTEM", ".COBLIB", 0), ("/probe/3", ".SYSTEM", ".COBLIB", 0)]
+    assert failures(done) == [
+        "named a module that does not contain the place of the call",
+        "forced a name that is in none of its sections",
+    ]
+
+
+NATIVE = """
+static void collect(struct interpose_area *area)
+{
+    if (area->code)
+        return;
+    area->module = area->address ? "NATIVE" : "NOWHERE";
+    area->base = area->address - 16;
+    area->size = 32;
+}
+const struct interpose_collector interpose_collector = INTERPOSE_COLLECTOR(.name = "native", .collect = collect);
+"""
+
+
+def test_where_no_python_code_called_the_address_is_that_of_the_native_function(compiled):
+    done = compiled(
+        NATIVE,
+        """
+_thread.start_new_thread(os.mkdir, ("made",))
+while not os.path.exists("made") or _thread._count():
+    time.sleep(0.01)
+""",
+    )
+
+    (made,) = done.events("os.mkdir")
+    (site,) = done.experiment.founder.frames(made.stack)
+    assert (site.file, site.function, site.collector) == ("NATIVE", "", "collector:group:program")
+    assert not failures(done)
+
+
+PROGRAMS = """
+static void collect(struct interpose_area *area) { area->module = "CALLED"; }
+static const char *const programs[] = {"shop*", "never", NULL};
+const struct interpose_collector interpose_collector =
+    INTERPOSE_COLLECTOR(.name = "shop", .collect = collect, .programs = programs, .per = INTERPOSE_PER_SITE);
+"""
+
+
+def test_it_is_called_only_for_its_programs_unless_it_is_named(compiled):
+    found = compiled(PROGRAMS, "probe('/probe/1')")
+    asked = compiled(PROGRAMS, "probe('/probe/1')", INTERPOSE_COLLECTORS="program")
+
+    assert named(found) == []
+    assert [module for _, module, *_ in named(asked)] == ["CALLED"]
+    assert [each.per for each in asked.experiment.founder.collectors] == ["site"]
+
+
+SLOW = """
+#include <time.h>
+static void collect(struct interpose_area *area)
+{
+    struct timespec now, end;
+    (void)area;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+    end.tv_nsec += 100000;
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while (now.tv_sec * 1000000000ll + now.tv_nsec < end.tv_sec * 1000000000ll + end.tv_nsec);
+}
+const struct interpose_collector interpose_collector = INTERPOSE_COLLECTOR(.name = "slow", .collect = collect);
+"""
+
+
+def test_one_that_is_slow_is_switched_off(compiled):
+    done = compiled(SLOW, "for number in range(20_000):\n    probe('/probe')\n")
+
+    assert failures(done) == ["switched off: 256 calls took more than 50 us of CPU time each"]
+
+
+BAD = {
+    "int nothing;": "it has no interpose_collector",
+    'const char interpose_collector[200] = "something else";': (
+        "its interpose_collector is none: the eye-catcher is not there"
+    ),
+    "const struct interpose_collector interpose_collector = {.eye_catcher = INTERPOSE_COLLECTOR_EYE_CATCHER};": (
+        "its interpose_collector is none: the eye-catcher is not there"
+    ),
+    "static void collect(struct interpose_area *area) { (void)area; }\n"
+    "const struct interpose_collector interpose_collector = {.eye_catcher = INTERPOSE_COLLECTOR_EYE_CATCHER,"
+    " .version = 9, .collect = collect};": "it is of version 9; this interpose knows up to 1",
+    "static void collect(struct interpose_area *area) { (void)area; }\n"
+    "const struct interpose_collector interpose_collector = INTERPOSE_COLLECTOR("
+    '.name = "x", .collect = collect, .per = 7);': "ValueError: per is '7', not one of event, transaction, site",
+}
+
+
+@pytest.mark.parametrize("source", BAD)
+def test_one_that_is_none_is_told_in_one_line_and_the_program_runs(compiled, source):
+    done = compiled(source, "print('goes on')")
+
+    (library,) = done.experiment.founder.libraries
+    assert (done.returncode, done.stdout) == (0, "goes on\n")
+    assert library.why_not == BAD[source]
+
+
+def test_a_file_that_is_no_shared_library_is_told(traced, tmp_path):
+    (tmp_path / "interpose.d").mkdir()
+    (tmp_path / "interpose.d" / "interpose_program.so").write_text("no library")
+
+    done = traced("print('goes on')")
+
+    (library,) = done.experiment.founder.libraries
+    assert done.stdout == "goes on\n"
+    assert "file too short" in library.why_not or "invalid ELF header" in library.why_not
+
+
+def test_the_header_is_for_c_plus_plus_too(tmp_path):
+    compiler = sysconfig.get_config_var("CXX") or "c++"
+    if shutil.which(compiler.split()[0]) is None:
+        pytest.skip("there is no C++ compiler")
+    (tmp_path / "collector.cpp").write_text(
+        '#include "interpose_collector.h"\nextern "C" void collect(interpose_area *area) { area->module = "X"; }\n'
+    )
+
+    done = subprocess.run(
+        [compiler.split()[0], "-std=c++17", "-Wall", "-Werror", "-c", f"-I{HEADERS}", "collector.cpp"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")

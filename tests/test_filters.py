@@ -1,0 +1,222 @@
+"""Filters at the source: what is one, what is none, and which calls each leaves out."""
+
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tracing import events_of
+
+from interpose import filters
+from interpose.filters import parse
+
+PROGRAM = """
+    import os, sqlite3, subprocess, sys, threading, time
+    from interpose import transaction
+    import interpose
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    def look(path):
+        try:
+            os.stat(path)
+        except FileNotFoundError:
+            pass
+    def outer():
+        look("/in-outer")
+        connection.execute("select 1")
+    look("/first")
+    outer()
+    with transaction("checkout"):
+        outer()
+        time.sleep(0.001)
+    child = os.fork()
+    if child == 0:
+        look("/in-child")
+        os._exit(0)
+    os.waitpid(child, 0)
+    thread = threading.Thread(target=lambda: look("/in-thread"))
+    thread.start()
+    thread.join()
+    interpose.user_event("end")
+"""
+OURS = ("/first", "/in-outer", "/in-thread", "/in-child", "select ?", "checkout", "end")
+
+
+def seen(done):
+    """What of the program was recorded, by what it was about, of all processes."""
+    found = []
+    for process in done.experiment.processes:
+        for event in events_of(process):
+            name, detail = process.intrinsic(event.intrinsic).name, process.string(event.detail)
+            found += [detail] if detail in OURS else [name] if name == "time.sleep" else []
+    return sorted(found)
+
+
+STATS = ["/first", "/in-child", "/in-outer", "/in-outer", "/in-thread"]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("kind=db", ["select ?"] * 2),
+        ("kind=-db,-logic,-sleep", STATS),
+        ("event=os.st?t,time.*", [*STATS, "time.sleep"]),
+        ("event=D,U", ["end", "select ?", "select ?"]),
+        ("event=-os.stat; kind=file,db", ["select ?"] * 2),
+        ("function=outer", ["select ?"] * 2),
+        ("function=__main__:look", STATS),
+        ("within=outer; kind=file", ["/in-outer"] * 2),
+        ("within=-outer; kind=file", ["/first", "/in-child", "/in-thread"]),
+        ("transaction=checkout", ["/in-outer", "checkout", "select ?", "time.sleep"]),
+        ("transaction=-checkout; kind=db", ["checkout", "select ?"]),
+        ("module=__main__; kind=db", ["select ?"] * 2),
+        ("package=elsewhere.*", []),
+        ("module=-__main__; kind=db", []),
+        ("line=program.py:13; kind=db", ["select ?"] * 2),
+        ("line=1-3,13; kind=db", ["select ?"] * 2),
+        ("line=other.py:13", []),
+        ("thread=main; kind=file", ["/first", "/in-child", "/in-outer", "/in-outer"]),
+        ("thread=2; kind=file", ["/in-thread"]),
+        ("process=_f*; kind=file", ["/in-child"]),
+        ("process=founder; kind=db,file", ["/first", "/in-outer", "/in-outer", "/in-thread", "select ?", "select ?"]),
+        ("kind=db; skip=2", ["select ?"]),
+        ("kind=db; skip=1; keep=1", ["select ?"]),
+        ("kind=db; keep=2", ["select ?"]),
+        ("kind=db; from=1h", []),
+        ("kind=db; to=1h", ["select ?"] * 2),
+    ],
+)
+def test_only_what_a_filter_lets_pass_is_recorded(traced, text, left):
+    done = traced(PROGRAM, INTERPOSE_FILTER=text)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert seen(done) == left
+    assert all(thread.adds_up for thread in done.experiment.founder.threads)
+    assert [event.text for event in done.experiment.founder.log.events if event.kind == "filter"] == [text]
+
+
+def test_what_a_library_calls_is_of_the_line_of_the_program_that_it_was_called_for(traced):
+    source = """
+        import os.path, pathlib
+        def mine():
+            pathlib.Path("/in-outer").exists()
+        mine()
+    """
+    left_out = traced(source, INTERPOSE_FILTER="function=-mine")
+    kept = traced(source, INTERPOSE_FILTER="function=mine; kind=file")
+
+    assert seen(left_out) == []
+    assert seen(kept) == ["/in-outer"]
+
+
+def test_descendants_are_followed_and_descriptors_known_whatever_is_left_out(traced):
+    done = traced(
+        """
+        import os, subprocess, sys
+        descriptor = os.open("kept", os.O_CREAT | os.O_WRONLY)
+        subprocess.run([sys.executable, "-c", "import os; os.write(1, b'333')"], stdout=descriptor, check=True)
+        os.write(descriptor, b"1")
+        """,
+        INTERPOSE_FILTER="event=os.write",
+    )
+    founder, child = done.experiment.processes
+    (event,) = done.events("os.write")
+
+    assert founder.string(event.detail) == "kept"
+    assert [each.bytes for each in events_of(child, "os.write")] == [3]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("colour=red", "'colour' is not one of kind, event"),
+        ("kind", "'kind' says nothing of kind"),
+        ("kind=db,", "says nothing of kind"),
+        ("kind=-", "says nothing of kind"),
+        ("kind=disk", "'disk' is not one of the kinds"),
+        ("event=XX", "'XX' is no event type"),
+        ("event=NS", "statement is not chosen by a filter"),
+        ("line=a.py", "is not like orders.py:100-200"),
+        ("line=a.py:9-3", "is not like orders.py:100-200"),
+        ("thread=worker", "neither main nor the number"),
+        ("process=child", "neither founder, nor a lineage"),
+        ("skip=-3", "one value, and no -"),
+        ("skip=1,2", "one value, and no -"),
+        ("skip=99999999999999999999", "no number of events"),
+        ("from=2", "not a duration"),
+        ("from=infs", "not a duration"),
+        ("module=" + "x" * 201, "longer than 200 letters"),
+        ("module=a\tb", "cannot be shown"),
+        ("module=" + ",".join(["x"] * 65), "more than 64 alternatives"),
+        ("kind=db; keep=0", "keep=0: nothing would be recorded"),
+        ("from=2s; to=1s", "to is not after from: nothing would be recorded"),
+        ("kind=db,-db", "kind leaves out what it asks for: nothing"),
+        ("module=x,-x", "module leaves out what it asks for: nothing"),
+        ("kind=" + ",".join(f"-{kind}" for kind in filters.KINDS), "all kinds: nothing would be recorded"),
+        ("kind=db; event=I", "kind and event have nothing in common: nothing would be recorded"),
+    ],
+)
+def test_what_is_no_filter_or_leaves_nothing_is_told(text, why):
+    with pytest.raises(ValueError, match=r".") as raised:
+        parse(text)
+
+    assert why in str(raised.value)
+
+
+def test_with_a_filter_that_is_none_the_session_goes_on_and_its_report_tells(traced, interpose):
+    done = traced(PROGRAM, INTERPOSE_FILTER="colour=red")
+
+    assert len(seen(done)) == 10
+    told = interpose("report", done.path, variables={"COLUMNS": "200"}).stdout
+    assert "not done  INTERPOSE_FILTER=colour=red: 'colour' is not one of" in told
+
+
+def test_nothing_is_filtered_where_nothing_is_said():
+    assert parse("off") is None
+    assert parse(" ; ") is None
+    assert parse("").__class__ is type(None)
+
+
+def test_times_are_those_of_the_monotonic_clock_and_counts_are_not():
+    compiled = parse("from=2s; to=1.5m; skip=7; module=-shop.*; line=a.py:3-9; event=DB").compiled(1000)
+
+    assert compiled.decode().splitlines() == [
+        "+from\t2000001000",
+        "+to\t90000001000",
+        "+skip\t7",
+        "-module\tshop.*",
+        "+line\ta.py\t3\t9",
+        "+event\tkind\tdb",
+    ]
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_filter_or_is_refused_in_one_line(text):
+    try:
+        found = parse(text)
+    except ValueError as error:
+        assert "\n" not in str(error) or "\n" in text
+    else:
+        assert found is None or found.compiled(0).count(b"\n") == len(found.rules)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\n\n", b"+", b"+module", b"+nothing\tx\n", b"+line\ta\n" * 99, b"\xff\x00\t\n", b"+module\t" + b"x" * 9999],
+)
+def test_rules_that_mean_nothing_are_left_out(tmp_path, traced, data):
+    """The file lies in the experiment's directory, where somebody may have written."""
+    (tmp_path / "rules").write_bytes(data)
+
+    done = traced(
+        """
+        import os, interpose, shutil
+        from interpose.experiments.control import Control
+        from interpose.experiments.experiment import Experiment
+        shutil.copy("rules", "test.1.er/filter")
+        Control(Experiment("test.1.er").founder).ask_for_filter()
+        os.stat("/")
+        """
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert os.path.exists(f"{done.path}/log.xml")

@@ -1,0 +1,482 @@
+# Data collectors as Python has them: the area that one is given, how one is called, and what is noted of it.
+
+cdef list _collector_names = []  # by the places of collectors
+cdef set _collector_notes = set()
+cdef object _allocated_blocks = None
+cdef int NOTES_AT_MOST = 64, IDENTIFIER_BYTES = 63
+
+
+@freelist(8)
+@no_gc
+cdef class Area:
+    """What is known of a call that has ended. Nothing is in it any more when the collector has returned.
+
+    Only `module`, `base`, `size`, `section`, `statement`, `transaction`, `identifier` and `work` can be changed.
+    """
+
+    cdef interpose_area *area     # NULL when the call is over
+    cdef c_collector *collector
+    cdef object module_text, section_text, transaction_text  # keep what was claimed alive
+    cdef bytearray room
+
+    cdef object known(self, const char *text, unsigned index):
+        """A text that is likely the one kept at that place of what is known."""
+        cdef PyObject *kept
+        if text == NULL:
+            return None
+        kept = (<const c_told *>self.area).place.texts[index]
+        if kept != NULL and PyUnicode_AsUTF8(<object>kept) == text:
+            return <object>kept
+        return text.decode("utf-8", "replace")
+
+    cdef interpose_area *here(self) except NULL:
+        if self.area == NULL:
+            raise ValueError("the area of a call that is over")
+        return self.area
+
+    cdef int64_t held_blocks(self) noexcept:
+        """Blocks of memory that it holds for what was claimed."""
+        cdef int64_t held = 2 if self.room is not None else 0
+        return held + (self.module_text is not None) + (self.section_text is not None) + (
+            self.transaction_text is not None
+        )
+
+    @property
+    def task(self):
+        """The asynchronous task, or 0."""
+        return self.here().task
+
+    @property
+    def thread(self):
+        """The kernel's number of the calling thread."""
+        return self.here().thread
+
+    @property
+    def code(self):
+        """The code object that called; None where no Python code did, or it is not known."""
+        cdef void *code = <void *>self.here().code
+        return <object>code if code != NULL else None
+
+    @property
+    def file(self):
+        """The file name that the code has, or None."""
+        return self.known(self.here().file, 0)
+
+    @property
+    def function(self):
+        """The qualified name of the code's function, or None."""
+        return self.known(self.here().function, 1)
+
+    @property
+    def line(self):
+        """The line of the call; 0 where unknown."""
+        return self.here().line
+
+    @property
+    def address(self):
+        """What a module must contain: the line; where no Python code called, the address of the native function."""
+        return self.here().address
+
+    @property
+    def wall_ns(self):
+        """Wall time of the call."""
+        return self.here().wall_ns
+
+    @property
+    def cpu_ns(self):
+        """CPU time of the calling thread in the same."""
+        return self.here().cpu_ns
+
+    @property
+    def module(self):
+        """The name of the module; None: not identified."""
+        return self.known(self.here().module, 2)
+
+    @module.setter
+    def module(self, name):
+        self.here().module = text_of(name, "module")
+        self.module_text = name
+
+    @property
+    def base(self):
+        """Where the module begins: a line of the code's file, or an address."""
+        return self.here().base
+
+    @base.setter
+    def base(self, uint64_t base):
+        self.here().base = base
+
+    @property
+    def size(self):
+        """How many lines, or bytes, the module has."""
+        return self.here().size
+
+    @size.setter
+    def size(self, uint64_t size):
+        self.here().size = size
+
+    @property
+    def section(self):
+        """The procedure in the module; None: the function."""
+        return text_or_none(self.here().section)
+
+    @section.setter
+    def section(self, name):
+        self.here().section = text_of(name, "section")
+        self.section_text = name
+
+    @property
+    def statement(self):
+        """The number of the statement in the module; 0: the line."""
+        return self.here().statement
+
+    @statement.setter
+    def statement(self, uint32_t number):
+        self.here().statement = number
+
+    @property
+    def transaction(self):
+        """The name that collectors gave the transaction, for it stays; None clears it."""
+        return text_or_none(self.here().transaction)
+
+    @transaction.setter
+    def transaction(self, name):
+        self.here().transaction = text_of(name, "transaction")
+        self.transaction_text = name
+
+    @property
+    def identifier(self):
+        """A text for the session data; empty at each call."""
+        return self.here().identifier.decode("utf-8", "replace")
+
+    @identifier.setter
+    def identifier(self, text):
+        text_of(text, "identifier")
+        encoded = ("" if text is None else text).encode("utf-8", "replace")[:IDENTIFIER_BYTES]
+        strncpy(self.here().identifier, encoded, IDENTIFIER_BYTES)
+
+    @property
+    def work(self):
+        """The collector's own: any object, which stays from call to call; None at first."""
+        self.here()
+        return <object>self.collector.work if self.collector.work != NULL else None
+
+    @work.setter
+    def work(self, value):
+        cdef void *before
+        self.here()
+        before = self.collector.work
+        Py_INCREF(value)
+        self.collector.work = <void *>value
+        if before != NULL:
+            Py_DECREF(<object>before)
+
+    @property
+    def scratch(self):
+        """256 bytes of room that do not stay."""
+        if self.room is None:
+            self.room = bytearray(INTERPOSE_SCRATCH_BYTES)
+        return self.room
+
+    def force(self, str name):
+        """Claim a pseudo-section, wherever the call was made from: one of the collector's `sections`."""
+        self.module = name
+        self.here().base = 0
+        self.here().size = INTERPOSE_FORCED_SIZE
+
+
+cdef inline object text_or_none(const char *text):
+    return text.decode("utf-8", "replace") if text != NULL else None
+
+
+cdef const char *text_of(object text, str name) except? NULL:
+    if text is None:
+        return NULL
+    if type(text) is not str:
+        raise TypeError(f"{name} is a str or None, not {type(text).__name__}")
+    return PyUnicode_AsUTF8(text)
+
+
+# --- a call
+
+cdef bint call_collector(
+    c_collector *collector, interpose_area *area, PyObject **made, int64_t *kept_blocks
+) noexcept:
+    cdef Area given = Area.__new__(Area)
+    cdef PyObject *result
+    cdef thread_state *state = PyThreadState_Get()
+    given.area = area
+    given.collector = collector
+    Py_INCREF(given)
+    made[0] = <PyObject *>given
+    if kept_blocks != NULL:
+        kept_blocks[0] = -allocated_blocks()
+    PyThreadState_EnterTracing(state)
+    result = PyObject_CallOneArg_or_null(collector.function, <PyObject *>given)
+    PyThreadState_LeaveTracing(state)
+    if kept_blocks != NULL:
+        kept_blocks[0] += allocated_blocks() - given.held_blocks()
+    if result == NULL:
+        return not collector_raised(collector)
+    Py_DECREF(<object>result)
+    return True
+
+
+cdef void release_area(PyObject *made) noexcept:
+    (<Area>made).area = NULL
+    Py_DECREF(<object>made)
+
+
+cdef bint collector_raised(c_collector *collector) noexcept:
+    """Was what is set raised by the collector itself? It is noted, and set no more. What comes from a handler of the
+    program's for a signal is the program's: that is raised in it as soon as this is over."""
+    cdef PyObject *kind
+    cdef PyObject *value
+    cdef PyObject *where
+    PyErr_Fetch(&kind, &value, &where)
+    PyErr_NormalizeException(&kind, &value, &where)
+    try:
+        error = <object>value
+        Py_DECREF(<object>kind)
+        Py_DECREF(error)
+        if where != NULL:
+            error.__traceback__ = <object>where
+            Py_DECREF(<object>where)
+        if is_from_handler(error):
+            give_back(error)
+            return False
+        if isinstance(error, RecursionError):
+            return False
+        place = line_of_collector(error, <object>collector.function)
+        note_collector(collector.place, f"raised {type(error).__name__}: {shortened_text(error)}", place)
+    except BaseException:
+        PyErr_Clear()
+    return True
+
+
+cdef str shortened_text(object error):
+    try:
+        return str(error)[:120]
+    except BaseException:
+        return "?"
+
+
+cdef bint is_from_handler(object error) except -1:
+    """Did a handler for signals raise it, or come by one?"""
+    if isinstance(error, KeyboardInterrupt):
+        return True
+    signals = _modules.get("_signal")
+    if signals is None:
+        return False
+    codes = [said_of(signals.getsignal(number), "__code__") for number in signals.valid_signals()]
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code in codes:
+            return True
+        traceback = traceback.tb_next
+    return False
+
+
+cdef int raise_given_back(void *error) noexcept:
+    raised = <object>error
+    Py_DECREF(raised)
+    PyErr_SetObject(type(raised), raised)
+    return -1
+
+
+cdef bint give_back(object error) except False:
+    """Raised in the main thread, where handlers run, at its next instruction."""
+    error.__traceback__ = None
+    Py_INCREF(error)
+    if Py_AddPendingCall(raise_given_back, <void *>error) < 0:
+        Py_DECREF(error)
+    return True
+
+
+cdef str line_of_collector(object error, object function):
+    found = first_line(function)
+    traceback = error.__traceback__
+    file = found.rpartition(":")[0]
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == file:
+            found = f"{file}:{traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    return found
+
+
+# --- what is noted
+
+cdef bint note_collector(uint32_t place, str why, str where) except False:
+    """Note it in the map, once."""
+    name = _collector_names[place]
+    if (name, why) in _collector_notes or len(_collector_notes) >= NOTES_AT_MOST:
+        return True
+    _collector_notes.add((name, why))
+    append_to_map(element("failure", {"library": name, "target": "collector", "place": where, "why": why}))
+    return True
+
+
+cdef void note_of_collector(const c_collector *collector, const char *why, bint is_off) noexcept:
+    text = why.decode()
+    try:
+        function = <object>collector.function if collector.function != NULL else None
+        where = first_line(function) if function is not None else ""
+        note_collector(collector.place, f"switched off: {text}" if is_off else text, where)
+    except BaseException:
+        PyErr_Clear()
+
+
+cdef void note_identifier(const c_collector *collector, const char *text) noexcept:
+    try:
+        what = (_collector_names[collector.place], text.decode("utf-8", "replace"), "identifier")
+        if what in _collector_notes or len(_collector_notes) >= NOTES_AT_MOST:
+            return
+        _collector_notes.add(what)
+        append_to_map(element("collector", {"name": what[0], "identifier": what[1]}))
+    except BaseException:
+        PyErr_Clear()
+
+
+cdef int64_t allocated_blocks() noexcept:
+    try:
+        return _allocated_blocks()
+    except BaseException:
+        return 0
+
+
+# --- the beginning
+
+cdef dict PER = {"event": INTERPOSE_PER_EVENT, "transaction": INTERPOSE_PER_TRANSACTION, "site": INTERPOSE_PER_SITE}
+
+
+def collect(chosen, str running, str named, intrinsics):
+    """Have these data collectors called from now on, in this order: pairs of a name and a declaration
+    (interpose.collectors). `running` and `named` are the names of the intrinsics that stand for a collector being
+    called and for a transaction that got a name."""
+    global _allocated_blocks
+    stop_collecting()
+    numbers = {each.name: each.number for each in intrinsics}
+    if not chosen or identified_begin() < 0:
+        return
+    _allocated_blocks = _modules["sys"].getallocatedblocks
+    collectors.running = numbers[running]
+    collectors.named = numbers[named]
+    collectors.call = call_collector
+    collectors.release = release_area
+    collectors.note = note_of_collector
+    collectors.identify = note_identifier
+    for name, declared in chosen[:COLLECTORS_AT_MOST]:
+        add_collector(name, declared)
+
+
+cdef bint add_collector(str name, object declared) except False:
+    cdef uint32_t place = collectors.count
+    cdef c_collector *collector = &collectors.all[place]
+    encoded = name.encode("utf-8", "replace")
+    memset(collector, 0, sizeof(c_collector))
+    collector.place = place
+    collector.name = string_intern(encoded, len(encoded))
+    collector.per = PER[declared.per]
+    if declared.native:
+        collector.collect = (<const interpose_collector *><size_t>declared.native).collect
+    else:
+        collector.function = <PyObject *>declared.function
+        Py_INCREF(declared.function)
+        collectors.in_python |= 1 << place
+    _collector_names.append(name)
+    for section, prefix in declared.pairs():
+        add_section(place, section.encode(), prefix.encode())
+    collectors.count += 1
+    collectors.on |= 1 << place
+    collectors.per[collector.per] |= 1 << place
+    return True
+
+
+cdef bint add_section(uint32_t place, bytes name, bytes prefix) except False:
+    cdef c_pseudo_section *section = &pseudo_sections.all[pseudo_sections.count]
+    memset(section, 0, sizeof(c_pseudo_section))
+    section.collector = place
+    strncpy(section.name, name, SECTION_BYTES - 1)
+    strncpy(section.prefix, prefix, PREFIX_OF_MODULES - 1)
+    pseudo_sections.count += 1
+    return True
+
+
+cdef void stop_collecting():
+    """No collector is called any more, and what they kept is let go."""
+    collectors.on = collectors.in_python = 0
+    for place in range(collectors.count):
+        let_go_of_collector(&collectors.all[place])
+    collectors.count = pseudo_sections.count = 0
+    memset(collectors.per, 0, 3 * sizeof(uint32_t))
+    identified_forget()
+    _collector_names.clear()
+    _collector_notes.clear()
+
+
+cdef void let_go_of_collector(c_collector *collector):
+    cdef PyObject *function = collector.function
+    cdef PyObject *work = <PyObject *>collector.work
+    collector.function = NULL
+    collector.work = NULL
+    if function != NULL and work != NULL:
+        Py_DECREF(<object>work)
+    if function != NULL:
+        Py_DECREF(<object>function)
+
+
+cdef void note_boundary(uint32_t number, object intrinsic, bint is_screen):
+    """What the end of its calls means for transactions; a read is one only of the screen."""
+    if number < COUNTED_NUMBERS:
+        collectors.boundaries[number] = (
+            (BOUNDARY_IS if intrinsic.transaction == "is" else BOUNDARY_OTHER if intrinsic.transaction else 0)
+            | (BOUNDARY_READS | BOUNDARY_OTHER if intrinsic.terminal and is_screen else 0)
+        )
+
+
+# --- collectors in C
+
+def native_collector(str path, make):
+    """The data collector in C that a shared library has, as a list of its declaration, which `make` makes of function,
+    programs, pseudo-sections, when it is called and where it lies; and what is wrong with it."""
+    cdef void *library = dlopen(os.fsencode(path), RTLD_NOW | RTLD_LOCAL)
+    cdef const interpose_collector *found = NULL
+    if library == NULL:
+        return [], dlerror().decode("utf-8", "replace")
+    found = <const interpose_collector *>dlsym(library, INTERPOSE_COLLECTOR_SYMBOL)
+    if found == NULL:
+        return [], f"it has no {INTERPOSE_COLLECTOR_SYMBOL.decode()}"
+    if strncmp(found.eye_catcher, INTERPOSE_COLLECTOR_EYE_CATCHER, EYE_CATCHER_BYTES) or found.collect == NULL:
+        return [], f"its {INTERPOSE_COLLECTOR_SYMBOL.decode()} is none: the eye-catcher is not there"
+    if found.version > INTERPOSE_COLLECTOR_VERSION or found.area_bytes > sizeof(interpose_area):
+        return [], f"it is of version {found.version}; this interpose knows up to {INTERPOSE_COLLECTOR_VERSION}"
+    try:
+        return [make(None, native_programs(found), native_sections(found), native_per(found), <size_t>found)], ""
+    except ValueError as error:
+        return [], f"ValueError: {error}"
+
+
+cdef str native_per(const interpose_collector *found):
+    for name, number in PER.items():
+        if number == found.per:
+            return name
+    return f"{found.per}"
+
+
+cdef tuple native_programs(const interpose_collector *found):
+    cdef int place = 0
+    names = []
+    while found.programs != NULL and found.programs[place] != NULL:
+        names.append(found.programs[place].decode("utf-8", "replace"))
+        place += 1
+    return tuple(names) if found.programs != NULL else ("*",)
+
+
+cdef dict native_sections(const interpose_collector *found):
+    cdef int place = 0
+    prefixes = {}
+    while found.sections != NULL and found.sections[place].name != NULL and place <= INTERPOSE_SECTIONS:
+        name = found.sections[place].name.decode("utf-8", "replace")
+        prefixes.setdefault(name, []).append(found.sections[place].prefix.decode("utf-8", "replace"))
+        place += 1
+    return prefixes

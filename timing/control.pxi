@@ -1,0 +1,75 @@
+# What the program says of its own recording: interpose.pause and its neighbours, while something is recorded.
+
+cdef Timed _events = None  # what is known of events that the program tells of; None where none are to be recorded
+cdef int LABEL_LETTERS = 64
+cdef int WARNING_LETTERS = 160
+
+
+cdef bint know_events(object intrinsic) except False:
+    """From now on what the program tells of is recorded as events of that intrinsic."""
+    global _events
+    _events = Timed(intrinsic)
+    told_by_program(intrinsic.number)
+    return True
+
+
+cdef void forget_events():
+    global _events
+    _events = None
+
+
+cdef bint know_for_filter(object intrinsic, unsigned offset) except False:
+    """Its calls of that kind are known to the filter; waiting for work is of the first of its kinds."""
+    name = (intrinsic.name + intrinsic.suffix).encode("utf-8", "replace")
+    kind = intrinsic.kinds[0 if intrinsic.kinds[offset] == "idle" else offset].encode()
+    filter_know(intrinsic.number + offset, name, kind)
+    return True
+
+
+def filter_calls(bytes compiled):
+    """Record only calls that the experiment's filter lets pass: `compiled`, of interpose.filters, where this process is its
+    founder, nothing where there is none. Raises OSError."""
+    cdef int failed = recorder_filter(compiled, len(compiled))
+    if failed:
+        raise OSError(failed, os.strerror(failed), "filter")
+
+
+def sample_calls(uint64_t interval_ns):
+    """Record of calls, from now on, those that run as an interval of so many nanoseconds of their thread's CPU time ends."""
+    recorder_state.interval_ns = interval_ns
+
+
+def warn(str text):
+    """Have the log say what could not be done as asked."""
+    attributes = f'text="{escape(text[:WARNING_LETTERS])}"'.encode("utf-8", "replace")
+    recorder_say("warning", attributes)
+
+
+def note_filter(str text):
+    """Have the log say which filter holds from now on."""
+    attributes = f'text="{escape(text[:WARNING_LETTERS])}"'.encode("utf-8", "replace")
+    recorder_say("filter", attributes)
+
+
+def pause():
+    """Record nothing from now on, in the whole experiment, until it is to go on."""
+    recorder_turn(True)
+
+
+def resume():
+    """Go on recording."""
+    recorder_turn(False)
+
+
+def sample(str label):
+    """Sample what the process has used, under a label, of which the first 64 letters are kept."""
+    attributes = f'text="{escape(label[:LABEL_LETTERS])}"'.encode("utf-8", "replace")
+    recorder_sample(attributes)
+
+
+def user_event(str text):
+    """Record that something happened, as `text` says."""
+    cdef bytes encoded
+    if _events is not None and recording() != NULL:
+        encoded = text.encode("utf-8", "replace")
+        mark_event(&_events.slot, string_intern(encoded, len(encoded)))

@@ -1,0 +1,8 @@
+"""What statement coverage gives to Python."""
+
+from collections.abc import Iterable
+
+def begin(
+    choices: Iterable[tuple[bytes, bytes]], libraries: Iterable[bytes], branches: bool, contexts: bool, probes: bool
+) -> bool: ...
+def end() -> None: ...

@@ -1,0 +1,64 @@
+"""Statement coverage as Python sees it: switched on and off. What happens when a place is come to is in cext/covered.h and the
+headers beside it; nothing here runs then."""
+
+from libc.stdint cimport uint32_t
+
+cdef extern from "coverage_events.h":
+    struct c_coverage "coverage":
+        uint32_t on
+    c_coverage state "coverage"
+    int coverage_on(bint, bint, bint)
+    void coverage_off()
+    int covered_begin()
+    void choose_own_code()
+    bint choose(const char *, const char *)
+    void forget_library_prefixes()
+    bint add_library_prefix(const char *)
+    const char *coverage_events_begin()
+    const char *coverage_events_end()
+
+cdef extern from "recorder.h":
+    void recorder_say(const char *, const char *)
+
+cdef extern from "<string.h>":
+    const char *strerror(int)
+
+
+def begin(choices, libraries, bint branches, bint contexts, bint probes):
+    """Record from now on which places of the chosen functions are come to.
+
+    `choices` are the chosen functions, (module, qualified name), each a pattern in bytes; where there are none, the
+    program's own code is. `libraries` are the directories (bytes, ending with a slash) of code that is not its own.
+    Gives whether it could be begun; why not is kept in the experiment.
+    """
+    cdef int failed
+    cdef const char *why
+    if covered_begin() < 0:
+        raise MemoryError("no room for what is known of code objects")
+    forget_library_prefixes()
+    for prefix in libraries:
+        add_library_prefix(prefix)
+    choose_own_code()
+    for module, function in choices:
+        choose(module, function)
+    failed = coverage_on(branches, contexts, probes)
+    why = strerror(failed) if failed else coverage_events_begin()
+    if why != NULL:
+        say_missed(why)
+        coverage_off()
+    return bool(state.on)
+
+
+def end():
+    """Record no longer."""
+    cdef const char *why
+    if state.on:
+        why = coverage_events_end()
+        coverage_off()
+        if why != NULL:
+            say_missed(why)
+
+
+cdef void say_missed(const char *why):
+    text = b'what="coverage" why="%s" ' % why
+    recorder_say(b"missed", text)
