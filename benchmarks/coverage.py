@@ -85,7 +85,7 @@ def _run(
 
 def _round(environments: Environments, subject: Any, program: str, packages: str) -> dict[str, float]:
     rounds = 1 if program == "imports" else ROUNDS
-    printed, _ = _run(environments, subject, HERE / "programs" / "coverage.py", program, rounds, packages)
+    printed, _ = _run(environments, subject, HERE / "programs" / "covering.py", program, rounds, packages)
     line = next(line for line in printed.splitlines() if line.startswith("{"))
     found = line.removeprefix("{").split("}")[0].replace('"', "").split(", ")
     return {name: float(value) for name, value in (pair.split(": ") for pair in found)}

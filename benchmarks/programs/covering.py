@@ -1,6 +1,6 @@
 """Programs under statement coverage, one chosen by name; prints the CPU seconds of the quickest round and of the first.
 
-Usage: coverage.py NAME ROUNDS DIRECTORY
+Usage: covering.py NAME ROUNDS DIRECTORY
 
 DIRECTORY is where `imports` and `suite` find the package that they import and test.
 """
