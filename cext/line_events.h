@@ -136,13 +136,22 @@ static inline void come_to(struct line_thread *thread, const struct plan *plan, 
     lines_go_to(thread, line);
 }
 
+/* Of a function that has just begun nothing has run before its first line: the clock need not be read again. */
+static inline bool has_just_begun(const struct line_thread *thread)
+{
+    return thread->line == thread->top->table->lines + ENTRY_SPOT && thread->last == thread->top->start;
+}
+
 /* `here` is the innermost function. */
 static inline void line_begins(struct line_thread *thread, frame *here)
 {
     const struct plan *plan = thread->top->plan;
     size_t unit = (size_t)(frame_place(here) - (const _Py_CODEUNIT *)thread->top->code);
     thread->beyond = 0;
-    lines_charge(thread, thread->event_ticks);
+    if (has_just_begun(thread))
+        thread->own += lines.first_ticks;
+    else
+        lines_charge(thread, thread->event_ticks);
     come_to(thread, plan, plan->spot_of[LIKELY(unit < plan->units) ? unit : 0]);
 }
 

@@ -77,6 +77,7 @@ struct lines {
     uint32_t depth;
     uint32_t system;  /* the time in the kernel is asked for at each line */
     uint64_t event_ticks, call_ticks;
+    uint64_t first_ticks; /* what a function's first line takes, at which no time is read */
     uint64_t ask_ticks;  /* what it takes to ask the clock, at least */
     uint64_t sync_ticks; /* after so many the clock is asked again */
     double ticks_in_ns;

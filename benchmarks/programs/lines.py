@@ -1,8 +1,9 @@
 """Programs of many short lines, one chosen by name; prints the seconds of the quickest round.
 
-Usage: lines.py NAME ROUNDS [PROFILER]
+Usage: lines.py NAME ROUNDS [PROFILER [DIRECTORY]]
 
-PROFILER is nothing, `line_profiler`, or `coverage` (its tracer in C): what else looks at each line.
+PROFILER, what else looks at each line, is nothing, `line_profiler`, `coverage` (its tracer in C), or `floor` in
+its DIRECTORY.
 """
 
 import json
@@ -106,6 +107,26 @@ def look(profiler):
 
         watching = coverage.Coverage(data_file=None, config_file=False)
         watching.start()
+    elif profiler == "floor":
+        sys.path.append(sys.argv[4])
+        look_and_do_nothing()
+
+
+def look_and_do_nothing():
+    """Be told of the events that line trace asks for."""
+    import floor
+
+    if sys.version_info < (3, 12):
+        floor.begin()
+        return
+    told = sys.monitoring
+    told.use_tool_id(told.PROFILER_ID, "floor")
+    events = ("LINE", "PY_START", "PY_RETURN", "PY_RESUME", "PY_YIELD")
+    numbers = [getattr(told.events, event) for event in events]
+    for number in numbers:
+        told.register_callback(told.PROFILER_ID, number, floor.see)
+    for function in FUNCTIONS:
+        told.set_local_events(told.PROFILER_ID, function.__code__, sum(numbers))
 
 
 look(sys.argv[3] if len(sys.argv) > 3 else "")
