@@ -345,7 +345,7 @@ class PlainConsolidator:
 
     def _let_go(self) -> None:
         """Have all that still waits for the call around it inside of nothing but the transaction of its thread."""
-        for (thread, _), node in self._awaited.items():
+        for (thread, _), node in sorted(self._awaited.items(), key=lambda item: item[0]):
             into = self._hold(thread) if self._tracker else self._root
             self._left += into.take_over(node)
         self._awaited.clear()

@@ -5,7 +5,7 @@ import copy
 
 from cython cimport final
 from libc.stdint cimport uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memcpy, memset
 
 from interpose.analysis import histogram, tracking
@@ -103,12 +103,26 @@ cdef struct Pair:
     uint32_t given
 
 
+cdef struct Awaited:
+    uint64_t thread
+    uint64_t call
+    uint32_t number
+
+
 cdef struct Told:
     uint64_t bits
     uint64_t think_wall
     uint64_t think_cpu
     uint64_t stack
     uint64_t name
+
+
+cdef int by_thread_and_call(const void *first, const void *second) noexcept nogil:
+    cdef const Awaited *one = <const Awaited *>first
+    cdef const Awaited *other = <const Awaited *>second
+    if one.thread != other.thread:
+        return 1 if one.thread > other.thread else -1
+    return (one.call > other.call) - (one.call < other.call)
 
 
 cdef inline uint64_t load(const unsigned char *record, Place place) noexcept nogil:
@@ -880,17 +894,39 @@ cdef class CompiledConsolidator:
             merge_counts(&self.nodes[into].cpus, &self.nodes[given].cpus)
         return 0
 
+    cdef Awaited *all_awaited(self) except NULL nogil:
+        """What waits, `waiting` of them, by thread and call."""
+        cdef Awaited *awaited = <Awaited *>calloc(self.waiting, sizeof(Awaited))
+        cdef size_t count = 0
+        cdef uint32_t i
+        if awaited == NULL:
+            with gil:
+                raise MemoryError
+        for i in range(ROOT + 1, <uint32_t>self.used):
+            if self.nodes[i].outer == AWAITED and count < self.waiting:
+                awaited[count] = Awaited(self.nodes[i].keys[0], self.nodes[i].keys[1], i)
+                count += 1
+        self.waiting = count
+        qsort(awaited, count, sizeof(Awaited), by_thread_and_call)
+        return awaited
+
     cdef int let_go(self) except -1 nogil:
         """Have all that still waits for the call around it inside of nothing but the transaction of its thread."""
+        cdef Awaited *awaited
+        cdef size_t place
         cdef uint32_t i, into
         if self.waiting == 0:
             return 0
-        for i in range(ROOT + 1, <uint32_t>self.used):
-            if self.nodes[i].outer == AWAITED:
+        awaited = self.all_awaited()
+        try:
+            for place in range(self.waiting):
+                i = awaited[place].number
                 self.unlink(i)
                 self.nodes[i].outer = NONE
-                into = self.hold(self.nodes[i].keys[0]) if self.is_tracking else ROOT
+                into = self.hold(awaited[place].thread) if self.is_tracking else ROOT
                 self.take_over(into, i)
                 self.give_back(i)
+        finally:
+            free(awaited)
         self.waiting = 0
         return 0
