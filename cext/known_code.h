@@ -139,10 +139,23 @@ static bool is_of_start(frame *here)
     return module && PyUnicode_CompareWithASCIIString(module, "site") == 0;
 }
 
+/* What namedtuple makes lies in no file, and has no built-ins to use; the program did not write it. */
+static bool is_of_namedtuple(const PyCodeObject *code, const frame *here)
+{
+    PyObject *builtins = here->f_builtins;
+    return builtins && PyDict_CheckExact(builtins) && PyDict_GET_SIZE(builtins) == 0 &&
+           PyUnicode_CompareWithASCIIString(code->co_filename, "<string>") == 0;
+}
+
+static bool is_own_code(const PyCodeObject *code, frame *here)
+{
+    return is_own(code->co_filename) && !is_of_start(here) && !is_of_namedtuple(code, here);
+}
+
 static void look_at(struct known_code *known, frame *here)
 {
     known->serial = known_codes.serial;
-    known->own = is_own(known->code->co_filename) && !is_of_start(here);
+    known->own = is_own_code(known->code, here);
     known->chosen = is_chosen(utf8(module_of(here)), utf8(known->code->co_qualname), known->own);
 }
 

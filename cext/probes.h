@@ -514,7 +514,7 @@ static PyObject *consts_with_probes(PyCodeObject *of, frame *here)
 static PyCodeObject *with_probes(PyCodeObject *of, frame *here)
 {
     PyObject *consts = consts_with_probes(of, here);
-    bool own = is_own(of->co_filename) && !is_of_start(here);
+    bool own = is_own_code(of, here);
     bool chosen = is_chosen(utf8(module_of(here)), utf8(of->co_qualname), own);
     PyCodeObject *made = chosen ? probed(of, consts, here) : consts != of->co_consts ? unprobed(of, consts) : NULL;
     PyErr_Clear();

@@ -217,6 +217,30 @@ def test_only_the_chosen_functions_are_covered(traced):
     assert lines(chosen, "A.f") and not lines(chosen, "A.g") and lines(chosen, "dumps")
 
 
+def test_what_namedtuple_makes_is_not_the_programs_own_and_what_the_program_makes_is(traced):
+    program = """
+        import collections
+        Point = collections.namedtuple("Point", "x y")
+        def add(point):
+            return point.x + point.y
+        names = {"__name__": "made"}
+        exec("def twice(x):\\n    return 2 * x", names)
+        print(names["twice"](add(Point(1, 2))))
+    """
+    done = traced(program, INTERPOSE="coverage")
+
+    assert done.stdout == "6\n"
+    files = {
+        process.string(record.file)
+        for process in done.experiment.processes
+        for _, record, _ in process.raw_table("covered").bounded(10_000)
+        if process.string(record.module).startswith("namedtuple")
+    }
+    assert files == set()
+    assert lines(done, "add") == {5: True}
+    assert lines(done, "twice") == {2: True}
+
+
 def test_each_transaction_has_its_own_coverage_where_asked(traced):
     done = traced(
         """
