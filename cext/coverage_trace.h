@@ -97,11 +97,6 @@ static void trace_new_thread(void)
 
 /* --- the program's own trace functions */
 
-static struct {
-    PyMethodDef *definition;
-    PyCFunction real;
-} settrace;
-
 /* Who traces next must not be told of instructions because we were. */
 static void tell_no_instructions(void)
 {
@@ -113,35 +108,19 @@ static void tell_no_instructions(void)
     }
 }
 
-/* sys.settrace: a trace function of the program's goes before ours, which is back when there is none. */
-static PyObject *call_settrace(PyObject *module, PyObject *wanted)
+static void lend(void)
 {
-    PyThreadState *state = _PyThreadState_UncheckedGet();
-    bool is_ours = coverage.on && state->interp == known_codes.interpreter;
-    if (is_ours && wanted != Py_None)
-        tell_no_instructions();
-    PyObject *done = settrace.real(module, wanted);
-    if (done && is_ours && wanted == Py_None)
-        trace_thread(state, see_event);
-    return done;
-}
-
-static void watch_settrace(void)
-{
-    PyObject *function = PySys_GetObject("settrace");
-    PyMethodDef *definition = function && PyCFunction_CheckExact(function) ? ((PyCFunctionObject *)function)->m_ml : NULL;
-    if (!definition || definition->ml_flags != METH_O || definition->ml_meth == call_settrace)
+    static uint32_t said; /* in the files with which serial */
+    tell_no_instructions();
+    if (said == coverage.serial || !coverage_is_here())
         return;
-    settrace.definition = definition;
-    settrace.real = definition->ml_meth;
-    definition->ml_meth = call_settrace;
+    said = coverage.serial;
+    recorder_say("missed", "what=\"coverage\" why=\"what ran under the program's own trace function (sys.settrace)\" ");
 }
 
-static void watch_settrace_no_more(void)
+static bool is_on(void)
 {
-    if (settrace.definition && settrace.definition->ml_meth == call_settrace)
-        settrace.definition->ml_meth = settrace.real;
-    settrace.definition = NULL;
+    return coverage.on;
 }
 
 /* Have the events told; why not, or NULL. */
@@ -150,7 +129,7 @@ static const char *coverage_trace_begin(void)
     if (trace_threads(see_event, true))
         return "another trace function is there";
     recorder.thread_begins = trace_new_thread;
-    watch_settrace();
+    watch_settrace(see_event, is_on, lend);
     return NULL;
 }
 
@@ -159,6 +138,5 @@ static const char *coverage_trace_end(void)
 {
     if (recorder.thread_begins == trace_new_thread)
         recorder.thread_begins = NULL;
-    watch_settrace_no_more();
-    return trace_threads(see_event, false) ? "another trace function has taken the place" : NULL;
+    return trace_no_more(see_event);
 }

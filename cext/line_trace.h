@@ -59,6 +59,20 @@ static void trace_new_thread(void)
         trace_thread(state, see_event);
 }
 
+static bool is_on(void)
+{
+    return lines.on;
+}
+
+static void say_what_is_not_seen(void)
+{
+    static uint32_t said; /* in which stretch */
+    if (said == lines.stretch || !recorder_directory())
+        return;
+    said = lines.stretch;
+    recorder_say("missed", "what=\"lines\" why=\"what ran under the program's own trace function (sys.settrace)\" ");
+}
+
 /* Where they cannot be told of one thread, they are of others. */
 enum { EVENTS_BY_THREAD = 1 };
 
@@ -66,6 +80,7 @@ enum { EVENTS_BY_THREAD = 1 };
 static const char *events_begin(void)
 {
     recorder.thread_begins = trace_new_thread;
+    watch_settrace(see_event, is_on, say_what_is_not_seen);
     return trace_threads(see_event, true) ? "another trace function is there" : NULL;
 }
 
@@ -73,6 +88,5 @@ static const char *events_begin(void)
 static const char *events_end(void)
 {
     recorder.thread_begins = NULL;
-    int others = trace_threads(see_event, false);
-    return others ? "another trace function has taken the place" : NULL;
+    return trace_no_more(see_event);
 }

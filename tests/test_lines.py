@@ -456,6 +456,38 @@ def test_where_there_is_another_trace_function_it_is_said_and_that_one_stays(tra
     assert "not traced: another trace function is there" in line_trace(done.experiment).notes
 
 
+def test_lines_are_traced_again_where_the_programs_own_trace_function_is_gone(traced):
+    program = """
+        import sys
+
+        def f():
+            return 1
+
+        def theirs(frame, event, argument):
+            told.append(event)
+            return theirs
+
+        told = []
+        sys.settrace(None)
+        f()
+        sys.settrace(theirs)
+        f()
+        sys.settrace(None)
+        f()
+        print(told, sys.gettrace())
+        """
+
+    on, off = traced(program, INTERPOSE="lines"), traced(program, INTERPOSE="0")
+
+    assert on.stdout == off.stdout
+    if NEWER:
+        assert line(on, "f", 5).figures.executed == 3
+    else:
+        assert line(on, "f", 5).figures.executed == 2
+        seen = "what ran under the program's own trace function (sys.settrace)"
+        assert f"not traced: {seen}" in line_trace(on.experiment).notes
+
+
 def test_user_and_system_time_are_apart_only_where_asked(traced):
     program = """
         import os
