@@ -153,6 +153,16 @@ def test_results_are_not_written_into_experiments(ran, place, capsys):
         assert main(["coverage", *words, ran.path, "-o", f"{ran.path}/x"]) == 2
 
 
+def test_pages_are_out_of_sight_of_git_but_in_a_directory_of_others(ran, place, capsys):
+    (place / ".gitignore").write_text("*.o\n")
+
+    assert main(["coverage", "html", ran.path, "-o", "new"]) == 0
+    assert main(["coverage", "html", ran.path, "-o", "."]) == 0
+
+    assert (place / "new" / ".gitignore").read_text() == "*\n"
+    assert (place / ".gitignore").read_text() == "*.o\n"
+
+
 @pytest.mark.parametrize("subcommand", [each.name for each in SUBCOMMANDS])
 def test_every_subcommand_has_help(capsys, subcommand):
     with pytest.raises(SystemExit) as ended:
