@@ -100,6 +100,7 @@ static void trace_new_thread(void)
 static struct {
     PyMethodDef *definition;
     PyCFunction real;
+    uint32_t said; /* in the files with this serial, that the program's own was there */
 } settrace;
 
 /* Who traces next must not be told of instructions because we were. */
@@ -113,13 +114,23 @@ static void tell_no_instructions(void)
     }
 }
 
+static void say_what_is_not_seen(void)
+{
+    if (!coverage_is_here() || settrace.said == coverage.serial)
+        return;
+    settrace.said = coverage.serial;
+    recorder_say("missed", "what=\"coverage\" why=\"what ran under the program's own trace function (sys.settrace)\" ");
+}
+
 /* sys.settrace: a trace function of the program's goes before ours, which is back when there is none. */
 static PyObject *call_settrace(PyObject *module, PyObject *wanted)
 {
     PyThreadState *state = _PyThreadState_UncheckedGet();
     bool is_ours = coverage.on && state->interp == known_codes.interpreter;
-    if (is_ours && wanted != Py_None)
+    if (is_ours && wanted != Py_None) {
         tell_no_instructions();
+        say_what_is_not_seen();
+    }
     PyObject *done = settrace.real(module, wanted);
     if (done && is_ours && wanted == Py_None)
         trace_thread(state, see_event);

@@ -348,6 +348,8 @@ def test_who_traces_is_told_what_it_asked_for_and_we_go_on_afterwards(traced):
 
     assert with_us.stdout == without.stdout
     assert lines(with_us, "f")[6]
+    told = missed(with_us)
+    assert told == ([] if NEWER else ["what ran under the program's own trace function (sys.settrace)"])
 
 
 def test_the_end_of_a_recording_ends_coverage(recorded):
