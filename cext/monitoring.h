@@ -5,6 +5,8 @@
 
 #include "frame.h"
 
+enum { INSTRUCTION_EVENT = 6 }; /* its place in the interpreter's lists by events */
+
 /* An event by its name, and what is called at it; a list of them ends with one without a name. */
 struct monitored {
     const char *event;
@@ -79,10 +81,27 @@ static bool register_callbacks(PyObject *monitor, const struct monitored *events
     return registered;
 }
 
+/* Whom to tell of each instruction CPython writes down only where several tools look at a code object. When a second one comes it
+   begins an empty list, and whoever was there before, we or a tool of the program's, is told of no instruction any more (3.12,
+   3.13). Hence the list is made before that. */
+static void keep_instruction_tools(PyCodeObject *code)
+{
+    _PyCoMonitoringData *data = code->_co_monitoring;
+    if (!data || !data->per_instruction_opcodes || data->per_instruction_tools)
+        return;
+    uint8_t *tools = PyMem_Malloc((size_t)Py_SIZE(code));
+    for (Py_ssize_t unit = 0; tools && unit < Py_SIZE(code); unit++)
+        tools[unit] = data->per_instruction_opcodes[unit] ? data->active_monitors.tools[INSTRUCTION_EVENT] : 0;
+    data->per_instruction_tools = tools;
+}
+
 /* From now on these events are told of the code object. */
 static bool monitor_code(PyCodeObject *code, int events)
 {
-    return done(PyObject_CallFunction(monitoring.set_local_events, "iOi", monitoring.tool, code, events));
+    keep_instruction_tools(code);
+    bool is_monitored = done(PyObject_CallFunction(monitoring.set_local_events, "iOi", monitoring.tool, code, events));
+    keep_instruction_tools(code);
+    return is_monitored;
 }
 
 /* From now on these events are told of all code. */

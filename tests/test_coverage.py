@@ -372,6 +372,8 @@ def test_who_traces_is_told_what_it_asked_for_and_we_go_on_afterwards(traced):
 
     assert with_us.stdout == without.stdout
     assert lines(with_us, "f")[6]
+    told = missed(with_us)
+    assert told == ([] if NEWER else ["what ran under the program's own trace function (sys.settrace)"])
 
 
 def test_the_end_of_a_recording_ends_coverage(recorded):
@@ -427,3 +429,49 @@ def test_line_trace_and_coverage_of_the_same_functions_agree(traced):
         assert lines(done, "f") == {3: True, 4: True, 5: False, 6: True}
     else:  # there is one trace function to a thread
         assert "another trace function is there" in missed(done)
+
+
+@pytest.mark.skipif(not NEWER, reason="there is no sys.monitoring")
+def test_statements_on_one_line_are_told_apart_when_another_tool_has_come(traced):
+    done = traced(
+        """
+        import sys
+
+        def f(x):
+            a = 1; b = 2
+            sys.settrace(lambda *told: None)
+            sys.settrace(None)
+            a = 3; b = 4
+            if x: return a
+            return b
+
+        f(1)
+        """,
+        INTERPOSE="coverage",
+    )
+
+    assert lines(done, "f") == {5: True, 6: True, 7: True, 8: True, 9: True, 10: False}
+    assert {place for place, was in places(done, "f").items() if not was} == {(10, 12)}
+
+
+@pytest.mark.skipif(not NEWER, reason="there is no sys.monitoring")
+@pytest.mark.parametrize("what", ["coverage", "lines"])
+def test_who_monitors_instructions_is_told_of_all_of_them(traced, what):
+    program = """
+        import sys
+
+        def f(x):
+            if x: y = 1; z = 2
+            return y
+
+        told = []
+        monitoring, events = sys.monitoring, sys.monitoring.events
+        monitoring.use_tool_id(5, "the program's")
+        monitoring.register_callback(5, events.LINE, lambda code, line: told.append(line))
+        monitoring.register_callback(5, events.INSTRUCTION, lambda code, place: told.append(place))
+        monitoring.set_local_events(5, f.__code__, events.LINE | events.INSTRUCTION)
+        f(1), f(1)
+        print(told)
+        """
+
+    assert traced(program, INTERPOSE=what).stdout == traced(program, INTERPOSE="0").stdout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sqlite3
 import sys
 import sysconfig
 
@@ -90,6 +91,43 @@ def test_coverage_py_reads_what_is_combined(ran, place, capsys):
     assert measured.analysis2(str(place / "program.py"))[3] == []
 
 
+def test_what_is_combined_is_added_to_what_is_there(ran, place, capsys):
+    coverage = pytest.importorskip("coverage")
+    before = coverage.CoverageData("data")
+    before.add_lines({"/elsewhere.py": [1, 2]})
+    before.write()
+    before.close()
+
+    assert main(["coverage", "combine", ran.path, "-o", "data", "--append"]) == 0
+
+    data = coverage.CoverageData("data")
+    data.read()
+    assert data.measured_files() == {"/elsewhere.py", str(place / "program.py")}
+    assert data.lines("/elsewhere.py") == [1, 2]
+
+
+@pytest.mark.parametrize("there", ["source", "empty", "database", "directory"])
+def test_to_what_is_no_data_file_nothing_is_added(ran, place, capsys, there):
+    pytest.importorskip("coverage")
+    path = place / "data"
+    if there == "directory":
+        path.mkdir()
+    elif there == "database":
+        database = sqlite3.connect(path)
+        database.execute("create table orders (number)")
+        database.close()
+    else:
+        path.write_text("import os\n" if there == "source" else "")
+    before = [] if there == "directory" else [path.read_bytes()]
+    capsys.readouterr()
+
+    assert main(["coverage", "combine", ran.path, "-o", "data", "--append"]) == 2
+
+    told = capsys.readouterr().err
+    assert told.startswith("interpose: data: no data file of coverage.py's") and told.count("\n") == 1
+    assert before == ([] if there == "directory" else [path.read_bytes()])
+
+
 def test_without_coverage_py_it_is_said_what_is_missing(ran, place, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "coverage.sqldata", None)
 
@@ -113,6 +151,16 @@ def test_formats_agree(ran, place, capsys):
 def test_results_are_not_written_into_experiments(ran, place, capsys):
     for words in (["html"], ["combine"], ["lcov"]):
         assert main(["coverage", *words, ran.path, "-o", f"{ran.path}/x"]) == 2
+
+
+def test_pages_are_out_of_sight_of_git_but_in_a_directory_of_others(ran, place, capsys):
+    (place / ".gitignore").write_text("*.o\n")
+
+    assert main(["coverage", "html", ran.path, "-o", "new"]) == 0
+    assert main(["coverage", "html", ran.path, "-o", "."]) == 0
+
+    assert (place / "new" / ".gitignore").read_text() == "*\n"
+    assert (place / ".gitignore").read_text() == "*.o\n"
 
 
 @pytest.mark.parametrize("subcommand", [each.name for each in SUBCOMMANDS])

@@ -319,11 +319,34 @@ def test_the_report_by_context_tells_what_ran_in_no_other(shop, capsys):
     assert [(row["context"], row["statements"], row["alone"]) for row in rows] == [("a", "4", "3"), ("b", "1", "0")]
 
 
+def test_what_ran_in_no_context_is_shown_so(shop, capsys):
+    paths = [str(shop.run(1)), str(shop.run(2, context="a"))]
+
+    assert main(["coverage", "report", *paths, "--by", "line"]) == 0
+
+    assert "(none), a" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("least", "code"), [("70", 0), ("70.1", 2), ("100", 2)])
 def test_a_share_that_is_too_small_is_an_exit_code(shop, capsys, least, code):
     assert main(["coverage", "report", str(shop.run()), "--fail-under", least]) == code
 
     assert ("70.0 % covered, less than" in capsys.readouterr().err) == bool(code)
+
+
+def test_of_a_program_without_statements_nothing_is_missing(shop, capsys):
+    shop.write('"""Nothing."""\n')
+    build = shop.build()
+    build.covered_code("app.py", "<module>", [(1, 1, 1)])
+
+    assert main(["coverage", "report", str(build.write()), "--fail-under", "100"]) == 0
+
+
+def test_a_source_that_cannot_be_had_is_not_enough(shop):
+    path = shop.run()
+    shop.program.unlink()
+
+    assert main(["coverage", "report", str(path), "--fail-under", "0"]) == 2
 
 
 def test_annotated_sources_mark_each_line_with_code(shop, capsys):
@@ -369,6 +392,16 @@ def test_cobertura_tells_lines_and_conditions(shop, capsys):
     line = found.find(".//class[@filename='app.py']/lines/line[@number='3']")
     assert line is not None
     assert (line.get("hits"), line.get("condition-coverage"), found.get("lines-covered")) == ("1", "50% (1/2)", "7")
+
+
+def test_a_rate_of_cobertura_is_1_of_all_alone(shop, capsys):
+    shop.write("a = 1\n" * 20_001)
+    build = shop.build()
+    build.covered_code("app.py", "<module>", [(number, 1, number > 1) for number in range(1, 20_002)])
+
+    assert main(["coverage", "xml", str(build.write())]) == 0
+
+    assert ElementTree.fromstring(capsys.readouterr().out).get("line-rate") == "0.9999"
 
 
 def test_pages_colour_lines_and_hold_nothing_that_runs(shop, capsys):

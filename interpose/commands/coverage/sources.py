@@ -50,7 +50,8 @@ def html(arguments: argparse.Namespace) -> int:
     refuse_within_experiments(os.path.join(directory, "x"))
     try:
         os.makedirs(directory, exist_ok=True)
-        for name, text in [_UNSEEN, *pages(found, experiment.name, os.getcwd(), __version__, arguments.branch)]:
+        unseen = [] if os.listdir(directory) else [_UNSEEN]
+        for name, text in [*unseen, *pages(found, experiment.name, os.getcwd(), __version__, arguments.branch)]:
             with open(os.path.join(directory, name), "w", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(text)
     except OSError as error:

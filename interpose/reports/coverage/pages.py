@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from interpose.analysis.coverage.conditions import EXIT
 from interpose.analysis.coverage.coverage import Coverage
 from interpose.analysis.coverage.module import COVERED, MISSED, PARTLY, Line, Module
-from interpose.reports.coverage.tables import ModuleRow, module_rows, shown_percent
+from interpose.reports.coverage.tables import NO_CONTEXT, ModuleRow, module_rows, shown_percent
 from interpose.reports.page.markup import Markup, element, lines
 from interpose.reports.page.still import still_page
 
@@ -104,7 +104,7 @@ def _line(module: Module, number: int, text: str) -> Markup:
     cells = [element("td", str(number), class_="n"), element("td", status or "")]
     why = [element("span", each, class_="why") for each in (_why(line) if line else "",) if each]
     contexts = module.contexts.get(number, ())
-    hint = ", ".join(name or "(none)" for name in contexts[:_CONTEXTS_SHOWN]) if len(module.by_context) > 1 else None
+    hint = ", ".join(name or NO_CONTEXT for name in contexts[:_CONTEXTS_SHOWN]) if len(module.by_context) > 1 else None
     cells.append(element("td", [*why, element("code", lines(text))], title=hint))
     return element("tr", cells, class_=_COLOURS.get(status or "", status), id=f"L{number}")
 

@@ -15,6 +15,7 @@ from interpose.analysis.coverage.module import COVERED, MISSED, PARTLY, Line, Mo
 from interpose.reports.table import Column, Table, Values, clean
 
 TOTAL = "TOTAL"
+NO_CONTEXT = "(none)"
 SORTS = ("file", "statements", "missed", "percent")
 OWN_NAMES = ("statements", "executed", "missed", "percent")
 GENERATED_NAMES = ("generated", "generated_executed", "percent_with_generated")
@@ -162,8 +163,12 @@ def lines_table(coverage: Coverage, place: str, with_contexts: bool) -> Table:
         Column("source", lambda row: clean(row.source.strip()), right=False, flexible=True),
     ]
     if with_contexts:
-        columns.insert(3, Column("contexts", lambda row: clean(", ".join(row.contexts)), right=False, flexible=True))
+        columns.insert(3, Column("contexts", _contexts_shown, right=False, flexible=True))
     return Table(names, _line_values, columns, _line_rows(coverage, place))
+
+
+def _contexts_shown(row: LineRow) -> str:
+    return clean(", ".join(context or NO_CONTEXT for context in row.contexts))
 
 
 def _line_rows(coverage: Coverage, place: str) -> Iterator[LineRow]:
@@ -216,7 +221,7 @@ def contexts_table(coverage: Coverage) -> Table:
     """A row for each context."""
     names = ("context", "statements", "percent", "alone", "modules")
     columns = [
-        Column("context", lambda row: clean(row.name or "(none)"), right=False, flexible=True),
+        Column("context", lambda row: clean(row.name or NO_CONTEXT), right=False, flexible=True),
         Column("statements", lambda row: f"{row.share.part:,}"),
         Column("of all", lambda row: shown_percent(row.share.percent)),
         Column("alone", lambda row: f"{row.alone:,}"),

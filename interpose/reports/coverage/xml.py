@@ -76,7 +76,8 @@ def _totals(modules: list[Module]) -> dict[str, object]:
 
 
 def _rate(part: int, whole: int) -> str:
-    return f"{part / whole:.4g}" if whole else "1"
+    """Cut off, never rounded up: 1 is all."""
+    return f"{part * 10_000 // whole / 10_000:g}" if whole else "1"
 
 
 def _attributes(**values: object) -> str:
