@@ -359,8 +359,10 @@ static uint32_t counted(uint32_t number, int error)
 static uint32_t string_keep(uint64_t key, const char *text, size_t bytes)
 {
     size_t left = bytes;
-    char *redacted = redact(text, &left);
-    uint32_t number = left ? counted(string_add(redacted ? redacted : text, left), errno) : 0;
+    uint32_t number = filter_number_of(text, bytes);
+    char *redacted = number ? NULL : redact(text, &left);
+    if (!number && left)
+        number = counted(string_add(redacted ? redacted : text, left), errno);
     free(redacted);
     cache_keep(&own.string_cache, key, number);
     return number;
