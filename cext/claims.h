@@ -129,10 +129,10 @@ static inline uint32_t claim_stack(uint32_t stack, const struct claim *claim)
     return known->number;
 }
 
-/* Is the address in the module that is claimed? */
-static inline bool is_within(const struct interpose_area *area)
+/* Is the address of the call, whatever the area says of it, in the module that is claimed? */
+static inline bool is_within(const struct interpose_area *area, uint64_t address)
 {
-    return area->address >= area->base && area->address - area->base < area->size;
+    return address >= area->base && address - area->base < area->size;
 }
 
 static inline bool is_forced(const struct interpose_area *area)
@@ -141,11 +141,11 @@ static inline bool is_forced(const struct interpose_area *area)
 }
 
 /* What is wrong with a collector's claim of a module, in words; NULL where nothing is. */
-static const char *wrong_with_claim(const struct interpose_area *area, uint32_t collector)
+static const char *wrong_with_claim(const struct interpose_area *area, uint64_t address, uint32_t collector)
 {
     if (!area->module || !*area->module)
         return NULL;
     if (is_forced(area) || *area->module == '.')
         return section_named(collector, area->module) ? NULL : "forced a name that is in none of its sections";
-    return is_within(area) ? NULL : "named a module that does not contain the place of the call";
+    return is_within(area, address) ? NULL : "named a module that does not contain the place of the call";
 }

@@ -168,10 +168,13 @@ static void close_collector(struct thread_record *record, uint32_t index)
     close_call(record, index);
 }
 
-/* What a collector is given, and behind it what keeps the texts in it alive. */
+/* What a collector is given, behind it what keeps the texts in it alive, and the texts that others made in their
+   `scratch` before it. */
 struct told {
     struct interpose_area area;
     const struct identified *place;
+    uint64_t address;
+    char made[COLLECTORS_AT_MOST][INTERPOSE_SCRATCH_BYTES];
 };
 
 /* What a collector may change, as it was before. */
@@ -195,10 +198,10 @@ static void claims_restore(struct interpose_area *area, const struct claims *cla
 }
 
 /* Whether it changed what is recorded. What cannot be is not. */
-static __attribute__((always_inline)) inline bool run_collector(struct collector *collector,
-                                                                struct interpose_area *area, const struct span *span,
-                                                                PyObject **made)
+static __attribute__((always_inline)) inline bool run_collector(struct collector *collector, struct told *told,
+                                                                const struct span *span, PyObject **made)
 {
+    struct interpose_area *area = &told->area;
     struct claims before = claims_of(area);
     struct thread_record *record = span->thread->record;
     uint32_t index = open_collector(span, collector);
@@ -222,7 +225,7 @@ static __attribute__((always_inline)) inline bool run_collector(struct collector
         note_identifier(collector, area);
     if (area->module == before.module && area->base == before.base && area->size == before.size)
         return area->section != before.section || area->statement != before.statement;
-    const char *wrong = wrong_with_claim(area, collector->place);
+    const char *wrong = wrong_with_claim(area, told->address, collector->place);
     if (LIKELY(!wrong))
         return true;
     note_wrong(collector, wrong, false);
@@ -232,10 +235,11 @@ static __attribute__((always_inline)) inline bool run_collector(struct collector
 
 /* --- the place of a call */
 
-/* `is_here`: the code that called runs, and so lives. */
-static inline void fill_area(struct interpose_area *area, const struct identified *place, const struct span *span,
-                             const void *native, bool is_here)
+/* What is so, whatever somebody wrote there. `is_here`: the code that called runs, and so lives. */
+static inline void tell(struct told *told, const struct span *span, bool is_here)
 {
+    struct interpose_area *area = &told->area;
+    const struct identified *place = told->place;
     const struct thread *thread = span->thread;
     area->version = INTERPOSE_COLLECTOR_VERSION;
     area->area_bytes = sizeof *area;
@@ -245,9 +249,18 @@ static inline void fill_area(struct interpose_area *area, const struct identifie
     area->file = place->file;
     area->function = place->function;
     area->line = place->line;
-    area->address = place->code ? place->line : (uint64_t)(uintptr_t)native;
+    area->address = told->address;
     area->wall_ns = span->wall_ns;
     area->cpu_ns = span->cpu_ns;
+}
+
+static inline void fill_area(struct told *told, const struct identified *place, const struct span *span,
+                             const void *native, bool is_here)
+{
+    struct interpose_area *area = &told->area;
+    told->place = place;
+    told->address = place->code ? place->line : (uint64_t)(uintptr_t)native;
+    tell(told, span, is_here);
     area->module = place->module;
     area->base = place->base;
     area->size = place->size;
@@ -256,20 +269,43 @@ static inline void fill_area(struct interpose_area *area, const struct identifie
     area->transaction = NULL;
 }
 
-static struct claim claim_of(const struct interpose_area *area, uint32_t collector)
+static void keep_scratch(const char **text, const struct interpose_area *area, char made[INTERPOSE_SCRATCH_BYTES])
 {
+    if (*text >= area->scratch && *text < area->scratch + INTERPOSE_SCRATCH_BYTES)
+        *text = made + (*text - area->scratch);
+}
+
+/* For the next collector: what the one before it wrote into the scratch area and what is known already is as it was. */
+static __attribute__((noinline)) void tell_next(struct told *told, const struct collector *before,
+                                                const struct span *span, bool is_here)
+{
+    struct interpose_area *area = &told->area;
+    char *made = told->made[before->place];
+    if (before->collect) {
+        memcpy(made, area->scratch, INTERPOSE_SCRATCH_BYTES);
+        keep_scratch(&area->module, area, made);
+        keep_scratch(&area->section, area, made);
+        keep_scratch(&area->transaction, area, made);
+    }
+    tell(told, span, is_here);
+}
+
+static struct claim claim_of(const struct told *told, uint32_t collector)
+{
+    const struct interpose_area *area = &told->area;
     return (struct claim){.module = area->module,
-                          .section = area->section ? area->section : area->function,
-                          .line = area->statement ? area->statement : area->line,
+                          .section = area->section ? area->section : told->place->function,
+                          .line = area->statement ? area->statement : told->place->line,
                           .collector = collector,
                           .is_forced = is_forced(area)};
 }
 
 /* Keep what collectors that are asked once for a place have said of it. */
-static void keep_claim(uint32_t stack, const struct interpose_area *area, uint32_t collector)
+static void keep_claim(uint32_t stack, const struct told *told, uint32_t collector)
 {
+    const struct interpose_area *area = &told->area;
     struct identified *place = identified_find(stack);
-    struct claim claim = claim_of(area, collector);
+    struct claim claim = claim_of(told, collector);
     if (!place)
         return;
     PyObject *module = PyUnicode_DecodeUTF8(area->module, (Py_ssize_t)strlen(area->module), "replace");
@@ -292,19 +328,20 @@ static void identify_once(const struct identified *place, const struct span *spa
     PyObject *made[COLLECTORS_AT_MOST] = {NULL};
     struct told told;
     uint32_t left = collectors.on & collectors.per[INTERPOSE_PER_SITE], by = 0;
-    struct interpose_area *area = &told.area;
-    told.place = place;
-    fill_area(area, place, span, native, true);
+    const struct interpose_area *area = &told.area;
+    fill_area(&told, place, span, native, true);
     for (; left; left &= left - 1) {
         struct collector *collector = &collectors.all[__builtin_ctz(left)];
-        if (run_collector(collector, area, span, &made[collector->place]))
+        if (run_collector(collector, &told, span, &made[collector->place]))
             by = collector->name;
+        if (left & (left - 1))
+            tell_next(&told, collector, span, true);
     }
     const struct pseudo_section *section = area->module ? section_of_module(area->module) : NULL;
     if (section && !by)
         by = collectors.all[section->collector].name;
     if (area->module && *area->module && by)
-        keep_claim(span->stack, area, by);
+        keep_claim(span->stack, &told, by);
     for (unsigned index = 0; index < COLLECTORS_AT_MOST; index++)
         if (made[index])
             collectors.release(made[index]);
@@ -419,15 +456,16 @@ static __attribute__((always_inline)) inline bool run_collectors(struct span *sp
     struct told told;
     struct interpose_area *area = &told.area;
     uint32_t by = 0;
-    told.place = place;
-    fill_area(area, place, span, native, is_here);
+    fill_area(&told, place, span, native, is_here);
     area->transaction = *named->text ? named->text : NULL;
     for (; wanted; wanted &= wanted - 1) {
         struct collector *collector = &collectors.all[__builtin_ctz(wanted)];
-        if (run_collector(collector, area, span, made ? &made[collector->place] : NULL))
+        if (run_collector(collector, &told, span, made ? &made[collector->place] : NULL))
             by = collector->name;
         if (UNLIKELY(!span_open(span)))
             return false;
+        if (UNLIKELY(wanted & (wanted - 1)))
+            tell_next(&told, collector, span, is_here);
         if (timed) {
             struct reading now = clock_read(&thread->clock);
             look_at_cost(collector, now.cpu_ns - last.cpu_ns);
@@ -439,7 +477,7 @@ static __attribute__((always_inline)) inline bool run_collectors(struct span *sp
     if (place->recorded)
         span->stack = place->recorded;
     if (by && area->module && *area->module) {
-        struct claim claim = claim_of(area, by);
+        struct claim claim = claim_of(&told, by);
         span->stack = claim_stack(stack, &claim);
     }
     if (timed)
@@ -513,9 +551,12 @@ static __attribute__((noinline)) void collect_place(const struct span *span)
 /* Record the call, by whatever name it got. `is_here`: the frame that runs is the one that called. */
 static inline void record_collected(struct span *span, uint64_t bytes, uint32_t error, const void *native, bool is_here)
 {
-    bool later = is_collecting() && collect(span, native, is_here);
-    if (UNLIKELY(is_collecting()) && !span_open(span))
-        return;
+    bool later = false;
+    if (is_collecting()) {
+        later = collect(span, native, is_here);
+        if (!span_open(span)) /* forked, or ended, by a collector */
+            return;
+    }
     span_record(span, bytes, error);
     if (UNLIKELY(later))
         record_name(span, named_here(span->thread), true);

@@ -3,12 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { LOCK_NS = 10000000 };
 
 static mode_t file_mode = 0600, directory_mode = 0700;
 
@@ -405,6 +410,38 @@ static ssize_t find_last(const char *text, ssize_t bytes, const char *word)
     return -1;
 }
 
+/* Nobody else who asks for it writes there meanwhile. But whoever holds it for long, stopped or gone astray, is not
+   waited for. */
+static void lock_if_soon(int opened)
+{
+    struct timespec now, until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += LOCK_NS;
+    do {
+        if (flock(opened, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+            return;
+        sched_yield();
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - until.tv_sec) * 1000000000 + now.tv_nsec < until.tv_nsec);
+}
+
+int file_lock(const char *directory, const char *name)
+{
+    char path[PATH_BYTES];
+    int opened = open_in(path, directory, name, O_RDONLY);
+    if (opened >= 0)
+        lock_if_soon(opened);
+    return opened;
+}
+
+void file_unlock(int opened)
+{
+    if (opened >= 0) {
+        flock(opened, LOCK_UN); /* a child that was forked meanwhile has it as well */
+        close(opened);
+    }
+}
+
 int xml_append(const char *directory, const char *name, const char *closing_tag, const char *text, size_t bytes)
 {
     char path[PATH_BYTES], tail[64];
@@ -412,6 +449,7 @@ int xml_append(const char *directory, const char *name, const char *closing_tag,
     int opened = open_in(path, directory, name, O_RDWR);
     if (opened < 0)
         return errno;
+    lock_if_soon(opened);
     int failed = fstat(opened, &status) ? errno : 0;
     off_t from = status.st_size > (off_t)sizeof tail ? status.st_size - (off_t)sizeof tail : 0;
     ssize_t got = failed ? -1 : pread(opened, tail, sizeof tail, from);
@@ -422,6 +460,6 @@ int xml_append(const char *directory, const char *name, const char *closing_tag,
         failed = EFBIG;
     else if (pwrite(opened, text, bytes, from + at) != (ssize_t)bytes)
         failed = errno ? errno : ENOSPC;
-    close(opened);
+    file_unlock(opened);
     return failed;
 }

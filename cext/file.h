@@ -88,6 +88,11 @@ bool file_read(const char *path, char *text, size_t bytes);
 /* A descriptor of a file that is not ours, to read it; -1 with errno set. */
 int file_open_to_read(const char *path);
 
-/* Put `text`, which ends with the closing tag, in the place of the XML file's closing tag, in one write. 0 or the
-   error's number. */
+/* Hold a file of ours that others, in any process, hold for a moment before they write; they are waited for, though not
+   longer than that takes. A descriptor to let go of it by, or -1. */
+int file_lock(const char *directory, const char *name);
+void file_unlock(int opened);
+
+/* Put `text`, which ends with the closing tag, in the place of the XML file's closing tag, in one write; the
+   file is held. 0 or the error's number. */
 int xml_append(const char *directory, const char *name, const char *closing_tag, const char *text, size_t bytes);

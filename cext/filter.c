@@ -2,7 +2,6 @@
 #include "filter.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 #include "file.h"
 #include "recorder.h"
 
-enum { FILTER_BYTES = 32 * 1024 };
+enum { FILTER_BYTES = 64 * 1024 };
 
 /* A rule: its class, whether it leaves out what it is like, and what that is. */
 struct rule {
@@ -124,6 +123,41 @@ static bool lets_pass(enum filtered_by by, bool (*is_like)(const struct rule *ru
     return found || !asked;
 }
 
+/* --- patterns */
+
+static const char *next_letter(const char *text)
+{
+    do
+        text++;
+    while (((unsigned char)*text & 0xc0) == 0x80); /* UTF-8 */
+    return text;
+}
+
+/* `*` stands for anything, `?` for a letter, all else for itself; whatever the program's locale is. */
+static bool is_like(const char *pattern, const char *text)
+{
+    const char *behind_star = NULL, *resumed = NULL;
+    while (text && *text) {
+        if (*pattern == '*') {
+            behind_star = ++pattern;
+            resumed = text;
+        } else if (*pattern == '?') {
+            pattern++;
+            text = next_letter(text);
+        } else if (*pattern == *text) {
+            pattern++;
+            text++;
+        } else if (behind_star) {
+            pattern = behind_star;
+            text = resumed = next_letter(resumed);
+        } else
+            return false;
+    }
+    while (*pattern == '*')
+        pattern++;
+    return text && !*pattern;
+}
+
 /* --- intrinsics */
 
 static bool is_of_kind(const struct rule *rule, const void *number)
@@ -136,7 +170,7 @@ static bool is_event(const struct rule *rule, const void *number)
     const uint32_t place = *(const uint32_t *)number;
     if (strcmp(rule->text, "kind") == 0)
         return strcmp(rule->more, intrinsics[place].kind) == 0;
-    return fnmatch(rule->more, intrinsics[place].name, 0) == 0;
+    return is_like(rule->more, intrinsics[place].name);
 }
 
 static void decide_number(uint32_t number)
@@ -159,7 +193,7 @@ void filter_know(uint32_t number, const char *name, const char *kind)
 static bool is_process(const struct rule *rule, const void *lineage)
 {
     const char *name = *(const char *)lineage ? lineage : "founder";
-    return fnmatch(rule->text, name, 0) == 0 || (rule->first && rule->first == (uint64_t)getpid());
+    return is_like(rule->text, name) || (rule->first && rule->first == (uint64_t)getpid());
 }
 
 void filter_forget(void)
@@ -204,11 +238,6 @@ void filter_read(const char *directory, const char *lineage, uint32_t changes)
 }
 
 /* --- sites */
-
-static bool is_like(const char *pattern, const char *text)
-{
-    return text && fnmatch(pattern, text, 0) == 0;
-}
 
 static bool is_module(const struct rule *rule, const void *site)
 {
@@ -299,6 +328,16 @@ static bool is_in_transaction(const struct rule *rule, const void *what)
             is_transaction(record->open[index].intrinsic))
             return true;
     return false;
+}
+
+uint32_t filter_number_of(const char *text, size_t bytes)
+{
+    for (unsigned each = 0; filter.by_transaction && each < known.count; each++) {
+        const struct rule *rule = &known.rules[each];
+        if (rule->by == BY_transaction && strlen(rule->text) == bytes && memcmp(rule->text, text, bytes) == 0)
+            return rule->number;
+    }
+    return 0;
 }
 
 bool filter_transaction(const struct thread_record *record)

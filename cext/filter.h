@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "fields.h"
@@ -18,7 +19,7 @@
 #define NUMBER_OF_FILTERED(name) BY_##name,
 enum filtered_by { FILTERED_BY(NUMBER_OF_FILTERED) FILTER_CLASSES };
 
-enum { FILTER_RULES = 64, FILTER_TEXT = 256, FILTER_NAME = 128 };
+enum { FILTER_RULES = 64, FILTER_TEXT = 200 * 4 + 1, FILTER_NAME = 128 }; /* letters have up to four bytes */
 
 /* What is known of a call site. */
 struct call_site {
@@ -45,6 +46,10 @@ void filter_forget(void);
 
 /* An intrinsic has that number, name and kind: its calls are known to the filter from now on. */
 VISIBLE void filter_know(uint32_t number, const char *name, const char *kind);
+
+/* The number in strings of the name of a transaction that is asked for, which stays the same however many strings there
+   are; 0 for all other text. */
+uint32_t filter_number_of(const char *text, size_t bytes);
 
 /* May a call of that site be recorded? */
 VISIBLE bool filter_site(const struct call_site *site);

@@ -236,17 +236,27 @@ void recorder_say(const char *kind, const char *attributes)
     errno = saved;
 }
 
+static bool is_set(const uint32_t *place)
+{
+    return __atomic_load_n(place, __ATOMIC_RELAXED) != 0;
+}
+
 /* The pauses are the whole experiment's, and told by its founder's log. What is noted is no longer than what is: a pause
-   is noted after the last call that was recorded, and its end before the first. */
+   is noted after the last call that was recorded, and its end before the first. Page and log say the same, whoever says
+   something else at the same moment. */
 void recorder_turn(bool paused)
 {
     int saved = errno;
-    uint32_t *place = &recorder.control->paused, was = __atomic_load_n(place, __ATOMIC_RELAXED);
-    if (recorder_directory() && paused != (was != 0)) {
-        if (paused)
-            __atomic_store_n(place, 1, __ATOMIC_SEQ_CST);
-        log_event_of(own.founder, paused ? "pause" : "resume", "");
-        __atomic_store_n(place, paused, __ATOMIC_SEQ_CST);
+    uint32_t *place = &recorder.control->paused;
+    if (recorder_directory() && paused != is_set(place)) {
+        int held = file_lock(own.founder, "threads");
+        if (paused != is_set(place)) {
+            if (paused)
+                __atomic_store_n(place, 1, __ATOMIC_SEQ_CST);
+            log_event_of(own.founder, paused ? "pause" : "resume", "");
+            __atomic_store_n(place, paused, __ATOMIC_SEQ_CST);
+        }
+        file_unlock(held);
     }
     errno = saved;
 }
@@ -359,8 +369,10 @@ static uint32_t counted(uint32_t number, int error)
 static uint32_t string_keep(uint64_t key, const char *text, size_t bytes)
 {
     size_t left = bytes;
-    char *redacted = redact(text, &left);
-    uint32_t number = left ? counted(string_add(redacted ? redacted : text, left), errno) : 0;
+    uint32_t number = filter_number_of(text, bytes);
+    char *redacted = number ? NULL : redact(text, &left);
+    if (!number && left)
+        number = counted(string_add(redacted ? redacted : text, left), errno);
     free(redacted);
     cache_keep(&own.string_cache, key, number);
     return number;

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from interpose.errors import ExperimentError
+from interpose.experiments.endings import held
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.files import open_plain
 from interpose.experiments.layout import LARGEST_BLOCK_BYTES, Unpacker
@@ -94,6 +97,16 @@ class Control:
         page = self.read()
         self.write(filter_passed=0, filter_changes=(page.filter_changes + 1) & 0xFFFF_FFFF)
         self.want_sample()  # by which the processes see that something is asked for
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """While nobody else says something, of what is to be said in one act."""
+        descriptor = self._open(os.O_RDONLY)
+        try:
+            with held(descriptor):
+                yield
+        finally:
+            os.close(descriptor)
 
     def _open(self, mode: int) -> int:
         try:

@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import re
 import stat
+import time
+from collections.abc import Iterator
 
 from interpose.experiments import names
 
 CLOSING = b"</experiment>"
 LARGEST_LOG_BYTES = 1 << 22
 TRIES = 4
+LOCK_S = 0.05
+
+
+@contextlib.contextmanager
+def held(descriptor: int) -> Iterator[None]:
+    """While nobody else who asks for it writes into the file. But whoever holds it for long is not waited for."""
+    until_s = time.monotonic() + LOCK_S
+    while time.monotonic() < until_s:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            time.sleep(0)
+        except OSError:
+            break
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def complete(experiment: str, pid: int, returncode: int, time_ns: int) -> bool:
@@ -27,7 +51,8 @@ def complete(experiment: str, pid: int, returncode: int, time_ns: int) -> bool:
     except OSError:
         return False
     try:
-        return _insert(descriptor, pid, event)
+        with held(descriptor):
+            return _insert(descriptor, pid, event)
     except OSError:
         return False
     finally:
@@ -37,8 +62,8 @@ def complete(experiment: str, pid: int, returncode: int, time_ns: int) -> bool:
 def append(experiment: str, event: bytes) -> bool:
     """Put an event, a whole line, into the log of a process that may write its own there at the same moment.
 
-    Gives whether it is there. Neither waits for the other: what is found overwritten is written again, behind what
-    the other wrote.
+    Gives whether it is there. Neither waits for the other for long: what is found overwritten is written again, behind
+    what the other wrote.
     """
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
@@ -46,7 +71,8 @@ def append(experiment: str, event: bytes) -> bool:
     except OSError:
         return False
     try:
-        return any(_is_there_or_put(descriptor, event) for _ in range(TRIES))
+        with held(descriptor):
+            return any(_is_there_or_put(descriptor, event) for _ in range(TRIES))
     except OSError:
         return False
     finally:

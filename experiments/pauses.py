@@ -83,11 +83,10 @@ class Switch:
         self._control = Control(process)
 
     def turn(self, paused: bool) -> None:
-        """Pause, or go on. Raises ExperimentError."""
-        if paused:
-            self.pause()
-        else:
-            self.resume()
+        """Pause, or go on, unless that is so already. Raises ExperimentError."""
+        with self._control.held():
+            if paused != bool(self._control.read().paused):
+                self.pause() if paused else self.resume()
 
     def pause(self) -> None:
         """Nothing is recorded from now on. Raises ExperimentError."""

@@ -9,6 +9,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+    from types import ModuleType
 
     from interpose.collectors import collector as collector
     from interpose.transactions import transaction as transaction
@@ -32,9 +33,8 @@ def trace_lines(on: bool = True, to: str = "") -> "AbstractContextManager[object
     `to` is a global in which `interpose lines --global` stores what was recorded: `^lvtr("MYTRACE",$J)`; one that is
     given when it is switched off goes before. Does nothing where this process is not recorded.
     """
-    from interpose import boot
-
-    return boot.lines(on, to) if boot.lines else _Nothing()
+    boot = _boot()
+    return boot.lines(on, to) if boot and boot.lines else _Nothing()
 
 
 def start() -> None:
@@ -44,45 +44,49 @@ def start() -> None:
 
 def pause() -> None:
     """Record nothing until `resume`: in all processes of the experiment. The time is left out of the analysis."""
-    from interpose import boot
-
-    if boot.control:
+    boot = _boot()
+    if boot and boot.control:
         boot.control.pause()
 
 
 def resume() -> None:
     """Go on recording after `pause`, or after somebody outside said so."""
-    from interpose import boot
-
-    if boot.control:
+    boot = _boot()
+    if boot and boot.control:
         boot.control.resume()
 
 
 def stop() -> None:
     """End the recording of this process for good, and take everything out of it that recording had put there."""
-    from interpose import boot
-
-    if ended := boot.control:
+    boot = _boot()
+    if boot and (ended := boot.control):
         boot.control = boot.lines = None
         ended.end()
 
 
 def sample(label: str = "") -> None:
     """Sample now what this process has used (CPU, memory, faults ...), under a label. Raises TypeError for no text."""
-    from interpose import boot
-
     _refuse_no_text("label of a sample", label)
-    if boot.control:
+    boot = _boot()
+    if boot and boot.control:
         boot.control.sample(label)
 
 
 def user_event(text: str) -> None:
     """Record that something happened, at this line, as `text` says. Raises TypeError for no text."""
-    from interpose import boot
-
     _refuse_no_text("text of an event", text)
-    if boot.control:
+    boot = _boot()
+    if boot and boot.control:
         boot.control.user_event(text)
+
+
+def _boot() -> "ModuleType | None":
+    """Where a recording has put what controls it; None at the interpreter's end, when nothing can be imported."""
+    try:
+        from interpose import boot
+    except ImportError:
+        return None
+    return boot
 
 
 def _refuse_no_text(what: str, given: object) -> None:

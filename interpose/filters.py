@@ -101,6 +101,12 @@ def _text(value):
     yield (value,)
 
 
+def _transaction(value):
+    if "*" in value:
+        raise ValueError(f"{value!r}: a transaction is told by its whole name, without *")
+    yield (value,)
+
+
 def _function(value):
     module, colon, function = value.partition(":")
     yield (module or "*", function or "*") if colon else ("*", value)
@@ -161,7 +167,7 @@ WORDS = {
     "function": _function,
     "line": _line_range,
     "within": _function,
-    "transaction": _text,
+    "transaction": _transaction,
     "thread": _thread,
     "process": _process,
     "skip": _count,

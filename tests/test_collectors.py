@@ -294,6 +294,32 @@ def test_an_area_that_was_kept_has_nothing_in_it(collected):
     assert done.returncode == 0
 
 
+def test_the_area_of_one_before_it_has_nothing_in_it_for_the_next(collected):
+    done = collected(
+        """
+        kept = []
+        @interpose.collector
+        def first(area):
+            kept[:] = [area]
+            area.module = "module of line " + str(area.line)
+        @interpose.collector
+        def second(area):
+            try:
+                kept[0].module = "other"
+            except ValueError:
+                pass
+            dead = ["q" * 17 + str(number) for number in range(99)]
+            raise LookupError
+        """,
+        """
+        probe("/probe/1")
+        """,
+    )
+
+    (site,) = [site for _, site in probes(done)]
+    assert site.file == f"module of line {site.line}"
+
+
 def test_each_of_several_sees_what_the_one_before_it_left(collected):
     done = collected(
         """
@@ -825,6 +851,31 @@ def test_one_that_forks_harms_nobody(collected):
     assert (done.stdout, done.returncode) == ("goes on\n", 0)
     assert [module for _, module, *_ in named(done)] == ["ORDERS", "ORDERS"]
     assert all(thread.adds_up for process in done.experiment.processes for thread in process.threads)
+
+
+@pytest.mark.parametrize("per", ["event", "transaction", "site"])
+def test_one_that_ends_the_recording_and_fails_harms_nobody(collected, per):
+    done = collected(
+        f"""
+        @interpose.collector(per="{per}")
+        def name(area):
+            if getattr(sys.modules["__main__"], "armed", False):
+                interpose.stop()
+                raise LookupError
+        """,
+        """
+        import interpose
+        armed = True
+        with interpose.transaction("probing"):
+            probe("/probe/1")
+        with interpose.transaction("probing"):
+            probe("/probe/2")
+        print("goes on")
+        """,
+    )
+
+    assert (done.stdout, done.stderr, done.returncode) == ("goes on\n", "", 0)
+    assert [path for path, _ in probes(done)] in ([], ["/probe/1"])
 
 
 def test_awaited_calls_are_identified_too(collected):

@@ -156,6 +156,78 @@ def test_what_it_claims_is_verified(compiled):
     ]
 
 
+LIES = """
+static void collect(struct interpose_area *area)
+{
+    if (!area->function || strcmp(area->function, "probe"))
+        return;
+    area->module = "TRUE";
+    area->line = 777;
+    area->function = "lied";
+    if (area->wall_ns % 2) /* either way */
+        return;
+    area->address = 777;
+}
+const struct interpose_collector interpose_collector = INTERPOSE_COLLECTOR(.name = "lies", .collect = collect);
+"""
+FAR = """
+static void collect(struct interpose_area *area)
+{
+    area->module = "FAR";
+    area->address = area->base = 100000;
+    area->size = 1;
+}
+const struct interpose_collector interpose_collector = INTERPOSE_COLLECTOR(.name = "far", .collect = collect);
+"""
+
+
+def test_what_it_says_of_what_it_was_told_is_not_recorded(compiled):
+    done = compiled(LIES, "for number in range(4):\n    probe(f'/probe/{number}')\n")
+
+    line = next(number for number, text in enumerate(PROGRAM.splitlines(), 1) if "os.stat" in text)
+    assert named(done) == [(f"/probe/{number}", "TRUE", "probe", line) for number in range(4)]
+
+
+def test_the_place_of_a_call_is_not_what_it_says(compiled):
+    done = compiled(FAR, 'probe("/probe/1")\n')
+
+    assert named(done) == []
+    assert failures(done) == ["named a module that does not contain the place of the call"]
+
+
+SCRATCH = """
+static void collect(struct interpose_area *area)
+{
+    if (!area->function || strcmp(area->function, "probe"))
+        return;
+    if (area->line == 777)
+        return;
+    if (area->module && strcmp(area->module, "__main__") == 0) {
+        snprintf(area->scratch, sizeof area->scratch, "ORDERS");
+        area->module = area->scratch;
+        snprintf(area->scratch + 20, 20, "SAVE");
+        area->section = area->scratch + 20;
+        snprintf(area->scratch + 40, 20, "PAY");
+        area->transaction = area->scratch + 40;
+        area->line = 777;
+        return;
+    }
+    snprintf(area->scratch, sizeof area->scratch, "%s", "its own room, in which it makes what it likes for itself");
+    area->statement = 5;
+}
+const struct interpose_collector interpose_collector = INTERPOSE_COLLECTOR(.name = "makes", .collect = collect);
+"""
+
+
+def test_each_of_several_has_the_scratch_area_and_what_is_told_to_itself(compiled, tmp_path):
+    compiled(SCRATCH, "", name="interpose_first.so")
+    done = compiled(SCRATCH, 'probe("/probe/1")\n', name="interpose_second.so", INTERPOSE_COLLECTORS="first,second")
+
+    assert named(done) == [("/probe/1", "ORDERS", "SAVE", 5)]
+    assert not failures(done)
+    assert "PAY" in [transaction.name for transaction in transactions(done.experiment).rows]
+
+
 NATIVE = """
 static void collect(struct interpose_area *area)
 {
@@ -238,6 +310,15 @@ BAD = {
     "static void collect(struct interpose_area *area) { (void)area; }\n"
     "const struct interpose_collector interpose_collector = INTERPOSE_COLLECTOR("
     '.name = "x", .collect = collect, .per = 7);': "ValueError: per is '7', not one of event, transaction, site",
+    "static void collect(struct interpose_area *area) { (void)area; }\n"
+    "const struct interpose_collector interpose_collector = {.eye_catcher = INTERPOSE_COLLECTOR_EYE_CATCHER,"
+    " .collect = collect};": "it is of version 0; this interpose knows up to 1",
+    "static void collect(struct interpose_area *area) { (void)area; }\n"
+    'static const struct interpose_section sections[] = {{"COBLIB", NULL}, {0}};\n'
+    "const struct interpose_collector interpose_collector = INTERPOSE_COLLECTOR("
+    '.name = "x", .collect = collect, .sections = sections);': (
+        "ValueError: pseudo-section 'COBLIB' of '': a name has up to 31 letters, a prefix up to 63"
+    ),
 }
 
 

@@ -108,6 +108,83 @@ def test_what_a_library_calls_is_of_the_line_of_the_program_that_it_was_called_f
     assert seen(kept) == ["/in-outer"]
 
 
+@pytest.mark.parametrize(
+    ("text", "is_kept"),
+    [
+        ("function=" + "é" * 199, True),
+        ("function=" + "é" * 198, False),
+        ("function=" + "?" * 199, True),
+        ("function=" + "?" * 198, False),
+        ("function=*é", True),
+        ("function=é*é*é?*", True),
+        ("line=[1].py:1-99", True),
+        ("line=1.py:1-99", False),
+        ("line=[12].py:1-99", False),
+        ("line=?1?.py:1-99", True),
+        (r"line=\[1].py:1-99", False),
+    ],
+)
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_a_star_and_a_question_mark_stand_for_letters_and_all_else_for_itself(traced, text, is_kept, locale):
+    name = "é" * 199
+    source = f"""
+        import os
+        exec(compile("def {name}(): os.stat('/')", "[1].py", "exec"))
+        {name}()
+    """
+    done = traced(source, INTERPOSE_FILTER=text, LC_ALL=locale, PYTHONCOERCECLOCALE="0")
+
+    founder = done.experiment.founder
+    assert ("/" in [founder.string(event.detail) for event in done.events("os.stat")]) == is_kept
+
+
+def test_a_transaction_is_the_same_however_many_texts_there_are(traced):
+    done = traced(
+        """
+        import os, interpose
+        held = interpose.transaction("checkout")
+        with held:
+            for number in range(40_000):
+                try:
+                    os.stat(f"/none/{number}")
+                except OSError:
+                    pass
+        for transaction in (interpose.transaction("checkout"), held):
+            with transaction:
+                os.stat("/")
+        os.stat("/")
+        """,
+        INTERPOSE_FILTER="transaction=checkout",
+    )
+
+    founder = done.experiment.founder
+    assert [founder.string(event.detail) for event in done.events("os.stat")].count("/") == 2
+
+
+def test_a_transaction_that_is_asked_for_later_is_known_by_its_name(traced, tmp_path):
+    done = traced(
+        """
+        import os, subprocess, sys, interpose
+        held = interpose.transaction("checkout")
+        with held:
+            pass
+        for number in range(40_000):
+            try:
+                os.stat(f"/none/{number}")
+            except OSError:
+                pass
+        words = [sys.executable, "-m", "interpose", "control", str(os.getpid()), "filter", "transaction=checkout"]
+        subprocess.run(words, env={}, check=True)
+        os.stat("/")
+        with held:
+            os.stat("/")
+        """,
+    )
+
+    founder = done.experiment.founder
+    assert [founder.string(event.detail) for event in done.events("os.stat")].count("/") == 1
+
+
 def test_descendants_are_followed_and_descriptors_known_whatever_is_left_out(traced):
     done = traced(
         """
@@ -147,6 +224,7 @@ def test_descendants_are_followed_and_descriptors_known_whatever_is_left_out(tra
         ("module=" + "x" * 201, "longer than 200 letters"),
         ("module=a\tb", "cannot be shown"),
         ("module=" + ",".join(["x"] * 65), "more than 64 alternatives"),
+        ("transaction=check*", "is told by its whole name"),
         ("kind=db; keep=0", "keep=0: nothing would be recorded"),
         ("from=2s; to=1s", "to is not after from: nothing would be recorded"),
         ("kind=db,-db", "kind leaves out what it asks for: nothing"),

@@ -11,6 +11,7 @@ import pytest
 from tracing import environment, events_of
 
 from interpose.analysis.profile import profile
+from interpose.experiments.control import Control
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.filtering import change_filter
 from interpose.experiments.pauses import Switch
@@ -201,6 +202,75 @@ def test_without_a_session_nothing_is_done_and_what_is_no_text_is_refused_in_eit
     assert (done.returncode, done.stderr) == (0, "")
     assert set(had.split()) <= {"interpose.boot"}
     assert refused == ["the label of a sample is a str, not int", "the text of an event is a str, not int"]
+
+
+AT_THE_END = """
+import interpose
+class Last:
+    def __del__(self):
+        for act in (interpose.start, interpose.pause, interpose.resume, interpose.stop, interpose.trace_lines):
+            act()
+        interpose.sample("end")
+        interpose.user_event("end")
+        print("ended", flush=True)
+last = Last()
+last.kept = last
+"""
+
+
+@pytest.mark.parametrize("recorded", ["0", "1"])
+def test_at_the_interpreters_end_nothing_is_done(tmp_path, recorded):
+    done = subprocess.run(
+        [sys.executable, "-c", AT_THE_END],
+        cwd=tmp_path,
+        env=environment(INTERPOSE=recorded),
+        capture_output=True,
+        text=True,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")
+
+
+TURNING = """
+import os, sys, interpose
+others = []
+for _ in range(3):
+    pid = os.fork()
+    if pid == 0:
+        others = None
+        break
+    others.append(pid)
+for _ in range(1000):
+    interpose.pause()
+    interpose.resume()
+if others is None:
+    os._exit(0)
+print(flush=True)
+for pid in others:
+    os.waitpid(pid, 0)
+interpose.resume()
+"""
+
+
+def test_whoever_pauses_at_the_same_moment_the_log_is_whole_and_says_what_is(tmp_path):
+    program = subprocess.Popen(
+        [sys.executable, "-c", TURNING], cwd=tmp_path, env=environment(INTERPOSE="1"), stdout=subprocess.PIPE
+    )
+    path = tmp_path / "test.1.er"
+    while not (path / "_f1.er" / "log.xml").exists():
+        assert program.poll() is None
+    switch = Switch(Experiment(str(path)).founder)
+    while program.poll() is None:
+        switch.turn(True)
+        switch.turn(False)
+    program.communicate()
+
+    experiment = Experiment(str(path))
+    turns = [kind for kind in kinds_of_log(experiment) if kind != "exit"]
+    assert program.returncode == 0
+    assert not experiment.damages.found
+    assert "exit" in kinds_of_log(experiment)
+    assert turns[-1] == ("pause" if Control(experiment.founder).read().paused else "resume")
 
 
 # --- from outside

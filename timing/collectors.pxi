@@ -205,6 +205,7 @@ cdef bint call_collector(
     cdef Area given = Area.__new__(Area)
     cdef PyObject *result
     cdef thread_state *state = PyThreadState_Get()
+    function = <object>collector.function  # it may end the recording, and so its own place here
     given.area = area
     given.collector = collector
     Py_INCREF(given)
@@ -212,22 +213,22 @@ cdef bint call_collector(
     if kept_blocks != NULL:
         kept_blocks[0] = -allocated_blocks()
     PyThreadState_EnterTracing(state)
-    result = PyObject_CallOneArg_or_null(collector.function, <PyObject *>given)
+    result = PyObject_CallOneArg_or_null(<PyObject *>function, <PyObject *>given)
     PyThreadState_LeaveTracing(state)
+    given.area = NULL  # though what was claimed is kept until all have been called
     if kept_blocks != NULL:
         kept_blocks[0] += allocated_blocks() - given.held_blocks()
     if result == NULL:
-        return not collector_raised(collector)
+        return not collector_raised(collector, function)
     Py_DECREF(<object>result)
     return True
 
 
 cdef void release_area(PyObject *made) noexcept:
-    (<Area>made).area = NULL
     Py_DECREF(<object>made)
 
 
-cdef bint collector_raised(c_collector *collector) noexcept:
+cdef bint collector_raised(c_collector *collector, object function) noexcept:
     """Was what is set raised by the collector itself? It is noted, and set no more. What comes from a handler of the
     program's for a signal is the program's: that is raised in it as soon as this is over."""
     cdef PyObject *kind
@@ -247,7 +248,7 @@ cdef bint collector_raised(c_collector *collector) noexcept:
             return False
         if isinstance(error, RecursionError):
             return False
-        place = line_of_collector(error, <object>collector.function)
+        place = line_of_collector(error, function)
         note_collector(collector.place, f"raised {type(error).__name__}: {shortened_text(error)}", place)
     except BaseException:
         PyErr_Clear()
@@ -448,7 +449,7 @@ def native_collector(str path, make):
         return [], f"it has no {INTERPOSE_COLLECTOR_SYMBOL.decode()}"
     if strncmp(found.eye_catcher, INTERPOSE_COLLECTOR_EYE_CATCHER, EYE_CATCHER_BYTES) or found.collect == NULL:
         return [], f"its {INTERPOSE_COLLECTOR_SYMBOL.decode()} is none: the eye-catcher is not there"
-    if found.version > INTERPOSE_COLLECTOR_VERSION or found.area_bytes > sizeof(interpose_area):
+    if not 0 < found.version <= INTERPOSE_COLLECTOR_VERSION or found.area_bytes > sizeof(interpose_area):
         return [], f"it is of version {found.version}; this interpose knows up to {INTERPOSE_COLLECTOR_VERSION}"
     try:
         return [make(None, native_programs(found), native_sections(found), native_per(found), <size_t>found)], ""
@@ -477,6 +478,7 @@ cdef dict native_sections(const interpose_collector *found):
     prefixes = {}
     while found.sections != NULL and found.sections[place].name != NULL and place <= INTERPOSE_SECTIONS:
         name = found.sections[place].name.decode("utf-8", "replace")
-        prefixes.setdefault(name, []).append(found.sections[place].prefix.decode("utf-8", "replace"))
+        prefix = found.sections[place].prefix
+        prefixes.setdefault(name, []).append(prefix.decode("utf-8", "replace") if prefix != NULL else "")
         place += 1
     return prefixes

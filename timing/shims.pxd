@@ -69,6 +69,9 @@ cdef extern from "redact.h":
     char *redact(const char *, size_t *)
     bint redact_is_on()
 cdef extern from "filter.h":
+    struct c_filter "filter":
+        bint by_transaction
+    c_filter filter_state "filter"
     void filter_know(uint32_t, const char *, const char *)
 
 cdef extern from "follow.h":

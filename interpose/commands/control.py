@@ -60,9 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _turn(paused: bool) -> Callable[[Experiment, str], None]:
     def turn(experiment: Experiment, text: str) -> None:
-        is_paused = bool(Control(experiment.founder).read().paused)
-        if paused != is_paused:
-            Switch(experiment.founder).turn(paused)
+        Switch(experiment.founder).turn(paused)
 
     return turn
 
