@@ -177,6 +177,7 @@ def test_where_calls_were_not_recorded_that_is_said_and_what_was_comes_next(inte
     _, out, _ = interpose("report")
 
     assert "calls not recorded" in out and " 0 calls" not in out
+    assert "wait not seen" not in out
     assert " next: interpose lines \u00b7 interpose coverage report \u00b7 interpose list" in out
 
 

@@ -230,9 +230,9 @@ def sampled(screen: Screen) -> Iterator[str]:
 
 
 def wait_not_seen(screen: Screen) -> Iterator[str]:
-    """A line where the program waited, neither on the CPU nor in a call that was recorded."""
+    """A line where the program waited, neither on the CPU nor in a call; nothing where calls were not recorded."""
     whole = screen.profile.total
-    waited_ns = wait_ns(closing_rows(whole)[0])
+    waited_ns = wait_ns(closing_rows(whole)[0]) if "calls" in screen.log.recorded else 0
     if waited_ns and waited_ns * 100 >= whole.wall_ns:
         yield f" wait not seen  {duration(waited_ns)}  in program: no CPU, no known call (docs/limits.md)"
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from interpose.analysis.findings.finding import Finding, found
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
 from interpose.analysis.profile import closing_rows, wait_ns
-from interpose.experiments.process import Process
 
 # A lock that was waited for less often was met by chance.
 WAITS_AT_LEAST = 10
@@ -38,11 +37,5 @@ def wait_not_seen(survey: Survey) -> Iterator[Finding]:
     """Time in which the program was neither on a processor, nor wanted one, nor was in a call that is recorded."""
     taken_ns = sum(thread.record.run_delay_ns for each in survey.accounts for thread in each.process.threads)
     waited_ns = wait_ns(closing_rows(survey.total)[0]) - taken_ns
-    if waited_ns > 0 and all(records_calls(each.process) for each in survey.accounts):
+    if waited_ns > 0 and all("calls" in each.process.log.recorded for each in survey.accounts):
         yield found("wait not seen", (), time_ns=waited_ns)
-
-
-def records_calls(process: Process) -> bool:
-    """Whether its calls were recorded, and not its lines alone."""
-    recorded = process.log.settings.get("INTERPOSE", "1")
-    return recorded == "1" or "calls" in recorded.split(",")
