@@ -94,28 +94,43 @@ static void count_left_out(void)
 
 static bool is_room_for(const struct coverage_shape *shape)
 {
-    size_t room = LINES_BYTES - sizeof(struct file_head);
-    return own.places.file.bytes + shape->places * sizeof(struct covered_place) <= PLACES_MOST_BYTES &&
-           shape->places <= room / sizeof(struct covered_place) && shape->branches <= room / sizeof(struct covered_branch);
+    return own.places.file.bytes + (uint64_t)shape->places * sizeof(struct covered_place) <= PLACES_MOST_BYTES;
 }
 
-static bool fill(struct coverage_table *table, const struct coverage_shape *shape)
+static uint32_t pieces_of(const struct coverage_shape *shape)
 {
-    void *places = NULL, *branches = NULL, *code = NULL;
-    if (!is_room_for(shape))
+    uint32_t by_places = (shape->places + PIECE_PLACES - 1) / PIECE_PLACES;
+    uint32_t by_branches = (shape->branches + PIECE_BRANCHES - 1) / PIECE_BRANCHES;
+    return by_places > by_branches ? by_places : by_branches;
+}
+
+/* How many of `all` are in the piece with that number, where `most` fit into one. */
+static uint32_t part_of(uint32_t all, uint32_t piece, uint32_t most)
+{
+    uint32_t before = piece * most;
+    return all <= before ? 0 : all - before < most ? all - before : most;
+}
+
+static uint32_t records(struct series *series, uint32_t count, void **found)
+{
+    return count ? series_records(series, count, found) : 0;
+}
+
+static bool fill(struct coverage_piece *piece, const struct coverage_shape *shape, uint32_t places, uint32_t branches)
+{
+    void *found_places = NULL, *found_branches = NULL, *found = NULL;
+    uint32_t first_place = records(&own.places, places, &found_places);
+    uint32_t first_branch = records(&own.branches, branches, &found_branches);
+    if ((places && !first_place) || (branches && !first_branch))
         return false;
-    uint32_t first_place = series_records(&own.places, shape->places, &places);
-    uint32_t first_branch = first_place && shape->branches ? series_records(&own.branches, shape->branches, &branches) : 0;
-    if (!first_place || (shape->branches && !first_branch))
+    piece->number = series_records(&own.covered, 1, &found);
+    if (!piece->number)
         return false;
-    table->number = series_records(&own.covered, 1, &code);
-    if (!table->number)
-        return false;
-    table->first_place = first_place;
-    table->places = places;
-    table->branches = branches;
-    table->code = code;
-    *table->code = (struct covered){
+    piece->first_place = first_place;
+    piece->places = found_places;
+    piece->branches = found_branches;
+    struct covered *code = found;
+    *code = (struct covered){
         .file = shape->file,
         .function = shape->function,
         .module = shape->module,
@@ -123,25 +138,35 @@ static bool fill(struct coverage_table *table, const struct coverage_shape *shap
         .own = shape->own,
         .context = shape->context,
         .first_place = first_place,
-        .places = shape->places,
+        .places = places,
         .first_branch = first_branch,
-        .branches = shape->branches,
+        .branches = branches,
         .has_columns = shape->has_columns,
         .start_ns = clock_ns(CLOCK_MONOTONIC),
     };
-    __atomic_store_n(&table->code->kind, COVERED_CODE, __ATOMIC_RELEASE);
+    __atomic_store_n(&code->kind, COVERED_CODE, __ATOMIC_RELEASE);
     return true;
+}
+
+static bool fill_all(struct coverage_table *table, const struct coverage_shape *shape, uint32_t pieces)
+{
+    bool filled = is_room_for(shape);
+    for (uint32_t piece = 0; filled && piece < pieces; piece++)
+        filled = fill(&table->piece[piece], shape, part_of(shape->places, piece, PIECE_PLACES),
+                      part_of(shape->branches, piece, PIECE_BRANCHES));
+    return filled;
 }
 
 struct coverage_table *coverage_table(const struct coverage_shape *shape)
 {
     int saved = errno;
-    struct coverage_table *table = calloc(1, sizeof *table);
+    uint32_t pieces = pieces_of(shape);
+    struct coverage_table *table = calloc(1, sizeof *table + pieces * sizeof *table->piece);
     if (table) {
         table->serial = coverage.serial;
         table->context = shape->context;
     }
-    if (table && !fill(table, shape)) {
+    if (table && !fill_all(table, shape, pieces)) {
         free(table);
         table = NULL;
     }

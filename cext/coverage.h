@@ -5,15 +5,21 @@
 
 #include "recorder.h"
 
+/* So many places and branches of a code object fit into one window of their files, and have one record. */
+enum { PIECE_PLACES = 1 << 15, PIECE_BRANCHES = 1 << 14 };
+
+struct coverage_piece {
+    uint32_t number, first_place; /* in the files */
+    struct covered_place *places;
+    struct covered_branch *branches;
+};
+
 /* The places and branches of a code object in one context. */
 struct coverage_table {
     struct coverage_table *next; /* of the same code, in another context */
     uint32_t serial;             /* of the files that it lies in */
     uint32_t context;
-    uint32_t number, first_place; /* in the files */
-    struct covered *code;
-    struct covered_place *places;
-    struct covered_branch *branches;
+    struct coverage_piece piece[];
 };
 
 struct coverage {
@@ -44,6 +50,22 @@ VISIBLE struct coverage_table *coverage_table(const struct coverage_shape *shape
 
 /* The name of the innermost transaction that the calling thread is in, a number in strings, or 0. */
 VISIBLE uint32_t coverage_context(void);
+
+/* Places and branches by their order in the code object, from 0. */
+static inline struct covered_place *place_in(struct coverage_table *table, uint32_t index)
+{
+    return &table->piece[index / PIECE_PLACES].places[index % PIECE_PLACES];
+}
+
+static inline uint32_t place_number(const struct coverage_table *table, uint32_t index)
+{
+    return table->piece[index / PIECE_PLACES].first_place + index % PIECE_PLACES;
+}
+
+static inline struct covered_branch *branch_in(struct coverage_table *table, uint32_t index)
+{
+    return &table->piece[index / PIECE_BRANCHES].branches[index % PIECE_BRANCHES];
+}
 
 static inline bool coverage_is_here(void)
 {

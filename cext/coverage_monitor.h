@@ -85,7 +85,7 @@ static PyObject *see_branch(PyObject *self, PyObject *const *arguments, size_t c
     struct coverage_table *table = coverage_is_here() && !recorder_paused() ? table_of(known, here) : NULL;
     if (!table)
         Py_RETURN_NONE;
-    struct covered_branch *branch = &table->branches[planned - known->plan->branch];
+    struct covered_branch *branch = branch_in(table, (uint32_t)(planned - known->plan->branch));
     note_branch(branch, planned, (uint32_t)PyLong_AsLong(arguments[2]) / 2);
     return branch->went_next && branch->went_other ? again_or_not() : Py_NewRef(Py_None);
 }

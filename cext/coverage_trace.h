@@ -57,7 +57,7 @@ static void settle_jump(struct covered_code *known, frame *here, uint32_t unit)
     bool led_here = jump->known == known && (unit == jump->planned->next_unit || unit == jump->planned->target);
     struct coverage_table *table = led_here && coverage_is_here() ? table_of(known, here) : NULL;
     if (table)
-        note_branch(&table->branches[jump->planned - known->plan->branch], jump->planned, unit);
+        note_branch(branch_in(table, (uint32_t)(jump->planned - known->plan->branch)), jump->planned, unit);
 }
 
 static void see_instruction(struct covered_code *known, frame *here)

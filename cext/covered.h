@@ -28,6 +28,7 @@ struct covered_plan {
 struct covered_code {
     struct known_code is;
     uint32_t observed;
+    uint32_t left_out;           /* of the files with this serial: there was no room */
     uint32_t looked_at;          /* for probes, at this choice (probes.h) */
     struct probes *probes;       /* in this code, or NULL */
     PyCodeObject *with_probes;   /* what is executed instead, or NULL */
@@ -222,23 +223,25 @@ static struct covered_plan *plan_covered(struct covered_code *known)
 static void fill_table(struct coverage_table *table, const struct covered_plan *plan)
 {
     for (uint32_t index = 0; index < plan->places; index++) {
-        table->places[index].line = plan->place[index].line;
-        table->places[index].column = plan->place[index].column;
-        __atomic_store_n(&table->places[index].code, table->number, __ATOMIC_RELEASE);
+        struct covered_place *place = place_in(table, index);
+        place->line = plan->place[index].line;
+        place->column = plan->place[index].column;
+        __atomic_store_n(&place->code, table->piece[index / PIECE_PLACES].number, __ATOMIC_RELEASE);
     }
     for (uint32_t index = 0; index < plan->branches; index++) {
-        const struct planned_branch *branch = &plan->branch[index];
-        table->branches[index].origin = table->first_place + branch->origin - 1;
-        table->branches[index].next = branch->next ? table->first_place + branch->next - 1 : 0;
-        table->branches[index].other = branch->other ? table->first_place + branch->other - 1 : 0;
-        __atomic_store_n(&table->branches[index].code, table->number, __ATOMIC_RELEASE);
+        const struct planned_branch *planned = &plan->branch[index];
+        struct covered_branch *branch = branch_in(table, index);
+        branch->origin = place_number(table, planned->origin - 1);
+        branch->next = planned->next ? place_number(table, planned->next - 1) : 0;
+        branch->other = planned->other ? place_number(table, planned->other - 1) : 0;
+        __atomic_store_n(&branch->code, table->piece[index / PIECE_BRANCHES].number, __ATOMIC_RELEASE);
     }
 }
 
 static struct coverage_table *new_coverage_table(struct covered_code *known, uint32_t context, frame *here)
 {
     const struct covered_plan *plan = plan_covered(known);
-    if (!plan || !plan->places)
+    if (!plan || !plan->places || known->left_out == coverage.serial)
         return NULL;
     known_code_name(&known->is, here);
     struct coverage_shape shape = {
@@ -255,6 +258,8 @@ static struct coverage_table *new_coverage_table(struct covered_code *known, uin
     struct coverage_table *table = coverage_table(&shape);
     if (table)
         fill_table(table, plan);
+    else
+        known->left_out = coverage.serial;
     return table;
 }
 
@@ -341,7 +346,7 @@ static inline uint32_t place_begun_by(const struct covered_plan *plan, uint32_t 
 static inline void note_place(struct coverage_table *table, uint32_t place)
 {
     if (place)
-        table->places[place - 1].executed = 1;
+        place_in(table, place - 1)->executed = 1;
 }
 
 static inline void come_to(struct covered_code *known, uint32_t place, frame *here)

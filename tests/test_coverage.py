@@ -7,6 +7,7 @@ import sys
 import pytest
 from tracing import Traced
 
+from interpose.experiments.covered import Covered
 from interpose.experiments.process import Process
 
 NEWER = sys.version_info >= (3, 12)
@@ -475,3 +476,24 @@ def test_who_monitors_instructions_is_told_of_all_of_them(traced, what):
         """
 
     assert traced(program, INTERPOSE=what).stdout == traced(program, INTERPOSE="0").stdout
+
+
+@pytest.mark.slow
+def test_a_function_of_very_many_lines_is_covered(traced):
+    done = traced(
+        """
+        body = "".join(f"    if x > {n}:\\n        x += 1\\n" for n in range(17_000))
+        exec(compile(f"def f(x):\\n{body}    return x\\nf(0)\\n", "made.py", "exec"))
+        """,
+        INTERPOSE="coverage",
+        INTERPOSE_BRANCHES="1",
+        INTERPOSE_CONTEXTS="1",  # no event is switched off: CPython takes long for it in large code
+    )
+
+    found = Covered(done.experiment.founder)
+    places = {point.line: was for code, point, was in found.places() if code.function == "f"}
+    jumps = [jump for code, jump in found.jumps() if code.function == "f"]
+    ways = {(jump.origin.line, jump.target.line): jump.was_gone for jump in jumps}
+    assert places == {line: line % 2 == 0 for line in range(2, 34_003)}
+    assert ways == {(line, line + by): by == 2 for line in range(2, 34_002, 2) for by in (1, 2)}
+    assert found.left_out == 0
