@@ -17,6 +17,7 @@ ALL_PROGRAMS = ("*",)
 SECTIONS_AT_MOST = 25
 SECTION_LETTERS = 31
 PREFIX_LETTERS = 63
+MAKES_SOMETHING_ELSE = 0x20 | 0x80 | 0x200  # flags of code: a generator, a coroutine, an asynchronous generator
 DECLARED = "__interpose_collector__"  # the attribute of a function that is one
 
 
@@ -97,5 +98,7 @@ def collector(
         return lambda decorated: collector(decorated, programs=programs, sections=sections, per=per)
     if type(function) is not type(collector):
         raise TypeError(f"a data collector is a function, not {type(function).__name__}")
+    if function.__code__.co_flags & MAKES_SOMETHING_ELSE:
+        raise TypeError("a data collector is a plain function, neither a generator nor asynchronous")
     setattr(function, DECLARED, Collector(function, programs, sections, per))
     return function

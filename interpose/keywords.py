@@ -15,6 +15,9 @@ inside the traced program when it starts with INTERPOSE_CONTROL, so it imports n
 
 from __future__ import annotations
 
+import os
+import stat
+
 from interpose import filters
 from interpose.codes import STATEMENTS, codes_of
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LARGEST_BYTES = 1 << 16
+TOLD_AT_MOST = 20  # lines of what is wrong
 END = "END-PROFILER"
 SWITCH = ("ON", "OFF")
 RECORDING = ("INIT", "FILTER", "START", "PAUSE")
@@ -84,8 +88,14 @@ class Step:
 
 def read(path: str) -> tuple[list[Step], list[str]]:
     """The steps of the control file at `path`, and what is wrong in it, a line each. Raises OSError, ValueError."""
-    with open(path, "rb") as file:
-        data = file.read(LARGEST_BYTES + 1)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        data = os.read(descriptor, LARGEST_BYTES + 1)
+        is_plain = stat.S_ISREG(os.fstat(descriptor).st_mode)
+    finally:
+        os.close(descriptor)
+    if not is_plain:
+        raise ValueError(f"{path}: is no plain file")
     if len(data) > LARGEST_BYTES:
         raise ValueError(f"{path}: is longer than {LARGEST_BYTES:,} bytes")
     return parse(data.decode("utf-8", "replace"), path)
@@ -116,6 +126,8 @@ def parse(text: str, path: str) -> tuple[list[Step], list[str]]:
             step.keys[key] = (value, place)
     if step is not None:
         wrong.append(f"{path}: {END} is missing at the end")
+    if len(wrong) > TOLD_AT_MOST:
+        wrong[TOLD_AT_MOST - 1 :] = [f"{path}: {len(wrong) - TOLD_AT_MOST + 1} more lines mean nothing"]
     return steps, wrong
 
 
@@ -132,6 +144,8 @@ def _why_not(function, key, value):
     known = KEYS.get(function, (key,))
     if key not in known:
         return f"{_shown(key)} is not a keyword of {function}"
+    if function == "FILTER" and ";" in value:
+        return f"{key}={_shown(value)} has a ; in it"
     if key in ("SAMPLING", "COVERAGE", "STATEMENT", "FNAT", "CONSOLIDATE") and value.upper() not in SWITCH:
         return f"{key}={_shown(value)} is neither ON nor OFF"
     if key == "INTERVAL" and not (value.isascii() and value.isdigit() and len(value) < 13 and int(value)):

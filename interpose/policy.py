@@ -7,6 +7,7 @@ nothing.
 """
 
 import os
+import stat
 
 from interpose.levels import KINDS
 
@@ -42,10 +43,13 @@ def read(path=PATH):
         raise Forbidden(f"{path}: {error.strerror}") from None
     try:
         data = os.read(descriptor, LARGEST_BYTES + 1)
+        is_plain = stat.S_ISREG(os.fstat(descriptor).st_mode)
     except OSError as error:
         raise Forbidden(f"{path}: {error.strerror}") from None
     finally:
         os.close(descriptor)
+    if not is_plain:
+        raise Forbidden(f"{path}: is no plain file")
     if len(data) > LARGEST_BYTES:
         raise Forbidden(f"{path}: longer than {LARGEST_BYTES:,} bytes")
     return parse(data.decode("utf-8", "replace"), path)
@@ -62,10 +66,16 @@ def parse(text, path):
         if word not in Policy.__slots__ or not equals:
             raise Forbidden(f"{place}: is not users, programs or kinds = ...")
         for value in (each.strip() for each in values.split(",")):
-            if not value or len(value) > LONGEST_PATTERN or (word == "kinds" and value not in (*WHAT, EVERYBODY)):
+            if not _tells(word, value):
                 raise Forbidden(f"{place}: {word} are not told by {value[:40]!r}")
             getattr(policy, word).setdefault(value, place)
     return policy
+
+
+def _tells(word, value):
+    if word == "users" and value != EVERYBODY:
+        return value and "*" not in value and "?" not in value
+    return 0 < len(value) <= LONGEST_PATTERN and (word != "kinds" or value in (*WHAT, EVERYBODY))
 
 
 def check(policy, arguments):

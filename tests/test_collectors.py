@@ -931,6 +931,12 @@ def test_one_that_hangs_is_seen_as_a_call_in_progress(collected, tmp_path):
 
 BAD_FILES = {
     "nothing = 1": "it declares no data collector",
+    "@interpose.collector\nasync def name(area): pass": (
+        "TypeError: a data collector is a plain function, neither a generator nor asynchronous"
+    ),
+    "@interpose.collector\ndef name(area): yield": (
+        "TypeError: a data collector is a plain function, neither a generator nor asynchronous"
+    ),
     "interpose.collector(5)": "TypeError: a data collector is a function, not int",
     "@interpose.collector(per='hour')\ndef name(area): pass": (
         "ValueError: per is 'hour', not one of event, transaction, site"

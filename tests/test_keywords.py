@@ -1,5 +1,7 @@
 """Control files with the Natural Profiler's keywords: how they are read, and what they mean here."""
 
+import os
+
 import pytest
 
 from interpose import keywords, settings
@@ -81,6 +83,7 @@ def test_a_filter_that_is_said_again_goes_before_and_off_takes_all_away():
         ("FUNCTION=INIT\nSAMPLING=MAYBE\nEND-PROFILER", "f:2: SAMPLING=MAYBE is neither ON nor OFF"),
         ("FUNCTION=INIT\nINTERVAL=0\nEND-PROFILER", "f:2: INTERVAL=0 is no number of microseconds"),
         ("FUNCTION=FILTER\nFILTER=MOOD\nEND-PROFILER", "f:2: FILTER=MOOD is not one of EVENT"),
+        ("FUNCTION=FILTER\nPROGRAM=a;kind=file\nEND-PROFILER", "f:2: PROGRAM=a;kind=file has a ; in it"),
     ],
 )
 def test_what_is_wrong_is_told_by_its_line_and_the_rest_is_done(text, why):
@@ -125,6 +128,21 @@ def test_a_file_that_cannot_be_read_is_a_warning(tmp_path, data, why):
     found = settings.resolve({}, {"INTERPOSE_CONTROL": str(tmp_path / "f")}, {})
 
     assert why in found.warnings[0]
+
+
+def test_what_is_no_plain_file_is_a_warning_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "f")
+
+    found = settings.resolve({}, {"INTERPOSE_CONTROL": str(tmp_path / "f")}, {})
+
+    assert "is no plain file" in found.warnings[0]
+
+
+def test_of_many_lines_that_mean_nothing_the_first_are_told_and_how_many_more():
+    wrong = parse("nothing\n" * 3000, "f")[1]
+
+    assert len(wrong) == keywords.TOLD_AT_MOST
+    assert wrong[-1] == f"f: {3001 - keywords.TOLD_AT_MOST} more lines mean nothing"
 
 
 def test_a_program_that_starts_with_a_control_file_is_recorded_as_it_says(traced, tmp_path):

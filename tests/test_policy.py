@@ -80,7 +80,8 @@ def test_calls_of_kinds_that_are_forbidden_are_not_recorded_whatever_is_asked_fo
 
 
 @pytest.mark.parametrize(
-    "text", ["users\n", "colour = red\n", "kinds = disk\n", "users = ,\n", "programs = " + "x" * 999]
+    "text",
+    ["users = al*\n", "users = alice, @stud?nts\n", "users\n", "colour = red\n", "kinds = disk\n", "users = ,\n", "programs = " + "x" * 999],
 )
 def test_a_file_that_means_nothing_forbids_all_and_says_where(begun, tmp_path, text):
     experiment, noted = begun(text)
@@ -97,6 +98,13 @@ def test_where_there_is_no_file_nothing_is_forbidden(tmp_path):
 def test_a_file_that_cannot_be_read_forbids(tmp_path):
     with pytest.raises(Forbidden, match="Is a directory"):
         policy.read(str(tmp_path))
+
+
+def test_what_is_no_plain_file_forbids_and_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "interpose.conf")
+
+    with pytest.raises(Forbidden, match="is no plain file"):
+        policy.read(str(tmp_path / "interpose.conf"))
 
 
 def test_users_are_told_by_name_by_number_and_by_group():
