@@ -116,8 +116,8 @@ class Intrinsic:
     `moves` is what its events count as moved: `bytes` or `rows`. `by` is the way in which it was interposed; `why_not`
     the reason where it was not; `library` which library has it, at which `place`, for which `target`, and what that
     `passes_on` to. `transaction`: a call `is` one, or one `begins` or `ends` with it; `terminal`: its calls of the kind
-    screen wait for somebody at the keyboard, until a `line` is entered or for `keys`. `passed_over`: calls of that number
-    are transactions that sampling left out, and all that they called; of what is `always` recorded it left out nothing.
+    screen wait for somebody at the keyboard, until a `line` is entered or for `keys`. `passed_over`: calls of that
+    number are transactions that sampling passed over; of what is `always` recorded it left out nothing.
     """
 
     name: str

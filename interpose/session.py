@@ -541,7 +541,7 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
 
 
 def choose_transactions(shims, wanted, lineage):
-    """Keep one transaction in so many, where that is wanted; the seed, where none was given, is drawn and written down."""
+    """Keep one transaction in so many, where that is wanted; where no seed was given, one is drawn and written down."""
     if wanted.one_in and wanted.seed is None:
         wanted.seed = int.from_bytes(os.urandom(4), "little")
         wanted.texts["INTERPOSE_SEED"] = str(wanted.seed)

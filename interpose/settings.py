@@ -520,8 +520,8 @@ SETTINGS = (
         "all|1/N",
         "all",
         parse_one_in,
-        "sample transactions: one in so many (1/10) is recorded whole, of the others no more than when they were; what is"
-        " outside of any is recorded always. Reports estimate counts and times, with the margin of error",
+        "sample transactions: one in so many (1/10) is recorded whole, of the others no more than when they were; what"
+        " is outside of any is recorded always. Reports estimate counts and times, with the margin of error",
     ),
     Setting(
         "seed",

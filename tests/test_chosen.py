@@ -1,4 +1,4 @@
-"""Sampling by transaction, as it is recorded: whole transactions are kept or passed over, all are counted, nothing outside
+"""Sampling by transaction, as it is recorded: each is kept or passed over whole, all are counted, and nothing outside
 of them is lost."""
 
 from collections import Counter
