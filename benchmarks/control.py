@@ -1,4 +1,4 @@
-"""What a call costs more than untraced while the recording is paused, and where a filter leaves it out."""
+"""What a call costs more than untraced while the recording is paused, and where a filter or sampling leaves it out."""
 
 from __future__ import annotations
 
@@ -20,18 +20,20 @@ FILTERS = {
     "after so many": "keep=1",
     "before its time": "from=9h",
 }
+PASSED_OVER = "within a transaction that is passed over"
 SETTINGS: dict[str, dict[str, str] | None] = {
     UNTRACED: None,
     RECORDED: {},
     PAUSED: {"INTERPOSE_PAUSED": "1"},
+    PASSED_OVER: {"INTERPOSE_TRANSACTIONS": "1/1000000", "INTERPOSE_SEED": "1"},
     **{name: {"INTERPOSE_FILTER": text} for name, text in FILTERS.items()},
 }
-REACH = {PAUSED: "at most 5 ns", **dict.fromkeys(FILTERS, "at most 20 ns")}
+REACH = {PAUSED: "at most 5 ns", PASSED_OVER: "a few ns", **dict.fromkeys(FILTERS, "at most 20 ns")}
 
 
 def measure(environments: Environments, effort: Effort) -> list[Row]:
     """A row for each state, and each of the calls."""
-    subjects = {name: partial(_run, environments, settings) for name, settings in SETTINGS.items()}
+    subjects = {name: partial(_run, environments, name) for name in SETTINGS}
     given = take_turns(subjects, effort.turns)
     least = {name: {call: min(turn[call] for turn in turns) for call in CALLED} for name, turns in given.items()}
     return [_row(least, name, call) for call in CALLED for name in SETTINGS if name != UNTRACED]
@@ -44,6 +46,7 @@ def _row(least: dict[str, dict[str, float]], name: str, call: str) -> Row:
     return Row(f"{CALLED[call]}, {name}", f"{added_ns:+.1f} ns", ratio, RECORDED, REACH.get(name, ""))
 
 
-def _run(environments: Environments, settings: dict[str, str] | None) -> dict[str, float]:
-    given: dict[str, float] = environments.run("control.py", ROUNDS, CALLS, traced=settings)
+def _run(environments: Environments, name: str) -> dict[str, float]:
+    words = ["within"] if name == PASSED_OVER else []
+    given: dict[str, float] = environments.run("control.py", ROUNDS, CALLS, *words, traced=SETTINGS[name])
     return given

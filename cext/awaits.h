@@ -313,6 +313,11 @@ static void step_end(struct step *step, bool ended, bool failed)
     await->cpu_ns += cpu_ns;
     await->inner_wall_ns += record->open[index].inner_wall_ns;
     await->inner_cpu_ns += record->open[index].inner_cpu_ns;
+    span.intrinsic = await->intrinsic;
+    if (is_inside_passed_over(&span)) {
+        span_forget(&span);
+        return;
+    }
     if (index) {
         record->open[index - 1].inner_wall_ns += wall_ns;
         record->open[index - 1].inner_cpu_ns += cpu_ns;

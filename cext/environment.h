@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "chosen.h"
 #include "follow.h"
 #include "variables.h"
 #include "words.h"
@@ -248,6 +249,23 @@ static int add_preload(PyObject *environment, const char *library)
     return failed ? -1 : 1;
 }
 
+/* What becomes of the transaction that a process is started in now, where it is not inherited anyhow; else FATE_none. */
+static enum fate fate_to_pass(void)
+{
+    const struct thread *thread = chosen.one_in ? current_thread : NULL;
+    enum fate fate = thread && thread->recording ? chosen_fate(thread->record) : FATE_none;
+    return fate == chosen.outside ? FATE_none : fate;
+}
+
+/* A child inherits it, and what a child starts inherits that. 1 where it was put in, 0 where not, or -1. */
+static int add_fate(PyObject *environment)
+{
+    enum fate fate = fate_to_pass();
+    if (fate == FATE_none)
+        return 0;
+    return put_variable(environment, VARIABLE_WITHIN, fate == FATE_kept ? "kept" : "passed over") ? -1 : 1;
+}
+
 /* How many were put in, or -1. */
 static int add_variables(PyObject *environment, bool preload)
 {
@@ -257,8 +275,9 @@ static int add_variables(PyObject *environment, bool preload)
         return 0;
     int lineage = add_variable(environment, variables()[0], name);
     int others = lineage < 0 ? 0 : add_settings(environment, told);
+    int fate = lineage < 0 || others < 0 ? 0 : add_fate(environment);
     int library = preload && lineage >= 0 && others >= 0 ? add_preload(environment, preload_library()) : 0;
-    return lineage < 0 || others < 0 || library < 0 ? -1 : lineage + others + library;
+    return lineage < 0 || others < 0 || fate < 0 || library < 0 ? -1 : lineage + others + fate + library;
 }
 
 /* What is given in the place of `given`; NULL where that is to be passed on as it is. */
@@ -352,7 +371,7 @@ static bool find_passed(struct passed *passed, const struct slot *slot, PyObject
         return false;
     PyObject *given = *place < 0 ? Py_None : items[*place];
     bool preload = !follow_is_off() && program_needs_preload(slot, items, count);
-    if (given == Py_None && !preload && own_is_complete())
+    if (given == Py_None && !preload && own_is_complete() && fate_to_pass() == FATE_none)
         return false;
     passed->environment = environment_for_child(given, (enum passes)slot->passes, preload);
     return passed->environment != NULL;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "call.h"
+#include "chosen.h"
 #include "filter.h"
 #include "recorder.h"
 #include "sites.h"
@@ -147,9 +148,23 @@ static inline bool passes_late(const struct slot *slot, uint32_t intrinsic, bool
 /* May a transaction? Where calls are chosen by transactions, these have to be known. */
 static inline bool transaction_passes(const struct slot *slot, struct thread *thread, PyThreadState *state)
 {
-    if (filter.by_transaction)
+    if (filter.by_transaction || slot->sampled)
         return !filter.none;
     return passes_filter(slot, slot->intrinsic, thread, state);
+}
+
+/* May a call, as far as it is known before all else: within a transaction that is passed over nothing is recorded but what
+   starts processes, for the same reason. */
+static inline bool passes_early(const struct slot *slot, uint32_t intrinsic, bool simple, struct thread *thread,
+                                PyThreadState *state)
+{
+    if (slot->sampled)
+        return !filter.on || transaction_passes(slot, thread, state);
+    if (chosen.one_in && !is_always_timed(slot) && is_passed_over(thread))
+        return false;
+    if (!filter.on)
+        return true;
+    return simple ? passes_filter(slot, intrinsic, thread, state) : is_let_pass(thread, state);
 }
 
 /* All of its calls, of whatever kind they turn out to be, but for those numbered `but`? */
@@ -167,9 +182,9 @@ static void slot_watch(struct slot *slot)
 {
     bool changes = slot->lock || (slot->effect != EFFECT_none && !slot->traffic);
     bool looks = filter.by_site || filter.by_within || filter.by_transaction || filter.by_thread || filter.by_time ||
-                 filter.by_block;
+                 filter.by_block || chosen.one_in;
     slot->watched = WATCHED_not;
-    if (!filter.on || !slot->through || !slot->numbers || changes)
+    if ((!filter.on && !chosen.one_in) || slot->sampled || !slot->through || !slot->numbers || changes)
         return;
     if (is_closed(slot, 0))
         slot->watched = WATCHED_closed;
@@ -189,5 +204,9 @@ static __attribute__((noinline)) bool is_left_out_at_once(const struct slot *slo
     struct thread *thread = state ? current_thread : NULL;
     if (!thread || !thread->recording || thread->quiet)
         return false;
-    return slot->watched == WATCHED_outside_db ? !inside(thread, KIND_db) : !is_let_pass(thread, state);
+    if (slot->watched == WATCHED_outside_db)
+        return !inside(thread, KIND_db);
+    if (chosen.one_in && !thread->marked && is_passed_over(thread))
+        return true;
+    return filter.on && !is_let_pass(thread, state);
 }

@@ -218,7 +218,7 @@ static PyObject *mark_enter(const struct slot *slot, uint32_t detail)
     }
     if (UNLIKELY(filter.on) && !transaction_passes(slot, thread, state))
         return NULL;
-    if (!span_begin(&call.span, thread, slot->intrinsic, stack_here(state), detail))
+    if (!span_begin(&call.span, thread, chosen_number(slot->intrinsic, thread), stack_here(state), detail))
         return NULL;
     if (is_collecting())
         collect_place(&call.span);
@@ -243,7 +243,7 @@ static void mark_event(const struct slot *slot, uint32_t detail)
         begin_untimed(&call, thread, slot->intrinsic);
         return;
     }
-    if (UNLIKELY(filter.on) && !passes_filter(slot, slot->intrinsic, thread, state))
+    if (UNLIKELY(filter.on | chosen.one_in) && !passes_early(slot, slot->intrinsic, true, thread, state))
         return;
     if (!span_begin(&call.span, thread, slot->intrinsic, stack_here(state), detail))
         return;
@@ -260,7 +260,7 @@ static bool find_mark(struct span *span, struct thread *thread, const struct slo
         return true;
     for (uint32_t place = thread->marked ? marks.used : 0; place-- > 0;) {
         struct mark *mark = &marks.places[place];
-        if (mark->is_aside && mark->intrinsic == slot->intrinsic && mark->detail == detail)
+        if (mark->is_aside && is_number_or_further(mark->intrinsic, slot->intrinsic) && mark->detail == detail)
             return mark_take_up(mark, thread->record, clock_read(&thread->clock)) &&
                    find_open(span, thread, slot->intrinsic, detail, 0);
     }
@@ -284,6 +284,10 @@ static void mark_exit(const struct slot *slot, uint32_t detail, bool failed)
     uint64_t recorded = thread->record->fields.recorded;
     if (mark)
         mark_remove(thread, (uint32_t)(mark - marks.places));
+    if (is_inside_passed_over(&span)) {
+        span_forget(&span);
+        return;
+    }
     if (span.wall_ns >= recorder.long_ns)
         look_at_long_call(&span);
     span.begin.cpu_ns = as_it_was.start_cpu_ns;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "arguments.h"
+#include "chosen.h"
 #include "dialogue.h"
 #include "file.h"
 #include "filter.h"
@@ -89,6 +90,7 @@ static struct {
 /* Of the fork that is under way, where the parent knows of it. The thread's own: while the program's handlers for forks
    run, others may fork. */
 static __thread uint32_t fork_number __attribute__((tls_model("initial-exec")));
+static __thread uint32_t fork_fate __attribute__((tls_model("initial-exec"))); /* what becomes of what it is in */
 
 /* Is this the process that the experiment is of, and no child of it? */
 static bool is_ours(void)
@@ -1263,6 +1265,12 @@ struct child *recorder_starts(const struct child *attempt)
 
 /* --- forked children */
 
+void recorder_tell_fate(void)
+{
+    if (chosen.outside != FATE_none)
+        recorder_say("within", chosen.outside == FATE_kept ? "text=\"kept\"" : "text=\"passed over\"");
+}
+
 static uint32_t count_fork(void)
 {
     return __atomic_add_fetch(&own.threads.head->forks, 1, __ATOMIC_RELAXED);
@@ -1273,8 +1281,12 @@ void recorder_forks(void)
     if (!recorder.on || !is_ours())
         return;
     fork_number = count_fork();
-    if (current_thread)
-        current_thread->fork = fork_number;
+    fork_fate = chosen.outside;
+    if (!current_thread)
+        return;
+    current_thread->fork = fork_number;
+    if (chosen.one_in && current_thread->recording)
+        fork_fate = chosen_fate(current_thread->record);
 }
 
 void recorder_has_forked(void)
@@ -1311,6 +1323,7 @@ static bool begin_child(void)
     own.process = getpid();
     own.stopped = 0;
     own.first_thread = own.spare_thread = NULL;
+    enum fate fate = fork_number ? fork_fate : chosen.outside;
     bool named = name_child();
     if (named && !follow_matches(own.lineage)) {
         refuse_child();
@@ -1325,8 +1338,10 @@ static bool begin_child(void)
         return false;
     }
     own.identity->ours = 1;
+    chosen_forked(own.lineage, fate);
     take_filter();
     write_variable();
+    recorder_tell_fate();
     return true;
 }
 

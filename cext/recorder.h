@@ -129,6 +129,9 @@ VISIBLE const char *recorder_directory(void);
 /* Have the log say that something happened; `attributes` as they stand in its element. */
 VISIBLE void recorder_say(const char *kind, const char *attributes);
 
+/* Have it say what became of the transaction that this process was started in, where it was started in one. */
+VISIBLE void recorder_tell_fate(void);
+
 /* Have nothing recorded for a while, or go on, in all processes of the experiment, as somebody outside may. */
 VISIBLE void recorder_turn(bool paused);
 
@@ -318,6 +321,13 @@ static inline void span_pass(const struct span *span)
     record->fields.made--;
     record->fields.passed++;
     close_call(record, span->index);
+}
+
+/* The call leaves no event, and is not counted. */
+static inline void span_forget(const struct span *span)
+{
+    span->thread->record->fields.made--;
+    close_call(span->thread->record, span->index);
 }
 
 /* There is no room for its event. */

@@ -105,9 +105,9 @@ static __attribute__((noinline)) bool begin_serving(struct call *call, struct th
         thread->serving = call->slot->intrinsic;
         return true;
     }
-    bool is_there = depth && record->open[depth - 1].intrinsic == thread->serving;
+    bool is_there = depth && is_number_or_further(record->open[depth - 1].intrinsic, thread->serving);
     if (thread->serving && !is_there)
-        span_begin(&span, thread, thread->serving, stack_here(state), 0);
+        span_begin(&span, thread, chosen_number(thread->serving, thread), stack_here(state), 0);
     return false;
 }
 
@@ -119,9 +119,9 @@ static bool find_open(struct span *span, struct thread *thread, uint32_t intrins
     const struct thread_record *record = thread->record;
     for (uint32_t index = record->fields.depth; index-- > lowest;) {
         const struct open_call *open = &record->open[index];
-        if (open->call && open->intrinsic == intrinsic && (detail == any_detail || open->detail == detail)) {
+        if (open->call && is_number_or_further(open->intrinsic, intrinsic) && (detail == any_detail || open->detail == detail)) {
             *span = (struct span){.thread = thread, .begin = {open->start_ns, open->start_cpu_ns}, .index = index,
-                                  .call = open->call, .intrinsic = intrinsic, .stack = open->stack,
+                                  .call = open->call, .intrinsic = open->intrinsic, .stack = open->stack,
                                   .detail = open->detail};
             return true;
         }
@@ -144,9 +144,9 @@ static inline bool shim_begin(struct call *call, const struct slot *slot, PyObje
     call->terminal = 0;
     if (UNLIKELY(slot->lowered) && is_simple(slot) && !is_timed(slot, intrinsic))
         return begin_untimed(call, thread, intrinsic);
-    bool passes = true;
-    if (UNLIKELY(filter.on)) {
-        passes = is_simple(slot) ? passes_filter(slot, intrinsic, thread, state) : is_let_pass(thread, state);
+    bool passes = true, looks = UNLIKELY(filter.on | chosen.one_in);
+    if (looks) {
+        passes = passes_early(slot, intrinsic, is_simple(slot), thread, state);
         if (!passes && slot->effect == EFFECT_none && !is_always_timed(slot))
             return begin_left_out(call);
     }
@@ -181,9 +181,9 @@ static inline bool shim_begin(struct call *call, const struct slot *slot, PyObje
         terminal_begin(call);
     if (UNLIKELY(slot->lowered) && !is_timed(slot, intrinsic))
         return begin_untimed(call, thread, intrinsic);
-    if (UNLIKELY(filter.on) && !is_simple(slot) && !passes_late(slot, intrinsic, passes))
+    if (looks && !is_simple(slot) && !passes_late(slot, intrinsic, passes))
         return begin_left_out(call) && !(slot->traffic && !is_network(call->known));
-    return span_begin(&call->span, thread, intrinsic, stack_here(state), detail);
+    return span_begin(&call->span, thread, chosen_number(intrinsic, thread), stack_here(state), detail);
 }
 
 /* It did not wait long enough to be recorded, and nothing inside of it did. */
@@ -238,7 +238,7 @@ static __attribute__((noinline)) void tell_route(const struct call *call)
     PyErr_Restore(type, value, traceback);
     for (uint32_t index = number ? thread->record->fields.depth : 0; index-- > 0;)
         if (is_number_of(thread->record->open[index].intrinsic, KIND_logic) &&
-            thread->record->open[index].intrinsic != marking) {
+            !is_number_or_further(thread->record->open[index].intrinsic, marking)) {
             thread->record->open[index].detail = number;
             return;
         }
@@ -274,6 +274,10 @@ static __attribute__((noinline)) void end_serving(struct call *call, bool failed
     thread->serving = call->span.intrinsic;
     if (!find_open(&span, thread, call->slot->intrinsic, any_detail, lowest) || !span_stop(&span))
         return;
+    if (is_inside_passed_over(&span)) {
+        span_forget(&span);
+        return;
+    }
     uint32_t error = failed ? error_here() : 0;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
@@ -312,6 +316,10 @@ static inline void shim_end(struct call *call, PyObject *result, bool failed)
         start_failed(call);
     if (slot->waits && is_no_event(call, bytes, failed))
         return;
+    if (is_inside_passed_over(span)) {
+        span_forget(span);
+        return;
+    }
     uint32_t error = UNLIKELY(failed) ? error_here() : 0;
     if (UNLIKELY(span->wall_ns >= recorder.long_ns))
         look_at_long_call(span);

@@ -174,6 +174,7 @@ struct slot {
     uint8_t lowered; /* not all of them are LEVEL_time */
     uint8_t through; /* nothing but what is recorded needs to know of its calls */
     uint8_t watched; /* enum watched */
+    uint8_t sampled; /* its calls are transactions of which one in so many is kept */
     uint8_t taken;
 };
 
@@ -272,7 +273,7 @@ static inline bool is_always_timed(const struct slot *slot)
 static bool slot_lower(struct slot *slot, uint32_t number, enum level level)
 {
     uint32_t added = number - slot->intrinsic;
-    if (added >= slot->numbers || is_always_timed(slot))
+    if (added >= slot->numbers || is_always_timed(slot) || slot->sampled)
         return false;
     slot->levels[added] = (uint8_t)level;
     slot->lowered = 1;

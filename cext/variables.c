@@ -51,6 +51,7 @@ void variables_forget(void)
         added += bytes + (added[bytes] == ' ');
     }
     unsetenv(VARIABLE_ADDED);
+    unsetenv(VARIABLE_WITHIN);
     unsetenv(VARIABLE_LINEAGE);
     kept[0] = NULL;
 }

@@ -9,6 +9,7 @@
 #define VARIABLE_LINEAGE "INTERPOSE_LINEAGE"
 #define VARIABLE_ADDED "INTERPOSE_ADDED" /* the names of those that we gave it, for it to take out again */
 #define VARIABLE_GROUP "INTERPOSE_GROUP" /* where the founder found libraries */
+#define VARIABLE_WITHIN "INTERPOSE_WITHIN" /* what becomes of the transaction that it is started in */
 #define VARIABLE_SWITCH "INTERPOSE"
 
 enum { VARIABLES = 64, ADDED_BYTES = 2048 };

@@ -17,10 +17,12 @@ KINDS_AT_MOST = 8
 ROOTS_AT_MOST = 256
 COLLECTORS_AT_MOST = IDENTIFIERS_AT_MOST = 64
 LAST_INTRINSIC = 2**32 - 1
-LOWERED, FILTERED, WARNING = "level", "filter", "warning"  # kinds of a LogEvent
+LOWERED, FILTERED, WARNING, WITHIN = "level", "filter", "warning", "within"  # kinds of a LogEvent
+FATES = (KEPT, PASSED_OVER) = ("kept", "passed over")
 _UNKNOWN = "?"
 _UNITS = ("ns", "us", "ms", "s")
 _DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)(ns|us|ms|s)")
+_ONE_IN = re.compile(r"(?:1/)?([0-9]{1,7})")
 _KINDS = re.compile(r"[a-z]{1,16}(?: [a-z]{1,16})*")
 
 
@@ -29,7 +31,8 @@ class LogEvent:
     """An event of the run itself: `exit` with `status` or `signal`, `stopped` with `why`, `level` where calls of the
     intrinsic with that number have been lowered to a `level`, because they took a `share` of the CPU time; `sample`,
     `filter` and `warning` have a `text`: the label, the filter from then on, what could not be done; `missed` says
-    `what` was not recorded (calls, lines, coverage), and `why`."""
+    `what` was not recorded (calls, lines, coverage), and `why`; `within` that the process was started in a transaction
+    that was `kept` or `passed over`, as `text` says."""
 
     kind: str
     time_ns: int
@@ -83,6 +86,18 @@ class Log:
         return words - {"1"} | {"calls"} if "1" in words or not words else words
 
     @property
+    def one_in(self) -> int:
+        """The number of transactions of which one was kept; 0 where all were."""
+        found = _ONE_IN.fullmatch(self.settings.get("INTERPOSE_TRANSACTIONS", ""))
+        return int(found[1]) if found and int(found[1]) > 1 else 0
+
+    @property
+    def within(self) -> str:
+        """What became of the transaction that the process was started in: `kept`, `passed over`, or nothing."""
+        found = [event.text for event in self.events if event.kind == WITHIN]
+        return found[0] if found and found[0] in FATES else ""
+
+    @property
     def interval(self) -> str:
         """The interval of CPU time at which calls were sampled; nothing where all were recorded."""
         return self.settings.get("INTERPOSE_INTERVAL", "") if self.interval_ns else ""
@@ -101,7 +116,8 @@ class Intrinsic:
     `moves` is what its events count as moved: `bytes` or `rows`. `by` is the way in which it was interposed; `why_not`
     the reason where it was not; `library` which library has it, at which `place`, for which `target`, and what that
     `passes_on` to. `transaction`: a call `is` one, or one `begins` or `ends` with it; `terminal`: its calls of the kind
-    screen wait for somebody at the keyboard, until a `line` is entered or for `keys`.
+    screen wait for somebody at the keyboard, until a `line` is entered or for `keys`. `passed_over`: calls of that
+    number are transactions that sampling passed over; of what is `always` recorded it left out nothing.
     """
 
     name: str
@@ -115,6 +131,8 @@ class Intrinsic:
     transaction: str = field(default="", compare=False)
     terminal: str = field(default="", compare=False)
     moves: str = field(default="bytes", compare=False)
+    passed_over: bool = field(default=False, compare=False)
+    always: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -224,12 +242,15 @@ def read_collectors(path: str) -> list[Collector]:
     return list(found.values())
 
 
-def _intrinsic(name: str, kind: str, why_not: str, attributes: Attributes) -> Intrinsic:
+def _intrinsic(name: str, kind: str, why_not: str, attributes: Attributes, passed_over: bool) -> Intrinsic:
     names = ("by", "library", "passes_on", "target", "place", "transaction")
     texts = {each: attributes.get(each, "") for each in names}
     moves, terminal = attributes.get("moves", "bytes"), attributes.get("terminal", "")
     waits_for = _LINE if terminal == _ONCE_LINE else terminal
-    return Intrinsic(name, kind, why_not=why_not, moves=moves, terminal=waits_for, **texts)
+    always = attributes.get("always") == "1"
+    return Intrinsic(
+        name, kind, why_not=why_not, moves=moves, terminal=waits_for, passed_over=passed_over, always=always, **texts
+    )
 
 
 class _MapReader:
@@ -256,7 +277,9 @@ class _MapReader:
             if mine in self.intrinsics:
                 self._damages.add(self._place, f"number {mine} is of two intrinsics")
             else:
-                self.intrinsics[mine] = _intrinsic(name, kind, why_not, attributes)
+                is_last = mine == number + len(kinds) - 1
+                passed_over = is_last and len(kinds) > 1 and attributes.get("sampled") == "1"
+                self.intrinsics[mine] = _intrinsic(name, kind, why_not, attributes, passed_over)
                 self._begins[mine] = number
 
     def _forget(self, number: int) -> None:

@@ -66,6 +66,7 @@ class Intrinsic:
         "qualified",
         "raises",
         "route",
+        "sampled",
         "suffix",
         "target",
         "terminal",
@@ -125,9 +126,17 @@ class Intrinsic:
         self.number = 0
         self.order = 0
         self.others = ()  # what later libraries have of the same target, in their order
+        self.sampled = False  # the last of its kinds is of transactions that are passed over
         self.suffix = ""  # of the name, where that alone would be another's as well
         self.passes_on = ""  # the library whose version the wrapper calls, or `real`
         self.place = _place() if _loading[0] else ""
+
+    def be_sampled(self):
+        """Have a number more, for calls of which nothing is recorded inside, where a call is a transaction."""
+        if self.transaction == "is" and self.kinds and not self.sampled:
+            self.kinds = [*self.kinds, self.kinds[0]]
+            self.levels = [*self.levels, self.levels[0]]
+            self.sampled = True
 
     @property
     def is_pattern(self):

@@ -17,6 +17,7 @@ from interpose.experiments import describe, names  # noqa: E402
 
 LINEAGE = "INTERPOSE_LINEAGE"
 GROUP = "INTERPOSE_GROUP"  # where the founder found its group's libraries
+WITHIN = "INTERPOSE_WITHIN"  # what became of the transaction that we were started in
 LIBRARY_DIRECTORY = "interpose.d"
 ADDED = "INTERPOSE_ADDED"  # the names of the variables that an ancestor gave us, not the program
 EXEMPT = "off"  # as a lineage: what an exempt program starts is exempt too
@@ -102,6 +103,7 @@ def _begin():
         _exempt(environment)
         raise NotRecorded
     wanted = settings.in_force(environment)
+    wanted.within = environment.get(WITHIN, "") if parent else ""
     if not wanted.record:
         raise NotRecorded
     if _is_recorded():
@@ -158,7 +160,7 @@ def hide_added(environ):
     if ADDED not in environ and LINEAGE not in environ:
         return environ
     given = dict(environ)
-    for name in (ADDED, LINEAGE, GROUP, *given.get(ADDED, "").split(" ")):
+    for name in (ADDED, LINEAGE, GROUP, WITHIN, *given.get(ADDED, "").split(" ")):
         if name.startswith("INTERPOSE"):
             environ._data.pop(environ.encodekey(name), None)
     return given
@@ -212,9 +214,19 @@ def intrinsics_of(wanted, found=None, everything=False, collected=None):
     layers = ("raw", "buffered") if wanted.files == "buffered" else ("raw",)
     if found or everything:
         every = (library.SYSTEM, [*system_library.every(), *_of_collectors(collected)])
+        _sample([every, *(found.libraries if found else ())], wanted)
         return _at_levels(found.resolve(every, layers) if found else library.resolve([every], layers), wanted)
     ours = (library.SYSTEM, [*system_library.INTRINSICS, *_of_collectors(collected)])
+    _sample([ours], wanted)
     return _at_levels(library.resolve([ours], layers), wanted)
+
+
+def _sample(libraries, wanted):
+    """Have transactions be sampled, where that is wanted."""
+    if wanted.one_in:
+        for _, intrinsics in libraries:
+            for each in intrinsics:
+                each.be_sampled()
 
 
 def _of_collectors(collected):
@@ -252,6 +264,7 @@ class Packages:
                 if name.startswith(OUR_MODULES):
                     del sys.modules[name]
         self._declared.update([each.target for each in declared])
+        _sample([(library.SYSTEM, declared)], self._wanted)
         layers = ("raw", "buffered") if self._wanted.files == "buffered" else ("raw",)
         return _at_levels(library.resolve([(library.SYSTEM, declared)], layers, number), self._wanted)
 
@@ -483,6 +496,7 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
     clock, why = shims.choose_clock(wanted.clock)
     roots = import_roots()
     wait_above_ns = shims.calibrate_waits() if wanted.wait_above_ns is None else wanted.wait_above_ns
+    choose_transactions(shims, wanted, lineage)
     shims.begin(
         os.fsencode(directory),
         os.fsencode(founder),
@@ -522,7 +536,16 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
         redacted=lambda text: _redacted(shims, text),
     )
     shims.describe(head.encode("utf-8", "replace"))
+    shims.tell_fate()
     return call_ns
+
+
+def choose_transactions(shims, wanted, lineage):
+    """Keep one transaction in so many, where that is wanted; where no seed was given, one is drawn and written down."""
+    if wanted.one_in and wanted.seed is None:
+        wanted.seed = int.from_bytes(os.urandom(4), "little")
+        wanted.texts["INTERPOSE_SEED"] = str(wanted.seed)
+    shims.choose_transactions(wanted.seed or 0, wanted.one_in, lineage.encode(), wanted.within)
 
 
 def _collect(shims, collected):

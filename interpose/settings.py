@@ -175,6 +175,25 @@ def parse_sampling(text: str) -> int | None:
     return interval_ns
 
 
+def parse_one_in(text: str) -> int:
+    """The number of transactions of which one is kept, for `1/10` or `10`; 0 for `all`, and where it is 1."""
+    number = text.removeprefix("1/")
+    if text == "all":
+        return 0
+    if not (number.isascii() and number.isdigit() and len(number) < 8 and int(number)):
+        raise ValueError("not one in so many like 1/10, nor all")
+    return int(number) if int(number) > 1 else 0
+
+
+def parse_seed(text: str) -> int | None:
+    """A whole number of at most 64 bits; None for `random`."""
+    if text == "random":
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 20 and int(text) < 1 << 64):
+        raise ValueError("not a number from 0 to 2^64 - 1, nor random")
+    return int(text)
+
+
 def parse_file(text: str) -> str:
     """The path of a file, from the root on, `~` being the user's own; nothing for `off`."""
     return "" if text == "off" else os.path.abspath(os.path.expanduser(text))
@@ -495,6 +514,26 @@ SETTINGS = (
         " interval",
     ),
     Setting(
+        "one_in",
+        "INTERPOSE_TRANSACTIONS",
+        "transactions",
+        "all|1/N",
+        "all",
+        parse_one_in,
+        "sample transactions: one in so many (1/10) is recorded whole, of the others no more than when they were; what"
+        " is outside of any is recorded always. Reports estimate counts and times, with the margin of error",
+    ),
+    Setting(
+        "seed",
+        "INTERPOSE_SEED",
+        "seed",
+        "random|N",
+        "random",
+        parse_seed,
+        "which transactions are chosen: with the same number, and transactions in the same order, the same ones; the"
+        " number that was drawn stands in the experiment",
+    ),
+    Setting(
         "kinds",
         "INTERPOSE_KINDS",
         "kinds",
@@ -761,6 +800,8 @@ class Settings:
     control: str
     filter: str
     interval_ns: int | None
+    one_in: int
+    seed: int | None
     kinds: dict[str, str] | None
     levels: dict[str, str]
     budget_ppm: int
@@ -791,6 +832,7 @@ class Settings:
         self.origins: dict[str, str] = {}
         self.said: dict[str, str] = {}  # as it was said there, for messages
         self.forbidden: Mapping[str, str] = {}  # kinds that the administrator forbids, by the place that says so
+        self.within = ""  # what became of the transaction that the process was started in
         self.warnings: list[str] = []  # what could not be done of it, while all else is
 
     def environment(self) -> dict[str, str]:
@@ -821,6 +863,9 @@ def resolve(
         _heed_control_file(settings)
     if settings.filter:
         settings.warnings += why_no_filter(settings.filter, settings.said["INTERPOSE_FILTER"])
+    if settings.one_in and settings.interval_ns:
+        why = "calls are sampled already (INTERPOSE_INTERVAL)"
+        raise SettingError(f"{settings.said['INTERPOSE_TRANSACTIONS']}: {why}")
     settings.dir = _absolute(settings.dir, settings.origins["INTERPOSE_DIR"])
     if settings.group != "auto":
         settings.group = _absolute(settings.group, settings.origins["INTERPOSE_GROUP"])

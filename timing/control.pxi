@@ -39,6 +39,18 @@ def sample_calls(uint64_t interval_ns):
     recorder_state.interval_ns = interval_ns
 
 
+def choose_transactions(seed, one_in, bytes lineage, str within):
+    """Keep, from now on, one in so many transactions, where one is to be passed over at all: `one_in` is above 1. `within`
+    is what became of the one that this process was started in: `kept`, `passed over`, or nothing."""
+    cdef fate outside = <fate>{"kept": FATE_kept, "passed over": FATE_passed_over}.get(within, FATE_none)
+    chosen_begin(seed, one_in, lineage, outside)
+
+
+def tell_fate():
+    """Have the log say what became of the transaction that this process was started in."""
+    recorder_tell_fate()
+
+
 def warn(str text):
     """Have the log say what could not be done as asked."""
     attributes = f'text="{escape(text[:WARNING_LETTERS])}"'.encode("utf-8", "replace")

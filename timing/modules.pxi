@@ -7,6 +7,12 @@ cdef str escape(str text):
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
+cdef bint is_always_recorded(object intrinsic) except? True:
+    """Are its calls recorded within transactions that are passed over, too? What starts processes is."""
+    cdef int effect = number_of(effect_words, intrinsic.effect)
+    return EFFECT_fork <= effect < EFFECT_serve
+
+
 cdef str map_entry(object intrinsic, str by, str why):
     # To format a number runs the handlers of signals that have come; this does not.
     number = PyUnicode_FromFormat("%u", <unsigned>intrinsic.number)
@@ -20,6 +26,7 @@ cdef str map_entry(object intrinsic, str by, str why):
     if intrinsic.place:
         more.append(("target", intrinsic.target))
     more += [("transaction", intrinsic.transaction), ("terminal", intrinsic.terminal)]
+    more += [("sampled", "1" if intrinsic.sampled else ""), ("always", "1" if is_always_recorded(intrinsic) else "")]
     fields += [(name, text) for name, text in more if text]
     written = "".join([f' {name}="{escape(value)}"' for name, value in fields])
     return f"  <intrinsic{written}/>\n"

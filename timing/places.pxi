@@ -88,7 +88,7 @@ cdef slot *new_slot(c_signature signature, void *body) except NULL:
     slot.ask = NULL
     slot.link = NULL
     slot.keyword = slot.attributes = slot.route = NULL
-    slot.intrinsic = slot.numbers = slot.lowered = slot.through = slot.watched = 0
+    slot.intrinsic = slot.numbers = slot.lowered = slot.through = slot.watched = slot.sampled = 0
     slot.detail = slot.subject = slot.late = slot.moves = slot.choice = slot.effect = slot.lock = slot.passes = slot.waits = slot.traffic = slot.asks = slot.shape = 0
     return slot
 
@@ -279,9 +279,13 @@ cdef bint fit(slot *slot, object intrinsic) except False:
         slot.waits = WAITS_rows
     for kind in range(KIND_COUNT):
         slot.kinds[kind] = 0
+    own_kinds = len(intrinsic.kinds) - intrinsic.sampled
     for offset, word in enumerate(intrinsic.kinds):
         kind = number_of(kind_words, word)
-        slot.kinds[kind] = offset
+        if offset < own_kinds:
+            slot.kinds[kind] = offset
+            if intrinsic.sampled:
+                chosen_know(intrinsic.number + offset, own_kinds - offset)
         number_is_of(intrinsic.number + offset, kind)
         know_for_filter(intrinsic, offset)
         if intrinsic.transaction == "is":
@@ -289,6 +293,7 @@ cdef bint fit(slot *slot, object intrinsic) except False:
         note_boundary(intrinsic.number + offset, intrinsic, word == "screen")
     slot.intrinsic = intrinsic.number
     slot.numbers = len(intrinsic.kinds)
+    slot.sampled = intrinsic.sampled and chosen_state.one_in > 0
     slot.lowered = 0
     for offset, word in enumerate(intrinsic.levels):
         slot.levels[offset] = number_of(level_words, word)

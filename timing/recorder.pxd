@@ -98,6 +98,7 @@ cdef extern from "recorder.h" nogil:
     void recorder_detach()
     void recorder_hush()
     void recorder_say(const char *, const char *)
+    void recorder_tell_fate()
     void recorder_turn(bint)
     void recorder_sample(const char *)
     void recorder_forks()

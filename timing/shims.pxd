@@ -50,6 +50,7 @@ from interpose.timing.recorder cimport (
     ROWS_cursor,
     ROWS_each,
     recorder_state,
+    recorder_tell_fate,
     recorder_turn,
     recording,
     span,
@@ -73,6 +74,18 @@ cdef extern from "filter.h":
         bint by_transaction
     c_filter filter_state "filter"
     void filter_know(uint32_t, const char *, const char *)
+
+cdef extern from "chosen.h":
+    struct c_chosen "chosen":
+        uint32_t one_in
+    c_chosen chosen_state "chosen"
+    ctypedef int fate "enum fate"
+    enum:
+        FATE_none
+        FATE_kept
+        FATE_passed_over
+    void chosen_begin(uint64_t, uint32_t, const char *, fate)
+    void chosen_know(uint32_t, uint32_t)
 
 cdef extern from "follow.h":
     const char *follow_choose(const char *, const char *)
@@ -118,6 +131,9 @@ cdef extern from "stubs.h":
     const char *const moves_words[]
     const char *const choice_words[]
     const char *const effect_words[]
+    enum:
+        EFFECT_fork
+        EFFECT_serve
     const char *const lock_words[]
     const char *const passes_words[]
     const char *const level_words[]
@@ -157,6 +173,7 @@ cdef extern from "stubs.h":
         uint8_t lowered
         uint8_t through
         uint8_t watched
+        uint8_t sampled
         uint8_t taken
     slot *slot_take(c_signature)
     void *slot_stub(c_signature, const slot *)

@@ -1,12 +1,15 @@
 """Calls intrinsics that take little themselves; prints nanoseconds a call in the quickest of the rounds, by name.
 
-Usage: control.py ROUNDS CALLS
+Usage: control.py ROUNDS CALLS [within]
+
+`within`: all of it is one transaction.
 """
 
 import json
 import os
 import sqlite3
 import sys
+from contextlib import nullcontext
 from time import perf_counter_ns
 
 SINK = os.open(os.devnull, os.O_WRONLY)
@@ -34,9 +37,20 @@ def round_ns(work, calls):
     return (perf_counter_ns() - begun_ns) / calls
 
 
+def around(words):
+    """What the rounds are made within."""
+    if "within" not in words:
+        return nullcontext()
+    import interpose
+
+    return interpose.transaction("rounds")
+
+
 def main():
     rounds, calls = int(sys.argv[1]), int(sys.argv[2])
-    print(json.dumps({work.__name__: min(round_ns(work, calls) for _ in range(rounds)) for work in (fetch, write)}))
+    with around(sys.argv[3:]):
+        least = {work.__name__: min(round_ns(work, calls) for _ in range(rounds)) for work in (fetch, write)}
+    print(json.dumps(least))
 
 
 main()

@@ -8,11 +8,31 @@ from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from interpose.analysis.account import NOTHING, ProcessAccount, Share, account
 from interpose.analysis.consolidate import Consolidator, consolidated
+from interpose.analysis.estimate import (
+    ALWAYS,
+    EXACT,
+    KEPT,
+    OUTSIDE,
+    PASSED_OVER,
+    SCALED,
+    Estimate,
+    Margin,
+    Population,
+    Variation,
+    experiment_of,
+    is_sampled,
+    population_of,
+    scaled,
+    settle,
+    standings,
+    started_within,
+    together,
+)
 from interpose.analysis.records import Key, Record, Records, grouped
 from interpose.analysis.selection import Selection, begun_in
 from interpose.analysis.sums import Sums, total
@@ -20,11 +40,13 @@ from interpose.experiments.experiment import Experiment
 from interpose.experiments.labels import Window
 from interpose.experiments.pauses import pauses_of
 from interpose.experiments.process import UNKNOWN, UNKNOWN_SITE, Process, Site
+from interpose.experiments.records import Event
 
 PROGRAM = "program"
 INTERPOSE = "interpose"
 BEFORE = "before the ring"
 PAUSED = "paused"
+NOT_KEPT = "not kept"
 SYNC = "sync"
 IDLE = "idle"
 KINDS = ("db", "screen", "file", "net", "process", SYNC, "sleep", "logic")
@@ -38,6 +60,7 @@ class Row:
     `is_of_calls` is false of the program's row and our own. `passed` are calls of the kind `sync` that did not
     wait, in the rows of that kind, of a thread or a process; they are in no other figure. `counted` are calls of
     the kind or the intrinsic that were not timed: no other figure has them, and their time is the program's.
+    `margin` is of what is estimated of it, where transactions were sampled and enough were kept.
     """
 
     kind: str | None
@@ -49,6 +72,7 @@ class Row:
     is_of_calls: bool = True
     passed: int = 0
     counted: int = 0
+    margin: Margin | None = None
 
     @property
     def is_timed(self) -> bool:
@@ -66,12 +90,14 @@ class Profile:
     """The rows of a grouping, the largest self wall time first; then what is the program's and our own.
 
     Rows of calls that waited for work are the last of all. Where `is_part` there are only some calls, those of a
-    label, and nothing that they would be a part of: no closing rows, and the total is what they took.
+    label, and nothing that they would be a part of: no closing rows, and the total is what they took. `estimate` is
+    there where transactions were sampled: counts and times are then estimated for all of them, where `is_scaled`.
     """
 
     rows: list[Row]
     accounts: list[ProcessAccount]
     is_part: bool = False
+    estimate: Estimate | None = None
 
     @property
     def total(self) -> Share:
@@ -101,18 +127,23 @@ def profile(
     consolidator: type[Consolidator] | None = None,
     label: Sequence[Window] | None = None,
     known: Sequence[tuple[Records, ProcessAccount]] | None = None,
+    is_scaled: bool = True,
 ) -> Profile:
     """The profile of `experiment`, grouped by one of `GROUPINGS`; of a label only the calls that began in it.
 
     `known` are the records and the account of each process, where somebody has them already, by the thread first and
-    all that the grouping needs.
+    all that the grouping needs. Where transactions were sampled, what was called within those kept stands for what was
+    called within all, unless not `is_scaled`; calls of a label stand for themselves.
     """
-    rows = _Rows()
+    sampled = is_sampled(experiment)
+    rows = _Sampled(GROUPINGS[by], by in WHOLES) if sampled and label is None else _Rows()
     accounts: list[ProcessAccount] = []
     if label is not None:
         for process in experiment.processes:
             rows.add_events(process, GROUPINGS[by], consolidator, begun_in(label))
-        return Profile(ranked(sorted(rows.made, key=_largest_first)), accounts, is_part=True)
+        part = Profile(ranked(sorted(rows.made, key=_largest_first)), accounts, is_part=True)
+        part.estimate = _estimate_of(experiment, {}, is_scaled=False) if sampled else None
+        return part
     pauses = pauses_of(experiment)
     for place, process in enumerate(experiment.processes):
         if known:
@@ -125,7 +156,8 @@ def profile(
         rows.add_passed(by, accounts)
     if by in COUNTED:
         rows.add_counted(GROUPINGS[by], accounts)
-    made = Profile(sorted(rows.made, key=_largest_first), accounts)
+    estimate = rows.finish(experiment, is_scaled) if isinstance(rows, _Sampled) else None
+    made = Profile(sorted(rows.made, key=_largest_first), accounts, estimate=estimate)
     if by == "kind":
         add_passed(made.rows, made.passed)
     made.rows = ranked([*made.rows, *closing_rows(made.total)])
@@ -212,18 +244,126 @@ class _Rows:
                 self.made[self.number(grouping.row_of(process, {"intrinsic": number}))].counted += counted
 
 
+class _Sampled(_Rows):
+    """Rows of an experiment whose transactions were sampled. `is_whole`: the rows are of threads or more, whose times
+    are known."""
+
+    def __init__(self, grouping: Grouping, is_whole: bool) -> None:
+        super().__init__()
+        self._grouping = grouping
+        self._is_whole = is_whole
+        self._within: dict[tuple[str, int], Sums] = {}  # of the kept transactions of an experiment, by row
+        self._populations: dict[str, Population] = {}
+        self._processes: list[Process] = []
+
+    def add_records(self, process: Process, grouping: Grouping, records: Records) -> None:
+        """Add what `records` of `process` hold, what stands for more for itself."""
+        self._processes.append(process)
+        experiment = experiment_of(process)
+        self._populations.setdefault(experiment, Population()).add(population_of(process, records))
+        stands = {id(record): standing for record, standing in standings(process, records)}
+        numbers: dict[Key, int] = {}
+
+        def number_of(record: Record) -> int:
+            number = numbers.get(record.key)
+            if number is None:
+                row = grouping.row_of(process, dict(zip(records.by, record.key, strict=True)))
+                numbers[record.key] = number = self.number(row)
+            return number
+
+        for record, number, is_first in grouped(records.roots, number_of):
+            within = self._within.setdefault((experiment, number), Sums())
+            self._add(self.made[number].sums, within, record.sums, stands[id(record)], is_first)
+
+    def _add(self, exact: Sums, within: Sums, sums: Sums, standing: int, is_first: bool) -> None:
+        """Add to what is known of a row, or to what is estimated of it. Of a transaction the self time is a part of
+        what is estimated: of those passed over it is all that they took."""
+        if standing in (OUTSIDE, EXACT, ALWAYS):
+            exact.add(sums, inclusive=is_first)
+        elif standing in (KEPT, PASSED_OVER):
+            self_ns = (sums.self_wall_ns, sums.self_cpu_ns) if self._is_whole else (0, 0)
+            exact.add(replace(sums, self_wall_ns=self_ns[0], self_cpu_ns=self_ns[1]), inclusive=is_first)
+            if standing == KEPT and not self._is_whole:
+                within.add(Sums(self_wall_ns=sums.self_wall_ns, self_cpu_ns=sums.self_cpu_ns))
+        elif self._is_whole:
+            exact.add(replace(sums, **dict.fromkeys(SCALED, 0)), inclusive=is_first)
+            within.add(Sums(**{name: getattr(sums, name) for name in SCALED}))
+        else:
+            within.add(sums, inclusive=is_first)
+
+    def finish(self, experiment: Experiment, is_scaled: bool) -> Estimate:
+        """Estimate what is to be estimated, and how well."""
+        for name, population in self._populations.items():
+            parts = {row: sums for (each, row), sums in self._within.items() if each == name}
+            if is_scaled and population.is_known:
+                parts = {row: scaled(sums, population, not self._is_whole) for row, sums in parts.items()}
+                if not self._is_whole:
+                    settle(list(parts.values()), population)
+            elif not self._is_whole and population.passed_wall_ns:
+                self.made.append(_of_not_kept(population))
+            for row, sums in parts.items():
+                self.made[row].sums.add(sums)
+        made = _estimate_of(experiment, self._populations, is_scaled)
+        made.margins = together(self._margins()) if is_scaled else {}
+        for row, found in enumerate(self.made):
+            found.margin = made.margins.get((row, found.kind))
+            if found.margin and self._is_whole:
+                found.margin.self_wall_ns = 0.0
+        return made
+
+    def _margins(self) -> Iterator[tuple[Hashable, Margin]]:
+        for name, population in self._populations.items():
+            variation = Variation()
+            for process in self._processes:
+                if experiment_of(process) == name and process.log.one_in:
+                    variation.add(process, self._row_of(process))
+            yield from variation.margins(population)
+
+    def _row_of(self, process: Process) -> Callable[[Event], Hashable]:
+        """What gives the row of an event of `process`, with its kind."""
+        known: dict[Key, tuple[int, str | None]] = {}
+        needs = ("thread", *self._grouping.needs)
+
+        def row_of(event: Event) -> Hashable:
+            key = tuple([getattr(event, name) for name in needs])
+            if key not in known:
+                row = self._grouping.row_of(process, dict(zip(needs, key, strict=True)))
+                known[key] = (self.number(row), row.kind)
+            return known[key]
+
+        return row_of
+
+
+def _of_not_kept(population: Population) -> Row:
+    """The row of what transactions took of which nothing else is known."""
+    comment = f"in transactions that were passed over: {population.kept:,} of {population.seen:,} kept"
+    return _closing_row(NOT_KEPT, population.passed_wall_ns, population.passed_cpu_ns, comment)
+
+
+def _estimate_of(experiment: Experiment, populations: Mapping[str, Population], is_scaled: bool) -> Estimate:
+    whole = Population()
+    for each in populations.values():
+        whole.add(each)
+    log = next(process.log for process in experiment.processes if process.log.one_in)
+    seed = log.settings.get("INTERPOSE_SEED", "")
+    return Estimate(whole, log.one_in, seed, is_scaled, started=started_within(experiment))
+
+
 def by_kind(made: Profile) -> list[Row]:
     """The rows of a profile by kind, in the order of `KINDS`, with the closing rows and then what was idle."""
     alike = _Rows()
     for row in made.rows:
         if row.is_of_calls:
-            alike.made[alike.number(_row_of_kind(row.kind))].sums.add(row.sums)
+            found = alike.made[alike.number(_row_of_kind(row.kind))]
+            found.sums.add(row.sums)
+            found.margin = made.estimate.margins.get(row.kind) if made.estimate else None
     alike.add_counted(GROUPINGS["kind"], made.accounts)
     kinds = alike.made
     add_passed(kinds, made.passed)
     order = {kind: place for place, kind in enumerate(KINDS)}
     kinds.sort(key=lambda row: (order.get(row.kind or "", len(order)), row.kind))
-    return ranked([*kinds, *closing_rows(made.total)])
+    not_kept = [row for row in made.rows if row.kind == NOT_KEPT and not row.is_of_calls]
+    return ranked([*kinds, *closing_rows(made.total), *not_kept])
 
 
 def closing_rows(whole: Share) -> list[Row]:

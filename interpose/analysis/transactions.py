@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from interpose.analysis.consolidate import Consolidator, consolidated
+from interpose.analysis.estimate import Estimate, Population, is_sampled, started_within
 from interpose.analysis.lives import lives_of
-from interpose.analysis.profile import INTERPOSE
+from interpose.analysis.profile import INTERPOSE, NOT_KEPT
 from interpose.analysis.records import Record
 from interpose.analysis.sums import Sums
 from interpose.analysis.tracking import (
@@ -56,12 +57,15 @@ class Transaction:
 
     `sums.calls` is how many there were, `sums.wall_ns` their time with the user's; the kinds in `split`, with logic and
     what recording took (estimated), add up to the response time and, where calls overlapped, to `overlap_ns` more.
+    Where transactions were sampled, so many were `kept`, and of the others the time is `unknown` until it is estimated.
     """
 
     name: str
     sums: Sums = field(default_factory=Sums)
     split: dict[str, Share] = field(default_factory=dict)
     overlap_ns: int = 0
+    kept: int | None = None
+    unknown: Share = field(default_factory=Share)
 
     @property
     def is_named(self) -> bool:
@@ -83,6 +87,34 @@ class Transaction:
         """CPU time of the response."""
         return self.sums.cpu_ns - self.sums.think_cpu_ns
 
+    def estimate(self) -> None:
+        """Let what is known of the kept ones stand for the others; where none was, their time is a part of its own."""
+        if not self.unknown.wall_ns:
+            return
+        shares = [share for kind, share in self.split.items() if kind != INTERPOSE]  # in the others it did nothing
+        known_ns = sum(share.wall_ns for share in shares)
+        known_cpu_ns = sum(share.cpu_ns for share in shares)
+        if not self.kept or not known_ns:
+            self.share(NOT_KEPT).add(self.unknown.wall_ns, self.unknown.cpu_ns)
+            return
+        left, left_cpu = self.unknown.wall_ns, self.unknown.cpu_ns
+        for share in sorted(shares, key=lambda each: each.wall_ns):
+            wall_ns, cpu_ns = share.wall_ns, share.cpu_ns
+            more_ns = left * wall_ns // known_ns if known_ns else 0
+            more_cpu_ns = min(left_cpu * cpu_ns // known_cpu_ns if known_cpu_ns else 0, wall_ns + more_ns - cpu_ns)
+            share.add(more_ns, more_cpu_ns)
+            left, left_cpu = left - more_ns, left_cpu - more_cpu_ns
+            known_ns, known_cpu_ns = known_ns - wall_ns, known_cpu_ns - cpu_ns
+        if left_cpu > 0:
+            self._place_cpu(left_cpu)
+
+    def _place_cpu(self, left_ns: int) -> None:
+        """Put CPU time where there is wall time for it."""
+        for share in self.split.values():
+            more_ns = min(left_ns, share.wall_ns - share.cpu_ns)
+            share.cpu_ns += more_ns
+            left_ns -= more_ns
+
     def share(self, kind: str) -> Share:
         """The part of a kind, made where there was none."""
         return self.split.setdefault(kind, Share())
@@ -103,17 +135,21 @@ class Transactions:
     rows: list[Transaction]
     has_cpu: bool = True
     overlapped: bool = False
+    estimate: Estimate | None = None
 
     @property
     def kinds(self) -> list[str]:
         """The kinds that some transaction has a part of, in the order in which they are shown."""
         there = {kind for row in self.rows for kind, share in row.split.items() if share.wall_ns or share.cpu_ns}
-        known = (*SPLIT, *sorted(there - {*SPLIT, LOGIC, INTERPOSE}), LOGIC, INTERPOSE)
+        known = (*SPLIT, *sorted(there - {*SPLIT, LOGIC, INTERPOSE, NOT_KEPT}), LOGIC, INTERPOSE, NOT_KEPT)
         return [kind for kind in known if kind in there]
 
 
-def transactions(experiment: Experiment, consolidator: type[Consolidator] | None = None) -> Transactions:
-    """The transactions of `experiment`."""
+def transactions(
+    experiment: Experiment, consolidator: type[Consolidator] | None = None, is_scaled: bool = True
+) -> Transactions:
+    """The transactions of `experiment`. Where they were sampled, how many there were and how long they took is known of
+    all; what the time of those not kept was is estimated, where it `is_scaled`."""
     pauses = pauses_of(experiment)
     found: Found = {}
     made = Transactions([])
@@ -122,8 +158,24 @@ def transactions(experiment: Experiment, consolidator: type[Consolidator] | None
             made.has_cpu = False
         _Splitter(process, pauses, consolidator, found).split(made)
     _tell_apart(found)
+    if is_sampled(experiment):
+        made.estimate = _estimated(experiment, found, is_scaled)
     made.rows = sorted(found.values(), key=lambda row: (not row.is_named, -row.response_ns, row.name))
     return made
+
+
+def _estimated(experiment: Experiment, found: Found, is_scaled: bool) -> Estimate:
+    whole = Population()
+    for row in found.values():
+        whole.seen += row.sums.calls if row.kept is not None else 0
+        whole.kept += row.kept or 0
+        if is_scaled:
+            row.estimate()
+        elif row.unknown.wall_ns:
+            row.share(NOT_KEPT).add(row.unknown.wall_ns, row.unknown.cpu_ns)
+    log = next(process.log for process in experiment.processes if process.log.one_in)
+    seed = log.settings.get("INTERPOSE_SEED", "")
+    return Estimate(whole, log.one_in, seed, is_scaled, started=started_within(experiment))
 
 
 def _tell_apart(found: Found) -> None:
@@ -218,6 +270,12 @@ class _Splitter:
             split.setdefault(kind, Share()).add(wall_ns, cpu_ns)
         calls = sum(each.sums.calls for each in self._within(record, without_spans, with_reads=True))
         split.pop(LOGIC, None)
+        if self._process.log.one_in and record.is_call and not without_spans:
+            is_kept = not self._process.intrinsic(record.key[1]).passed_over
+            row.kept = (row.kept or 0) + (sums.calls if is_kept else 0)
+            if not is_kept:
+                self._add_passed_over(row, sums, split)
+                return
         left_ns = sums.wall_ns - sums.think_wall_ns - sum(share.wall_ns for share in split.values())
         left_cpu_ns = sums.cpu_ns - sums.think_cpu_ns - sum(share.cpu_ns for share in split.values())
         own_ns, own_cpu_ns = self._own(record, calls)
@@ -226,6 +284,17 @@ class _Splitter:
         split[INTERPOSE] = Share(own_ns, own_cpu_ns)
         split[LOGIC] = Share(max(left_ns - own_ns, 0), max(min(left_cpu_ns - own_cpu_ns, left_ns - own_ns), 0))
         row.overlap_ns += max(-left_ns, 0)
+        row.sums.add(sums)
+        for kind, share in split.items():
+            row.share(kind).add(share.wall_ns, share.cpu_ns)
+
+    def _add_passed_over(self, row: Transaction, sums: Sums, split: dict[str, Share]) -> None:
+        """Add transactions of which nothing but starts of processes was recorded inside."""
+        wall_ns = sum(share.wall_ns for share in split.values())
+        cpu_ns = sum(share.cpu_ns for share in split.values())
+        left_ns = max(sums.wall_ns - sums.think_wall_ns - wall_ns, 0)
+        row.unknown.add(left_ns, min(max(sums.cpu_ns - sums.think_cpu_ns - cpu_ns, 0), left_ns))
+        row.overlap_ns += max(wall_ns - (sums.wall_ns - sums.think_wall_ns), 0)
         row.sums.add(sums)
         for kind, share in split.items():
             row.share(kind).add(share.wall_ns, share.cpu_ns)

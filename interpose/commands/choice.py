@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Sequence
 
 from interpose import state
+from interpose.analysis.estimate import is_sampled
 from interpose.commands.archiving import archive_at_once
 from interpose.commands.consolidating import consolidate_at_once
 from interpose.errors import ExperimentError, UsageError
@@ -178,6 +179,16 @@ def _say_what_was_not_recorded(experiment: str) -> None:
         return
     if noted and noted[-1].time_s > written_s:
         say(f"newer than {os.path.basename(experiment)}: {noted[-1]}")
+
+
+RECORDED = "this is of what was recorded of those kept, not estimated"
+
+
+def note_sampled(experiment: Experiment, what: str = RECORDED) -> None:
+    """Say in one line where transactions were sampled, and what that means for the figures."""
+    if is_sampled(experiment):
+        log = next(process.log for process in experiment.processes if process.log.one_in)
+        say(f"transactions were sampled, one in {log.one_in:,}: {what}")
 
 
 def refuse_sampled(experiment: Experiment) -> None:

@@ -10,7 +10,7 @@ from interpose.analysis.comparison.differences import RUNS_AT_LEAST, TOLERANCE
 from interpose.analysis.comparison.figures import GROUPED_BY, MEASURES, TRANSACTION, Run, run_of
 from interpose.analysis.comparison.likeness import Circumstances, circumstances, unlike
 from interpose.analysis.profile import profile
-from interpose.commands.choice import note_damages, open_experiment, paths_of, refuse_sampled, say
+from interpose.commands.choice import note_damages, note_sampled, open_experiment, paths_of, refuse_sampled, say
 from interpose.commands.output import add_output_arguments, positive, write_table
 from interpose.errors import ExperimentError, UsageError
 from interpose.experiments.files import Damages
@@ -118,6 +118,7 @@ class _Side:
     def _read(self, path: str, by: str, with_calls: bool) -> None:
         experiment = open_experiment(path)
         refuse_sampled(experiment)
+        note_sampled(experiment, "counts and times are estimates, whose margins are not in the comparison")
         made = profile(experiment, "kind" if by == TRANSACTION else by)
         self.runs.append(run_of(experiment, made, by, with_calls))
         self.circumstances.append(circumstances(experiment, made.accounts))

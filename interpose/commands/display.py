@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from interpose.commands import statistics, zwr
-from interpose.commands.choice import note_damages, open_experiments, refuse_sampled
+from interpose.commands.choice import note_damages, note_sampled, open_experiments, refuse_sampled
 from interpose.commands.main import Command
 from interpose.commands.prompt import Step, converse, read_defaults, read_script, run_script
 from interpose.commands.verbs import VERBS, Ended, Verb, find, nearest
@@ -64,6 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     scripts = {path: read_script(path) for path in asked.steps if isinstance(path, str) and path != FROM_INPUT}
     experiment = open_experiments(asked.experiments)
     refuse_sampled(experiment)
+    note_sampled(experiment)
     session = Session(experiment, standard_output())
     read_defaults(session)
     try:

@@ -16,6 +16,7 @@ from interpose.commands.choice import (
     add_label_argument,
     labelled,
     note_damages,
+    note_sampled,
     open_experiment,
     say,
 )
@@ -59,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         write_table(tokens_table(), arguments)
         return 0
     experiment = open_experiment(arguments.experiment)
+    note_sampled(experiment)
     chosen = Filter(arguments.filter, experiment) if arguments.filter is not None else None
     since_ns = monotonic_ns(arguments.since, experiment.founder) if arguments.since else 0
     label = labelled(experiment, arguments.label)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from interpose.commands.choice import add_experiment_argument, note_damages, open_experiment
+from interpose.commands.choice import add_experiment_argument, note_damages, note_sampled, open_experiment
 from interpose.commands.output import opened_output
 from interpose.reports.raw import raw
 
@@ -19,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     experiment = open_experiment(arguments.experiment)
+    note_sampled(experiment)
     with opened_output(arguments.output) as out:
         for line in raw(experiment):
             out.write(line + "\n")

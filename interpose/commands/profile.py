@@ -5,7 +5,13 @@ from __future__ import annotations
 import argparse
 import importlib
 
-from interpose.commands.choice import add_experiments_argument, note_damages, open_experiments, refuse_sampled
+from interpose.commands.choice import (
+    add_experiments_argument,
+    note_damages,
+    note_sampled,
+    open_experiments,
+    refuse_sampled,
+)
 from interpose.commands.output import add_output_arguments, opened_output, positive, table_width
 from interpose.errors import UsageError
 from interpose.reports.sections import SECTIONS, SLICES, Profiled, Section, told_unasked
@@ -35,6 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--slices: at most 1000")
     experiment = open_experiments(arguments.experiments)
     refuse_sampled(experiment)
+    note_sampled(experiment)
     made = Profiled(experiment, arguments.slices, arguments.limit)
     chosen = arguments.section or told_unasked(made)
     module = importlib.import_module(f"interpose.reports.{arguments.format}")

@@ -18,6 +18,7 @@ from interpose.commands.choice import (
     add_label_argument,
     labelled,
     note_damages,
+    note_sampled,
     open_experiments,
 )
 from interpose.commands.following import follow
@@ -51,6 +52,7 @@ WHOLE = {"html": write_page, "mashzone": write_sheet}  # formats of the whole re
 FOLLOWED_EACH_S = 2.0
 STRUCTURE, TRANSACTION, FINDING, SECRETS = "structure", "transaction", "finding", "secrets"
 WITH_CODES = ("kind", "intrinsic")
+UNSCALED = (STRUCTURE, FINDING, SECRETS)
 BY = (*GROUPINGS, TRANSACTION, STRUCTURE, FINDING, SECRETS)
 
 
@@ -69,6 +71,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--codes", choices=(NATURAL,), help="with --by kind or intrinsic: the Natural Profiler's codes")
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows of calls")
+    parser.add_argument(
+        "--unscaled",
+        action="store_true",
+        help="where transactions were sampled: what was recorded of those kept, and nothing estimated",
+    )
     add_output_arguments(parser, *WHOLE)
 
 
@@ -94,11 +101,14 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.follow:
         experiment = follow(experiment, lambda now: _text(now, by, arguments), arguments.follow, sys.stdout)
     elif arguments.format in WHOLE:
+        note_sampled(experiment, "profiles and transactions are estimates, the rest is of what was recorded")
         with opened_output(arguments.output) as out:
             WHOLE[arguments.format](experiment, out)
     elif by is None:
         _write_summary(experiment, arguments.output)
     else:
+        if by in UNSCALED or arguments.label or arguments.unscaled:
+            note_sampled(experiment)
         write_table(_table(experiment, by, arguments), arguments)
     return note_damages(experiment)
 
@@ -111,14 +121,15 @@ def _table(experiment: Experiment, by: str, arguments: argparse.Namespace) -> Ta
     if by == TRANSACTION:
         if arguments.label or arguments.sort:
             raise UsageError(f"--by {TRANSACTION}: neither of a label, nor sorted here (interpose transactions sorts)")
-        made_of = transactions(experiment)
+        made_of = transactions(experiment, is_scaled=not arguments.unscaled)
         made_of.rows = arranged_transactions(made_of.rows, None, arguments.limit)
         return transactions_table(made_of)
     if by == STRUCTURE:
         if arguments.label or arguments.sort:
             raise UsageError(f"--by {STRUCTURE}: neither of a label, nor sorted")
         return structure_table(experiment, islice(structure(experiment), arguments.limit))
-    made = profile(experiment, by, label=labelled(experiment, arguments.label))
+    is_scaled = not arguments.unscaled
+    made = profile(experiment, by, label=labelled(experiment, arguments.label), is_scaled=is_scaled)
     made.rows = arranged(made.rows, arguments.sort, arguments.limit)
     table = profile_table(made, by, experiment.founder.log)
     return with_codes(table) if arguments.codes else table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from interpose.analysis.statistics import statistics
-from interpose.commands.choice import add_experiment_argument, note_damages, open_experiment
+from interpose.commands.choice import add_experiment_argument, note_damages, note_sampled, open_experiment
 from interpose.commands.output import add_output_arguments, write_table
 from interpose.reports.statistics import statistics_table
 
@@ -20,5 +20,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     experiment = open_experiment(arguments.experiment)
+    note_sampled(experiment)
     write_table(statistics_table(statistics(experiment)), arguments)
     return note_damages(experiment)

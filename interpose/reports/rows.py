@@ -10,7 +10,7 @@ from interpose.analysis.profile import COUNTED, WHOLES, Profile, Row, is_uncerta
 from interpose.experiments.log import Log
 from interpose.reports.places import Places
 from interpose.reports.table import Column, Table, clean
-from interpose.reports.units import percent, scale_for
+from interpose.reports.units import margin_percent, percent, scale_for
 
 LABELS = {
     "site": ("site", "function"),
@@ -24,6 +24,7 @@ LABELS = {
 ABOUT = ("statement", "file")
 COUNTING_PASSED = ("kind", *WHOLES)
 NUMBERS = ("calls", "errors", "wall_ns", "cpu_ns", "self_wall_ns", "self_cpu_ns", "bytes", "rows")
+MARGINS = ("calls_margin", "self_wall_margin_ns")  # for 95 %, where transactions were sampled
 SAMPLED = ("cpu_ns", "self_cpu_ns")  # what is known of calls that were sampled
 SORTS = ("name", "calls", "errors", "wall", "cpu", "wait", "inclusive", "bytes", "rows")
 
@@ -36,14 +37,24 @@ def profile_table(profile: Profile, by: str, log: Log) -> Table:
     blank = (*(name for name in NUMBERS if name not in SAMPLED), *passed) if log.interval else ()
     unknown = dict.fromkeys(blank)
     numbers = _number_columns(profile, by, log)
+    margins = MARGINS if profile.estimate and profile.estimate.is_scaled else ()
     return Table(
-        names=("kind", "intrinsic", *labels, *NUMBERS, *passed, *counted),
+        names=("kind", "intrinsic", *labels, *NUMBERS, *passed, *counted, *margins),
         values=lambda row: (
-            _values(row, labels) | dict.fromkeys(passed, row.passed) | dict.fromkeys(counted, row.counted) | unknown
+            _values(row, labels)
+            | dict.fromkeys(passed, row.passed)
+            | dict.fromkeys(counted, row.counted)
+            | dict(zip(margins, _margins(row), strict=False))
+            | unknown
         ),
         columns=[*_name_columns(profile, by, log), *(_of_sampled(profile, numbers) if log.interval else numbers)],
         rows=profile.rows,
     )
+
+
+def _margins(row: Row) -> tuple[int | None, int | None]:
+    """How far the calls and the self time of a row may be off; None where nothing is estimated, or it is not known."""
+    return (round(row.margin.calls), round(row.margin.self_wall_ns)) if row.margin else (None, None)
 
 
 def _of_sampled(profile: Profile, columns: Sequence[Column]) -> list[Column]:
@@ -157,6 +168,10 @@ def _number_columns(profile: Profile, by: str, log: Log) -> list[Column]:
             "share", lambda row: percent(row.sums.self_wall_ns, whole_ns) if row.is_timed else "", optional=True
         ),
     ]
+    if any(row.margin for row in profile.rows):
+        place = [each.title for each in columns].index("self wall")
+        columns.insert(place + 1, _margin_column(is_time=True))
+        columns.insert(1, _margin_column(is_time=False))
     if any(row.counted for row in profile.rows):
         columns.insert(1, Column("not timed", lambda row: _count(row.counted, row)))
     if any(row.sums.bytes for row in profile.rows):
@@ -168,6 +183,18 @@ def _number_columns(profile: Profile, by: str, log: Log) -> list[Column]:
     elif any(row.passed for row in profile.rows):
         columns.append(Column("passed", lambda row: _count(row.passed, row), optional=True))
     return columns
+
+
+def _margin_column(is_time: bool) -> Column:
+    """How far the column before it may be off, 19 times of 20."""
+
+    def show(row: Row) -> str:
+        if not row.margin:
+            return ""
+        figures = (row.margin.self_wall_ns, row.sums.self_wall_ns) if is_time else (row.margin.calls, row.sums.calls)
+        return margin_percent(*figures)
+
+    return Column("\u00b1 95 %", show)
 
 
 def _count(number: int, row: Row) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from interpose.analysis.account import OpenCallFound, ProcessAccount
+from interpose.analysis.estimate import ALL
 from interpose.analysis.findings.engine import ABOUT_RECORDING
 from interpose.analysis.findings.finding import Finding
 from interpose.analysis.lineage import program_of, unfollowed, why_not
@@ -32,7 +33,7 @@ from interpose.reports.findings import Words
 from interpose.reports.places import Places
 from interpose.reports.state import command_line, completeness, ended_ago, ending_in_words
 from interpose.reports.table import clean, columns_of, shortened
-from interpose.reports.units import Scale, count, duration, percent, scale_for
+from interpose.reports.units import Scale, count, duration, margin_percent, percent, scale_for
 
 # What there is to ask of what was recorded.
 NEXT = {
@@ -102,6 +103,7 @@ def summary(screen: Screen) -> Iterator[str]:
         *(() if screen.log.interval else wait_not_seen(screen)),
         *cpu_not_seen(screen),
         *sampled(screen),
+        *chosen(screen),
         *(() if screen.log.interval else lines_of_ones_own(screen)),
         *calls_in_progress(screen),
         *not_timed(screen),
@@ -161,6 +163,7 @@ def totals(screen: Screen) -> list[str]:
     accounts = screen.profile.accounts
     calls = sum(row.sums.calls for row in screen.profile.rows)
     told = f"{calls:,} sampled" if screen.log.interval else count(calls, "call")
+    told += " (estimated)" if screen.profile.estimate else ""
     threads = sum(len(account.threads) for account in accounts)
     scale = scale_for(max(whole.wall_ns, elapsed_ns(screen)))
     estimated = " (estimated)" if any(account.estimated for account in accounts) else ""
@@ -227,6 +230,28 @@ def sampled(screen: Screen) -> Iterator[str]:
         every = f"each {screen.log.interval}: shares are of the CPU time"
         yield f" sampled  {every}, +- {margin:.1f} points ({ticks:,} samples)"
         yield " counts, wall times and waits are not known of samples (INTERPOSE_INTERVAL)"
+
+
+def chosen(screen: Screen) -> Iterator[str]:
+    """Lines where transactions were sampled: how many were kept, how far off figures may be, what is not estimated."""
+    found = screen.profile.estimate
+    if not found:
+        return
+    of = found.population
+    yield f" sampled  one transaction in {found.one_in:,}: {of.kept:,} of {of.seen:,} kept (seed {clean(found.seed)})"
+    if not of.is_known:
+        yield " what the others called is not known: their time is in the row `not kept`"
+    else:
+        calls = sum(row.sums.calls for row in screen.profile.rows)
+        margin = found.margins.get(ALL)
+        told = f"{margin_percent(margin.calls, calls)} of the calls" if margin else "no margin of error is known"
+        scale = of.seen / of.kept
+        yield f" what was called within them is estimated: x {scale:.4g}, {told} (95 %); or --by kind --unscaled"
+    left, started = found.started
+    if left:
+        yield f" of {started:,} processes started within them {left:,} were passed over, which is not estimated"
+    if screen.findings:
+        yield " findings are of what is recorded, not estimated"
 
 
 def wait_not_seen(screen: Screen) -> Iterator[str]:
@@ -390,6 +415,12 @@ def _now_ns() -> int:
 
 
 def _kind_cells(row: Row, scale: Scale, log: Log, whole_ns: int) -> list[str]:
+    margins = ""
+    if row.margin:
+        calls = margin_percent(row.margin.calls, row.sums.calls)
+        wall = margin_percent(row.margin.self_wall_ns, row.sums.self_wall_ns)
+        margins = ", ".join([f"{text} {what}" for text, what in ((calls, "calls"), (wall, "wall")) if text])
+
     def shown(ns: int) -> str:
         mark = "~" if is_uncertain(ns, row.sums.calls, log.inside_ns, log.resolution_ns) else ""
         return mark + scale.show(ns)
@@ -401,7 +432,7 @@ def _kind_cells(row: Row, scale: Scale, log: Log, whole_ns: int) -> list[str]:
         shown(row.sums.self_cpu_ns),
         shown(wait_ns(row)),
         percent(row.sums.self_wall_ns, whole_ns),
-        row.comment if row.is_of_calls else _COMMENTS.get(row.kind or "", row.comment),
+        row.comment or margins if row.is_of_calls else _COMMENTS.get(row.kind or "", row.comment),
     ]
 
 

@@ -19,7 +19,7 @@ def transactions_table(made: Transactions) -> Table:
     percentiles = tuple(f"p{percent}_ns" for percent in PERCENTS)
     split = tuple(f"{kind}_{clock}_ns" for kind in made.kinds for clock in ("wall", "cpu"))
     return Table(
-        names=("transaction", *FIGURES, *percentiles, *split, "overlap_ns"),
+        names=("transaction", *FIGURES, *percentiles, *split, "overlap_ns", *(("kept",) if made.estimate else ())),
         values=lambda row: _values(row, made),
         columns=[Column("transaction", lambda row: clean(row.name), right=False, flexible=True), *_columns(made)],
         rows=made.rows,
@@ -65,7 +65,8 @@ def _values(row: Transaction, made: Transactions) -> dict[str, Any]:
     split |= {f"{kind}_cpu_ns": row.split[kind].cpu_ns for kind in row.split}
     if not made.has_cpu:
         split["logic_cpu_ns"] = None
-    return {"transaction": row.name, **named, **percentiles, **split, "overlap_ns": row.overlap_ns}
+    kept = {"kept": row.kept} if made.estimate else {}
+    return {"transaction": row.name, **named, **percentiles, **split, "overlap_ns": row.overlap_ns, **kept}
 
 
 def _least_and_most(row: Transaction) -> tuple[int | None, int | None]:
@@ -85,6 +86,8 @@ def _columns(made: Transactions) -> list[Column]:
         return Column(title, lambda row: spread.show(ns_of(row)) if row.is_named else "")
 
     columns = [Column("count", lambda row: f"{row.sums.calls:,}")]
+    if made.estimate:
+        columns.append(Column("kept", lambda row: "" if row.kept is None else f"{row.kept:,}"))
     if any(row.think_ns for row in made.rows):
         columns.append(Column("think", lambda row: scale.show(row.think_ns) if row.think_ns else ""))
     columns += [

@@ -69,6 +69,14 @@ def percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "0 %"
 
 
+def margin_percent(margin: float, whole: float) -> str:
+    """How far `whole` may be off, in hundredths of it: `±4 %`, `±0.4 %`; nothing where it is exact."""
+    if not whole or not margin:
+        return ""
+    part = 100 * margin / whole
+    return f"\u00b1{part:.0f} %" if part >= 9.5 else f"\u00b1{part:.1f} %"
+
+
 def _three_figures(number: float) -> str:
     if number < 9.995:
         return f"{number:.2f}"

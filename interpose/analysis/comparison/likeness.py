@@ -13,7 +13,7 @@ from interpose.experiments.log import LOWERED, Log
 # Settings that say where things go and how much is kept, not what is timed and how.
 MEAN_NOTHING = frozenset(
     f"INTERPOSE_{name}"
-    for name in ("DIR", "NAME", "SAVES", "ARCHIVE", "GROUP", "GROUP_READS", "TRIGGER", "LIMIT", "POOL")
+    for name in ("DIR", "NAME", "SAVES", "ARCHIVE", "GROUP", "GROUP_READS", "TRIGGER", "LIMIT", "POOL", "SEED")
 )
 _SHOWN = 3
 
