@@ -131,13 +131,19 @@ static bool returns(uint8_t opcode)
     return opcode == RETURN_VALUE;
 }
 
+/* Where it goes on then is nothing that a condition leads to. */
+static bool raises(uint8_t opcode)
+{
+    return opcode == RERAISE || opcode == RAISE_VARARGS;
+}
+
 /* Of what nobody wrote (the end of a function, the way back of a loop) the compiler says that it stands where the jump does. */
 static bool stands_where(const struct bytecode *code, uint32_t unit, uint32_t jump)
 {
     return code->lines[unit] < 0 || (code->lines[unit] == code->lines[jump] && code->columns[unit] <= code->columns[jump]);
 }
 
-/* The first place from here on that is not the jump's own; 0 where the code ends before. */
+/* The first place from here on that is not the jump's own; 0 where the code ends before, its own where it raises. */
 static uint32_t place_behind(const struct covered_plan *plan, const struct bytecode *code, uint32_t unit, uint32_t jump)
 {
     uint32_t own = plan->place_of[jump];
@@ -148,6 +154,8 @@ static uint32_t place_behind(const struct covered_plan *plan, const struct bytec
             return plan->place_of[unit];
         if (returns(opcode))
             return 0;
+        if (raises(opcode))
+            return own;
         unit = code->targets[unit] != NO_JUMP ? code->targets[unit] : next_instruction(code, unit);
     }
     return own;

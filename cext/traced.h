@@ -13,6 +13,9 @@ struct traced_code {
     struct known_code is;
     uint32_t coroutine;
     uint32_t observed; /* its own events are asked for (from 3.12 on) */
+    struct {
+        uint32_t serial, trace;
+    } left_out; /* of these files' trace: there was no room */
     struct plan *plan;
     struct line_table *tables;
 };
@@ -79,10 +82,21 @@ static void fill_lines(struct line_table *table, const struct plan *plan)
     }
 }
 
+static bool is_left_out(const struct traced_code *known)
+{
+    return known->left_out.trace == lines.trace && known->left_out.serial == lines.serial;
+}
+
+static void leave_out(struct traced_code *known)
+{
+    known->left_out.trace = lines.trace;
+    known->left_out.serial = lines.serial;
+}
+
 static struct line_table *new_line_table(struct traced_code *known, uint32_t owner, frame *here)
 {
     known->plan = known->plan ? known->plan : plan_of(known->is.code);
-    if (!known->plan)
+    if (!known->plan || is_left_out(known))
         return NULL;
     known_code_name(&known->is, here);
     struct line_shape shape = {
@@ -98,6 +112,8 @@ static struct line_table *new_line_table(struct traced_code *known, uint32_t own
     struct line_table *table = lines_table(owner, &shape);
     if (table)
         fill_lines(table, known->plan);
+    else
+        leave_out(known);
     return table;
 }
 

@@ -102,3 +102,32 @@ def test_conditions_that_never_ran_count_as_not_gone_only_where_branches_were_re
         found.append(program_of(done).branches)
 
     assert found == [(2, 4), (0, 0)]
+
+
+RAISING = """\
+def f(x):
+    try:
+        int(x)
+    except ValueError:
+        x = 0
+    try:
+        int(x)
+    except TypeError:
+        x = 1
+    except (KeyError, OSError):
+        x = 2
+    for y in (x, x):
+        assert y is not None
+    return x
+
+"""
+
+
+@pytest.mark.parametrize("call", ["f('1')", "f('')", ""])
+def test_where_an_exception_leads_to_is_no_way(traced, call):
+    done = program_of(traced(RAISING + call, INTERPOSE="coverage", INTERPOSE_BRANCHES="1"))
+
+    assert {(line.number, to) for line in done.lines.values() for to in line.branches} == {
+        *((8, 9), (8, 10)),
+        *((12, 13), (12, 14)),
+    }

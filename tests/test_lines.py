@@ -523,3 +523,15 @@ def test_what_others_keep_with_code_objects_is_let_go_of_only_where_they_keep_so
     )
 
     assert done.stdout == "[]\n"
+
+
+def test_a_function_for_which_there_is_no_room_is_one_that_is_left_out(traced):
+    done = traced(
+        """
+        body = "".join(f"    x = {n}\\n" for n in range(17_000))
+        exec(compile(f"def f():\\n{body}f()\\nf()\\n", "made.py", "exec"))
+        """,
+        INTERPOSE="lines",
+    )
+
+    assert line_trace(done.experiment).notes == ["incomplete: for 1 functions there was no room"]

@@ -20,6 +20,7 @@ _CONDITIONAL = {
 _JUMPS = {dis.opmap[name] for name in ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")}
 _BACK = {number for name, number in dis.opmap.items() if "BACKWARD" in name}
 _RETURNS = {number for name, number in dis.opmap.items() if name in ("RETURN_VALUE", "RETURN_CONST")}
+_RAISES = {dis.opmap[name] for name in ("RERAISE", "RAISE_VARARGS")}
 _CACHE, _EXTENDED = dis.opmap.get("CACHE", 0), dis.EXTENDED_ARG
 _EXPRESSIONS = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>", "<lambda>")
 
@@ -53,7 +54,8 @@ def ways(table: Table) -> set[tuple[int, int]]:
 
 
 def _end(units: list[_Unit | None], place: int, jump: _Unit) -> int:
-    """The statement that a way comes to first; the jump's own where that is another condition of it."""
+    """The statement that a way comes to first; the jump's own where that is another condition of it, `NONE` where it
+    raises."""
     for _ in range(len(units)):
         unit = units[place] if place < len(units) else None
         if unit is None:
@@ -63,6 +65,8 @@ def _end(units: list[_Unit | None], place: int, jump: _Unit) -> int:
             return unit.statement
         if unit.opcode in _RETURNS:
             return EXIT
+        if unit.opcode in _RAISES:
+            return NONE
         place = unit.next if unit.target is None else unit.target
     return NONE
 
