@@ -225,17 +225,18 @@ def parse_follow(text: str) -> str:
 
 
 def parse_redact(text: str) -> str:
-    """The expression, empty for `off`; whether it is one is seen where it is compiled. What would take very long or very
-    much memory is refused."""
+    """The expression, empty for `off`; whether it is one is seen where it is compiled. What would take too long, or too
+    much memory, is refused."""
     if text == "off":
         return ""
     if len(text) > LONGEST_EXPRESSION or _letters_of_expression(text) > LETTERS_OF_EXPRESSION:
-        raise ValueError(f"longer than {LONGEST_EXPRESSION} letters, or than {LETTERS_OF_EXPRESSION:,} with what it repeats")
+        longest = f"{LONGEST_EXPRESSION} letters, or than {LETTERS_OF_EXPRESSION:,} with what it repeats"
+        raise ValueError(f"longer than {longest}")
     return text
 
 
 def _letters_of_expression(text: str) -> int:
-    """How long an extended regular expression is where each `{m,n}` is written out. Raises ValueError for what refers back."""
+    """How long a regular expression is where each `{m,n}` is written out. Raises ValueError for what refers back."""
     sums, last, place = [0], 0, 0
     while place < len(text):
         letter, end = text[place], place + 1
@@ -246,8 +247,8 @@ def _letters_of_expression(text: str) -> int:
             sums[-1] += last
         elif letter == "{":
             end = text.find("}", place) + 1 or len(text)
-            bounds = [int(word) for word in text[place + 1 : end - 1].split(",") if word.isascii() and word.isdigit()]
-            times = max(bounds, default=1)
+            bounds = text[place + 1 : end - 1].split(",")
+            times = max([int(word) for word in bounds if word.isascii() and word.isdigit()], default=1)
             sums[-1] += last * (times - 1)
             last *= times
         else:

@@ -497,12 +497,12 @@ sys.exit(main(sys.argv[2:]))
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="there is no gdb in it")
 def test_when_attaching_is_killed_the_program_is_left_as_it_was(running):
     program, killed = running(TRACING), 0
+    status = Path(f"/proc/{program.pid}/status")
     done = -signal.SIGKILL
     while done == -signal.SIGKILL:
         killed += 1
         words = [sys.executable, "-c", KILLED, str(killed + 13), "attach", str(program.pid)]
         done = subprocess.run(words, cwd=program.directory, env=environment(), capture_output=True).returncode
-        status = Path(f"/proc/{program.pid}/status")
         until(lambda: "TracerPid:\t0\n" in status.read_text())
         program.interpose("detach", str(program.pid))
 
@@ -597,7 +597,8 @@ def test_an_exception_of_a_handler_of_the_programs_is_raised_again():
             sys.exit(raised.code + 1)
     """)
 
-    done = subprocess.run([sys.executable, "-c", source], input=code("begin", ({},)).text, text=True, timeout=PATIENCE_S)
+    text = code("begin", ({},)).text
+    done = subprocess.run([sys.executable, "-c", source], input=text, text=True, timeout=PATIENCE_S)
 
     assert done.returncode == 4
 

@@ -75,13 +75,16 @@ def test_of_a_long_text_with_a_match_over_lines_nothing_is_kept(library):
     "text", ["(a)\\1", "((a{1,255}){1,255}){1,255}", "x" * 501, "(((a{9}){9}){9}){9}{9}", "[]a-](b{10001})"]
 )
 def test_what_would_take_very_long_or_very_much_memory_is_refused(text):
-    with pytest.raises(ValueError, match="refers back|longer than"):
+    with pytest.raises(ValueError, match=r"refers back|longer than"):
         settings.parse_redact(text)
 
 
 @pytest.mark.parametrize(
     "text",
-    ["[0-9]{4}(-[0-9]{4}){3}|Ann[a-z]*", "[\\1]", "[[:digit:]1]{5}", "a\\\\1", "[]{5}]", "(a|b){1,}", "{", "[", "\\", ")"],
+    [
+        *("[0-9]{4}(-[0-9]{4}){3}|Ann[a-z]*", "[\\1]", "[[:digit:]1]{5}", "a\\\\1", "[]{5}]", "(a|b){1,}"),
+        *("{", "[", "\\", ")"),
+    ],
 )
 def test_what_is_plain_is_left_to_the_library_that_compiles_it(text):
     assert settings.parse_redact(text) == text

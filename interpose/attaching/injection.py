@@ -69,8 +69,9 @@ class Injected(NamedTuple):
 class Injection:
     """The way into the process of `tracee`, by a gdb. Raises CannotAttach where a symbol is missing.
 
-    The code finds the modules that go with it in its global `bundle`, which is bytes. It leaves its answer in its global `answer`: the text of a dictionary, an empty one where it is to be run
-    again a little later; and in `raised` a class whose instance is to be raised in the program.
+    The code finds the modules that go with it in its global `bundle`, a memoryview. It leaves its answer in its global
+    `answer`: the text of a dictionary, an empty one where it is to be run again a little later; and in `raised` a class
+    whose instance is to be raised in the program.
     """
 
     def __init__(self, tracee: Tracee, debugger: Debugger) -> None:
@@ -225,7 +226,8 @@ class Injection:
     def _running(self, memory: int, modules: int, modules_bytes: int) -> str:
         """One expression that runs the code there and gives where its answer is, 0 where there is none. One: gdb comes
         to its end whatever becomes of us, so that nothing is left half done."""
-        answer, raised, bundle = (memory + _SIZE_BYTES + _NAMES.index(name) for name in (b"answer", b"raised", b"bundle"))
+        names = (b"answer", b"raised", b"bundle")
+        answer, raised, bundle = (memory + _SIZE_BYTES + _NAMES.index(name) for name in names)
         view = self._calling("PyMemoryView_FromMemory", memory + modules, modules_bytes, _FOR_READING)
         run = self._calling("PyRun_StringFlags", memory + _SIZE_BYTES + len(_NAMES), _FILE_INPUT, "$names", "$names", 0)
         raise_it = self._calling("PyThreadState_SetAsyncExc", self._calling("PyThread_get_thread_ident"), "$raised")

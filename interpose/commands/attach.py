@@ -76,7 +76,8 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
     if settings.resolve(options, os.environ, file).origins["INTERPOSE"] == "default":
         options["record"] = "1"
     wanted = settings.resolve(options, os.environ, file)
-    of_lines = [each.options[-1] for each in settings.SETTINGS if each.name in OF_LINES and options[each.key] is not None]
+    given = [each for each in settings.SETTINGS if options[each.key] is not None]
+    of_lines = [each.options[-1] for each in given if each.name in OF_LINES]
     if set(wanted.record) != {"calls"} or of_lines:
         why = "attach records calls; lines and coverage are recorded of a program from its beginning on"
         raise UsageError(f"{of_lines[0]}: {why}" if of_lines else why)
