@@ -157,7 +157,7 @@ uint32_t argument_intern(enum kind kind, const char *text, size_t bytes)
     enum how_much how_much = arguments_kept(kind);
     if (how_much == KEEP_nothing)
         return 0;
-    bool is_plain = how_much == KEEP_usual || how_much == KEEP_whole || (bytes && *text == '<');
+    bool is_plain = how_much == KEEP_usual || how_much == KEEP_whole;
     if (is_plain || (how_much == KEEP_normalised && (kind == KIND_process || kind == KIND_db)))
         return string_intern(text, bytes);
     if (kind == KIND_process)

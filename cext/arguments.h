@@ -20,7 +20,7 @@ enum how_much { HOW_MUCH(NUMBER_OF_HOW_MUCH) };
 VISIBLE void arguments_choose(enum kind kind, enum how_much how_much);
 VISIBLE enum how_much arguments_kept(enum kind kind);
 
-/* The number of what may be kept of a text; 0 for nothing. What stands in angle brackets is no argument. */
+/* The number of what may be kept of a text; 0 for nothing. */
 VISIBLE uint32_t argument_intern(enum kind kind, const char *text, size_t bytes);
 
 /* Write what may be kept of a text that has at most as many bytes as there is room for; gives the length. */

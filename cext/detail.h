@@ -201,6 +201,9 @@ static uint32_t host_detail(PyObject *host, PyObject *port)
     const char *name = host_text(host, &bytes), *service = port ? host_text(port, &port_bytes) : NULL;
     if (!name)
         return 0;
+    const char *at = memrchr(name, '@', (size_t)bytes); /* who asks, and by what password, is no part of a host's name */
+    bytes -= at ? at + 1 - name : 0;
+    name = at ? at + 1 : name;
     const char *shape = memchr(name, ':', (size_t)bytes) ? "[%.*s]" : "%.*s";
     int length = snprintf(text, 512, shape, (int)(bytes < 400 ? bytes : 400), name);
     if (service)

@@ -1,9 +1,12 @@
 /* Calls that read from a terminal or write to it, where the dialogue is kept: what they moved.
 
-   What is typed is kept only where the terminal showed it: its echo was on when the call began and when it ended. Of the
-   program nothing is run; a buffer that is written in Python has nothing to be kept. */
+   What is typed is kept only where the terminal showed it: its echo was on when the call began and when it ended, and what
+   lay there already when it began was not typed while it was seen off. The side of a pseudo-terminal that plays the user
+   (pexpect, script) shows nothing to anybody. Of the program nothing is run; a buffer that is written in Python has nothing
+   to be kept. */
 #pragma once
 
+#include <sys/ioctl.h>
 #include <termios.h>
 
 #include "call.h"
@@ -12,16 +15,33 @@
 
 enum { TERMINAL_there = 1, TERMINAL_echoes = 2, TERMINAL_ends_lines = 4 };
 
+static bool was_unseen; /* since nothing lay there to be read the echo was seen off */
+
 /* Of the terminal behind a descriptor; 0 where it is none. */
 static uint8_t terminal_state(int descriptor)
 {
     struct termios found;
+    unsigned number;
     int saved = errno;
     uint8_t state = 0;
-    if (descriptor >= 0 && tcgetattr(descriptor, &found) == 0) {
+    if (descriptor >= 0 && tcgetattr(descriptor, &found) == 0 && ioctl(descriptor, TIOCGPTN, &number) != 0) {
         state = TERMINAL_there;
         state |= found.c_lflag & ECHO ? TERMINAL_echoes : 0;
         state |= found.c_oflag & OPOST && found.c_oflag & ONLCR ? TERMINAL_ends_lines : 0;
+        was_unseen |= !(found.c_lflag & ECHO);
+    }
+    errno = saved;
+    return state;
+}
+
+/* The same before something is read: it has no echo where what lies there already may have been typed without. */
+static uint8_t terminal_before_reading(int descriptor)
+{
+    uint8_t state = terminal_state(descriptor);
+    int saved = errno, bytes = 0;
+    if (was_unseen && state & TERMINAL_echoes) {
+        was_unseen = ioctl(descriptor, FIONREAD, &bytes) != 0 || bytes > 0;
+        state &= was_unseen ? (uint8_t)~TERMINAL_echoes : state;
     }
     errno = saved;
     return state;
@@ -48,12 +68,12 @@ static bool is_input(const struct slot *slot)
     return slot->asks && !slot->traffic && slot->moves == MOVES_result;
 }
 
-static uint8_t input_state(void)
+static uint8_t input_state(uint8_t (*state_of)(int))
 {
     PyObject *in = PySys_GetObject("stdin"), *out = PySys_GetObject("stdout");
     if (!in || !out || descriptor_of(in) != STDIN_FILENO || descriptor_of(out) != STDOUT_FILENO)
         return 0;
-    uint8_t shown = terminal_state(STDOUT_FILENO), typed = terminal_state(STDIN_FILENO);
+    uint8_t shown = terminal_state(STDOUT_FILENO), typed = state_of(STDIN_FILENO);
     if (!shown || !typed)
         return 0;
     return (shown & TERMINAL_ends_lines) | (typed & ~TERMINAL_ends_lines);
@@ -63,12 +83,13 @@ static __attribute__((noinline)) void terminal_begin(struct call *call)
 {
     if (call->slot->traffic) {
         bool moves = call->known && call->known->kind == KIND_screen && call->slot->moves == MOVES_result;
-        call->terminal = moves ? terminal_state(call->descriptor) : 0;
+        uint8_t (*state_of)(int) = call->slot->asks ? terminal_before_reading : terminal_state;
+        call->terminal = moves ? state_of(call->descriptor) : 0;
     } else if (call->slot->moves == MOVES_frame) {
         call->terminal = terminal_state(STDOUT_FILENO);
     } else if (is_input(call->slot)) {
         Py_ssize_t bytes;
-        call->terminal = input_state();
+        call->terminal = input_state(terminal_before_reading);
         const char *prompt = call->terminal ? text_of(argument_of(call, 0), &bytes) : NULL;
         if (prompt && bytes)
             keep_piece(call, STDOUT_FILENO, PIECE_SHOWN, prompt, (size_t)bytes);
@@ -105,7 +126,7 @@ static void input_end(const struct call *call, PyObject *line)
 {
     Py_ssize_t bytes;
     const char *text = text_of(line, &bytes);
-    bool seen = call->terminal & input_state() & TERMINAL_echoes;
+    bool seen = call->terminal & input_state(terminal_state) & TERMINAL_echoes;
     if (text && bytes)
         keep_piece(call, STDIN_FILENO, seen ? PIECE_TYPED : PIECE_UNSEEN, text, (size_t)bytes);
     if (text && (seen || !bytes))

@@ -45,6 +45,8 @@ LARGEST_RING_BYTES = 16 << 30
 LARGEST_DEPTH = 65536
 CHOICES_AT_MOST = 64
 LONGEST_CHOICE = 250
+LONGEST_EXPRESSION = 500
+LETTERS_OF_EXPRESSION = 10_000
 ANY_ERROR = "*"
 LONGEST_ERRORS = 500
 DURATION_UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
@@ -242,8 +244,51 @@ def parse_follow(text: str) -> str:
 
 
 def parse_redact(text: str) -> str:
-    """The expression, empty for `off`; whether it is one is seen where it is compiled."""
-    return "" if text == "off" else text
+    """The expression, empty for `off`; whether it is one is seen where it is compiled. What would take too long, or too
+    much memory, is refused."""
+    if text == "off":
+        return ""
+    if len(text) > LONGEST_EXPRESSION or _letters_of_expression(text) > LETTERS_OF_EXPRESSION:
+        longest = f"{LONGEST_EXPRESSION} letters, or than {LETTERS_OF_EXPRESSION:,} with what it repeats"
+        raise ValueError(f"longer than {longest}")
+    return text
+
+
+def _letters_of_expression(text: str) -> int:
+    """How long a regular expression is where each `{m,n}` is written out. Raises ValueError for what refers back."""
+    sums, last, place = [0], 0, 0
+    while place < len(text):
+        letter, end = text[place], place + 1
+        if letter == "(":
+            sums.append(0)
+        elif letter == ")" and len(sums) > 1:
+            last = sums.pop()
+            sums[-1] += last
+        elif letter == "{":
+            end = text.find("}", place) + 1 or len(text)
+            bounds = text[place + 1 : end - 1].split(",")
+            times = max([int(word) for word in bounds if word.isascii() and word.isdigit()], default=1)
+            sums[-1] += last * (times - 1)
+            last *= times
+        else:
+            if letter == "\\" and text[end : end + 1] in tuple("123456789"):
+                raise ValueError(f"refers back to a group ({text[place : place + 2]}), which can take very long")
+            end = _end_of_brackets(text, place) if letter == "[" else place + 2 if letter == "\\" else end
+            last = 1
+            sums[-1] += last
+        place = end
+    return sum(sums)
+
+
+def _end_of_brackets(text: str, place: int) -> int:
+    """Where the bracket expression that begins at `place` ends."""
+    place += 2 if text.startswith("^", place + 1) else 1
+    place += text.startswith("]", place)
+    while place < len(text) and text[place] != "]":
+        kind = text[place + 1 : place + 2]
+        inner = text.find(f"{kind}]", place + 2) if text[place] == "[" and kind in tuple(":.=") else -1
+        place = inner + 2 if inner >= 0 else place + 1
+    return place + 1
 
 
 def parse_names(text: str) -> tuple[str, ...]:

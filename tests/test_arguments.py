@@ -80,6 +80,33 @@ def test_normalised_paths_have_no_numbers(details):
     assert found["sqlite3.Connection.execute"][1] == "insert into customers values (?)"
 
 
+def test_what_stands_in_angle_brackets_is_an_argument_too(traced):
+    ran = traced(
+        """
+        import os
+        for path in ("<hunter2>", "<hunter2>/b.csv"):
+            try: os.stat(path)
+            except OSError: pass
+        """,
+        INTERPOSE_ARGUMENTS="file=shape",
+    )
+
+    details = {ran.experiment.founder.string(event.detail) for event in ran.events("os.stat")}
+    assert {"*", "*/*.csv"} <= details
+    assert not [text for text in details if "hunter2" in text]
+
+
+def test_of_a_host_nobody_keeps_who_asks_for_it(traced):
+    ran = traced("""
+        import socket
+        try: socket.getaddrinfo("ann:hunter2@127.0.0.1", 80)
+        except OSError: pass
+    """)
+
+    (event,) = ran.events("socket.getaddrinfo")
+    assert ran.experiment.founder.string(event.detail) == "127.0.0.1:80"
+
+
 def test_whole_is_with_values_and_arguments(details):
     found = details("db=whole,process=whole")
 

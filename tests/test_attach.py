@@ -448,6 +448,68 @@ def test_a_stopped_program_is_refused(running):
     assert program.end() == (7, "True\n", "")
 
 
+# It traces itself when it is through: what would be left of tracing that was put off shows.
+TRACING = """
+import os, signal, sys, threading, time
+enough = threading.Event()
+signal.signal(signal.SIGTERM, lambda number, frame: enough.set())
+seen = []
+def trace(frame, event, what):
+    seen.append(event)
+    return trace
+def traced():
+    return 1
+def work():
+    while not enough.is_set():
+        os.stat("/")
+        time.sleep(0.001)
+    sys.settrace(trace)
+    traced()
+    sys.settrace(None)
+threads = [threading.Thread(target=work) for _ in range(2)]
+for thread in threads:
+    thread.start()
+print("ready", flush=True)
+work()
+for thread in threads:
+    thread.join()
+print(seen.count("call") == 3, flush=True)
+sys.exit(7)
+"""
+KILLED = """
+import os, signal, sys
+from interpose.attaching import gdb
+from interpose.commands.main import main
+left = [int(sys.argv[1])]
+def ask(self, command, timeout_s=None, ask=gdb.Debugger.ask):
+    left[0] -= 1
+    if not left[0]:
+        self._gdb.stdin.write(f"{command}\\n".encode())
+        self._gdb.stdin.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return ask(self, command, timeout_s)
+gdb.Debugger.ask = ask
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@needs_gdb
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="there is no gdb in it")
+def test_when_attaching_is_killed_the_program_is_left_as_it_was(running):
+    program, killed = running(TRACING), 0
+    status = Path(f"/proc/{program.pid}/status")
+    done = -signal.SIGKILL
+    while done == -signal.SIGKILL:
+        killed += 1
+        words = [sys.executable, "-c", KILLED, str(killed + 13), "attach", str(program.pid)]
+        done = subprocess.run(words, cwd=program.directory, env=environment(), capture_output=True).returncode
+        until(lambda: "TracerPid:\t0\n" in status.read_text())
+        program.interpose("detach", str(program.pid))
+
+    assert killed > 10
+    assert program.end() == (7, "True\n", "")
+
+
 @needs_gdb
 def test_a_program_that_somebody_traces_is_refused(running):
     program = running(BUSY)
@@ -508,6 +570,15 @@ def test_lines_are_not_recorded_of_a_program_that_runs_already(interpose):
     assert "attach records calls" in done.stderr
 
 
+def test_how_lines_are_to_be_recorded_has_no_meaning_for_a_program_that_runs_already(interpose):
+    done = interpose("attach", "1", "--lines", "shop:*")
+
+    assert done.returncode == 2
+    assert done.stderr == (
+        "interpose: --lines: attach records calls; lines and coverage are recorded of a program from its beginning on\n"
+    )
+
+
 def test_an_exception_of_a_handler_of_the_programs_is_raised_again():
     source = textwrap.dedent("""
         import sys, types
@@ -526,7 +597,8 @@ def test_an_exception_of_a_handler_of_the_programs_is_raised_again():
             sys.exit(raised.code + 1)
     """)
 
-    done = subprocess.run([sys.executable, "-c", source], input=code("begin", ({},)), text=True, timeout=PATIENCE_S)
+    text = code("begin", ({},)).text
+    done = subprocess.run([sys.executable, "-c", source], input=text, text=True, timeout=PATIENCE_S)
 
     assert done.returncode == 4
 
@@ -537,12 +609,46 @@ def test_somebody_who_imports_is_waited_for():
 
     _imp.acquire_lock()
     try:
-        exec(code("begin", ({},)), names)
+        exec(code("begin", ({},)).text, names)
     finally:
         _imp.release_lock()
 
     assert names["answer"] == "{}"
     assert "raised" not in names
+
+
+def test_what_recording_takes_comes_with_the_code_and_is_read_from_no_file(tmp_path):
+    source = textwrap.dedent("""
+        import json, sys
+        text, modules, *given = json.load(sys.stdin)
+        opened = []
+        sys.addaudithook(lambda event, what: opened.append(str(what[0])) if event == "open" else None)
+        names = {"bundle": memoryview(modules.encode("latin-1"))}
+        exec(text, names)
+        path = names["answer"]
+        ours = sys.modules["interpose"]
+        print(json.dumps([path, opened, ours.__loader__.path, ours.__file__, len(sys.meta_path)]))
+    """)
+    attacher = textwrap.dedent("""
+        import json, sys
+        from interpose.attaching.code import code
+        what = code("begin", ({"INTERPOSE": "1", "INTERPOSE_DIR": sys.argv[1], "INTERPOSE_NAME": "t"},))
+        print(json.dumps([what.text, what.modules.decode("latin-1")]))
+    """)
+
+    def run(*words: str, given: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [sys.executable, *words], input=given, text=True, capture_output=True, cwd=tmp_path, env=environment()
+        )
+
+    given = run("-c", attacher, str(tmp_path), given="").stdout
+    done = run("-S", "-c", source, given=given)
+
+    answer, opened, loaded, file, finders = json.loads(done.stdout)
+    assert "experiment" in answer
+    assert not [path for path in opened if path.endswith((".py", ".pyc")) and "interpose" in path]
+    assert loaded == file
+    assert finders == 3
 
 
 def test_symbols_are_where_a_file_says(tmp_path):

@@ -229,6 +229,50 @@ def test_echo_switched_off_while_a_read_waits_hides_what_it_read(talk):
     assert b"hunter2" not in talked.everything()
 
 
+def test_what_is_typed_ahead_of_a_read_without_echo_is_not_kept(talk):
+    talked = talk(
+        """
+        import os, select, sys, termios
+        state = termios.tcgetattr(0)
+        state[3] &= ~termios.ECHO
+        termios.tcsetattr(0, termios.TCSANOW, state)
+        print("secret? ", flush=True)
+        select.select([0], [], [])
+        state[3] |= termios.ECHO
+        termios.tcsetattr(0, termios.TCSANOW, state)
+        os.read(0, 100)
+        input("more? ")
+        """,
+        (b"secret? ", b"hunter2\n"),
+        (b"more? ", b"yes\n"),
+    )
+
+    assert talked.status == 0
+    assert ("unseen", "") in talked.pieces
+    assert ("typed", "yes") in talked.lines
+    assert b"hunter2" not in talked.everything()
+
+
+def test_what_a_program_types_at_a_terminal_that_it_plays_the_user_of_is_no_dialogue(talk):
+    talked = talk(
+        """
+        import os, pty, termios
+        user, terminal = pty.openpty()
+        state = termios.tcgetattr(terminal)
+        state[3] &= ~termios.ECHO
+        termios.tcsetattr(terminal, termios.TCSANOW, state)
+        os.write(user, b"hunter2\\n")
+        os.read(terminal, 100)
+        os.write(terminal, b"welcome\\n")
+        os.write(1, os.read(user, 100))
+        """
+    )
+
+    assert talked.status == 0
+    assert b"hunter2" not in talked.everything()
+    assert [text.strip() for what, text in talked.pieces if what == "shown"] == ["welcome", "welcome"]
+
+
 def test_what_matches_the_redaction_does_not_reach_the_disk(talk):
     source = """
         print("card 4111-1111-1111-1111 of", input("Card: "))
@@ -346,6 +390,9 @@ def test_what_is_not_to_be_written_is_written_nowhere(traced):
         sqlite3.connect(":memory:").execute("create table hunter2(a)")
         def hunter2(): __import__("time").sleep(0.001)
         hunter2()
+        import interpose
+        interpose.sample("after " + "x" * 100 + "hunter2")
+        interpose.sample("of hunter2")
         """,
         "hunter2",
         INTERPOSE_REDACT="h[u]nter2",
@@ -472,6 +519,7 @@ def test_a_replay_waits_as_long_as_it_took_divided_by_the_speed(tmp_path):
         ("\x1b]52;c;eA==\x1b\\", "]52;c;eA==\\"),
         ("\x1bP+q544e\x1b\\", "P+q544e\\"),
         ("\x1b[6n\x1b[c\x1b[>c\x1b[21t\x1b[?1000h\x1b[!p\x1b[5i\x1bc", "c"),
+        ("\x1b[3T\x1b[1;1;1;1;24T", "\x1b[3T"),
         ("\x9b6n\x07\x00\x7f", "6n"),
         ("\x1b[?25;1000h", ""),
     ],
@@ -483,6 +531,21 @@ def test_a_replay_sends_only_what_is_harmless(sent, passed):
 
     assert whole == passed
     assert one_by_one == passed
+
+
+def test_after_a_replay_the_terminal_is_as_before(tmp_path):
+    class Terminal(StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    out = Terminal()
+    states = "\x1b(0\x1b=\x1b[?1h\x1b[?7l\x1b[4h\x1b[20h"
+
+    replay(spoken(Experiment(str(built(tmp_path, (SHOWN, states.encode())).write()))), out, 1.0, lambda _: None)
+
+    before, after = out.getvalue().split(states)
+    assert before == ""
+    assert all(undone in after for undone in ("\x1b(B", "\x1b>", "\x1b[?1l", "\x1b[?7h", "\x1b[4;20l"))
 
 
 def test_readable_text_has_a_gap_where_the_cursor_moved():

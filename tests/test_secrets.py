@@ -49,6 +49,15 @@ def test_texts_are_counted_once_each_by_what_they_are(build):
     assert found["environment"].texts == found["addresses"].texts == 0
 
 
+def test_labels_and_settings_are_told_of(traced):
+    ran = traced("import interpose; interpose.sample('token=hunter2')\n", INTERPOSE_LINES="hunter:*")
+
+    found = {each.what: each for each in revealed(ran.experiment)}
+
+    assert found["labels, warnings"].signs == {"password": 1}
+    assert found["settings"].texts > 1
+
+
 def test_what_looks_like_a_secret_is_counted_by_what_it_looks_like(build):
     found = by_sort(build)
 

@@ -53,13 +53,13 @@ def tell_fate():
 
 def warn(str text):
     """Have the log say what could not be done as asked."""
-    attributes = f'text="{escape(text[:WARNING_LETTERS])}"'.encode("utf-8", "replace")
+    attributes = f'text="{for_log(text, WARNING_LETTERS)}"'.encode("utf-8", "replace")
     recorder_say("warning", attributes)
 
 
 def note_filter(str text):
     """Have the log say which filter holds from now on."""
-    attributes = f'text="{escape(text[:WARNING_LETTERS])}"'.encode("utf-8", "replace")
+    attributes = f'text="{for_log(text, WARNING_LETTERS)}"'.encode("utf-8", "replace")
     recorder_say("filter", attributes)
 
 
@@ -75,7 +75,7 @@ def resume():
 
 def sample(str label):
     """Sample what the process has used, under a label, of which the first 64 letters are kept."""
-    attributes = f'text="{escape(label[:LABEL_LETTERS])}"'.encode("utf-8", "replace")
+    attributes = f'text="{for_log(label, LABEL_LETTERS)}"'.encode("utf-8", "replace")
     recorder_sample(attributes)
 
 

@@ -187,6 +187,11 @@ def redacted(bytes text):
         free(found)
 
 
+cdef str for_log(str text, Py_ssize_t letters):
+    """So many letters of a text, as an attribute in the log may have it."""
+    return escape(redacted(text.encode("utf-8", "replace")).decode("utf-8", "replace")[:letters])
+
+
 def choose_descendants(bytes wanted, bytes command=b""):
     """Choose which descendants are recorded, of this process with its command line; gives what is wrong with that."""
     cdef const char *wrong = follow_choose(wanted, command)
@@ -293,7 +298,7 @@ def knows_of_forks():
 
 def note(str what):
     """Have the log say that something was not recorded, and why."""
-    text = f'what="calls" why="{escape(what[:NOTE_LETTERS])}" '.encode("utf-8", "replace")
+    text = f'what="calls" why="{for_log(what, NOTE_LETTERS)}" '.encode("utf-8", "replace")
     recorder_say(b"missed", text)
 
 

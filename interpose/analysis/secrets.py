@@ -131,6 +131,18 @@ def _arguments(experiment: Experiment) -> Iterator[str]:
         yield from process.log.arguments
 
 
+def _settings(experiment: Experiment) -> Iterator[str]:
+    for process in experiment.processes:
+        yield from process.log.settings.values()
+
+
+def _said(experiment: Experiment) -> Iterator[str]:
+    """Labels of samples, filters, warnings, why something was not recorded."""
+    for process in experiment.processes:
+        for each in process.log.events:
+            yield from (each.text, each.why)
+
+
 def _whereabouts(experiment: Experiment) -> Iterator[str]:
     for process in experiment.processes:
         log = process.log
@@ -172,6 +184,8 @@ SORTS: dict[str, Callable[[Experiment], Iterable[str]]] = {
     "requests and transactions": _details("logic"),
     "terminals, locks": _details("screen", "sync", "sleep", "idle"),
     "command line": _arguments,
+    "settings": _settings,
+    "labels, warnings": _said,
     "host and directories": _whereabouts,
     "files of code": _code,
     "code in no file": _texts_of_code,

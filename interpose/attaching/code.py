@@ -4,32 +4,75 @@ of it.
 It is text, for the program has nothing of ours, or no more than an earlier time has laid by. It leaves no name there,
 and passes on what is not ours to catch: an exception that a handler of the program's raises, for a signal that came
 just then, is raised again afterwards. Of several threads that compute each would have the interpreter's lock for its
-five milliseconds whenever ours reads a file: for so long they take turns faster.
+five milliseconds whenever ours reads a file: for so long they take turns faster; and our modules come with the code.
+While these are put in place nothing waits for a file, and the lock is not asked for.
 """
 
 from __future__ import annotations
 
+import marshal
 import os
 import stat
 import sys
 from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.machinery import SourceFileLoader
+from importlib.util import MAGIC_NUMBER, find_spec
+from pkgutil import iter_modules
+from typing import NamedTuple
 
 import interpose
 from interpose.attaching.tracee import CannotAttach
 
+_RECORDING = (
+    *("interpose", "interpose.attached", "interpose.errors", "interpose.experiments", "interpose.experiments.describe"),
+    *("interpose.experiments.names", "interpose.levels", "interpose.library", "interpose.policy", "interpose.session"),
+    *("interpose.settings", "interpose.timing", "interpose.timing.shims", "__future__"),
+)
+_DECLARED = "interpose.system_library"
 _CODE = """
-def reach(do, given, package, version, python, flags):
+def reach(do, given, package, version, python, flags, places):
     import sys, _imp
     if _imp.lock_held():
         return {}
     if sys.version_info[:2] != python or sys.abiflags != flags:
         return {"why": "is Python %d.%d%s" % (*sys.version_info[:2], sys.abiflags)}
     interval_s = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
     try:
-        return done(sys, do, given, package, version)
+        with_us = bundled(sys, places)
+        sys.meta_path.insert(0, with_us)
+        try:
+            return done(sys, do, given, package, version)
+        finally:
+            sys.meta_path.remove(with_us)
+            vars(with_us).clear()
     finally:
         sys.setswitchinterval(interval_s + 5e-7)
+
+
+def bundled(sys, places):
+    external, loads = sys.modules["_frozen_importlib_external"], sys.modules["marshal"].loads
+    with_us = type(sys.implementation)(create_module=lambda spec: None)
+
+    def find_spec(name, path=None, target=None):
+        if name not in places:
+            return None
+        file, above, _, end = places[name]
+        loader = with_us if end else None
+        return external.spec_from_file_location(name, file, loader=loader, submodule_search_locations=above)
+
+    def exec_module(module):
+        name = module.__name__
+        file, _, begin, end = places[name]
+        module.__loader__ = module.__spec__.loader = external.SourceFileLoader(name, file)
+        exec(loads(bundle[begin:end]), vars(module))
+
+    if "bundle" in globals() and external.MAGIC_NUMBER == places[""]:
+        with_us.find_spec, with_us.exec_module = find_spec, exec_module
+        sys.setswitchinterval(0.05)  # until it is all there: no file is read for it
+    else:
+        with_us.find_spec = lambda *nothing: None
+    return with_us
 
 
 def done(sys, do, given, package, version):
@@ -37,15 +80,19 @@ def done(sys, do, given, package, version):
     found = sys.modules.get("interpose")
     if found is None:
         locate = sys.modules["_frozen_importlib_external"].spec_from_file_location
+        spec = sys.meta_path[0].find_spec("interpose")
         found = importing._load(
-            locate("interpose", package + "/__init__.py", submodule_search_locations=[package])
+            spec or locate("interpose", package + "/__init__.py", submodule_search_locations=[package])
         )
     if package not in getattr(found, "__path__", []) or found.__version__ != version:
         return {"why": "has imported another interpose, from %s" % getattr(found, "__path__", "elsewhere")}
     sys.modules.update(vars(found).pop("_laid_by", {}))
+    for name in ("interpose.timing.shims", "interpose.system_library") if do == "begin" else ():
+        importing._gcd_import(name)
     if do == "end" and "interpose.timing.shims" in sys.modules:
         sys.modules["interpose.timing.shims"].hush()
     attached = importing._gcd_import("interpose.attached")
+    sys.setswitchinterval(1e-5)
     return getattr(attached, do)(*given, before)
 
 
@@ -68,16 +115,51 @@ except BaseException as error:
             def __new__(cls, *nothing):
                 return original
 finally:
-    del reach, done, is_theirs
+    del reach, bundled, done, is_theirs
+    if "bundle" in globals():
+        bundle.release()
 """
 
 
-def code(do: str, given: tuple[Mapping[str, str], ...]) -> str:
-    """The text by which `interpose.attached` of this installation does what is asked, of ASCII letters."""
-    arguments = (do, tuple(map(dict, given)), package(), interpose.__version__, sys.version_info[:2], sys.abiflags)
+class Code(NamedTuple):
+    """What is to run, of ASCII letters, and the compiled modules that it finds in its global `bundle`."""
+
+    text: str
+    modules: bytes
+
+
+def code(do: str, given: tuple[Mapping[str, str], ...]) -> Code:
+    """The code by which `interpose.attached` of this installation does what is asked."""
+    places, modules = _bundle()
+    flags = sys.abiflags
+    arguments = (do, tuple(map(dict, given)), package(), interpose.__version__, sys.version_info[:2], flags, places)
     head, _, rest = _CODE.partition("\ntry:")
     rest = rest.format(arguments=", ".join(map(ascii, arguments)), package=ascii(f"{package()}/"))
-    return f"{head}\ntry:{rest}"
+    return Code(f"{head}\ntry:{rest}", modules)
+
+
+def _bundle() -> tuple[dict[str, object], bytes]:
+    """The compiled modules that recording takes, one after the other, and where in them each is: to read them from
+    their files would let all other threads of the program have their turn, file by file."""
+    places: dict[str, object] = {"": MAGIC_NUMBER}
+    modules = b""
+    for name in _module_names():
+        spec = find_spec(name)
+        if spec is None or spec.origin is None:
+            continue
+        source = spec.loader if isinstance(spec.loader, SourceFileLoader) else None
+        compiled = marshal.dumps(source.get_code(name)) if source else b""
+        above = spec.submodule_search_locations
+        end = len(modules) + len(compiled) if source else 0  # a library is loaded from its file
+        places[name] = (spec.origin, list(above) if above else None, len(modules), end)
+        modules += compiled
+    return places, modules
+
+
+def _module_names() -> Iterator[str]:
+    yield from _RECORDING
+    yield _DECLARED
+    yield from (f"{_DECLARED}.{each.name}" for each in iter_modules(import_module(_DECLARED).__path__))
 
 
 def package() -> str:

@@ -29,6 +29,7 @@ _SETTINGS = (
     "-gdb-set exec-file-mismatch off",
     "-gdb-set print thread-events off",
     "-gdb-set mi-async on",
+    "-gdb-set language c",
     '-interpreter-exec console "handle all nostop noprint pass"',
     '-interpreter-exec console "handle SIGINT nostop noprint pass"',
 )
@@ -117,33 +118,10 @@ class Debugger:
         """Whether all threads run while a function is called, or the chosen one alone."""
         self.ask(f"-gdb-set scheduler-locking {'off' if others else 'on'}")
 
-    def call(self, address: int, *arguments: int) -> int:
-        """Call the function there; gives what it returned, a word. Raises NoAnswer, Ended."""
-        words = ",".join(f"{each:#x}ul" for each in arguments)
-        kinds = ",".join("unsigned long" for _ in arguments) or "void"
-        return self._number_of(f"((unsigned long(*)({kinds})){address:#x})({words})")
-
-    def stack_pointer(self) -> int:
-        """Where the stack of the chosen thread ends."""
-        return self._number_of("(unsigned long)$sp")
-
-    def read_number(self, address: int) -> int:
-        """The four bytes there as a number."""
-        return self._number_of(f"*(unsigned int*){address:#x}")
-
-    def write_number(self, address: int, number: int) -> None:
-        """Put a number into the four bytes there."""
-        self._number_of(f"*(unsigned int*){address:#x}={number}")
-
-    def read(self, address: int, size_bytes: int) -> bytes:
-        """What stands in the process's memory."""
-        answer = self.ask(f"-data-read-memory-bytes {address:#x} {size_bytes}")
-        return bytes.fromhex(_found(r'contents="([0-9a-f]*)"', answer))
-
-    def write(self, address: int, data: bytes) -> None:
-        """Put `data` into the process's memory."""
-        for place in range(0, len(data), 2048):
-            self.ask(f"-data-write-memory-bytes {address + place:#x} {data[place : place + 2048].hex()}")
+    def number(self, expression: str) -> int:
+        """The value of an expression, evaluated in the chosen thread; functions are called. Raises NoAnswer, Ended."""
+        answer = self.ask(f'-data-evaluate-expression "{expression}"')
+        return int(_found(r'value="(-?\d+)', answer))
 
     def let_go(self) -> None:
         """Detach; the process runs on."""
@@ -199,10 +177,6 @@ class Debugger:
                 if line.startswith(begin):
                     return _judged(line[len(begin) :], self._ended)
 
-    def _number_of(self, expression: str) -> int:
-        answer = self.ask(f'-data-evaluate-expression "{expression}"')
-        return int(_found(r'value="(-?\d+)', answer))
-
     def _read(self, timeout_s: float | None) -> list[str]:
         """The lines that have come; waits for some."""
         assert self._gdb.stdout is not None
@@ -216,6 +190,13 @@ class Debugger:
         self._stops += [line for line in found if line.startswith("*stopped")]
         self._ended |= any(line.startswith("=thread-group-exited") for line in found)
         return found
+
+
+def calling(address: int, *arguments: int | str) -> str:
+    """The expression that calls the function there with these words, or expressions for them."""
+    words = ",".join(each if isinstance(each, str) else f"{each:#x}ul" for each in arguments)
+    kinds = ",".join("unsigned long" for _ in arguments) or "void"
+    return f"(((unsigned long(*)({kinds})){address:#x})({words}))"
 
 
 def _judged(answer: str, ended: bool) -> str:

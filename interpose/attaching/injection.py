@@ -19,7 +19,8 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from interpose.attaching.gdb import Debugger, Ended, NoAnswer
+from interpose.attaching.code import Code
+from interpose.attaching.gdb import Debugger, Ended, NoAnswer, calling
 from interpose.attaching.tracee import CannotAttach, Tracee
 
 # The second argument, and where a function returns to, as gdb names them; of other machines breakpoints that need them
@@ -37,11 +38,19 @@ _STATE = ("PyThreadState_GetUnchecked", "PyGILState_Check", "PyErr_Occurred", "P
 _INTERPRETERS = ("PyInterpreterState_Get", "PyInterpreterState_Main")
 _BEFORE_3_13 = {"PyThreadState_GetUnchecked": "_PyThreadState_UncheckedGet", "Py_IsFinalizing": "_Py_IsFinalizing"}
 _CALLED = (
-    *("PyMem_RawMalloc", "PyMem_RawFree", "PyThreadState_EnterTracing", "PyThreadState_LeaveTracing", "PyDict_New"),
-    *("PyRun_StringFlags", "PyErr_Clear", "PyDict_GetItemString", "PyUnicode_AsUTF8AndSize", "Py_DecRef"),
+    *("PyThreadState_EnterTracing", "PyThreadState_LeaveTracing", "PyDict_New", "PyDict_SetItemString", "Py_DecRef"),
+    *("PyRun_StringFlags", "PyErr_Clear", "PyDict_GetItemString", "PyUnicode_AsUTF8AndSize", "PyMemoryView_FromMemory"),
     *("PyThreadState_SetAsyncExc", "PyThread_get_thread_ident"),
 )
 _ERRNO = "__errno_location"
+_IN_LIBC = (_ERRNO, "mmap", "munmap")
+_PUT_ERRNO = "*(unsigned int*)$errno=$before"
+_INT = "0xfffffffful"  # what of a word a function returns that gives an int
+_SIZE_BYTES = 8
+_NAMES = b"answer\0raised\0bundle\0"
+_FOR_READING = 0x100  # PyBUF_READ
+_READ, _WRITE, _PRIVATE, _ANONYMOUS = 1, 2, 2, 0x20  # of mmap(2) on Linux
+_NO_FILE = _MAP_FAILED = (1 << 64) - 1
 _FILE_INPUT = 257
 _ANSWER_BYTES_AT_MOST = 1 << 20
 _LEAST_STACK_BYTES = 192 * 1024  # what runs has some room on the thread's stack
@@ -60,8 +69,9 @@ class Injected(NamedTuple):
 class Injection:
     """The way into the process of `tracee`, by a gdb. Raises CannotAttach where a symbol is missing.
 
-    The code leaves its answer in its global `answer`: the text of a dictionary, an empty one where it is to be run
-    again a little later; and in `raised` a class whose instance is to be raised in the program.
+    The code finds the modules that go with it in its global `bundle`, a memoryview. It leaves its answer in its global
+    `answer`: the text of a dictionary, an empty one where it is to be run again a little later; and in `raised` a class
+    whose instance is to be raised in the program.
     """
 
     def __init__(self, tracee: Tracee, debugger: Debugger) -> None:
@@ -69,15 +79,15 @@ class Injection:
         places = (*_SAFE, *_SAFE_IF_SECOND_IS_NULL, *_SAFE_FROM_EVALUATION, _EVALUATION)
         self._at = tracee.addresses([*places, *_STATE, *_BEFORE_3_13.values(), *_INTERPRETERS, *_CALLED])
         self._at |= {name: self._at[old] for name, old in _BEFORE_3_13.items() if old in self._at}
-        self._at |= tracee.addresses_in_libc([_ERRNO])
-        needed = (_SAFE[0], *_STATE, *_INTERPRETERS, *_CALLED, _ERRNO)
+        self._at |= tracee.addresses_in_libc([*_IN_LIBC])
+        needed = (_SAFE[0], *_STATE, *_INTERPRETERS, *_CALLED, *_IN_LIBC)
         if missing := [name for name in needed if name not in self._at]:
             raise CannotAttach(f"{tracee.pid}: its Python has no symbol {missing[0]}, which is needed to reach it")
         self._breakpoints: list[str] = []
         self._since_ns = self._still_ns = 0
         self._attached = self._runs = False
 
-    def run(self, code: str, timeout_s: float) -> Injected:
+    def run(self, code: Code, timeout_s: float) -> Injected:
         """Run it at the first place that is safe. Raises CannotAttach where there is none in time; then, and where this
         is interrupted, the program runs on as if nothing had been."""
         try:
@@ -92,7 +102,7 @@ class Injection:
         finally:
             self._leave()
 
-    def _run(self, code: str, until_s: float) -> Injected:
+    def _run(self, code: Code, until_s: float) -> Injected:
         everywhere = False
         for _ in range(_TRIES):
             self._arm(everywhere)
@@ -181,59 +191,63 @@ class Injection:
 
     # --- in the thread that is stopped, and has the lock
 
-    def _call(self, name: str, *arguments: int) -> int:
-        return self._gdb.call(self._at[name].offset, *arguments)
-
-    def _is_true(self, name: str) -> bool:
-        return bool(self._call(name) & 0xFFFF_FFFF)
+    def _calling(self, name: str, *arguments: int | str) -> str:
+        return calling(self._at[name].offset, *arguments)
 
     def _is_safe(self) -> bool:
         """Has it the lock, no exception set, room on its stack, and does the interpreter that is the first go on?"""
-        if self._tracee.stack_bytes_left(self._gdb.stack_pointer()) < _LEAST_STACK_BYTES:
+        if self._tracee.stack_bytes_left(self._gdb.number("(unsigned long)$sp")) < _LEAST_STACK_BYTES:
             return False
-        if not self._call("PyThreadState_GetUnchecked") or not self._is_true("PyGILState_Check"):
-            return False
-        if self._call("PyErr_Occurred") or self._is_true("Py_IsFinalizing"):
-            return False
-        here, main = (self._call(name) for name in _INTERPRETERS)
-        return here == main
+        state, lock, error, ends = (self._calling(name) for name in _STATE)
+        here, main = (self._calling(name) for name in _INTERPRETERS)
+        goes_on = f"({error})?0ul:({ends}&{_INT})?0ul:({here}=={main})"  # of `&&` gdb looks at both sides
+        return bool(self._gdb.number(f"{state}?(({lock}&{_INT})?({goes_on}):0ul):0ul"))
 
-    def _execute(self, code: str) -> dict[str, object] | None:
+    def _execute(self, code: Code) -> dict[str, object] | None:
         """What the code answers; None where memory is short. errno is afterwards as it was."""
-        errno_at = self._call(_ERRNO)
-        errno = self._gdb.read_number(errno_at)
-        data = bytes(8) + b"answer\0raised\0" + code.encode() + b"\0"
-        memory = self._call("PyMem_RawMalloc", len(data))
-        if not memory:
+        text = code.text.encode() + b"\0"
+        data = bytes(_SIZE_BYTES) + _NAMES + text + code.modules
+        map_it = self._calling("mmap", 0, len(data), _READ | _WRITE, _PRIVATE | _ANONYMOUS, _NO_FILE, 0)
+        memory = self._gdb.number(f"{self._errno},$memory={map_it},{_PUT_ERRNO},$memory")
+        if memory == _MAP_FAILED:
             return None
-        self._gdb.write(memory, data)
-        state = self._call("PyThreadState_GetUnchecked")
-        self._call("PyThreadState_EnterTracing", state)
-        answer = self._evaluate(memory, memory + 8 + len("answer0raised0"))
-        self._call("PyThreadState_LeaveTracing", state)
-        self._call("PyMem_RawFree", memory)
-        self._gdb.write_number(errno_at, errno)
-        return answer
+        self._tracee.write(memory, data)
+        said = self._gdb.number(self._running(memory, len(data) - len(code.modules), len(code.modules)))
+        size = int.from_bytes(self._tracee.read(memory, _SIZE_BYTES), "little") if said else 0
+        answer = self._tracee.read(said, size).decode() if 0 < size <= _ANSWER_BYTES_AT_MOST else ""
+        forget = f"$names?{self._calling('Py_DecRef', '$names')}:0ul,{self._calling('munmap', memory, len(data))}"
+        ran = self._gdb.number(f"{self._errno},{forget},{_PUT_ERRNO},$names")
+        return dictionary(answer) if ran else None
 
-    def _evaluate(self, size_at: int, code_at: int) -> dict[str, object] | None:
-        names = self._call("PyDict_New")
-        result = self._call("PyRun_StringFlags", code_at, _FILE_INPUT, names, names, 0) if names else 0
-        if result:
-            self._call("Py_DecRef", result)
-        else:
-            self._call("PyErr_Clear")
-        if not names:
-            return None
-        answer = self._text(self._call("PyDict_GetItemString", names, size_at + 8), size_at)
-        if raised := self._call("PyDict_GetItemString", names, size_at + 8 + len("answer0")):
-            self._call("PyThreadState_SetAsyncExc", self._call("PyThread_get_thread_ident"), raised)
-        self._call("Py_DecRef", names)
-        return dictionary(answer)
+    @property
+    def _errno(self) -> str:
+        return f"$errno={self._calling(_ERRNO)},$before=*(unsigned int*)$errno"
 
-    def _text(self, text: int, size_at: int) -> str:
-        found = self._call("PyUnicode_AsUTF8AndSize", text, size_at) if text else 0
-        size = int.from_bytes(self._gdb.read(size_at, 8), "little") if found else 0
-        return self._gdb.read(found, size).decode() if 0 < size <= _ANSWER_BYTES_AT_MOST else ""
+    def _running(self, memory: int, modules: int, modules_bytes: int) -> str:
+        """One expression that runs the code there and gives where its answer is, 0 where there is none. One: gdb comes
+        to its end whatever becomes of us, so that nothing is left half done."""
+        names = (b"answer", b"raised", b"bundle")
+        answer, raised, bundle = (memory + _SIZE_BYTES + _NAMES.index(name) for name in names)
+        view = self._calling("PyMemoryView_FromMemory", memory + modules, modules_bytes, _FOR_READING)
+        run = self._calling("PyRun_StringFlags", memory + _SIZE_BYTES + len(_NAMES), _FILE_INPUT, "$names", "$names", 0)
+        raise_it = self._calling("PyThreadState_SetAsyncExc", self._calling("PyThread_get_thread_ident"), "$raised")
+        return ",".join(
+            [
+                f"{self._errno},$state={self._calling('PyThreadState_GetUnchecked')}",
+                self._calling("PyThreadState_EnterTracing", "$state"),
+                f"$names={self._calling('PyDict_New')},$view=$names?{view}:0ul",
+                f"$view?{self._calling('PyDict_SetItemString', '$names', bundle, '$view')}:0ul",
+                f"$view?{self._calling('Py_DecRef', '$view')}:0ul",
+                f"$result=$view?{run}:0ul",
+                f"$result?{self._calling('Py_DecRef', '$result')}:{self._calling('PyErr_Clear')}",
+                f"$answer=$names?{self._calling('PyDict_GetItemString', '$names', answer)}:0ul",
+                f"$said=$answer?{self._calling('PyUnicode_AsUTF8AndSize', '$answer', memory)}:0ul",
+                f"$raised=$names?{self._calling('PyDict_GetItemString', '$names', raised)}:0ul",
+                f"$raised?{raise_it}:0ul",
+                self._calling("PyThreadState_LeaveTracing", "$state"),
+                f"{_PUT_ERRNO},$said",
+            ]
+        )
 
 
 def dictionary(text: str) -> dict[str, object]:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from interpose.attaching.code import code, refuse_what_others_could_change
+from interpose.attaching.code import Code, code, refuse_what_others_could_change
 from interpose.attaching.gdb import Debugger
 from interpose.attaching.injection import Injection, dictionary
 from interpose.attaching.tracee import CannotAttach, Tracee
@@ -34,20 +34,20 @@ def reach(pid: int, do: str, *given: Mapping[str, str], timeout_s: float) -> Rea
     begun_ns = time.monotonic_ns()
     tracee = Tracee(pid)
     refuse_what_others_could_change(pid, tracee.user, tracee.group)
-    text = code(do, given)
+    what = code(do, given)
     if hasattr(sys, "remote_exec"):
-        answer, by, still_ns = _by_python(tracee, text, timeout_s), BY_PYTHON, None
+        answer, by, still_ns = _by_python(tracee, what.text, timeout_s), BY_PYTHON, None
     else:
-        (answer, still_ns), by = _by_gdb(tracee, text, timeout_s), BY_GDB
+        (answer, still_ns), by = _by_gdb(tracee, what, timeout_s), BY_GDB
     if why := answer.get("why"):
         raise CannotAttach(f"{pid}: {why}")
     return Reached(answer, by, time.monotonic_ns() - begun_ns, still_ns)
 
 
-def _by_gdb(tracee: Tracee, text: str, timeout_s: float) -> tuple[dict[str, object], int]:
+def _by_gdb(tracee: Tracee, what: Code, timeout_s: float) -> tuple[dict[str, object], int]:
     debugger = Debugger(tracee.program)
     try:
-        return Injection(tracee, debugger).run(text, timeout_s)
+        return Injection(tracee, debugger).run(what, timeout_s)
     finally:
         debugger.close()
 

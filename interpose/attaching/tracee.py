@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import pwd
 import re
-import struct
 import sys
 from collections.abc import Iterator
-from typing import NamedTuple
+from contextlib import contextmanager
+from typing import IO, NamedTuple
 
 from interpose.attaching.symbols import NotELF, Symbol, symbols
 from interpose.errors import InterposeError
@@ -59,6 +59,28 @@ class Tracee:
             if int(begin, 16) <= pointer < int(end, 16):
                 return sys.maxsize if line.endswith("[stack]") else pointer - int(begin, 16)
         return 0
+
+    def read(self, address: int, size_bytes: int) -> bytes:
+        """What stands in the process's memory."""
+        with self._memory("rb") as file:
+            file.seek(address)
+            return file.read(size_bytes)
+
+    def write(self, address: int, data: bytes) -> None:
+        """Put `data` into the process's memory."""
+        with self._memory("r+b") as file:
+            file.seek(address)
+            file.write(data)
+
+    @contextmanager
+    def _memory(self, mode: str) -> Iterator[IO[bytes]]:
+        try:
+            with open(f"/proc/{self.pid}/mem", mode, buffering=0) as file:
+                yield file
+        except PermissionError:
+            raise CannotAttach(self._no_right()) from None
+        except OSError:
+            raise CannotAttach(f"{self.pid}: has ended") from None
 
     @property
     def user(self) -> int:
@@ -170,14 +192,7 @@ class Tracee:
         place = self.addresses([_VERSION]).get(_VERSION)
         if place is None:
             return (int(self._names[1]), int(self._names[2])) if self._names else (0, 0)
-        try:
-            with open(f"/proc/{self.pid}/mem", "rb") as file:
-                file.seek(place.offset)
-                (number,) = struct.unpack("<Q", file.read(8))
-        except PermissionError:
-            raise CannotAttach(self._no_right()) from None
-        except (OSError, struct.error):
-            raise CannotAttach(f"{self.pid}: has ended") from None
+        number = int.from_bytes(self.read(place.offset, 8), "little")
         return number >> 24 & 0xFF, number >> 16 & 0xFF
 
 

@@ -20,6 +20,7 @@ Begins recording the running program PID, with the settings given here. From Pyt
 asked (sys.remote_exec). Before, gdb stops it for a moment where it is safe to run code in it: that is experimental.
 `interpose detach PID` ends the recording, and the program runs on as it was."""
 WAIT_S = 10.0
+OF_LINES = ("lines", "lines_depth", "lines_system", "coverage", "branches", "contexts", "probes")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,8 +76,11 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
     if settings.resolve(options, os.environ, file).origins["INTERPOSE"] == "default":
         options["record"] = "1"
     wanted = settings.resolve(options, os.environ, file)
-    if set(wanted.record) != {"calls"}:
-        raise UsageError("attach records calls; lines and coverage are recorded of a program from its beginning on")
+    given = [each for each in settings.SETTINGS if options[each.key] is not None]
+    of_lines = [each.options[-1] for each in given if each.name in OF_LINES]
+    if set(wanted.record) != {"calls"} or of_lines:
+        why = "attach records calls; lines and coverage are recorded of a program from its beginning on"
+        raise UsageError(f"{of_lines[0]}: {why}" if of_lines else why)
     check_patterns(wanted)
     texts = wanted.environment()
     always = ("INTERPOSE", "INTERPOSE_DIR")

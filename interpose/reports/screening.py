@@ -10,10 +10,12 @@ import re
 
 PLAIN_CONTROLS = "\r\n\t\b"
 LONGEST_SEQUENCE = 64
-RESET = "\x1b[0m\x1b[?25h\x1b[?1049l\x1b[r"
+# Colours, cursor, screen, margins; letters, not line drawing; the keys send, and Enter ends a line, as they did.
+RESET = "\x1b[0m\x1b[?25h\x1b[?1049l\x1b[r\x1b(B\x1b)B\x1b[4;20l\x1b[?1l\x1b[?7h\x1b>"
 _WHOLE = re.compile(r"\x1b(?:\[([0-?]*)([ -/]*)([@-~])|([()])([0B])|([78=>M]))")
 _BEGUN = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[()])?\Z")
 _FINALS = frozenset("ABCDEFGHJKLMPSTXZ@`adefgmrhl")
+_SCROLLING_DOWN = re.compile(r"[0-9]*")  # of T: with more parameters it follows the mouse
 _MODES = frozenset(("?1", "?7", "?12", "?25", "?47", "?1047", "?1048", "?1049", "4", "20"))
 
 
@@ -49,6 +51,8 @@ def _is_harmless(found: re.Match[str]) -> bool:
         return True
     if between or final not in _FINALS or any(letter in "<=>" for letter in parameters):
         return False
+    if final == "T":
+        return _SCROLLING_DOWN.fullmatch(parameters) is not None
     if final in "hl":
         return all(mode in _MODES for mode in _modes(parameters))
     return "?" not in parameters or final in "JK"

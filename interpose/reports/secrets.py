@@ -16,6 +16,8 @@ LEFT_OUT_BY = {
     "requests and transactions": "INTERPOSE_ARGUMENTS=logic=nothing",
     "terminals, locks": "INTERPOSE_KINDS",
     "command line": "INTERPOSE_REDACT",
+    "settings": "INTERPOSE_REDACT",
+    "labels, warnings": "INTERPOSE_REDACT",
     "host and directories": "INTERPOSE_REDACT",
     "files of code": "INTERPOSE_REDACT",
     "code in no file": "INTERPOSE_REDACT",
