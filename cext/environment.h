@@ -249,21 +249,32 @@ static int add_preload(PyObject *environment, const char *library)
     return failed ? -1 : 1;
 }
 
-/* What becomes of the transaction that a process is started in now, where it is not inherited anyhow; else FATE_none. */
-static enum fate fate_to_pass(void)
+/* What a process that is started now is to be told of the transaction that it is started in; empty where there is none. */
+static const char *fate_to_tell(void)
 {
-    const struct thread *thread = chosen.one_in ? current_thread : NULL;
-    enum fate fate = thread && thread->recording ? chosen_fate(thread->record) : FATE_none;
-    return fate == chosen.outside ? FATE_none : fate;
+    static const char *const words[] = {[FATE_none] = "", [FATE_kept] = "kept", [FATE_passed_over] = "passed over"};
+    const struct thread *thread = current_thread;
+    return words[thread && thread->recording ? chosen_fate(thread->record) : (enum fate)chosen.outside];
 }
 
-/* A child inherits it, and what a child starts inherits that. 1 where it was put in, 0 where not, or -1. */
+/* Is it what a child would inherit? What was started in another transaction may have left its own there. */
+static bool own_tells_fate(void)
+{
+    const char *told = chosen.one_in ? getenv(VARIABLE_WITHIN) : NULL;
+    return !chosen.one_in || strcmp(told ? told : "", fate_to_tell()) == 0;
+}
+
+/* 1 where it was put in, 0 where it was there, or -1. */
 static int add_fate(PyObject *environment)
 {
-    enum fate fate = fate_to_pass();
-    if (fate == FATE_none)
+    if (!chosen.one_in)
         return 0;
-    return put_variable(environment, VARIABLE_WITHIN, fate == FATE_kept ? "kept" : "passed over") ? -1 : 1;
+    PyObject *told = value_of(environment, VARIABLE_WITHIN);
+    bool same = !PyErr_Occurred() && strcmp(told ? PyBytes_AS_STRING(told) : "", fate_to_tell()) == 0;
+    Py_XDECREF(told);
+    if (same || PyErr_Occurred())
+        return same ? 0 : -1;
+    return put_variable(environment, VARIABLE_WITHIN, fate_to_tell()) ? -1 : 1;
 }
 
 /* How many were put in, or -1. */
@@ -371,7 +382,7 @@ static bool find_passed(struct passed *passed, const struct slot *slot, PyObject
         return false;
     PyObject *given = *place < 0 ? Py_None : items[*place];
     bool preload = !follow_is_off() && program_needs_preload(slot, items, count);
-    if (given == Py_None && !preload && own_is_complete() && fate_to_pass() == FATE_none)
+    if (given == Py_None && !preload && own_is_complete() && own_tells_fate())
         return false;
     passed->environment = environment_for_child(given, (enum passes)slot->passes, preload);
     return passed->environment != NULL;

@@ -196,6 +196,64 @@ def test_what_is_started_within_a_transaction_shares_its_fate_outside_of_its_own
     assert len({tuple(each.fates) for each in forked}) > 1  # each child chooses by itself
 
 
+def test_a_shell_that_was_started_within_leaves_nothing_to_what_is_started_outside(traced):
+    done = traced(COMMON + """
+    CHILD = "import sqlite3; sqlite3.connect(':memory:').execute('select 1 as spawned')"
+    with transaction("shell"):
+        os.system("true")
+        os.system(f'"{sys.executable}" -c "{CHILD}"')
+    subprocess.run([sys.executable, "-c", CHILD], check=True)
+    subprocess.run([sys.executable, "-c", CHILD], check=True, env=dict(os.environ))
+    """, INTERPOSE_TRANSACTIONS="1/1000000", INTERPOSE_SEED="1")
+    children = [process for process in done.experiment.processes if process.lineage]
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [child.log.within for child in children] == ["passed over", "", ""]
+    assert [Chosen(done, child).calls["spawned", "", True] for child in children] == [0, 1, 1]
+
+
+def test_what_a_child_starts_outside_of_its_own_transactions_shares_the_fate_of_its_own_start(traced):
+    done = traced(COMMON + """
+    GRANDCHILD = "import sqlite3; sqlite3.connect(':memory:').execute('select 1 as spawned')"
+    with transaction("forks"):
+        child = os.fork()
+        if not child:
+            for environment in (None, dict(os.environ)):
+                subprocess.run([sys.executable, "-c", GRANDCHILD], check=True, env=environment)
+            os._exit(0)
+        os.waitpid(child, 0)
+    """, INTERPOSE_TRANSACTIONS="1/1000000", INTERPOSE_SEED="1")
+    processes = done.experiment.processes
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [process.log.within for process in processes] == ["", *["passed over"] * 3]
+    assert sum(Chosen(done, process).calls.total() for process in processes) == 0
+
+
+def test_an_awaited_transaction_inside_of_one_that_is_passed_over_leaves_nothing(traced):
+    done = traced(COMMON + """
+    @transaction("inner")
+    async def inner():
+        ask("first")
+        await asyncio.sleep(0.0001)
+        ask("second")
+    @transaction("outer")
+    async def outer():
+        await inner()
+        ask("third")
+    async def main():
+        await asyncio.gather(*[outer() for _ in range(20)])
+        ask("outside")
+    asyncio.run(main())
+    """, INTERPOSE_TRANSACTIONS="1/1000000", INTERPOSE_SEED="1")
+    chosen = Chosen(done)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert chosen.fates == [("outer", False)] * 20
+    assert chosen.calls == {("outside", "", True): 1}
+    assert all(thread.adds_up for thread in chosen.process.threads)
+
+
 def test_requests_are_kept_or_passed_over_and_named_by_what_they_asked_for(traced):
     done = traced(COMMON + """
     import http.client

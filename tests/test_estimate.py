@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from interpose.analysis.estimate import ALL, Population, Variation, scaled, settle
+from interpose.analysis.findings.survey import Survey
 from interpose.analysis.profile import GROUPINGS, NOT_KEPT, PROGRAM, profile
 from interpose.analysis.sums import Sums
 from interpose.analysis.transactions import transactions
@@ -291,3 +292,33 @@ def test_what_a_process_that_was_started_within_calls_is_told_not_to_be_estimate
     assert {row.intrinsic: row.sums.calls for row in made.rows}["os.fork"] == 8
     assert sum(row.sums.self_wall_ns for row in made.rows) == made.total.wall_ns
     assert f"of 8 processes started within them {left} were passed over, which is not estimated" in screen
+
+
+def test_what_there_is_in_each_transaction_is_found_as_in_a_full_run(traced):
+    program = """
+        import sqlite3
+        import interpose
+        connection = sqlite3.connect(":memory:")
+        for number in range(100):
+            with interpose.transaction("order"):
+                for line in range(20):
+                    connection.execute("select ?", (line,))
+    """
+    whole, sampled = traced(program).experiment, traced(program, INTERPOSE_SEED="1", **ONE_IN_FIVE).experiment
+    surveys = [Survey(experiment) for experiment in (whole, sampled)]
+    rates = [
+        sum(each.calls for each in survey.calls if each.transaction == "order" and each.kind == "db")
+        / survey.counts["order"]
+        for survey in surveys
+    ]
+
+    assert rates == [20, 20]
+    assert surveys[1].counts["order"] == profile(sampled, "kind").estimate.population.kept < 50
+
+
+def test_samples_are_not_merged(traced, interpose):
+    done = traced(ORDERS, INTERPOSE_SEED="1", **ONE_IN_FIVE)
+    refused = interpose("consolidate", "-o", "all.er", done.path)
+
+    assert refused.returncode == 2
+    assert "transactions were sampled; merged they would not be told from others" in refused.stderr

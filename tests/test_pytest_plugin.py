@@ -277,6 +277,15 @@ def test_limits_that_are_not_looked_at_are_told(tests):
     assert "interpose: 1 limits not looked at: INTERPOSE_KINDS=net" in with_other_kinds.stdout
 
 
+@pytest.mark.parametrize("sampled", [{"INTERPOSE_TRANSACTIONS": "1/5"}, {"INTERPOSE_INTERVAL": "100us"}])
+def test_limits_are_not_looked_at_where_calls_are_sampled(tests, sampled):
+    ran = tests(asking("    @pytest.mark.max_calls(db=1)\n    def test_asks(): ask(3)\n"), "--interpose", **sampled)
+    ((name, text),) = sampled.items()
+
+    assert ran.returncode == 0
+    assert f"interpose: 1 limits not looked at: {name}={text}" in ran.stdout
+
+
 def test_where_nothing_can_be_recorded_the_tests_run_and_a_line_says_why(tests):
     source = asking("    @pytest.mark.max_calls(db=1)\n    def test_asks(): ask(3)\n")
     ran = tests(source, "--interpose", INTERPOSE_ROWS="many")

@@ -286,7 +286,7 @@ class _Sampled(_Rows):
             if standing == KEPT and not self._is_whole:
                 within.add(Sums(self_wall_ns=sums.self_wall_ns, self_cpu_ns=sums.self_cpu_ns))
         elif self._is_whole:
-            exact.add(replace(sums, **dict.fromkeys(SCALED, 0)), inclusive=is_first)
+            exact.add(replace(sums, calls=0, errors=0, bytes=0, rows=0), inclusive=is_first)
             within.add(Sums(**{name: getattr(sums, name) for name in SCALED}))
         else:
             within.add(sums, inclusive=is_first)

@@ -7,6 +7,7 @@ import os
 import shutil
 
 from interpose.analysis.ending import is_running
+from interpose.analysis.estimate import is_sampled
 from interpose.analysis.keeping import SLOWEST, keep
 from interpose.analysis.merging import Merged
 from interpose.analysis.structure import is_consolidated_alone
@@ -81,6 +82,8 @@ def _merge(arguments: argparse.Namespace) -> int:
     calls = processes = code = 0
     for path in paths:
         experiment = open_experiment(path)
+        if is_sampled(experiment):
+            raise UsageError(f"{experiment.name}: transactions were sampled; merged they would not be told from others")
         pauses = pauses_of(experiment)
         for process in experiment.processes:
             into = merged.setdefault(_program(process), Merged(process, arguments.slowest))

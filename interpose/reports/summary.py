@@ -238,6 +238,9 @@ def chosen(screen: Screen) -> Iterator[str]:
     if not found:
         return
     of = found.population
+    if not of.seen:
+        yield f" sampled  one transaction in {found.one_in:,}: there were none, and all was recorded"
+        return
     yield f" sampled  one transaction in {found.one_in:,}: {of.kept:,} of {of.seen:,} kept (seed {clean(found.seed)})"
     if not of.is_known:
         yield " what the others called is not known: their time is in the row `not kept`"

@@ -13,7 +13,7 @@ from interpose.experiments.records import Event
 from interpose.reports.places import Places
 from interpose.reports.table import clean
 from interpose.reports.units import count
-from interpose.settings import parse_record
+from interpose.settings import parse_one_in, parse_record
 
 PATTERNS = ("kind", "intrinsic", "detail")
 SHOWN_AT_MOST = 10
@@ -71,6 +71,8 @@ def why_unseen(limit: Limit, texts: Mapping[str, str]) -> str:
         "INTERPOSE_KINDS": levels.OFF in levels_asked,
         "INTERPOSE_CONSOLIDATE": texts["INTERPOSE_CONSOLIDATE"] == "1",
         "INTERPOSE_RING": texts["INTERPOSE_RING"] != "off",
+        "INTERPOSE_INTERVAL": texts["INTERPOSE_INTERVAL"] != "off",
+        "INTERPOSE_TRANSACTIONS": parse_one_in(texts["INTERPOSE_TRANSACTIONS"]) > 0,
     }
     return next((f"{name}={texts[name]}" for name, is_so in without.items() if is_so), "")
 

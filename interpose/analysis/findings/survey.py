@@ -111,10 +111,14 @@ class _Reading:
         self._roles = roles_of(process)
 
     def add(self, records: Records) -> None:
-        """Add all calls among `records`, each to the transaction around it."""
+        """Add all calls among `records`, each to the transaction around it; transactions that sampling passed over are
+        none here, or there would seem to be little in each."""
         waiting: list[tuple[Record, str, Calls | None]] = [(record, "", None) for record in records.roots]
         while waiting:
             record, transaction, around = waiting.pop()
+            if record.is_call and self._process.intrinsic(record.key[1]).passed_over:
+                waiting.extend((each, "", None) for each in record.inner)
+                continue
             if not transaction and (name := record.name or self._name_of_call(record)):
                 transaction = self._transaction(record, name)
             if record.is_call:

@@ -10,7 +10,7 @@ from interpose.reports.page.markup import Markup, element
 from interpose.reports.page.material import Material
 from interpose.reports.page.profiles import kinds
 from interpose.reports.state import command_line, completeness, ending_in_words
-from interpose.reports.summary import Screen, elapsed_ns
+from interpose.reports.summary import Screen, chosen, elapsed_ns
 from interpose.reports.units import SECOND_NS, duration, percent
 
 SECTIONS = (
@@ -51,7 +51,7 @@ def summary(material: Material) -> Markup:
         ("elapsed", duration(elapsed_ns(screen)), elapsed_ns(screen)),
         ("thread time", duration(whole.wall_ns), whole.wall_ns),
         ("CPU", f"{duration(whole.cpu_ns)} · {percent(whole.cpu_ns, whole.wall_ns)}", whole.cpu_ns),
-        ("recorded calls", f"{calls:,}", calls),
+        ("calls, estimated" if screen.profile.estimate else "recorded calls", f"{calls:,}", calls),
         ("processes", f"{len(accounts):,}", len(accounts)),
         ("threads", f"{sum(len(each.threads) for each in accounts):,}", sum(len(each.threads) for each in accounts)),
     ]
@@ -59,6 +59,6 @@ def summary(material: Material) -> Markup:
         element("div", [element("dt", name), element("dd", text, data_v=value, id=f"figure-{place}")])
         for place, (name, text, value) in enumerate(figures)
     ]
-    noted = [note(line) for line in material.experiment.notes[:_NOTES]]
+    noted = [note(line) for line in (*material.experiment.notes[:_NOTES], *chosen(screen))]
     parts = [element("p", told, class_="told"), *noted, element("dl", cards, class_="cards"), kinds(material)]
     return section("summary", "Summary", *parts)
