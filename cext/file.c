@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOCK_NS = 10000000 };
+enum { LOCK_NS = 50000000 };
 
 static mode_t file_mode = 0600, directory_mode = 0700;
 
@@ -411,18 +411,19 @@ static ssize_t find_last(const char *text, ssize_t bytes, const char *word)
 }
 
 /* Nobody else who asks for it writes there meanwhile. But whoever holds it for long, stopped or gone astray, is not
-   waited for. */
-static void lock_if_soon(int opened)
+   waited for: false. Where nothing can be held all write as they come. */
+static bool lock_if_soon(int opened)
 {
     struct timespec now, until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += LOCK_NS;
     do {
         if (flock(opened, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-            return;
+            return true;
         sched_yield();
         clock_gettime(CLOCK_MONOTONIC, &now);
     } while ((now.tv_sec - until.tv_sec) * 1000000000 + now.tv_nsec < until.tv_nsec);
+    return false;
 }
 
 int file_lock(const char *directory, const char *name)
@@ -449,9 +450,8 @@ int xml_append(const char *directory, const char *name, const char *closing_tag,
     int opened = open_in(path, directory, name, O_RDWR);
     if (opened < 0)
         return errno;
-    lock_if_soon(opened);
-    int failed = fstat(opened, &status) ? errno : 0;
-    off_t from = status.st_size > (off_t)sizeof tail ? status.st_size - (off_t)sizeof tail : 0;
+    int failed = !lock_if_soon(opened) ? EWOULDBLOCK : fstat(opened, &status) ? errno : 0;
+    off_t from = !failed && status.st_size > (off_t)sizeof tail ? status.st_size - (off_t)sizeof tail : 0;
     ssize_t got = failed ? -1 : pread(opened, tail, sizeof tail, from);
     ssize_t at = got > 0 ? find_last(tail, got, closing_tag) : -1;
     if (at < 0)

@@ -15,7 +15,7 @@ from interpose.experiments import names
 CLOSING = b"</experiment>"
 LARGEST_LOG_BYTES = 1 << 22
 TRIES = 4
-LOCK_S = 0.05
+LOCK_S = 1.0
 
 
 @contextlib.contextmanager

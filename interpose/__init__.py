@@ -60,7 +60,7 @@ def stop() -> None:
     """End the recording of this process for good, and take everything out of it that recording had put there."""
     boot = _boot()
     if boot and (ended := boot.control):
-        boot.control = boot.lines = None
+        vars(boot).update(control=None, lines=None)
         ended.end()
 
 

@@ -17,6 +17,7 @@ import pytest
 from tracing import environment, events_of, write_program
 
 from interpose.attaching.code import code, refuse_what_others_could_change
+from interpose.attaching.reach import _by_gdb as by_gdb
 from interpose.attaching.symbols import NotELF, symbols
 from interpose.attaching.tracee import CannotAttach, Tracee
 from interpose.experiments.experiment import Experiment
@@ -434,6 +435,17 @@ def test_what_is_no_python_program_is_refused(command, interpose):
     assert (done.returncode, gone.returncode) == (1, 1)
     assert f"interpose: {sleeper.pid}: is no Python that can be reached" in done.stderr
     assert gone.stderr == f"interpose: {sleeper.pid}: there is no such process\n"
+
+
+@needs_gdb
+def test_one_that_ends_meanwhile_is_told_in_a_line(running):
+    program = running(BUSY)
+    tracee = Tracee(program.pid)
+    program.process.kill()
+    program.process.wait()
+
+    with pytest.raises(CannotAttach, match=f"^{program.pid}: there is no such process$"):
+        by_gdb(tracee, code("end", ()), 1.0)
 
 
 def test_a_stopped_program_is_refused(running):

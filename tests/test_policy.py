@@ -81,7 +81,15 @@ def test_calls_of_kinds_that_are_forbidden_are_not_recorded_whatever_is_asked_fo
 
 @pytest.mark.parametrize(
     "text",
-    ["users = al*\n", "users = alice, @stud?nts\n", "users\n", "colour = red\n", "kinds = disk\n", "users = ,\n", "programs = " + "x" * 999],
+    [
+        "users = al*\n",
+        "users = alice, @stud?nts\n",
+        "users\n",
+        "colour = red\n",
+        "kinds = disk\n",
+        "users = ,\n",
+        "programs = " + "x" * 999,
+    ],
 )
 def test_a_file_that_means_nothing_forbids_all_and_says_where(begun, tmp_path, text):
     experiment, noted = begun(text)

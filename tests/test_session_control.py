@@ -412,6 +412,7 @@ def test_each_act_of_the_command_is_done_while_the_program_runs(busy, interpose)
         ("exit", ""),
     ]
     assert Experiment(saved).founder.log.pid == busy.process.pid
+    assert "ended  filter kind=db; module=-x" in interpose("control", experiment.directory).stdout
 
 
 def test_what_cannot_be_controlled_is_told_in_a_line(busy, interpose, tmp_path):
@@ -441,6 +442,8 @@ def test_an_interval_is_suggested_from_a_wanted_number_of_events(interpose):
     assert done.stdout == "4800us\n"
     assert interpose("control", "suggest", "--cpu", "x", "--events", "5").returncode == 2
     assert interpose("control", "suggest").returncode == 2
+    too_much = interpose("control", "suggest", "4800us", "--cpu", "2400s", "--events", "500000")
+    assert (too_much.returncode, too_much.stdout) == (2, "")
 
 
 CONTROL = """\

@@ -82,6 +82,7 @@ class Injection:
         self._at |= tracee.addresses_in_libc([*_IN_LIBC])
         needed = (_SAFE[0], *_STATE, *_INTERPRETERS, *_CALLED, *_IN_LIBC)
         if missing := [name for name in needed if name not in self._at]:
+            Tracee(tracee.pid)  # says so where it has ended meanwhile
             raise CannotAttach(f"{tracee.pid}: its Python has no symbol {missing[0]}, which is needed to reach it")
         self._breakpoints: list[str] = []
         self._since_ns = self._still_ns = 0

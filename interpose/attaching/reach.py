@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from interpose.attaching.code import Code, code, refuse_what_others_could_change
-from interpose.attaching.gdb import Debugger
+from interpose.attaching.gdb import Debugger, NoAnswer
 from interpose.attaching.injection import Injection, dictionary
 from interpose.attaching.tracee import CannotAttach, Tracee
 
@@ -45,7 +45,11 @@ def reach(pid: int, do: str, *given: Mapping[str, str], timeout_s: float) -> Rea
 
 
 def _by_gdb(tracee: Tracee, what: Code, timeout_s: float) -> tuple[dict[str, object], int]:
-    debugger = Debugger(tracee.program)
+    try:
+        debugger = Debugger(tracee.program)
+    except NoAnswer as error:
+        Tracee(tracee.pid)  # says so where it has ended meanwhile
+        raise CannotAttach(f"{tracee.pid}: gdb: {error}") from None
     try:
         return Injection(tracee, debugger).run(what, timeout_s)
     finally:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from interpose import filters, keywords
+from interpose.analysis.ending import is_running
 from interpose.commands.output import positive
 from interpose.commands.save import save
 from interpose.commands.target import experiment_of, running_experiment_of
@@ -41,6 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     words = list(arguments.words)
     if words[:1] == [SUGGEST]:
+        if words[1:]:
+            raise UsageError(f"{SUGGEST}: takes nothing; {words[1]!r} is too much")
         return _suggest(arguments)
     if arguments.cpu or arguments.events:
         raise UsageError("--cpu, --events: with suggest")
@@ -91,7 +94,10 @@ def _status(experiment: Experiment, text: str) -> None:
     page, log = Control(experiment.founder).read(), experiment.founder.log
     found = [event for event in log.events if event.kind == "filter"]
     said = found[-1].text if found else log.settings.get("INTERPOSE_FILTER", "off")
-    print(clean(f"{experiment.name}  process {log.pid}  {'paused' if page.paused else 'recording'}  filter {said}"))
+    state = "paused" if page.paused else "recording"
+    if not any(is_running(process) for process in experiment.processes):
+        state = "ended"
+    print(clean(f"{experiment.name}  process {log.pid}  {state}  filter {said}"))
 
 
 ACTS: dict[str, Callable[[Experiment, str], None]] = {
