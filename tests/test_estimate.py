@@ -252,7 +252,7 @@ def test_the_first_screen_tables_and_other_commands_say_that_transactions_were_s
 
     assert "calls (estimated)" in screen
     assert f" sampled  one transaction in 5: {population.kept} of 300 kept (seed 1)" in screen
-    assert f"estimated: x {300 / population.kept:.4g}, \u00b1" in screen
+    assert f"estimated for all: x {300 / population.kept:.4g}, \u00b1" in screen
     assert "\u00b1 95 %" in table
     assert all("calls_margin" in row for row in rows)
     for command, line in told.items():

@@ -219,7 +219,7 @@ def sections(found: Findings) -> Iterator[tuple[str, list[str]]]:
         yield "interposed", [interposed_line(found)]
         yield "not so", [f"{name}: {why}" for name, why in sorted(found.not_interposed.items())]
     yield "libraries", found.libraries
-    yield "settings", [f"{row['variable']:<22}{row['value']:<10}  {row['origin']}" for row in found.settings]
+    yield "settings", [f"{row['variable']:<23}{row['value']:<10}  {row['origin']}" for row in found.settings]
     yield "not recorded", found.not_recorded
     yield "elsewhere", found.elsewhere
     yield "note", found.notes

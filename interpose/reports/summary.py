@@ -247,9 +247,9 @@ def chosen(screen: Screen) -> Iterator[str]:
     else:
         calls = sum(row.sums.calls for row in screen.profile.rows)
         margin = found.margins.get(ALL)
-        told = f"{margin_percent(margin.calls, calls)} of the calls" if margin else "no margin of error is known"
-        scale = of.seen / of.kept
-        yield f" what was called within them is estimated: x {scale:.4g}, {told} (95 %); or --by kind --unscaled"
+        known = (margin_percent(margin.calls, calls) or "exact") if margin else ""
+        told = f"{known} of the calls (95 %)" if known else "no margin of error is known"
+        yield f" what they called is estimated for all: x {of.seen / of.kept:.4g}, {told}"
     left, started = found.started
     if left:
         yield f" of {started:,} processes started within them {left:,} were passed over, which is not estimated"
@@ -422,7 +422,8 @@ def _kind_cells(row: Row, scale: Scale, log: Log, whole_ns: int) -> list[str]:
     if row.margin:
         calls = margin_percent(row.margin.calls, row.sums.calls)
         wall = margin_percent(row.margin.self_wall_ns, row.sums.self_wall_ns)
-        margins = ", ".join([f"{text} {what}" for text, what in ((calls, "calls"), (wall, "wall")) if text])
+        margins = ", ".join([f"{what} {text}" for text, what in ((calls, "calls"), (wall, "wall")) if text])
+        margins = margins.replace(" %", "%")  # for 80 columns
 
     def shown(ns: int) -> str:
         mark = "~" if is_uncertain(ns, row.sums.calls, log.inside_ns, log.resolution_ns) else ""
