@@ -216,9 +216,11 @@ def test_killed_again_and_again_nothing_is_lost_or_doubled(started, tmp_path):
     chance = random.Random(4)
     program = started("work(3_000_000)")
     killed = set()
+    log = experiment_in(tmp_path) / "log.xml"
+    until(lambda: log.exists() and log.stat().st_size)
     while program.poll() is None:
         time.sleep(chance.random() / 20)
-        monitor = monitor_of(tmp_path) if (experiment_in(tmp_path) / "threads").exists() else 0
+        monitor = monitor_of(tmp_path)
         if monitor and monitor not in killed:
             os.kill(monitor, signal.SIGKILL)
             killed.add(monitor)
