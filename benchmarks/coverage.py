@@ -33,7 +33,8 @@ MODULES = 60
 NEWER = sys.version_info >= (3, 12)
 CORES = ("ctrace", "sysmon") if NEWER else ("ctrace",)
 # The last is the one that is to reach something.
-OURS = {"interpose": {}} if NEWER else {"interpose": {}, "interpose, by probes": {"INTERPOSE_PROBES": "1"}}
+TRACED = {"interpose, by its trace function": {"INTERPOSE_PROBES": "0"}}
+OURS: dict[str, dict[str, str]] = {"interpose": {}} if NEWER else {**TRACED, "interpose": {}}
 
 
 def measure(environments: Environments, effort: Effort) -> list[Row]:

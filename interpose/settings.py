@@ -772,10 +772,10 @@ SETTINGS = (
         "INTERPOSE_PROBES",
         "probes",
         "0|1",
-        "0",
+        "1",
         parse_switch,
-        "1: on Python 3.11 coverage is recorded by probes in the bytecode, at nearly full speed, which is experimental,"
-        " and not by a trace function; later versions need neither",
+        "0: on Python 3.11 coverage is recorded by a trace function, which makes the program several times slower, and"
+        " not by probes in the bytecode; later versions need neither",
     ),
     Setting(
         "dialogue_bytes",

@@ -13,6 +13,22 @@ from interpose.experiments.process import Process
 NEWER = sys.version_info >= (3, 12)
 
 
+@pytest.fixture(params=[True] if NEWER else [True, False])
+def by_probes(request):
+    """On 3.11: by probes, or by the trace function."""
+    return request.param
+
+
+@pytest.fixture
+def traced(traced, by_probes):
+    """`traced` with coverage recorded in that way."""
+
+    def run(*words, **variables):
+        return traced(*words, **{"INTERPOSE_PROBES": str(int(by_probes)), **variables})
+
+    return run
+
+
 def codes(process: Process, function: str, context: str = "") -> list[int]:
     """The numbers of the records of a function in a context."""
     table = process.raw_table("covered")
@@ -318,7 +334,7 @@ def test_where_others_have_the_tools_it_is_said_and_the_program_goes_on(traced, 
     assert done.stdout == "interpose\n" or any("taken by others" in why for why in missed(done))
 
 
-def test_coverage_py_covers_the_same_program_beside_us(traced):
+def test_coverage_py_covers_the_same_program_beside_us(traced, by_probes):
     pytest.importorskip("coverage")
     program = """
         import coverage, sys
@@ -337,13 +353,13 @@ def test_coverage_py_covers_the_same_program_beside_us(traced):
     without = traced(program, INTERPOSE="0")
 
     assert with_us.stdout == without.stdout
-    if NEWER:
+    if by_probes:
         assert lines(with_us, "f") == {6: True, 7: True, 8: False}
     else:  # there is one trace function to a thread, and the program's own goes before
         assert not any(lines(with_us, "f").values())
 
 
-def test_who_traces_is_told_what_it_asked_for_and_we_go_on_afterwards(traced):
+def test_who_traces_is_told_what_it_asked_for_and_we_go_on_afterwards(traced, by_probes):
     program = """
         import sys
 
@@ -374,7 +390,7 @@ def test_who_traces_is_told_what_it_asked_for_and_we_go_on_afterwards(traced):
     assert with_us.stdout == without.stdout
     assert lines(with_us, "f")[6]
     told = missed(with_us)
-    assert told == ([] if NEWER else ["what ran under the program's own trace function (sys.settrace)"])
+    assert told == ([] if by_probes else ["what ran under the program's own trace function (sys.settrace)"])
 
 
 def test_the_end_of_a_recording_ends_coverage(recorded):
@@ -412,7 +428,7 @@ def test_code_without_columns_is_covered_by_lines(traced):
     assert places(done, "f") == {(3, 0): True, (4, 0): True}
 
 
-def test_line_trace_and_coverage_of_the_same_functions_agree(traced):
+def test_line_trace_and_coverage_of_the_same_functions_agree(traced, by_probes):
     done = traced(
         """
         def f(x):
@@ -426,7 +442,7 @@ def test_line_trace_and_coverage_of_the_same_functions_agree(traced):
         INTERPOSE="lines,coverage",
     )
 
-    if NEWER:
+    if by_probes:
         assert lines(done, "f") == {3: True, 4: True, 5: False, 6: True}
     else:  # there is one trace function to a thread
         assert "another trace function is there" in missed(done)

@@ -239,6 +239,14 @@ def test_a_sample_of_one_in_one_is_told_as_a_full_run_is(traced, interpose):
     assert "estimated" not in screen
 
 
+def test_where_there_were_no_transactions_all_was_recorded_and_nothing_is_called_estimated(traced, interpose):
+    done = traced("import os\nos.stat('/')\n", **ONE_IN_FIVE)
+    screen = interpose("report", done.path).stdout
+
+    assert " sampled  one transaction in 5: there were none, and all was recorded" in screen
+    assert "estimated" not in screen
+
+
 def test_the_first_screen_tables_and_other_commands_say_that_transactions_were_sampled(traced, interpose):
     done = traced(ORDERS, INTERPOSE_SEED="1", **ONE_IN_FIVE)
     population = profile(done.experiment, "kind").estimate.population

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(sys.version_info >= (3, 12), reason="coverage is
 
 def agree(traced, program):
     """The same program under coverage of everything; what it prints is as without."""
-    with_us = traced(program, INTERPOSE="coverage", INTERPOSE_COVERAGE="*", INTERPOSE_PROBES="1")
+    with_us = traced(program, INTERPOSE="coverage", INTERPOSE_COVERAGE="*")
     without = traced(program, INTERPOSE="0")
 
     assert with_us.stdout == without.stdout and with_us.stdout
@@ -68,7 +68,7 @@ def test_the_complement_of_a_class_is_an_error_as_ever(traced):
 
 def test_places_of_a_long_function_are_noted(traced):
     body = "\n".join(f"    if x == {number}:\n        y += {number}" for number in range(400))
-    done = traced(f"def f(x):\n    y = 0\n{body}\n    return y\nf(7)\n", INTERPOSE="coverage", INTERPOSE_PROBES="1")
+    done = traced(f"def f(x):\n    y = 0\n{body}\n    return y\nf(7)\n", INTERPOSE="coverage")
 
     found = lines(done, "f")
     executed = {line for line, was in found.items() if was}
@@ -148,7 +148,7 @@ def test_generators_and_coroutines_go_on_where_they_were(traced):
 
 
 def test_functions_that_were_there_before_are_covered_where_chosen(traced):
-    asked = {"INTERPOSE": "coverage", "INTERPOSE_COVERAGE": "posixpath", "INTERPOSE_PROBES": "1"}
+    asked = {"INTERPOSE": "coverage", "INTERPOSE_COVERAGE": "posixpath"}
     done = traced("import os.path\nos.path.join('a', 'b')\n", **asked)
 
     assert any(lines(done, "join").values())
@@ -163,7 +163,6 @@ def test_what_exec_and_eval_run_is_covered(traced):
         print(eval("f(g)", names), eval("1 +\\\\\\n 1"))
         """,
         INTERPOSE="coverage",
-        INTERPOSE_PROBES="1",
     )
 
     assert done.stdout == "1 2\n"
@@ -174,7 +173,7 @@ def test_probes_that_were_not_come_to_are_gone_after_the_recording(recorded):
     done = recorded(
         """
         record()
-        session.begin_coverage(settings.resolve({}, {"INTERPOSE": "coverage", "INTERPOSE_PROBES": "1"}, {}))
+        session.begin_coverage(settings.resolve({}, {"INTERPOSE": "coverage"}, {}))
         names = {}
         exec("def f(x):\\n    if x:\\n        return 1\\n    return 2\\n", names)
         during = (names["f"].__code__._co_code_adaptive[: len(names["f"].__code__.co_code)])
@@ -204,8 +203,8 @@ LONG = "\n".join(
 
 
 def test_of_a_long_function_whatever_ran_is_noted(traced):
-    probed = traced(LONG, INTERPOSE="coverage", INTERPOSE_PROBES="1")
-    told = traced(LONG, INTERPOSE="coverage")
+    probed = traced(LONG, INTERPOSE="coverage")
+    told = traced(LONG, INTERPOSE="coverage", INTERPOSE_PROBES="0")
 
     assert probed.stdout == told.stdout == "2\n0\n"
     assert {line for line, ran in lines(probed, "f").items() if ran} == {
@@ -246,8 +245,8 @@ def test_probes_note_what_the_trace_function_notes(traced, module):
     pytest.importorskip(f"test.test_{module}")
     asked = {"INTERPOSE": "coverage", "INTERPOSE_COVERAGE": module, "INTERPOSE_FOLLOW": "off", "PYTHONHASHSEED": "0"}
 
-    probed = traced(RUN, module, timeout_s=600, INTERPOSE_PROBES="1", **asked)
-    told = traced(RUN, module, timeout_s=600, **asked)
+    probed = traced(RUN, module, timeout_s=600, **asked)
+    told = traced(RUN, module, timeout_s=600, INTERPOSE_PROBES="0", **asked)
 
     assert probed.stdout == told.stdout
     assert executed(probed, module) == executed(told, module) != set()

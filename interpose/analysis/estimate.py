@@ -74,6 +74,12 @@ class Estimate:
     margins: dict[Hashable, Margin] = field(default_factory=dict)
     started: tuple[int, int] = (0, 0)
 
+    @property
+    def is_estimated(self) -> bool:
+        """Whether figures differ from what was recorded: some transactions were passed over, and are estimated."""
+        of = self.population
+        return self.is_scaled and of.is_known and of.kept < of.seen
+
 
 def is_sampled(experiment: Experiment) -> bool:
     """Whether transactions of `experiment` were sampled."""

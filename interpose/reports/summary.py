@@ -163,7 +163,7 @@ def totals(screen: Screen) -> list[str]:
     accounts = screen.profile.accounts
     calls = sum(row.sums.calls for row in screen.profile.rows)
     told = f"{calls:,} sampled" if screen.log.interval else count(calls, "call")
-    told += " (estimated)" if screen.profile.estimate else ""
+    told += " (estimated)" if screen.profile.estimate and screen.profile.estimate.is_estimated else ""
     threads = sum(len(account.threads) for account in accounts)
     scale = scale_for(max(whole.wall_ns, elapsed_ns(screen)))
     estimated = " (estimated)" if any(account.estimated for account in accounts) else ""
