@@ -9,7 +9,11 @@ cdef str escape(str text):
 
 cdef bint is_always_recorded(object intrinsic) except? True:
     """Are its calls recorded within transactions that are passed over, too? What starts processes is."""
-    cdef int effect = number_of(effect_words, intrinsic.effect)
+    cdef int effect
+    try:
+        effect = number_of(effect_words, intrinsic.effect)
+    except NotInterposed:  # as its entry says
+        return False
     return EFFECT_fork <= effect < EFFECT_serve
 
 
