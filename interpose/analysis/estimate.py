@@ -163,8 +163,9 @@ def settle(parts: Sequence[Sums], population: Population) -> None:
     """Have scaled figures add up to what the transactions took, to the nanosecond."""
     left_ns = population.kept_wall_ns + population.passed_wall_ns - sum(each.self_wall_ns for each in parts)
     for each in sorted(parts, key=lambda each: -each.self_wall_ns):
-        change_ns = max(left_ns, each.self_cpu_ns - each.self_wall_ns)
+        change_ns = max(left_ns, -each.self_wall_ns)
         each.self_wall_ns += change_ns
+        each.self_cpu_ns = min(each.self_cpu_ns, each.self_wall_ns)
         each.wall_ns = max(each.wall_ns, each.self_wall_ns)
         left_ns -= change_ns
     left_ns = population.kept_cpu_ns + population.passed_cpu_ns - sum(each.self_cpu_ns for each in parts)
