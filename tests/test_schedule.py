@@ -97,12 +97,13 @@ def test_it_is_recorded_then_and_not_else(schedule, now_s, is_open, left_s):
 
 def test_the_page_and_the_log_follow_the_clock(tmp_path):
     path = str(Build(tmp_path / "t.1.er").write())
+    Control(Experiment(path).founder).write(paused=1)
     now = iter([90, 100, 110, 120, 150, 400])
     work = Clockwork(path, Schedule(100, 20, 50), paused=True, clock=lambda: next(now))
 
     told = [(work.attend(), Control(Experiment(path).founder).read().paused) for _ in range(6)]
 
-    assert [paused for _, paused in told] == [0, 0, 0, 1, 0, 0]
+    assert [paused for _, paused in told] == [1, 0, 0, 1, 0, 0]
     assert [left for left, _ in told] == [10, 20, 10, 30, 20, 20]
     assert [each.kind for each in Experiment(path).founder.log.events] == ["resume", "pause", "resume"]
 
