@@ -456,7 +456,7 @@ static uint64_t ask_and_time(struct line_thread *thread, uint64_t begin)
 static void pass(struct line_thread *thread)
 {
     ask_clock(thread);
-    uint64_t passed = thread->sync_ticks - thread->own - thread->last;
+    uint64_t passed = lines_passed(thread, thread->sync_ticks);
     thread->own += passed;
     thread->passed += passed;
     thread->counted = thread->sync_ticks;
@@ -468,7 +468,7 @@ static void charge_until(struct line_thread *thread, uint64_t now)
     thread->own += ask_and_time(thread, now);
     wall_ns = thread->sync_wall_ns - wall_ns;
     cpu_ns = thread->sync_cpu_ns - cpu_ns;
-    uint64_t passed = thread->sync_ticks - thread->own - thread->last;
+    uint64_t passed = lines_passed(thread, thread->sync_ticks);
     thread->line->ticks += passed;
     thread->last += passed;
     if (wall_ns > cpu_ns)

@@ -131,6 +131,16 @@ static inline bool line_clock_is_sure(const struct line_thread *thread, uint64_t
                   thread->clock->generation == thread->generation);
 }
 
+/* What passed until now since the last event. Where that is less than recording takes, as calibrated, recording took less. */
+static inline uint64_t lines_passed(struct line_thread *thread, uint64_t now)
+{
+    int64_t passed = (int64_t)(now - thread->own - thread->last);
+    if (LIKELY(passed >= 0))
+        return (uint64_t)passed;
+    thread->own += (uint64_t)passed;
+    return 0;
+}
+
 /* Charge the time until now to the current line. What follows the event is charged from `cost` later on. */
 static inline void lines_charge(struct line_thread *thread, uint64_t cost)
 {
@@ -138,9 +148,9 @@ static inline void lines_charge(struct line_thread *thread, uint64_t cost)
     if (UNLIKELY(!line_clock_is_sure(thread, now) || said_from_outside() != recorder.heeded)) {
         lines_settle(thread, now);
     } else {
-        uint64_t at = now - thread->own;
-        thread->line->ticks += at - thread->last;
-        thread->last = at;
+        uint64_t passed = lines_passed(thread, now);
+        thread->line->ticks += passed;
+        thread->last += passed;
     }
     thread->own += cost;
 }

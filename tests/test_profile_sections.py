@@ -264,6 +264,5 @@ def test_where_lines_were_recorded_sections_and_procedures_are_told_from_them(tr
     procedures = {row["procedure"]: row for row in told("procedure")}
     assert (procedures["inner"]["entered"], procedures["outer"]["entered"]) == (40, 1)
     assert procedures["inner"]["cpu_ns"] >= procedures["inner"]["solo_ns"] > 0
-    # What recording takes is taken off as calibrated: a line of next to nothing may be below it by a little.
-    assert procedures["outer"]["cpu_ns"] >= procedures["inner"]["cpu_ns"] * 0.8
+    assert procedures["outer"]["cpu_ns"] >= procedures["inner"]["cpu_ns"]
     assert "not recorded (record with INTERPOSE=calls,lines)" not in interpose("profile", done.path).stdout
