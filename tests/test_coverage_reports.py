@@ -455,6 +455,23 @@ def test_an_experiment_without_coverage_is_said_so(shop, capsys):
     assert "no coverage was recorded; INTERPOSE=coverage does" in capsys.readouterr().err
 
 
+def test_where_nothing_ran_of_what_was_to_be_covered_that_is_said(shop, capsys):
+    build = shop.build(settings={"INTERPOSE": "calls,coverage"})
+
+    assert main(["coverage", "report", str(build.write())]) == 1
+    assert "nothing ran of what was to be covered" in capsys.readouterr().err
+
+
+def test_where_no_branches_were_recorded_none_are_shown_and_that_is_said(shop, capsys):
+    build = shop.build()
+    build.covered_code("app.py", "<module>", MODULE_PLACES)
+
+    assert main(["coverage", "report", "--branch", str(build.write())]) == 0
+    out, err = capsys.readouterr()
+    assert "branches" not in out
+    assert err.count("no branches were recorded; INTERPOSE_BRANCHES=1 does") == 1
+
+
 @pytest.mark.parametrize("name", ["covered", "places", "branches", "strings"])
 def test_files_cut_short_anywhere_are_read_as_far_as_they_go(shop, name):
     path = shop.run()

@@ -37,11 +37,13 @@ class Asked:
 
 @dataclass
 class Coverage:
-    """The modules in the order of their paths, what is to be said, and how many code objects were seen."""
+    """The modules in the order of their paths, what is to be said, how many code objects were seen, and whether it was
+    recorded which way conditions went."""
 
     modules: list[Module]
     notes: list[str]
     codes: int
+    with_branches: bool
 
     @property
     def own(self) -> Share:
@@ -77,7 +79,8 @@ def coverage(experiment: Experiment, asked: Asked) -> Coverage:
         _never_run(path, name, patterns, gathered.with_branches) for path, name in _others(chosen, seen)
     ]
     notes = [*gathered.notes, *_notes(experiment, gathered)]
-    return Coverage(sorted(modules, key=lambda module: module.path), notes, gathered.codes)
+    in_order = sorted(modules, key=lambda module: module.path)
+    return Coverage(in_order, notes, gathered.codes, gathered.with_branches)
 
 
 def _module(file: File, patterns: Sequence[re.Pattern[str]], with_branches: bool) -> Module:

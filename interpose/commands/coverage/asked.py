@@ -62,14 +62,16 @@ def opened(arguments: argparse.Namespace) -> tuple[Experiment, Coverage]:
     experiment = open_experiments(arguments.experiments)
     found = coverage(experiment, asked)
     if not found.codes:
-        why = f": {found.notes[0]}" if found.notes else "; INTERPOSE=coverage does"
-        raise ExperimentError(f"{experiment.name}: no coverage was recorded{why}")
+        raise ExperimentError(f"{experiment.name}: {_why_nothing(experiment, found)}")
     if not found.modules:
         raise ExperimentError(f"{experiment.name}: nothing of what was recorded is asked about")
     for note in found.notes[:_NOTES_AT_MOST]:
         say(note)
     if len(found.notes) > _NOTES_AT_MOST:
         say(f"and {len(found.notes) - _NOTES_AT_MOST:,} more such notes")
+    if getattr(arguments, "branch", False) and not found.with_branches:
+        say(f"{experiment.name}: no branches were recorded; INTERPOSE_BRANCHES=1 does")
+        arguments.branch = False
     return experiment, found
 
 
@@ -86,6 +88,14 @@ def ended(experiment: Experiment, found: Coverage, arguments: argparse.Namespace
         return damaged
     say(f"{experiment.name}: {shown_percent(share.percent)} covered, less than {least:g} %")
     return BELOW
+
+
+def _why_nothing(experiment: Experiment, found: Coverage) -> str:
+    if found.notes:
+        return f"no coverage was recorded: {found.notes[0]}"
+    if any("coverage" in process.log.recorded for process in experiment.processes):
+        return "nothing ran of what was to be covered"
+    return "no coverage was recorded; INTERPOSE=coverage does"
 
 
 def _asked(arguments: argparse.Namespace) -> Asked:
