@@ -46,6 +46,20 @@ while not enough:
 print(found == count, flush=True)
 sys.exit(7)
 """
+# One that has a word in its recording, where it is asked to.
+PAUSING = """
+import interpose, os, select, sys
+print("ready", flush=True)
+while True:
+    os.stat("/")
+    if select.select([0], [], [], 0.002)[0]:
+        if not sys.stdin.readline():
+            break
+        interpose.pause()
+        os.listdir("/")
+        interpose.resume()
+        print("{}", flush=True)
+"""
 SLEEPING = """
 import signal, sys, threading, time
 enough = threading.Event()
@@ -290,6 +304,19 @@ def test_both_say_how_long_it_took_and_what_to_do_next(running):
     assert re.search(f"^detaching {took}", detached.stdout, re.MULTILINE)
     assert attached.stdout.startswith(f"{program.directory}/late.1.er ")
     assert f"interpose report late.1.er · interpose detach {program.pid}" in attached.stdout
+
+
+@needs_gdb
+def test_what_the_program_says_of_its_recording_holds_from_then_on(running):
+    program = running(PAUSING)
+    path = program.attach()
+
+    program.asked("to pause")
+    program.detach()
+    found = recorded_names(path)
+
+    assert "os.stat" in found and "os.listdir" not in found
+    assert [event.kind for event in Experiment(path).founder.log.events][:2] == ["pause", "resume"]
 
 
 @needs_gdb

@@ -25,7 +25,8 @@ import interpose
 from interpose.attaching.tracee import CannotAttach
 
 _RECORDING = (
-    *("interpose", "interpose.attached", "interpose.errors", "interpose.experiments", "interpose.experiments.describe"),
+    *("interpose", "interpose.attached", "interpose.boot", "interpose.errors"),
+    *("interpose.experiments", "interpose.experiments.describe"),
     *("interpose.experiments.names", "interpose.levels", "interpose.library", "interpose.policy", "interpose.session"),
     *("interpose.settings", "interpose.timing", "interpose.timing.shims", "__future__"),
 )
@@ -87,7 +88,7 @@ def done(sys, do, given, package, version):
     if package not in getattr(found, "__path__", []) or found.__version__ != version:
         return {"why": "has imported another interpose, from %s" % getattr(found, "__path__", "elsewhere")}
     sys.modules.update(vars(found).pop("_laid_by", {}))
-    for name in ("interpose.timing.shims", "interpose.system_library") if do == "begin" else ():
+    for name in ("interpose.boot", "interpose.timing.shims", "interpose.system_library") if do == "begin" else ():
         importing._gcd_import(name)
     if do == "end" and "interpose.timing.shims" in sys.modules:
         sys.modules["interpose.timing.shims"].hush()
