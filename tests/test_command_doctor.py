@@ -63,6 +63,21 @@ def test_settings_are_shown_with_where_they_came_from(examine, tmp_path):
     assert found["notes"] == []
 
 
+def test_data_collectors_of_a_program_are_listed_and_not_run(examine, tmp_path):
+    good, bad = (tmp_path / "work" / f"interpose_{name}.py" for name in ("good", "bad"))
+    for file, mode in ((good, 0o600), (bad, 0o666)):
+        file.write_text("raise SystemExit(9)\n")
+        file.chmod(mode)
+
+    found, code = examine(variables={"INTERPOSE_COLLECTORS": f"{good},{bad},nowhere"})
+
+    assert found["collectors"][0] == f"path:interpose_good  {good}"
+    assert found["collectors"][1].startswith(f"path:interpose_bad  {bad}  not used: ")
+    assert found["collectors"][2] == "named:nowhere  not used: there is no such data collector"
+    assert code == 0
+    assert examine(variables={"INTERPOSE_COLLECTORS": "off"})[0]["collectors"] == []
+
+
 def test_a_setting_that_means_nothing_is_in_the_way(examine):
     found, code = examine(variables={"INTERPOSE_CLOCK": "sundial"})
 

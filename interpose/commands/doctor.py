@@ -10,7 +10,7 @@ import stat
 import sys
 from collections.abc import Iterator
 
-from interpose import __version__, interpreters, mapping, resolved, session, settings, state
+from interpose import __version__, collecting, interpreters, libraries, mapping, resolved, session, settings, state
 from interpose.errors import InterposeError, SettingError
 from interpose.interpreters import Interpreter
 from interpose.reports.table import clean
@@ -35,6 +35,7 @@ class Findings:
     intrinsics: int
     not_interposed: dict[str, str]
     libraries: list[str]
+    collectors: list[str]
     settings: list[dict[str, str]]
     not_recorded: list[str]
     elsewhere: list[str]
@@ -80,6 +81,7 @@ def examine(words: list[str]) -> Findings:
         intrinsics=trial.intrinsics,
         not_interposed=trial.not_interposed,
         libraries=examine_libraries(words),
+        collectors=examine_collectors(words),
         settings=in_force,
         not_recorded=[str(note) for note in state.not_recorded()[-SHOWN:]],
         elsewhere=state.experiments_elsewhere()[-SHOWN:],
@@ -126,6 +128,30 @@ def examine_libraries(words: list[str]) -> list[str]:
         return [str(error)]
     used = [f"{each.name}  {each.path}" for each in found.libraries if not each.why_not]
     return [*used, *new, *found.complaints()]
+
+
+def examine_collectors(words: list[str]) -> list[str]:
+    """The files of data collectors that a program gets here, and why not one of them; nothing in them is run."""
+    interpreter, _ = find_interpreter(words)
+    try:
+        wanted = settings.in_force(os.environ)
+    except SettingError:
+        return []  # told as what is in the way
+    if interpreter is None or wanted.collectors == ():
+        return []
+    program = [interpreter.path, *interpreter.options, *interpreter.words]
+    places = session.library_places(wanted, os.environ, program) or ("", "", "")
+    name = session.program_name(program).removeprefix("-m ")
+    chosen = collecting.choose(collecting.candidates(*places), wanted.collectors, name)
+    return ["  ".join(_told_of_collector(each)) for each in chosen]
+
+
+def _told_of_collector(found: libraries.Candidate) -> Iterator[str]:
+    yield found.name
+    if found.path:
+        yield found.path
+    if why := found.why_not or libraries.distrust(found.path):
+        yield f"not used: {why}"
 
 
 def examine_settings() -> tuple[dict[str, str], list[dict[str, str]], list[str]]:
@@ -219,6 +245,7 @@ def sections(found: Findings) -> Iterator[tuple[str, list[str]]]:
         yield "interposed", [interposed_line(found)]
         yield "not so", [f"{name}: {why}" for name, why in sorted(found.not_interposed.items())]
     yield "libraries", found.libraries
+    yield "collectors", found.collectors
     yield "settings", [f"{row['variable']:<23}{row['value']:<10}  {row['origin']}" for row in found.settings]
     yield "not recorded", found.not_recorded
     yield "elsewhere", found.elsewhere
