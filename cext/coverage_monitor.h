@@ -48,28 +48,28 @@ static struct covered_code *known_covered(PyObject *code)
     return LIKELY(known && known->plan) ? known : NULL;
 }
 
+static PyObject *see_place(PyObject *code, frame *here, uint32_t unit,
+                           uint32_t (*place_at)(const struct covered_plan *plan, uint32_t unit))
+{
+    struct covered_code *known = known_covered(code);
+    if (UNLIKELY(recorder_paused()))
+        Py_RETURN_NONE;
+    if (LIKELY(known && here))
+        come_to(known, place_at(known->plan, unit), here);
+    return again_or_not();
+}
+
 static PyObject *see_line(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
 {
     (void)self, (void)count, (void)names;
     frame *here = innermost_frame();
-    struct covered_code *known = known_covered(arguments[0]);
-    if (UNLIKELY(recorder_paused()))
-        Py_RETURN_NONE;
-    if (LIKELY(known && here))
-        come_to(known, place_of_unit(known->plan, (uint32_t)frame_instruction(here)), here);
-    return again_or_not();
+    return see_place(arguments[0], here, here ? (uint32_t)frame_instruction(here) : 0, place_of_unit);
 }
 
 static PyObject *see_instruction(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
 {
     (void)self, (void)count, (void)names;
-    frame *here = innermost_frame();
-    struct covered_code *known = known_covered(arguments[0]);
-    if (UNLIKELY(recorder_paused()))
-        Py_RETURN_NONE;
-    if (LIKELY(known && here))
-        come_to(known, place_begun_by(known->plan, (uint32_t)PyLong_AsLong(arguments[1]) / 2), here);
-    return again_or_not();
+    return see_place(arguments[0], innermost_frame(), (uint32_t)PyLong_AsLong(arguments[1]) / 2, place_begun_by);
 }
 
 /* A jump is told of until it went both ways. */

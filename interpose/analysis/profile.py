@@ -217,6 +217,11 @@ class _Rows:
 
     def add_records(self, process: Process, grouping: Grouping, records: Records) -> None:
         """Add what `records` of `process` hold, by whatever fields the grouping needs, and perhaps more."""
+        for record, number, is_first in self._placed(process, grouping, records):
+            self.made[number].sums.add(record.sums, inclusive=is_first)
+
+    def _placed(self, process: Process, grouping: Grouping, records: Records) -> Iterator[tuple[Record, int, bool]]:
+        """Each record of `process`, the place of its row, and whether no record around it is of that row."""
         numbers: dict[Key, int] = {}
 
         def number_of(record: Record) -> int:
@@ -226,8 +231,7 @@ class _Rows:
                 numbers[record.key] = number = self.number(row)
             return number
 
-        for record, number, is_first in grouped(records.roots, number_of):
-            self.made[number].sums.add(record.sums, inclusive=is_first)
+        return grouped(records.roots, number_of)
 
     def add_passed(self, by: str, accounts: Iterable[ProcessAccount]) -> None:
         """Put into the rows of threads or processes how many calls of each did not wait."""
@@ -262,16 +266,7 @@ class _Sampled(_Rows):
         experiment = experiment_of(process)
         self._populations.setdefault(experiment, Population()).add(population_of(process, records))
         stands = {id(record): standing for record, standing in standings(process, records)}
-        numbers: dict[Key, int] = {}
-
-        def number_of(record: Record) -> int:
-            number = numbers.get(record.key)
-            if number is None:
-                row = grouping.row_of(process, dict(zip(records.by, record.key, strict=True)))
-                numbers[record.key] = number = self.number(row)
-            return number
-
-        for record, number, is_first in grouped(records.roots, number_of):
+        for record, number, is_first in self._placed(process, grouping, records):
             within = self._within.setdefault((experiment, number), Sums())
             self._add(self.made[number].sums, within, record.sums, stands[id(record)], is_first)
 
