@@ -3,7 +3,7 @@
 Usage: lines.py NAME ROUNDS [PROFILER [DIRECTORY]]
 
 PROFILER, what else looks at each line, is nothing, `line_profiler`, `coverage` (its tracer in C), or `floor` in
-its DIRECTORY.
+its DIRECTORY, which does nothing, or `reading`, which is the same and reads the time.
 """
 
 import json
@@ -107,24 +107,24 @@ def look(profiler):
 
         watching = coverage.Coverage(data_file=None, config_file=False)
         watching.start()
-    elif profiler == "floor":
+    elif profiler in ("floor", "reading"):
         sys.path.append(sys.argv[4])
-        look_and_do_nothing()
+        look_and_do_nothing(profiler == "reading")
 
 
-def look_and_do_nothing():
-    """Be told of the events that line trace asks for."""
+def look_and_do_nothing(reads):
+    """Be told of the events that line trace asks for, and read the time or not even that."""
     import floor
 
+    callback = floor.begin(reads)
     if sys.version_info < (3, 12):
-        floor.begin()
         return
     told = sys.monitoring
     told.use_tool_id(told.PROFILER_ID, "floor")
     events = ("LINE", "PY_START", "PY_RETURN", "PY_RESUME", "PY_YIELD")
     numbers = [getattr(told.events, event) for event in events]
     for number in numbers:
-        told.register_callback(told.PROFILER_ID, number, floor.see)
+        told.register_callback(told.PROFILER_ID, number, callback)
     for function in FUNCTIONS:
         told.set_local_events(told.PROFILER_ID, function.__code__, sum(numbers))
 
