@@ -59,19 +59,24 @@ static struct claimed {
 } claimed_stacks[CLAIMS], claimed_sites[CLAIMS];
 static uint32_t claims_serial;
 
-static uint64_t hash_text(uint64_t hash, const char *text)
+/* Up to eight bytes as a number; which of the bytes stand where in it follows from how many there are. */
+static inline uint64_t word_of(const char *text, size_t bytes)
+{
+    uint32_t first, last;
+    if (bytes < sizeof first)
+        return bytes ? (uint8_t)text[0] | (uint64_t)(uint8_t)text[bytes / 2] << 8 | (uint64_t)(uint8_t)text[bytes - 1] << 16 : 0;
+    memcpy(&first, text, sizeof first);
+    memcpy(&last, text + bytes - sizeof last, sizeof last);
+    return first | (uint64_t)last << 32;
+}
+
+static inline uint64_t hash_text(uint64_t hash, const char *text)
 {
     size_t left = text ? strnlen(text, INTERPOSE_NAME_BYTES) : 0;
-    uint64_t word = 0;
-    hash = hash_mix(hash, left + 1);
-    for (; left >= sizeof word; left -= sizeof word, text += sizeof word) {
-        memcpy(&word, text, sizeof word);
-        hash = hash_mix(hash, word);
-    }
-    word = 0;
-    if (left)
-        memcpy(&word, text, left);
-    return hash_mix(hash, word);
+    hash += left + (text != NULL);
+    for (; UNLIKELY(left > sizeof hash); left -= sizeof hash, text += sizeof hash)
+        hash = hash_mix(hash, word_of(text, sizeof hash));
+    return hash_mix(hash, word_of(text, left));
 }
 
 static uint32_t intern_name(const char *name)
@@ -119,8 +124,8 @@ static inline uint32_t claim_stack(uint32_t stack, const struct claim *claim)
 {
     if (UNLIKELY(claims_serial != recorder.serial))
         claims_forget();
-    uint64_t key = hash_text(hash_text(stack + 1, claim->module), claim->section);
-    key = hash_mix(hash_mix(key, claim->line), claim->collector) << 1 | claim->is_forced;
+    uint64_t key = hash_mix((uint64_t)claim->collector << 32 | (stack + 1), claim->line);
+    key = hash_text(hash_text(key, claim->module), claim->section) << 1 | claim->is_forced;
     struct claimed *known = &claimed_stacks[key >> 32 & (CLAIMS - 1)];
     if (UNLIKELY(known->key != key || !known->number)) {
         uint32_t site = claim_site(*claim);
@@ -140,12 +145,17 @@ static inline bool is_forced(const struct interpose_area *area)
     return area->base == 0 && area->size == INTERPOSE_FORCED_SIZE;
 }
 
+static __attribute__((noinline)) const char *wrong_with_forced(const struct interpose_area *area, uint32_t collector)
+{
+    return section_named(collector, area->module) ? NULL : "forced a name that is in none of its sections";
+}
+
 /* What is wrong with a collector's claim of a module, in words; NULL where nothing is. */
-static const char *wrong_with_claim(const struct interpose_area *area, uint64_t address, uint32_t collector)
+static inline const char *wrong_with_claim(const struct interpose_area *area, uint64_t address, uint32_t collector)
 {
     if (!area->module || !*area->module)
         return NULL;
-    if (is_forced(area) || *area->module == '.')
-        return section_named(collector, area->module) ? NULL : "forced a name that is in none of its sections";
-    return is_within(area, address) ? NULL : "named a module that does not contain the place of the call";
+    if (UNLIKELY(is_forced(area) || *area->module == '.'))
+        return wrong_with_forced(area, collector);
+    return LIKELY(is_within(area, address)) ? NULL : "named a module that does not contain the place of the call";
 }

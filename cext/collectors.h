@@ -12,6 +12,7 @@
 enum {
     RAISES_AT_MOST = 10,
     COLLECTOR_SAMPLED = 61, /* where all are in C, one call in so many is timed, and counts for all */
+    COLLECTOR_KNOWN = 509,  /* the same, once their mean was looked at */
     COLLECTOR_LOOK = 256,   /* timed calls after which their mean is looked at */
     MEMORY_LOOK = 1024,     /* one call in so many is looked at for what it keeps */
     MEMORY_LOOKS = 32,      /* so many in a row that kept some are too many */
@@ -37,7 +38,7 @@ static struct collectors {
     uint32_t count;
     uint32_t on, per[INTERPOSE_PER_SITE + 1], in_python; /* bits */
     uint32_t running, named; /* intrinsics: one is being called; a transaction got a name */
-    uint32_t turn;
+    uint32_t turn, sampled; /* calls since one was timed, and after how many the next is */
     uint8_t boundaries[COUNTED_NUMBERS]; /* by the number of an intrinsic */
     /* What takes Python: a call, with how many blocks of memory it kept if that is wanted, the object that was made for
        it, and what is to be noted. */
@@ -80,6 +81,7 @@ static void look_at_cost(struct collector *collector, uint64_t cpu_ns)
         collector_switch_off(collector, "a call took more than 250 ms of CPU time");
     if (++collector->timed % COLLECTOR_LOOK)
         return;
+    collectors.sampled = COLLECTOR_KNOWN;
     if (collector->cpu_ns / COLLECTOR_LOOK > SLOW_MEAN_NS)
         collector_switch_off(collector, "256 calls took more than 50 us of CPU time each");
     collector->cpu_ns = 0;
@@ -132,7 +134,7 @@ static void note_identifier(struct collector *collector, struct interpose_area *
 {
     PyObject *type, *value, *traceback;
     area->identifier[INTERPOSE_IDENTIFIER_BYTES - 1] = 0;
-    uint64_t hash = hash_text(1, area->identifier);
+    uint64_t hash = hash_bytes(area->identifier, strlen(area->identifier));
     if (hash == collector->identifier)
         return;
     PyErr_Fetch(&type, &value, &traceback);
@@ -142,12 +144,12 @@ static void note_identifier(struct collector *collector, struct interpose_area *
 }
 
 /* As a call in progress, so that one that hangs is seen. The entry is gone where the process was forked meanwhile. */
-static uint32_t open_collector(const struct span *span, const struct collector *collector)
+static inline uint32_t open_collector(const struct span *span, const struct collector *collector)
 {
     const struct thread *thread = span->thread;
     struct thread_record *record = thread->record;
     uint32_t index = record->fields.depth;
-    if (index >= OPEN_CALLS)
+    if (UNLIKELY(index >= OPEN_CALLS))
         return OPEN_CALLS;
     struct open_call *open = &record->open[index];
     *open = (struct open_call){.start_ns = span->begin.wall_ns + span->wall_ns,
@@ -160,12 +162,16 @@ static uint32_t open_collector(const struct span *span, const struct collector *
     return index;
 }
 
-static void close_collector(struct thread_record *record, uint32_t index)
+static inline void close_collector(struct thread_record *record, uint32_t index)
 {
-    if (index >= OPEN_CALLS || record->fields.depth <= index)
+    if (UNLIKELY(index >= OPEN_CALLS || record->fields.depth <= index))
         return;
     record->fields.made--;
-    close_call(record, index);
+    record->open[index].call = 0;
+    if (LIKELY(record->fields.depth == index + 1))
+        __atomic_store_n(&record->fields.depth, index, __ATOMIC_RELEASE);
+    else
+        close_call(record, index);
 }
 
 /* What a collector is given, behind it what keeps the texts in it alive, and the texts that others made in their
@@ -239,16 +245,13 @@ static __attribute__((always_inline)) inline bool run_collector(struct collector
 static inline void tell(struct told *told, const struct span *span, bool is_here)
 {
     struct interpose_area *area = &told->area;
-    const struct identified *place = told->place;
-    const struct thread *thread = span->thread;
+    memcpy(area, &told->place->area, offsetof(struct interpose_area, module));
     area->version = INTERPOSE_COLLECTOR_VERSION;
     area->area_bytes = sizeof *area;
-    area->thread = thread->record->fields.tid;
+    area->thread = span->thread->record->fields.tid;
     area->task = span->task;
-    area->code = is_here ? place->code : NULL;
-    area->file = place->file;
-    area->function = place->function;
-    area->line = place->line;
+    if (!is_here)
+        area->code = NULL;
     area->address = told->address;
     area->wall_ns = span->wall_ns;
     area->cpu_ns = span->cpu_ns;
@@ -257,15 +260,12 @@ static inline void tell(struct told *told, const struct span *span, bool is_here
 static inline void fill_area(struct told *told, const struct identified *place, const struct span *span,
                              const void *native, bool is_here)
 {
+    enum { CLAIMS_AT = offsetof(struct interpose_area, module), CLAIMS_END = offsetof(struct interpose_area, transaction) };
     struct interpose_area *area = &told->area;
     told->place = place;
-    told->address = place->code ? place->line : (uint64_t)(uintptr_t)native;
+    told->address = place->area.code ? place->area.line : (uint64_t)(uintptr_t)native;
     tell(told, span, is_here);
-    area->module = place->module;
-    area->base = place->base;
-    area->size = place->size;
-    area->section = place->section;
-    area->statement = place->statement;
+    memcpy((char *)area + CLAIMS_AT, (const char *)&place->area + CLAIMS_AT, CLAIMS_END - CLAIMS_AT);
     area->transaction = NULL;
 }
 
@@ -294,8 +294,8 @@ static struct claim claim_of(const struct told *told, uint32_t collector)
 {
     const struct interpose_area *area = &told->area;
     return (struct claim){.module = area->module,
-                          .section = area->section ? area->section : told->place->function,
-                          .line = area->statement ? area->statement : told->place->line,
+                          .section = area->section ? area->section : told->place->area.function,
+                          .line = area->statement ? area->statement : told->place->area.line,
                           .collector = collector,
                           .is_forced = is_forced(area)};
 }
@@ -312,11 +312,11 @@ static void keep_claim(uint32_t stack, const struct told *told, uint32_t collect
     PyObject *section = area->section ? PyUnicode_DecodeUTF8(area->section, (Py_ssize_t)strlen(area->section), "replace")
                                       : NULL;
     place->recorded = claim_stack(place->stack, &claim);
-    place->section = identified_keep(place, 4, section);
-    place->module = identified_keep(place, 3, module);
-    place->base = area->base;
-    place->size = area->size;
-    place->statement = area->statement;
+    place->area.section = identified_keep(place, 4, section);
+    place->area.module = identified_keep(place, 3, module);
+    place->area.base = area->base;
+    place->area.size = area->size;
+    place->area.statement = area->statement;
     Py_XDECREF(module);
     Py_XDECREF(section);
     PyErr_Clear();
@@ -388,7 +388,7 @@ static inline uint32_t transaction_around(const struct thread_record *record)
 }
 
 /* What is named inside of a transaction is named until that ends; what is named outside stays until it changes. */
-static struct named *named_here(struct thread *thread)
+static inline struct named *named_here(struct thread *thread)
 {
     uint32_t within = transaction_around(thread->record);
     struct named *named = &thread->named[within ? NAMED_INSIDE : NAMED_OUTSIDE];
@@ -425,13 +425,22 @@ static void record_name(const struct span *span, const struct named *named, bool
     event_written(thread, start_ns, start_ns);
 }
 
+/* Is it what a collector says now? As far as there is room for it; none is no name. */
+static inline bool is_named(const struct named *named, const char *name)
+{
+    unsigned place = 0;
+    if (!name)
+        return !*named->text;
+    while (place < NAMED_BYTES - 1 && name[place] && name[place] == named->text[place])
+        place++;
+    return place == NAMED_BYTES - 1 || name[place] == named->text[place];
+}
+
 /* Tasks take turns on a thread: only inside of a transaction of their own has a name a place. True where the name is to
    be recorded behind the call: a read of the terminal begins a transaction, and it is that which is named. */
-static bool settle_name(const struct span *span, struct named *named, const char *name)
+static __attribute__((noinline)) bool change_name(const struct span *span, struct named *named, const char *name)
 {
-    if (name == named->text || (!name && !*named->text) || (span->task && !named->within))
-        return false;
-    if (name && strncmp(name, named->text, NAMED_BYTES - 1) == 0)
+    if (span->task && !named->within)
         return false;
     snprintf(named->text, sizeof named->text, "%s", name ? name : "");
     if (boundary_of(span->intrinsic) & BOUNDARY_READS)
@@ -442,15 +451,19 @@ static bool settle_name(const struct span *span, struct named *named, const char
 
 /* --- all of them */
 
-/* `made` is for what is made of those in Python; NULL where there are none. */
-static __attribute__((always_inline)) inline bool run_collectors(struct span *span, const struct identified *place,
-                                                                 uint32_t wanted, const void *native, bool is_here,
-                                                                 PyObject **made)
+/* What is left to do for a call that collectors were asked of: record it; record the name of the transaction behind it as
+   well; nothing, for a collector forked or ended the recording. */
+enum collected { COLLECTED, COLLECTED_LATER_NAMED, COLLECTED_GONE };
+
+/* `made` is for what is made of those in Python; NULL where there are none. `times`: how many calls its time stands for;
+   0 where it is not read. */
+static __attribute__((always_inline)) inline enum collected run_collectors(
+    struct span *span, const struct identified *place, uint32_t wanted, const void *native, bool is_here, PyObject **made,
+    uint32_t times)
 {
     struct thread *thread = span->thread;
-    bool timed = made || ++collectors.turn % COLLECTOR_SAMPLED == 0;
     struct reading begin = {0, 0}, last = {0, 0};
-    if (timed)
+    if (times)
         begin = last = clock_read(&thread->clock);
     struct named *named = named_here(thread);
     struct told told;
@@ -458,21 +471,23 @@ static __attribute__((always_inline)) inline bool run_collectors(struct span *sp
     uint32_t by = 0;
     fill_area(&told, place, span, native, is_here);
     area->transaction = *named->text ? named->text : NULL;
+    if (!wanted && UNLIKELY(!span_open(span))) /* by one that is asked once for a place */
+        return COLLECTED_GONE;
     for (; wanted; wanted &= wanted - 1) {
         struct collector *collector = &collectors.all[__builtin_ctz(wanted)];
         if (run_collector(collector, &told, span, made ? &made[collector->place] : NULL))
             by = collector->name;
         if (UNLIKELY(!span_open(span)))
-            return false;
+            return COLLECTED_GONE;
         if (UNLIKELY(wanted & (wanted - 1)))
             tell_next(&told, collector, span, is_here);
-        if (timed) {
+        if (times) {
             struct reading now = clock_read(&thread->clock);
             look_at_cost(collector, now.cpu_ns - last.cpu_ns);
             last = now;
         }
     }
-    bool later = settle_name(span, named, area->transaction);
+    bool later = UNLIKELY(!is_named(named, area->transaction)) && change_name(span, named, area->transaction);
     uint32_t stack = span->stack;
     if (place->recorded)
         span->stack = place->recorded;
@@ -480,14 +495,29 @@ static __attribute__((always_inline)) inline bool run_collectors(struct span *sp
         struct claim claim = claim_of(&told, by);
         span->stack = claim_stack(stack, &claim);
     }
-    if (timed)
-        charge_collectors(thread, span->index, begin, last, made ? 1 : COLLECTOR_SAMPLED);
-    return later;
+    if (times)
+        charge_collectors(thread, span->index, begin, last, times);
+    return later ? COLLECTED_LATER_NAMED : COLLECTED;
+}
+
+static __attribute__((noinline)) enum collected run_timed(struct span *span, uint32_t wanted, const void *native, bool is_here)
+{
+    uint32_t times = collectors.turn;
+    collectors.turn = 0;
+    return run_collectors(span, identified_place(span, native, is_here), wanted, native, is_here, NULL, times);
+}
+
+/* Collectors in C alone. */
+static inline enum collected run_native(struct span *span, uint32_t wanted, const void *native, bool is_here)
+{
+    if (UNLIKELY(++collectors.turn >= collectors.sampled))
+        return run_timed(span, wanted, native, is_here);
+    return run_collectors(span, identified_place(span, native, is_here), wanted, native, is_here, NULL, 0);
 }
 
 /* Others may run meanwhile, and what is known of the place may go. What is raised stays raised. */
-static __attribute__((noinline)) bool run_with_python(struct span *span, uint32_t wanted, const void *native,
-                                                      bool is_here)
+static __attribute__((noinline)) enum collected run_with_python(struct span *span, uint32_t wanted, const void *native,
+                                                                bool is_here)
 {
     PyObject *made[COLLECTORS_AT_MOST] = {NULL}, *type = NULL, *value, *traceback;
     bool raised = PyErr_Occurred();
@@ -496,7 +526,7 @@ static __attribute__((noinline)) bool run_with_python(struct span *span, uint32_
     struct identified place = *identified_place(span, native, is_here);
     for (unsigned index = 0; index < IDENTIFIED_TEXTS; index++)
         Py_XINCREF(place.texts[index]);
-    bool later = run_collectors(span, &place, wanted, native, is_here, made);
+    enum collected collected = run_collectors(span, &place, wanted, native, is_here, made, 1);
     for (unsigned index = 0; index < COLLECTORS_AT_MOST; index++)
         if (made[index])
             collectors.release(made[index]);
@@ -504,12 +534,11 @@ static __attribute__((noinline)) bool run_with_python(struct span *span, uint32_
         Py_XDECREF(place.texts[index]);
     if (raised)
         PyErr_Restore(type, value, traceback);
-    return later;
+    return span_open(span) ? collected : COLLECTED_GONE;
 }
 
-/* A call has ended, and is about to be recorded: have it named. True where the name of the transaction is to be recorded
-   behind it. */
-static __attribute__((noinline)) bool collect(struct span *span, const void *native, bool is_here)
+/* A call has ended, and is about to be recorded: have it named. */
+static __attribute__((noinline)) enum collected collect(struct span *span, const void *native, bool is_here)
 {
     struct thread *thread = span->thread;
     uint32_t asked = collectors.per[INTERPOSE_PER_EVENT];
@@ -518,18 +547,18 @@ static __attribute__((noinline)) bool collect(struct span *span, const void *nat
     uint32_t wanted = collectors.on & asked;
     bool is_about_sites = (collectors.on & collectors.per[INTERPOSE_PER_SITE]) || pseudo_sections.count;
     if (thread->quiet || (!wanted && !is_about_sites))
-        return false;
+        return COLLECTED;
     int saved = errno;
     thread->quiet++;
-    bool later;
+    enum collected collected;
     if (wanted & collectors.in_python)
-        later = run_with_python(span, wanted, native, is_here);
+        collected = run_with_python(span, wanted, native, is_here);
     else
-        later = run_collectors(span, identified_place(span, native, is_here), wanted, native, is_here, NULL);
+        collected = run_native(span, wanted, native, is_here);
     if (thread->quiet) /* a forked child's is 0 */
         thread->quiet--;
     errno = saved;
-    return later;
+    return collected;
 }
 
 static inline bool is_collecting(void)
@@ -551,13 +580,10 @@ static __attribute__((noinline)) void collect_place(const struct span *span)
 /* Record the call, by whatever name it got. `is_here`: the frame that runs is the one that called. */
 static inline void record_collected(struct span *span, uint64_t bytes, uint32_t error, const void *native, bool is_here)
 {
-    bool later = false;
-    if (is_collecting()) {
-        later = collect(span, native, is_here);
-        if (!span_open(span)) /* forked, or ended, by a collector */
-            return;
-    }
+    enum collected collected = is_collecting() ? collect(span, native, is_here) : COLLECTED;
+    if (UNLIKELY(collected == COLLECTED_GONE))
+        return;
     span_record(span, bytes, error);
-    if (UNLIKELY(later))
+    if (UNLIKELY(collected == COLLECTED_LATER_NAMED))
         record_name(span, named_here(span->thread), true);
 }

@@ -4,17 +4,16 @@
    there are data collectors (collectors.h), which are told it. */
 #pragma once
 
+#include "interpose_collector.h"
 #include "sites.h"
 
 enum { IDENTIFIED = 2048, IDENTIFIED_TEXTS = 5 };
 
 struct identified {
-    uint32_t stack;     /* whose place it is; 0 in an unused entry */
-    uint32_t recorded;  /* the stack that is recorded instead, where collectors named the place itself; or 0 */
-    PyCodeObject *code; /* no reference: compared with the code that runs */
-    const char *file, *function, *module, *section; /* NULL where there is none */
-    uint64_t line, base, size, statement;
-    PyObject *texts[IDENTIFIED_TEXTS]; /* keep them alive */
+    uint32_t stack;    /* whose place it is; 0 in an unused entry */
+    uint32_t recorded; /* the stack that is recorded instead, where collectors named the place itself; or 0 */
+    PyObject *texts[IDENTIFIED_TEXTS]; /* keep those of the area alive */
+    struct interpose_area area; /* as collectors are given it at each call; of the code it has no reference */
 };
 
 static struct {
@@ -26,13 +25,14 @@ static void identified_clear(struct identified *place)
 {
     for (unsigned index = 0; index < IDENTIFIED_TEXTS; index++)
         Py_CLEAR(place->texts[index]);
-    *place = (struct identified){.stack = 0};
+    memset(place, 0, sizeof *place);
 }
 
 static void identified_forget(void)
 {
     for (unsigned index = 0; identified.places && index < IDENTIFIED; index++)
-        identified_clear(&identified.places[index]);
+        if (identified.places[index].stack)
+            identified_clear(&identified.places[index]);
     identified.serial = recorder.serial;
 }
 
@@ -88,12 +88,13 @@ static void identify_frame(struct identified *place, frame *frame)
     PyCodeObject *code = frame_code(frame);
     int line = PyCode_Addr2Line(code, frame_instruction(frame) * (int)sizeof(_Py_CODEUNIT));
     PyObject *name = name_of_globals(frame);
-    place->code = code;
-    place->line = line > 0 ? (uint64_t)line : 0;
-    place->file = identified_keep(place, 0, code->co_filename);
-    place->function = identified_keep(place, 1, code->co_qualname);
-    place->module = name && PyUnicode_GET_LENGTH(name) ? identified_keep(place, 2, name) : NULL;
-    lines_of_code(code, &place->base, &place->size);
+    struct interpose_area *area = &place->area;
+    area->code = code;
+    area->line = area->address = line > 0 ? (uint64_t)line : 0;
+    area->file = identified_keep(place, 0, code->co_filename);
+    area->function = identified_keep(place, 1, code->co_qualname);
+    area->module = name && PyUnicode_GET_LENGTH(name) ? identified_keep(place, 2, name) : NULL;
+    lines_of_code(code, &area->base, &area->size);
 }
 
 static inline struct identified *identified_at(uint32_t stack)

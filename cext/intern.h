@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "visible.h"
+
 enum { CACHE_WAYS = 4, CACHE_SETS = 4096 };
 
 struct cache {
@@ -23,7 +25,7 @@ static inline uint64_t hash_mix(uint64_t hash, uint64_t word)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-uint64_t hash_bytes(const char *bytes, size_t length);
+VISIBLE uint64_t hash_bytes(const char *bytes, size_t length);
 
 /* Empty, with its memory. 0 or the error's number. */
 int cache_begin(struct cache *cache);

@@ -360,6 +360,8 @@ def collect(chosen, str running, str named, intrinsics):
     if not chosen or identified_begin() < 0:
         return
     _allocated_blocks = _modules["sys"].getallocatedblocks
+    collectors.turn = 0
+    collectors.sampled = COLLECTOR_SAMPLED
     collectors.running = numbers[running]
     collectors.named = numbers[named]
     collectors.call = call_collector

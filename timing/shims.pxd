@@ -304,6 +304,7 @@ cdef extern from "<dlfcn.h>":
 cdef extern from "collectors.h":
     enum:
         COLLECTORS_AT_MOST
+        COLLECTOR_SAMPLED
         SECTION_BYTES
         PREFIX_OF_MODULES
         BOUNDARY_IS
@@ -330,6 +331,8 @@ cdef extern from "collectors.h":
         uint32_t in_python
         uint32_t running
         uint32_t named
+        uint32_t turn
+        uint32_t sampled
         uint8_t *boundaries
         bint (*call)(c_collector *, interpose_area *, PyObject **, int64_t *) noexcept
         void (*release)(PyObject *) noexcept
