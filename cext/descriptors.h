@@ -57,9 +57,22 @@ static void descriptor_owner_add(unsigned place, PyTypeObject *type, void *ask)
     descriptor_owners[place].ask = (PyObject * (*)(PyObject *, PyObject *)) ask;
 }
 
-static int descriptor_of_number(PyObject *number)
+/* The value of an int of one digit, as nearly all descriptors are; -1 of another. */
+static inline int value_of_digit(const PyObject *number)
 {
-    int overflow;
+#if PY_VERSION_HEX >= 0x030c0000
+    const PyLongObject *digits = (const PyLongObject *)number;
+    return PyUnstable_Long_IsCompact(digits) ? (int)PyUnstable_Long_CompactValue(digits) : -1;
+#else
+    return Py_SIZE(number) == 1 ? (int)((const PyLongObject *)number)->ob_digit[0] : -1;
+#endif
+}
+
+static inline int descriptor_of_number(PyObject *number)
+{
+    int overflow, digit = value_of_digit(number);
+    if (LIKELY(digit > 0))
+        return digit;
     long value = PyLong_AsLongAndOverflow(number, &overflow);
     return overflow || value < 0 || value > INT32_MAX ? -1 : (int)value;
 }
@@ -90,13 +103,9 @@ static PyObject *what_lies_under(PyObject *object)
     return under;
 }
 
-/* The descriptor that an object stands for, or -1. Nothing of the program's is run. */
-static int descriptor_of(PyObject *object)
+static int descriptor_of(PyObject *object);
+static __attribute__((noinline)) int descriptor_under(PyObject *object)
 {
-    if (!object)
-        return -1;
-    if (PyLong_CheckExact(object))
-        return descriptor_of_number(object);
     for (unsigned place = 0; place < DESCRIPTOR_OWNERS; place++)
         if (descriptor_owners[place].type && PyObject_TypeCheck(object, descriptor_owners[place].type))
             return descriptor_of_owner(object, descriptor_owners[place].ask);
@@ -104,6 +113,14 @@ static int descriptor_of(PyObject *object)
     int number = under ? descriptor_of(under) : -1;
     Py_XDECREF(under);
     return number;
+}
+
+/* The descriptor that an object stands for, or -1. Nothing of the program's is run. */
+static inline int descriptor_of(PyObject *object)
+{
+    if (!object)
+        return -1;
+    return PyLong_CheckExact(object) ? descriptor_of_number(object) : descriptor_under(object);
 }
 
 /* --- what the kernel says */
@@ -205,7 +222,7 @@ static __attribute__((noinline)) void first_use(struct descriptor *known, int nu
 }
 
 /* What is known of a descriptor; NULL for a number that is none, or too high to be kept. */
-static struct descriptor *descriptor_known(int number)
+static inline struct descriptor *descriptor_known(int number)
 {
     if (number < 0 || number >= DESCRIPTORS_KNOWN)
         return NULL;

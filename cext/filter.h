@@ -34,6 +34,7 @@ struct filter {
     uint32_t changes; /* the control page's, as of when it was read */
     bool none;        /* nothing of this process is recorded */
     bool by_site, by_within, asks_within, by_transaction, by_thread, by_block, by_time;
+    bool looks; /* any of these */
     uint8_t left_out[COUNTED_NUMBERS]; /* by the numbers of intrinsics */
 };
 VISIBLE extern struct filter filter;

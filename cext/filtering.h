@@ -108,6 +108,8 @@ static __attribute__((noinline)) bool within_passes(PyThreadState *state)
 /* What is not of the intrinsic; each class of rules only where there is one. */
 static inline bool is_let_pass(struct thread *thread, PyThreadState *state)
 {
+    if (!filter.looks)
+        return true;
     if (filter.by_block && filter_block_is_over(recorder.control))
         return false;
     if (filter.by_thread && !filter_thread(thread->record, thread->number))
@@ -181,8 +183,7 @@ static bool is_closed(const struct slot *slot, uint32_t but)
 static void slot_watch(struct slot *slot)
 {
     bool changes = slot->lock || (slot->effect != EFFECT_none && !slot->traffic);
-    bool looks = filter.by_site || filter.by_within || filter.by_transaction || filter.by_thread || filter.by_time ||
-                 filter.by_block || chosen.one_in;
+    bool looks = filter.looks || chosen.one_in;
     slot->watched = WATCHED_not;
     if ((!filter.on && !chosen.one_in) || slot->sampled || !slot->through || !slot->numbers || changes)
         return;

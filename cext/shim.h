@@ -129,10 +129,25 @@ static bool find_open(struct span *span, struct thread *thread, uint32_t intrins
     return false;
 }
 
+/* Does what lies behind the number of a descriptor tell alone that the filter leaves the call out? */
+static inline bool is_left_out_behind(const struct slot *slot, PyObject *const *arguments, Py_ssize_t count)
+{
+    if (!slot->traffic || slot->subject >= count || !PyLong_CheckExact(arguments[slot->subject]))
+        return false;
+    int number = value_of_digit(arguments[slot->subject]);
+    if (number < 0 || number >= DESCRIPTORS_KNOWN)
+        return false;
+    const struct descriptor *known = &descriptors[number];
+    bool is_plain = known->known && (known->kind == KIND_file || known->kind == KIND_screen);
+    return is_plain && is_left_out(slot->intrinsic + slot->kinds[known->kind]);
+}
+
 /* False: pass through, there is nothing to end. */
 static inline bool shim_begin(struct call *call, const struct slot *slot, PyObject *owner,
                               PyObject *const *arguments, Py_ssize_t count, PyObject *names)
 {
+    if (UNLIKELY(filter.on) && is_left_out_behind(slot, arguments, count))
+        return false;
     PyThreadState *state = recorded_state();
     struct thread *thread = recorded_thread(state);
     if (UNLIKELY(!thread || thread->quiet))
@@ -156,10 +171,10 @@ static inline bool shim_begin(struct call *call, const struct slot *slot, PyObje
     call->names = names;
     if (slot->traffic) {
         call->known = descriptor_known(call->descriptor = descriptor_of(subject_of(call)));
-        if (UNLIKELY(!passes) && !is_network(call->known))
+        intrinsic += kind_of_traffic(slot, call->known, thread);
+        if (looks && (!passes || is_left_out(intrinsic)) && !is_network(call->known))
             return begin_left_out(call) && false;
         detail = call->known ? call->known->name : 0;
-        intrinsic += kind_of_traffic(slot, call->known, thread);
     } else {
         if (slot->choice == CHOICE_outermost && inside(thread, KIND_db))
             return false;
