@@ -92,15 +92,14 @@ static __attribute__((noinline)) bool within_passes(PyThreadState *state)
 {
     bool found = !filter.asks_within;
     for (frame *each = frame_innermost(state); each; each = frame_outer(each)) {
-        uint32_t own = 0;
-        struct place *place = place_of(each, &own);
-        if (!place)
+        struct code_sites *sites = sites_of(each);
+        if (!sites)
             continue;
-        if (UNLIKELY(!is_decided(place->within)))
-            place->within = decided(decide(each, filter_within));
-        if (place->within & WITHIN_LEFT_OUT)
+        if (UNLIKELY(!is_decided(sites->within)))
+            sites->within = decided(decide(each, filter_within));
+        if (sites->within & WITHIN_LEFT_OUT)
             return false;
-        found |= (place->within & WITHIN_ASKED) != 0;
+        found |= (sites->within & WITHIN_ASKED) != 0;
     }
     return found;
 }

@@ -131,16 +131,6 @@ static bool recursive_lock_is_known(PyObject *lock)
 
 /* --- who has it */
 
-static inline struct code_sites *sites_of(frame *frame)
-{
-    uint32_t own_code;
-    struct code_sites *sites = code_extra(frame_code(frame), sites_index);
-    if (LIKELY(sites && sites->serial == recorder.serial))
-        return sites;
-    place_of(frame, &own_code);
-    return code_extra(frame_code(frame), sites_index);
-}
-
 /* Keep who took it: the calling thread, at the first place of the program's own from here outward, not too far. */
 static inline void lock_taken(PyThreadState *state, const PyObject *lock, const struct thread *thread)
 {

@@ -37,7 +37,7 @@ static const uint64_t GOVERN_EVERY_NS = 500000000, GOVERN_AGAIN_NS = 10000000;
 enum { ARENA_BYTES = 64 * 1024, SAMPLED = 17, EVENT_BYTES = 1024 };
 
 /* What the log says of the end takes less. */
-enum { ENDING_BYTES = 4096 };
+enum { ENDING_BYTES = 4096, ENDING_TRIES = 10 };
 
 /* A monitor that gave no sign for so long is none; and how long to wait for it before looking again. */
 #define MONITOR_SILENT_NS 3000000000ull
@@ -185,6 +185,14 @@ static int log_event_of(const char *directory, const char *kind, const char *att
 static int log_event(const char *kind, const char *attributes)
 {
     return log_event_of(own.directory, kind, attributes);
+}
+
+/* How a process ended is worth a longer wait for whoever writes there at the moment. */
+static void log_ending(const char *kind, const char *attributes)
+{
+    int failed = EWOULDBLOCK;
+    for (unsigned tries = 0; failed == EWOULDBLOCK && tries < ENDING_TRIES; tries++)
+        failed = log_event(kind, attributes);
 }
 
 static int log_stopped(const char *why)
@@ -1213,7 +1221,7 @@ void recorder_end(int status)
         snprintf(shown, sizeof shown, "status=\"%d\"", status);
         sample_overview(OVERVIEW_END, status);
         note_objects();
-        log_event("exit", shown);
+        log_ending("exit", shown);
     } else {
         log_stopped("as asked");
         variables_forget();
@@ -1233,7 +1241,7 @@ void recorder_detach(void)
         return;
     int saved = errno;
     stop_threads(false);
-    log_event("detached", "");
+    log_ending("detached", "");
     variables_forget();
     recorder.control = &no_control;
     recorder.heeded = 0;

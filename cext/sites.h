@@ -13,7 +13,7 @@ enum { STACK_DEPTH = 128 };
 struct place {
     uint32_t site;
     uint32_t stack; /* of this site alone, where the code is the program's own */
-    uint32_t verdict, within; /* what the filter has decided of it (filtering.h) */
+    uint32_t verdict; /* what the filter has decided of it (filtering.h) */
 };
 
 /* What is known of a code object. */
@@ -21,6 +21,7 @@ struct code_sites {
     uint32_t serial; /* of the recording that the numbers belong to */
     uint32_t own;
     uint32_t holds; /* it stands among the holders of locks */
+    uint32_t within; /* what the filter has decided of it, while it runs */
     PyCodeObject *code; /* lives as long as this does */
     uint32_t file, function, first_line;
     uint32_t count;
@@ -41,6 +42,7 @@ static struct code_sites *describe_code(PyCodeObject *code, struct code_sites *s
         return NULL;
     sites->code = code;
     sites->serial = recorder.serial;
+    sites->within = 0;
     sites->own = is_own(code->co_filename);
     sites->file = intern_text(code->co_filename);
     sites->function = intern_text(code->co_qualname);
@@ -100,6 +102,23 @@ static __attribute__((noinline)) struct place *first_sight(PyCodeObject *code, s
     }
     own_end(thread, begin);
     return place;
+}
+
+static __attribute__((noinline)) struct code_sites *first_sight_of_code(PyCodeObject *code, struct code_sites *old)
+{
+    struct thread *thread = current_thread;
+    struct reading begin = own_begin(thread);
+    struct code_sites *sites = new_code_sites(code, old);
+    own_end(thread, begin);
+    return sites;
+}
+
+/* What is known of a frame's code; NULL where memory is short. */
+static inline struct code_sites *sites_of(frame *frame)
+{
+    PyCodeObject *code = frame_code(frame);
+    struct code_sites *sites = code_extra(code, sites_index);
+    return LIKELY(sites && sites->serial == recorder.serial) ? sites : first_sight_of_code(code, sites);
 }
 
 /* Site and stack of a frame; NULL where memory is short. */
