@@ -50,6 +50,10 @@ class Environments:
                 experiment.rename(self.directory / keep)
         return json.loads(done.stdout)
 
+    def remove(self, kept: str) -> None:
+        """Remove an experiment that was kept."""
+        shutil.rmtree(self.directory / kept)
+
     def install(self, *packages: str) -> bool:
         """Install packages beside interpose; False where they cannot be."""
         try:

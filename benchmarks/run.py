@@ -22,6 +22,7 @@ from measuring import FULL, QUICK, Row
 BENCHMARKS = (
     "calls",
     "control",
+    "sampling",
     "statements",
     "locks",
     "wrapped",

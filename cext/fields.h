@@ -161,7 +161,9 @@
     X(uint64_t, run_delay_ns, "time it was runnable and waited for a processor, as last looked at; 0 where the " \
                               "kernel does not tell") \
     X(uint64_t, gathered,     "fetches of rows that were added to the event of a fetch before them, and calls that sampling left " \
-                              "out: not recorded")
+                              "out: not recorded") \
+    X(uint32_t, name,         "its name in Python, where threading knows one, a number in strings, or 0") \
+    X(uint32_t, spare,        "0")
 
 /* A sample of what the process has used (getrusage(2)), at its beginning, at its end and in between: with the first event
    that ends after each second, or whatever INTERPOSE_SAMPLE says. */

@@ -304,22 +304,18 @@ unsigned filter_within(const struct call_site *site)
 
 /* --- threads, transactions, and blocks of events */
 
-struct calling {
-    const struct thread_record *record;
-    uint32_t number;
-};
-
 static bool is_thread(const struct rule *rule, const void *what)
 {
-    const struct calling *calling = what;
-    bool main = strcmp(rule->text, "main") == 0;
-    return main ? calling->record->fields.main : rule->first == calling->number;
+    const struct thread *thread = what;
+    if (strcmp(rule->text, "main") == 0 && thread->record->fields.main)
+        return true;
+    bool is_number = rule->text[strspn(rule->text, "0123456789")] == 0;
+    return is_number ? rule->first == thread->number : is_like(rule->text, thread->name);
 }
 
-bool filter_thread(const struct thread_record *record, uint32_t number)
+bool filter_thread(const struct thread *thread)
 {
-    struct calling calling = {record, number};
-    return lets_pass(BY_thread, is_thread, &calling);
+    return lets_pass(BY_thread, is_thread, thread);
 }
 
 static bool is_in_transaction(const struct rule *rule, const void *what)

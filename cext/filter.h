@@ -12,6 +12,8 @@
 #include "fields.h"
 #include "levels.h"
 
+struct thread;
+
 /* The classes of rules; the words are those of the file. */
 #define FILTERED_BY(X) \
     X(kind) X(event) X(module) X(package) X(function) X(line) X(within) X(transaction) X(thread) X(process) \
@@ -60,7 +62,7 @@ enum { WITHIN_ASKED = 1, WITHIN_LEFT_OUT = 2 };
 VISIBLE unsigned filter_within(const struct call_site *site);
 
 /* May a call of that thread be recorded, made within calls in progress that are transactions; and at this time? */
-VISIBLE bool filter_thread(const struct thread_record *record, uint32_t number);
+VISIBLE bool filter_thread(const struct thread *thread);
 VISIBLE bool filter_transaction(const struct thread_record *record);
 VISIBLE bool filter_time(void);
 

@@ -111,7 +111,7 @@ static inline bool is_let_pass(struct thread *thread, PyThreadState *state)
         return true;
     if (filter.by_block && filter_block_is_over(recorder.control))
         return false;
-    if (filter.by_thread && !filter_thread(thread->record, thread->number))
+    if (filter.by_thread && !filter_thread(thread))
         return false;
     if (filter.by_time && !filter_time())
         return false;

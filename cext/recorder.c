@@ -737,6 +737,8 @@ static bool begin_thread(struct thread *thread)
     thread->gatherings = 0;
     memset(thread->named, 0, sizeof thread->named);
     thread->lines = NULL;
+    thread->name[0] = 0;
+    thread->name_tries = 0;
     thread->record = record;
     thread->number = own.threads.next - 1;
     clock_begin(&thread->clock, own.clock);

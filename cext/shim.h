@@ -9,6 +9,7 @@
 #include "rows.h"
 #include "tasks.h"
 #include "terminal.h"
+#include "thread_names.h"
 
 static void marks_settle(struct thread *thread);
 

@@ -127,6 +127,7 @@ class ThreadRecord(NamedTuple):
     passed: int
     run_delay_ns: int
     gathered: int
+    name: int
 
 
 class CountRecord(NamedTuple):

@@ -122,8 +122,8 @@ def _line_range(value):
 
 
 def _thread(value):
-    if value != "main" and not _is_number(value):
-        raise ValueError(f"{value!r} is neither main nor the number of a thread")
+    if value == "0":
+        raise ValueError("threads are numbered from 1")
     yield (value,)
 
 

@@ -214,7 +214,7 @@ def test_descendants_are_followed_and_descriptors_known_whatever_is_left_out(tra
         ("event=NS", "statement is not chosen by a filter"),
         ("line=a.py", "is not like orders.py:100-200"),
         ("line=a.py:9-3", "is not like orders.py:100-200"),
-        ("thread=worker", "neither main nor the number"),
+        ("thread=0", "threads are numbered from 1"),
         ("process=child", "neither founder, nor a lineage"),
         ("skip=-3", "one value, and no -"),
         ("skip=1,2", "one value, and no -"),

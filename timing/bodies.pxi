@@ -221,10 +221,9 @@ passers[SIGNATURE_fast_keywords] = <void *>pass_fast_keywords
 
 # --- the tracer's own hooks, in the same stubs
 
-# threading asks for the identity first thing in a new thread: so a thread is known from its beginning.
+# threading asks for the identity first thing in a new thread: so a thread is known from its beginning, and by its name.
 cdef PyObject *see_thread(slot *self, PyObject *module, PyObject *argument) noexcept:
-    if recorded_state() != NULL:
-        recording()
+    see_calling_thread(recorded_state())
     return (<pair_function>self.real)(module, argument)
 
 

@@ -462,10 +462,11 @@ def _idle_or_none(process: Process, key: Mapping[str, int]) -> str | None:
 
 
 def thread_label(process: Process, number: int) -> str:
-    """The kernel's number of the thread `number`, and whether it is the main one."""
+    """The kernel's number of the thread `number` and, if there is one, its name; `main` of the main one."""
     for thread in process.threads:
         if thread.number == number:
-            return f"{thread.record.tid}{' main' if thread.record.main else ''}"
+            name = "main" if thread.record.main else process.string(thread.record.name)
+            return f"{thread.record.tid} {name}".rstrip()
     return UNKNOWN
 
 
