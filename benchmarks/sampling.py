@@ -1,4 +1,4 @@
-"""How far shares of CPU time that are told of samples are from those that all calls tell, and how few events that takes.
+"""How far shares of CPU time that samples tell are from those that all calls tell, and how few events that takes.
 
 Shares are of the program's own CPU time, without what recording takes, which is more where all is recorded.
 """
@@ -24,7 +24,7 @@ OURS = "interpose"
 
 
 def measure(environments: Environments, effort: Effort) -> list[Row]:
-    """The largest difference of a share: of a sampled run from the full one beside it, and of full runs from each other."""
+    """The largest difference of a share: of a sampled run from the full one beside it, and of full runs."""
     rows = []
     for name, (words, interval) in PROGRAMS.items():
         subjects = {

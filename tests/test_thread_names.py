@@ -38,8 +38,10 @@ NAMED = """
         done.release()
     _thread.start_new_thread(raw, ())
     done.acquire()
-    renamed = threading.Thread(target=lambda: (setattr(threading.current_thread(), "name", "later"), work()), name="first")
-    run(renamed)
+    def rename():
+        threading.current_thread().name = "later"
+        work()
+    run(threading.Thread(target=rename, name="first"))
     work()
 """
 

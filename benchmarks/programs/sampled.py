@@ -1,4 +1,4 @@
-"""Three subprograms that take CPU time: queries, looks at the file system, and none of either; prints the seconds it took.
+"""Three subprograms that take CPU time: queries, looks at the file system, none of either; prints the seconds it took.
 
 Usage: sampled.py ROUNDS
 """
