@@ -354,6 +354,12 @@ static uint64_t kernel_ns(void)
     return timeval_ns(usage.ru_stime);
 }
 
+static void look_if_paused(struct line_thread *thread)
+{
+    thread->paused = recorder_paused();
+    thread->apart = thread->paused || recorder.tell_line;
+}
+
 static bool enter(struct line_thread *thread, void *state)
 {
     uint32_t owner = find_owner(thread->thread->number, 0);
@@ -365,7 +371,7 @@ static bool enter(struct line_thread *thread, void *state)
     thread->top = thread->frames;
     lines_go_to(thread, thread->outside->lines);
     thread->beyond = 0;
-    thread->paused = recorder_paused();
+    look_if_paused(thread);
     ask_clock(thread);
     thread->system_ns = lines.system ? kernel_ns() : 0;
     thread->event_ticks = lines.event_ticks;
@@ -485,7 +491,7 @@ void lines_settle(struct line_thread *thread, uint64_t now)
 {
     int saved = errno;
     bool was_paused = thread->paused;
-    thread->paused = recorder_paused();
+    look_if_paused(thread);
     if (was_paused)
         pass(thread);
     else

@@ -60,6 +60,7 @@ struct line_thread {
     uint32_t stretch;       /* in which it began */
     void *state;            /* the interpreter's, of this thread */
     uint32_t paused;        /* nothing is counted or charged */
+    uint32_t apart;         /* a line takes more than to count it: recording is paused, or lines are events */
     uint32_t beyond;        /* calls in progress that are too deep to be recorded */
     uint32_t depth;         /* frames that there is room for */
     uint64_t system_ns;     /* the thread's time in the kernel at the last event, where that is asked for */

@@ -6,6 +6,7 @@ The codes and their meanings are those of its manual (reference: the utility Pro
 from __future__ import annotations
 
 STATEMENTS = "statements"
+STATEMENT = "interpose.statement"
 USER_EVENT = "interpose.user_event"
 
 

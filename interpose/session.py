@@ -213,10 +213,10 @@ def intrinsics_of(wanted, found=None, everything=False, collected=None):
         return []
     layers = ("raw", "buffered") if wanted.files == "buffered" else ("raw",)
     if found or everything:
-        every = (library.SYSTEM, [*system_library.every(), *_of_collectors(collected)])
+        every = (library.SYSTEM, [*system_library.every(), *_of_collectors(collected), *_of_statements(wanted)])
         _sample([every, *(found.libraries if found else ())], wanted)
         return _at_levels(found.resolve(every, layers) if found else library.resolve([every], layers), wanted)
-    ours = (library.SYSTEM, [*system_library.INTRINSICS, *_of_collectors(collected)])
+    ours = (library.SYSTEM, [*system_library.INTRINSICS, *_of_collectors(collected), *_of_statements(wanted)])
     _sample([ours], wanted)
     return _at_levels(library.resolve([ours], layers), wanted)
 
@@ -233,6 +233,14 @@ def _of_collectors(collected):
     if not collected:
         return []
     from interpose.system_library import collected as ours
+
+    return ours.INTRINSICS
+
+
+def _of_statements(wanted):
+    if not wanted.statements:
+        return []
+    from interpose.system_library import statements as ours
 
     return ours.INTRINSICS
 

@@ -740,6 +740,16 @@ SETTINGS = (
         "1: user and system time of each line apart, for the price of a system call at each line",
     ),
     Setting(
+        "statements",
+        "INTERPOSE_STATEMENTS",
+        "statements",
+        "0|1",
+        "0",
+        parse_switch,
+        "1: each line that is come to is an event among the calls, an instant without a duration, where calls and"
+        " lines are recorded (`INTERPOSE=calls,lines`), of 88 bytes",
+    ),
+    Setting(
         "coverage",
         "INTERPOSE_COVERAGE",
         "coverage",
@@ -863,6 +873,7 @@ class Settings:
     lines: tuple[tuple[str, str], ...]
     lines_depth: int
     lines_system: bool
+    statements: bool
     coverage: tuple[tuple[str, str], ...]
     branches: bool
     contexts: bool
@@ -911,10 +922,20 @@ def resolve(
     if settings.one_in and settings.interval_ns:
         why = "calls are sampled already (INTERPOSE_INTERVAL)"
         raise SettingError(f"{settings.said['INTERPOSE_TRANSACTIONS']}: {why}")
+    if settings.statements and (why := _why_no_statements(settings)):
+        settings.statements, settings.texts["INTERPOSE_STATEMENTS"] = False, "0"
+        settings.warnings.append(f"{settings.said['INTERPOSE_STATEMENTS']}: {why}")
     settings.dir = _absolute(settings.dir, settings.origins["INTERPOSE_DIR"])
     if settings.group != "auto":
         settings.group = _absolute(settings.group, settings.origins["INTERPOSE_GROUP"])
     return settings
+
+
+def _why_no_statements(settings: Settings) -> str:
+    """Why statements are no events; nothing where they may be. Lines may be switched on by the program later."""
+    if "calls" not in settings.record:
+        return "statements are recorded among calls (INTERPOSE=calls,lines)"
+    return "statements are not sampled (INTERPOSE_INTERVAL)" if settings.interval_ns else ""
 
 
 def _heed_control_file(settings: Settings) -> None:
