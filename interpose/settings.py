@@ -918,7 +918,7 @@ def resolve(
     if settings.control:
         _heed_control_file(settings)
     if settings.filter:
-        settings.warnings += why_no_filter(settings.filter, settings.said["INTERPOSE_FILTER"])
+        _heed_filter(settings)
     if settings.one_in and settings.interval_ns:
         why = "calls are sampled already (INTERPOSE_INTERVAL)"
         raise SettingError(f"{settings.said['INTERPOSE_TRANSACTIONS']}: {why}")
@@ -929,6 +929,29 @@ def resolve(
     if settings.group != "auto":
         settings.group = _absolute(settings.group, settings.origins["INTERPOSE_GROUP"])
     return settings
+
+
+def _heed_filter(settings: Settings) -> None:
+    """What is wrong with the filter is a warning. One that asks for statements has them recorded, with lines."""
+    said = settings.said["INTERPOSE_FILTER"]
+    settings.warnings += (wrong := why_no_filter(settings.filter, said))
+    if wrong or settings.statements or "calls" not in settings.record or not _asks_for_statements(settings.filter):
+        return
+    if settings.origins["INTERPOSE_STATEMENTS"] != "default":
+        settings.warnings.append(f"{said}: no statements are recorded ({settings.said['INTERPOSE_STATEMENTS']})")
+        return
+    settings.statements = True
+    settings.record = tuple(word for word in RECORDABLE if word in (*settings.record, "lines"))
+    settings.texts |= {"INTERPOSE": ",".join(settings.record), "INTERPOSE_STATEMENTS": "1"}
+    settings.origins["INTERPOSE_STATEMENTS"] = settings.origins["INTERPOSE_FILTER"]
+    settings.said["INTERPOSE_STATEMENTS"] = said
+
+
+def _asks_for_statements(text: str) -> bool:
+    from interpose import filters
+
+    made = filters.parse(text)
+    return made is not None and filters.asks_for_statements(made.rules)
 
 
 def _why_no_statements(settings: Settings) -> str:
