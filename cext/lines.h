@@ -48,6 +48,8 @@ struct line_thread {
     uint64_t own;           /* ticks that recording has taken, and those that passed while it was paused */
     uint64_t passed;        /* of these the latter */
     uint64_t off;           /* ticks that the thread was not on a processor */
+    uint64_t own_off;       /* of own the same, as far as lines were told of then */
+    uint64_t told;          /* of own what it took to tell of lines, since the clock was asked last */
     uint64_t sure_until;    /* from then on the clock is asked again */
     uint64_t event_ticks;   /* as in lines, at hand */
     volatile uint64_t *word; /* the clock's witness, and what it holds as long as the thread stays where it is */
