@@ -531,6 +531,9 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
         dialogue_bytes=0 if "screen" in wanted.forbidden else wanted.dialogue_bytes,
     )
     call_ns, inside_ns, read_ns = shims.calibrate()
+    cost = {"call_ns": call_ns, "inside_ns": inside_ns, "wait_above_ns": wait_above_ns}
+    if wanted.statements:
+        cost["statement_ns"] = shims.calibrate_statements()
     head = describe.head(
         shims.format_version(),
         shims.layout(),
@@ -538,7 +541,7 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
         # The expression may name the secret itself.
         settings={**wanted.texts, "INTERPOSE_REDACT": "on" if wanted.redact else "off"},
         clock=(clock, why, read_ns, time.get_clock_info("monotonic").resolution),
-        cost=(call_ns, inside_ns, wait_above_ns),
+        cost=cost,
         interposed=interposed,
         roots=roots,
         redacted=lambda text: _redacted(shims, text),

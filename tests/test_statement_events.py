@@ -312,6 +312,7 @@ def test_times_and_other_calls_are_as_without(traced):
         each.name for each in transactions(without.experiment).rows
     ]
     assert all(thread.adds_up for thread in with_them.experiment.founder.threads)
+    assert with_them.experiment.founder.log.statement_ns > 0 == without.experiment.founder.log.statement_ns
 
 
 def test_nothing_is_different_where_they_are_not_asked_for(traced):

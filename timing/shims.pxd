@@ -355,6 +355,7 @@ cdef extern from "marks.h":
 
 cdef extern from "told_lines.h":
     void tell_lines_as(const slot *)
+    uint64_t time_told_lines(c_thread *, unsigned)
 
 cdef extern from "awaits.h":
     int awaits_begin(object, object) except -1

@@ -11,7 +11,7 @@ import pwd
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from interpose.analysis.account import NOTHING, ProcessAccount, Share, account
+from interpose.analysis.account import NOTHING, ProcessAccount, Share, account, number_of_statements
 from interpose.analysis.consolidate import Consolidator, consolidated
 from interpose.analysis.estimate import (
     ALWAYS,
@@ -151,7 +151,7 @@ def profile(
             accounts.append(known[place][1])
         else:
             records = rows.add_events(process, GROUPINGS[by], consolidator)
-            accounts.append(account(process, records.by_thread(), pauses))
+            accounts.append(account(process, records.by_thread(number_of_statements(process)), pauses))
     if by in WHOLES:
         rows.add_passed(by, accounts)
     if by in COUNTED:
