@@ -36,6 +36,7 @@ from interpose.analysis.estimate import (
 from interpose.analysis.records import Key, Record, Records, grouped
 from interpose.analysis.selection import Selection, begun_in
 from interpose.analysis.sums import Sums, total
+from interpose.codes import STATEMENT
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.labels import Window
 from interpose.experiments.pauses import pauses_of
@@ -388,8 +389,10 @@ def is_uncertain(total_ns: int, calls: int, inside_ns: int, resolution_ns: int) 
 
 
 def own_lines(rows: Iterable[Row]) -> list[Row]:
-    """Those rows of a grouping by site whose line is the program's own, and which did not wait for work."""
-    return [row for row in rows if row.site and row.site.own and not row.is_idle]
+    """Those rows of a grouping by site whose line is the program's own, and which did not wait for work; but for
+    statements, which take no time."""
+    own = (row for row in rows if row.site and row.site.own)
+    return [row for row in own if not row.is_idle and row.intrinsic != STATEMENT]
 
 
 def _closing_row(kind: str, wall_ns: int, cpu_ns: int, comment: str) -> Row:
