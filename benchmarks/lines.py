@@ -41,6 +41,7 @@ def _measure(
 ) -> list[Row]:
     run = partial(environments.run, "lines.py", program, ROUNDS)
     subjects = {"untraced": run, "line trace": partial(run, traced={"INTERPOSE": "lines"})}
+    subjects["statements as events"] = partial(run, traced={"INTERPOSE": "calls,lines", "INTERPOSE_STATEMENTS": "1"})
     subjects |= {name: partial(run, *words) for name, words in others.items()}
     given = take_turns(subjects, effort.turns)
     least = {name: min(turns) for name, turns in given.items()}

@@ -121,19 +121,41 @@ static bool is_way_back(const struct line_thread *thread, const struct plan *pla
     return here->flags & SPOT_BACK || before->instruction > here->instruction || before->line == here->line;
 }
 
-static inline void come_to(struct line_thread *thread, const struct plan *plan, uint32_t flagged)
+static inline void count_line(struct line_thread *thread, const struct plan *plan, uint32_t flagged)
 {
     uint32_t spot = flagged & SPOT_NUMBER;
     struct line *line = &thread->top->table->lines[spot];
-    if (UNLIKELY(thread->paused)) {
-        lines_go_to(thread, line);
-        return;
-    }
     line->executed++;
     /* CPython 3.12.1 tells a line again where what was called from its middle has returned. */
     if (UNLIKELY(thread->line == line || (flagged >> SPOT_FLAGS && is_way_back(thread, plan, spot))))
         line->back++;
     lines_go_to(thread, line);
+}
+
+/* Nothing is counted in a pause. What it takes to tell of a line is timed, for it differs: a filter leaves it out, a block is
+   full. */
+static __attribute__((noinline)) void come_to_apart(struct line_thread *thread, const struct plan *plan, uint32_t flagged,
+                                                    frame *here)
+{
+    if (thread->paused) {
+        lines_go_to(thread, &thread->top->table->lines[flagged & SPOT_NUMBER]);
+        return;
+    }
+    uint64_t begin = ticks_now();
+    count_line(thread, plan, flagged);
+    if (recorder.tell_line)
+        recorder.tell_line(here);
+    uint64_t took = ticks_now() - begin;
+    thread->own += took;
+    thread->told += took;
+}
+
+static inline void come_to(struct line_thread *thread, const struct plan *plan, uint32_t flagged, frame *here)
+{
+    if (UNLIKELY(thread->apart))
+        come_to_apart(thread, plan, flagged, here);
+    else
+        count_line(thread, plan, flagged);
 }
 
 /* Of a function that has just begun nothing has run before its first line: the clock need not be read again. */
@@ -152,7 +174,7 @@ static inline void line_begins(struct line_thread *thread, frame *here)
         thread->own += lines.first_ticks;
     else
         lines_charge(thread, thread->event_ticks);
-    come_to(thread, plan, plan->spot_of[LIKELY(unit < plan->units) ? unit : 0]);
+    come_to(thread, plan, plan->spot_of[LIKELY(unit < plan->units) ? unit : 0], here);
 }
 
 /* The line from which line trace is switched off is not to be counted: its function is one of the next outward. */

@@ -135,7 +135,7 @@ static PyObject *see_jump(PyObject *self, PyObject *const *arguments, size_t cou
     if (plan->spot[left].line != plan->spot[spot & SPOT_NUMBER].line)
         return not_again();
     lines_charge(thread, thread->event_ticks);
-    come_to(thread, plan, spot);
+    come_to(thread, plan, spot, here);
     Py_RETURN_NONE;
 }
 

@@ -314,7 +314,7 @@ static struct line_thread *take_thread(void)
     for (struct line_thread *thread = own.threads; thread; thread = thread->next)
         if (is_over(thread)) {
             thread->stretch = 0;
-            thread->own = thread->passed = thread->off = 0;
+            thread->own = thread->passed = thread->off = thread->own_off = 0;
             thread->outside = NULL; /* lies in the file; its memory is small change */
             return thread;
         }
@@ -326,7 +326,7 @@ static bool find_outside(struct line_thread *thread, uint32_t owner)
     static const struct line_shape shape = {.kind = FUNCTION_OUTSIDE, .spots = 1};
     if (thread->outside && line_table_is_of(thread->outside, owner) && thread->outside->rehearsed == own.rehearsing)
         return true;
-    thread->own = thread->passed = thread->off = 0; /* what was until now is in another record */
+    thread->own = thread->passed = thread->off = thread->own_off = 0; /* what was until now is in another record */
     thread->outside = lines_table(owner, &shape);
     if (!thread->outside)
         return false;
@@ -354,6 +354,12 @@ static uint64_t kernel_ns(void)
     return timeval_ns(usage.ru_stime);
 }
 
+static void look_if_paused(struct line_thread *thread)
+{
+    thread->paused = recorder_paused();
+    thread->apart = thread->paused || recorder.tell_line;
+}
+
 static bool enter(struct line_thread *thread, void *state)
 {
     uint32_t owner = find_owner(thread->thread->number, 0);
@@ -365,7 +371,7 @@ static bool enter(struct line_thread *thread, void *state)
     thread->top = thread->frames;
     lines_go_to(thread, thread->outside->lines);
     thread->beyond = 0;
-    thread->paused = recorder_paused();
+    look_if_paused(thread);
     ask_clock(thread);
     thread->system_ns = lines.system ? kernel_ns() : 0;
     thread->event_ticks = lines.event_ticks;
@@ -412,13 +418,19 @@ void lines_count_beyond(struct line_thread *thread)
 
 /* --- time */
 
-/* The clock was asked: of the time since it was asked last so many ticks were not on a processor. More than has passed since
-   the last event (a hypervisor took it, and nothing told so) is nobody's. */
+static uint64_t less_of(uint64_t one, uint64_t other)
+{
+    return one < other ? one : other;
+}
+
+/* The clock was asked: of the time since it was asked last so many ticks were not on a processor. What is more than has passed
+   since the last event was while lines were told of; more than that (a hypervisor took it, and nothing told so) is nobody's. */
 static void charge_off(struct line_thread *thread, uint64_t off, uint64_t passed)
 {
-    uint64_t told = off < passed ? off : passed;
-    thread->line->off_ticks += told;
-    thread->outside->lines->off_ticks += off - told;
+    uint64_t of_line = less_of(off, passed), own = less_of(off - of_line, thread->told);
+    thread->line->off_ticks += of_line;
+    thread->own_off += own;
+    thread->outside->lines->off_ticks += off - of_line - own;
     thread->off += off;
 }
 
@@ -435,7 +447,7 @@ static void note_whole(struct line_thread *thread, uint64_t now)
     struct function *whole = thread->outside->function;
     whole->ticks += now - thread->counted;
     whole->off_ticks = thread->off;
-    whole->own_ticks = thread->own - thread->passed;
+    whole->own_ticks = thread->own - thread->passed - thread->own_off;
     thread->counted = now;
 }
 
@@ -473,6 +485,7 @@ static void charge_until(struct line_thread *thread, uint64_t now)
     thread->last += passed;
     if (wall_ns > cpu_ns)
         charge_off(thread, (uint64_t)((double)(wall_ns - cpu_ns) * lines.ticks_in_ns), passed);
+    thread->told = 0;
     if (lines.system)
         charge_system(thread);
     note_whole(thread, thread->sync_ticks);
@@ -485,7 +498,7 @@ void lines_settle(struct line_thread *thread, uint64_t now)
 {
     int saved = errno;
     bool was_paused = thread->paused;
-    thread->paused = recorder_paused();
+    look_if_paused(thread);
     if (was_paused)
         pass(thread);
     else

@@ -48,6 +48,8 @@ struct line_thread {
     uint64_t own;           /* ticks that recording has taken, and those that passed while it was paused */
     uint64_t passed;        /* of these the latter */
     uint64_t off;           /* ticks that the thread was not on a processor */
+    uint64_t own_off;       /* of own the same, as far as lines were told of then */
+    uint64_t told;          /* of own what it took to tell of lines, since the clock was asked last */
     uint64_t sure_until;    /* from then on the clock is asked again */
     uint64_t event_ticks;   /* as in lines, at hand */
     volatile uint64_t *word; /* the clock's witness, and what it holds as long as the thread stays where it is */
@@ -60,6 +62,7 @@ struct line_thread {
     uint32_t stretch;       /* in which it began */
     void *state;            /* the interpreter's, of this thread */
     uint32_t paused;        /* nothing is counted or charged */
+    uint32_t apart;         /* a line takes more than to count it: recording is paused, or lines are events */
     uint32_t beyond;        /* calls in progress that are too deep to be recorded */
     uint32_t depth;         /* frames that there is room for */
     uint64_t system_ns;     /* the thread's time in the kernel at the last event, where that is asked for */

@@ -90,6 +90,7 @@ struct recorder {
     void (*thread_begins)(void); /* when a thread is first seen, or NULL; with the interpreter's lock */
     void (*pause_ended)(void);     /* when calls went by that were not looked at, or NULL */
     void (*filter_changed)(void);  /* when another filter holds, or NULL */
+    void (*tell_line)(void *frame); /* when line trace has come to a line of that frame; NULL: lines are no events */
 };
 
 struct recorder_settings {

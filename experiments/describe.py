@@ -29,10 +29,9 @@ def head(format_version, layout, *, version, settings, clock, cost, interposed, 
     kind, why, read_ns, resolution_s = clock
     resolution_ns = max(1, round(resolution_s * 1e9))
     lines.append(element("clock", kind=kind, why=why, read_ns=read_ns, resolution_ns=resolution_ns))
-    call_ns, inside_ns, wait_above_ns = cost
     by, why = interposed
     lines.append(element("interposed", by=by, why=why))
-    lines.append(element("cost", call_ns=call_ns, inside_ns=inside_ns, wait_above_ns=wait_above_ns))
+    lines.append(element("cost", **cost))
     lines += _layout(*layout)
     lines += _command(redacted)
     lines += [element("root", path=redacted(path)) for path in roots]

@@ -59,6 +59,7 @@ class Log:
     resolution_ns: int = 0
     call_ns: int = 0
     inside_ns: int = 0
+    statement_ns: int = 0
     head: Layout | None = None
     control: Layout | None = None
     control_offset: int = 0
@@ -384,6 +385,8 @@ class _LogReader:
     def _cost(self, attributes: Attributes) -> None:
         self.log.call_ns = self._number(attributes, "call_ns")
         self.log.inside_ns = self._number(attributes, "inside_ns")
+        if "statement_ns" in attributes:
+            self.log.statement_ns = self._number(attributes, "statement_ns")
 
     def _command(self, attributes: Attributes) -> None:
         self.log.executable = attributes.get("executable", "")

@@ -119,7 +119,10 @@ def _log(log: Log) -> bytes:
     lines += [describe.element(tag, 1, **values) for tag, values in _about(log).items()]
     lines += ["  <settings>"]
     lines += [describe.element("setting", 2, name=name, value=value) for name, value in log.settings.items()]
-    lines += ["  </settings>", describe.element("cost", 1, call_ns=log.call_ns, inside_ns=log.inside_ns)]
+    cost = {"call_ns": log.call_ns, "inside_ns": log.inside_ns}
+    if log.statement_ns:
+        cost["statement_ns"] = log.statement_ns
+    lines += ["  </settings>", describe.element("cost", 1, **cost)]
     lines += [*describe.group("head", _fields(_HEAD)), *_data()]
     lines.append(describe.opening("command", 1, executable=log.executable, cwd=log.cwd))
     lines += [f"    <argument>{describe.escape(argument)}</argument>" for argument in log.arguments]

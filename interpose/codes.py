@@ -5,7 +5,7 @@ The codes and their meanings are those of its manual (reference: the utility Pro
 
 from __future__ import annotations
 
-STATEMENTS = "statements"
+STATEMENT = "interpose.statement"
 USER_EVENT = "interpose.user_event"
 
 
@@ -41,7 +41,7 @@ CODES = (
     Code("RO", "outbound request", ("net",)),
     Code("RI", "inbound request", ("logic",)),
     Code("RS", "request handler start", ("logic",)),
-    Code("NS", "statement", where=STATEMENTS),
+    Code("NS", "statement", intrinsic=STATEMENT),
     Code("E", "error", where="the call that raised it"),
     Code("U", "user event", intrinsic=USER_EVENT),
     Code("MP", "pause", where="log.xml"),

@@ -7,8 +7,12 @@ imported inside the traced program when it starts, so it imports next to nothing
 
 from __future__ import annotations
 
-from interpose.codes import codes_of
+from interpose.codes import STATEMENT, codes_of
 from interpose.levels import KINDS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 OFF = "off"
 LONGEST = 200  # letters of an alternative; the recorder has room for so many
@@ -49,6 +53,8 @@ def parse(text: str) -> Filter | None:
     for clause in text.split(";"):
         if clause.strip() and clause.strip() != OFF:
             rules.extend(_rules_of(clause.strip()))
+    if _means_logic(rules) and not asks_for_statements(rules):
+        rules.append(("event", True, ("name", STATEMENT)))
     if len(rules) > MOST_RULES:
         raise ValueError(f"more than {MOST_RULES} alternatives")
     if why := _leaves_nothing(rules):
@@ -95,6 +101,16 @@ def _events(value):
     for code in codes:
         if code.intrinsic:
             yield "name", code.intrinsic
+
+
+def _means_logic(rules):
+    """Whether event types are asked for that are of the kind of statements, which are an event type of their own."""
+    return any(each == ("event", False, ("kind", "logic")) for each in rules)
+
+
+def asks_for_statements(rules: Sequence[tuple[str, bool, tuple[object, ...]]]) -> bool:
+    """Whether statements are asked for by their event type or their name, without `*`."""
+    return ("event", False, ("name", STATEMENT)) in rules
 
 
 def _text(value):
@@ -199,7 +215,7 @@ def _without_kinds(rules):
     if not kinds:
         return "kind leaves out all kinds"
     events = [values for word, without, values in rules if word == "event" and not without]
-    by_kind = [value for how, value in events if how == "kind"]
+    by_kind = ["logic" if value == STATEMENT else value for how, value in events if how == "kind" or value == STATEMENT]
     if events and len(by_kind) == len(events) and not kinds.intersection(by_kind):
         return "kind and event have nothing in common"
     return ""

@@ -19,7 +19,7 @@ import os
 import stat
 
 from interpose import filters
-from interpose.codes import STATEMENTS, codes_of
+from interpose.codes import STATEMENT, codes_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -181,9 +181,8 @@ def filter_of(steps: Sequence[Step]) -> tuple[str, list[str]]:
 
 def _clauses(step):
     codes = [word.strip().upper() for word in step.value("EVENT").split(",") if word.strip()]
-    calls = [word for word in codes if not _is_of_statements(word)]
-    if calls and "ALL" not in codes:
-        yield "event", ",".join(calls)
+    if codes and "ALL" not in codes:
+        yield "event", ",".join(codes)
     library, program = step.value("LIBRARY"), step.value("PROGRAM")
     if program:
         yield "module", f"{library}.{program}" if library else program
@@ -195,8 +194,7 @@ def _clauses(step):
 
 
 def _is_of_statements(word):
-    found = codes_of(word.strip())
-    return bool(found) and all(code.where == STATEMENTS for code in found)
+    return any(code.intrinsic == STATEMENT for code in codes_of(word.strip()))
 
 
 def settings_of(steps: Sequence[Step], record: Sequence[str]) -> tuple[dict[str, str], list[str]]:
@@ -219,7 +217,10 @@ def settings_of(steps: Sequence[Step], record: Sequence[str]) -> tuple[dict[str,
         if step.value("COVERAGE").upper() == "ON":
             recorded.append("coverage")
         events = step.value("EVENT").upper().split(",")
-        if step.value("STATEMENT").upper() == "ON" or any(map(_is_of_statements, events)):
+        if any(map(_is_of_statements, events)):
+            found["INTERPOSE_STATEMENTS"] = "1"
+            recorded += ["calls", "lines"]
+        elif step.value("STATEMENT").upper() == "ON":
             recorded.append("lines")
     if recorded != list(record):
         found["INTERPOSE"] = ",".join(dict.fromkeys(recorded))

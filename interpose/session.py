@@ -213,10 +213,10 @@ def intrinsics_of(wanted, found=None, everything=False, collected=None):
         return []
     layers = ("raw", "buffered") if wanted.files == "buffered" else ("raw",)
     if found or everything:
-        every = (library.SYSTEM, [*system_library.every(), *_of_collectors(collected)])
+        every = (library.SYSTEM, [*system_library.every(), *_of_collectors(collected), *_of_statements(wanted)])
         _sample([every, *(found.libraries if found else ())], wanted)
         return _at_levels(found.resolve(every, layers) if found else library.resolve([every], layers), wanted)
-    ours = (library.SYSTEM, [*system_library.INTRINSICS, *_of_collectors(collected)])
+    ours = (library.SYSTEM, [*system_library.INTRINSICS, *_of_collectors(collected), *_of_statements(wanted)])
     _sample([ours], wanted)
     return _at_levels(library.resolve([ours], layers), wanted)
 
@@ -233,6 +233,14 @@ def _of_collectors(collected):
     if not collected:
         return []
     from interpose.system_library import collected as ours
+
+    return ours.INTRINSICS
+
+
+def _of_statements(wanted):
+    if not wanted.statements:
+        return []
+    from interpose.system_library import statements as ours
 
     return ours.INTRINSICS
 
@@ -523,6 +531,9 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
         dialogue_bytes=0 if "screen" in wanted.forbidden else wanted.dialogue_bytes,
     )
     call_ns, inside_ns, read_ns = shims.calibrate()
+    cost = {"call_ns": call_ns, "inside_ns": inside_ns, "wait_above_ns": wait_above_ns}
+    if wanted.statements:
+        cost["statement_ns"] = shims.calibrate_statements()
     head = describe.head(
         shims.format_version(),
         shims.layout(),
@@ -530,7 +541,7 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
         # The expression may name the secret itself.
         settings={**wanted.texts, "INTERPOSE_REDACT": "on" if wanted.redact else "off"},
         clock=(clock, why, read_ns, time.get_clock_info("monotonic").resolution),
-        cost=(call_ns, inside_ns, wait_above_ns),
+        cost=cost,
         interposed=interposed,
         roots=roots,
         redacted=lambda text: _redacted(shims, text),

@@ -740,6 +740,16 @@ SETTINGS = (
         "1: user and system time of each line apart, for the price of a system call at each line",
     ),
     Setting(
+        "statements",
+        "INTERPOSE_STATEMENTS",
+        "statements",
+        "0|1",
+        "0",
+        parse_switch,
+        "1: each line that is come to is an event among the calls, an instant without a duration, where calls and"
+        " lines are recorded (`INTERPOSE=calls,lines`), of 88 bytes",
+    ),
+    Setting(
         "coverage",
         "INTERPOSE_COVERAGE",
         "coverage",
@@ -863,6 +873,7 @@ class Settings:
     lines: tuple[tuple[str, str], ...]
     lines_depth: int
     lines_system: bool
+    statements: bool
     coverage: tuple[tuple[str, str], ...]
     branches: bool
     contexts: bool
@@ -907,14 +918,47 @@ def resolve(
     if settings.control:
         _heed_control_file(settings)
     if settings.filter:
-        settings.warnings += why_no_filter(settings.filter, settings.said["INTERPOSE_FILTER"])
+        _heed_filter(settings)
     if settings.one_in and settings.interval_ns:
         why = "calls are sampled already (INTERPOSE_INTERVAL)"
         raise SettingError(f"{settings.said['INTERPOSE_TRANSACTIONS']}: {why}")
+    if settings.statements and (why := _why_no_statements(settings)):
+        settings.statements, settings.texts["INTERPOSE_STATEMENTS"] = False, "0"
+        settings.warnings.append(f"{settings.said['INTERPOSE_STATEMENTS']}: {why}")
     settings.dir = _absolute(settings.dir, settings.origins["INTERPOSE_DIR"])
     if settings.group != "auto":
         settings.group = _absolute(settings.group, settings.origins["INTERPOSE_GROUP"])
     return settings
+
+
+def _heed_filter(settings: Settings) -> None:
+    """What is wrong with the filter is a warning. One that asks for statements has them recorded, with lines."""
+    said = settings.said["INTERPOSE_FILTER"]
+    settings.warnings += (wrong := why_no_filter(settings.filter, said))
+    if wrong or settings.statements or "calls" not in settings.record or not _asks_for_statements(settings.filter):
+        return
+    if settings.origins["INTERPOSE_STATEMENTS"] != "default":
+        settings.warnings.append(f"{said}: no statements are recorded ({settings.said['INTERPOSE_STATEMENTS']})")
+        return
+    settings.statements = True
+    settings.record = tuple(word for word in RECORDABLE if word in (*settings.record, "lines"))
+    settings.texts |= {"INTERPOSE": ",".join(settings.record), "INTERPOSE_STATEMENTS": "1"}
+    settings.origins["INTERPOSE_STATEMENTS"] = settings.origins["INTERPOSE_FILTER"]
+    settings.said["INTERPOSE_STATEMENTS"] = said
+
+
+def _asks_for_statements(text: str) -> bool:
+    from interpose import filters
+
+    made = filters.parse(text)
+    return made is not None and filters.asks_for_statements(made.rules)
+
+
+def _why_no_statements(settings: Settings) -> str:
+    """Why statements are no events; nothing where they may be. Lines may be switched on by the program later."""
+    if "calls" not in settings.record:
+        return "statements are recorded among calls (INTERPOSE=calls,lines)"
+    return "statements are not sampled (INTERPOSE_INTERVAL)" if settings.interval_ns else ""
 
 
 def _heed_control_file(settings: Settings) -> None:

@@ -265,6 +265,7 @@ class Build:
             "arguments": ["orders.py"],
             "call_ns": 70,
             "inside_ns": 30,
+            "statement_ns": 0,
             "host": "h",
             "ppid": 1,
         } | self.log
@@ -274,6 +275,7 @@ class Build:
         block = f'<block bytes="{size_of("BLOCK")}">{describe("BLOCK")}</block>'
         texts = f'record_bytes="0" head_bytes="{size_of("HEAD")}" block_bytes="{BLOCK_BYTES}"'
         process = f'pid="{log["pid"]}" ppid="{log["ppid"]}" start_ns="{log["start_ns"]}" time_ns="{log["time_ns"]}"'
+        cost = " ".join([f'{name}="{log[name]}"' for name in ("call_ns", "inside_ns", "statement_ns")])
         cwd = quoteattr(str(log["cwd"]))
         settings = log.get("settings", {})
         assert isinstance(settings, dict)
@@ -287,7 +289,7 @@ class Build:
                 *(f"<setting name={quoteattr(name)} value={quoteattr(value)}/>" for name, value in settings.items()),
                 "</settings>",
                 '<clock kind="rseq" why="self-test passed" read_ns="27" resolution_ns="1"/>',
-                f'<cost call_ns="{log["call_ns"]}" inside_ns="{log["inside_ns"]}"/>',
+                f"<cost {cost}/>",
                 f"<head>{describe('HEAD')}</head>",
                 f'<control offset="{size_of("HEAD")}">{describe("CONTROL")}</control>',
                 self.data("events", "EVENT", 0, block),

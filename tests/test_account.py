@@ -21,6 +21,18 @@ def accounted(build):
     return account(process, consolidated(process, ("thread",)).by_thread())
 
 
+def test_a_statement_costs_what_was_calibrated_for_statements(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=100, inside_ns=40, statement_ns=7)
+    build.intrinsic("os.stat", "file")
+    build.intrinsic("interpose.statement", "logic")
+    build.thread(end_ns=START_NS + SECOND, end_cpu_ns=SECOND, recorded=5, made=5, own_wall_ns=1000, own_cpu_ns=1000)
+    build.events([event(number * 1_000, 0, call=number, intrinsic=2 if number < 4 else 1) for number in range(1, 6)])
+
+    made = profile(Experiment(str(build.write())), "kind")
+
+    assert (made.total.own_wall_ns, made.total.own_cpu_ns) == (1000 + 2 * 60 + 3 * 7,) * 2
+
+
 times = st.integers(0, 2 * SECOND)
 
 

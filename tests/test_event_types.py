@@ -23,6 +23,7 @@ def test_each_kind_of_call_has_its_codes():
     assert codes_of("logic", "interpose.transaction") == ("PS", "PT")
     assert codes_of("logic", "wsgiref.handlers.BaseHandler.run") == ("RI", "RS", "PT")
     assert codes_of("logic", "interpose.user_event") == ("U",)
+    assert codes_of("logic", "interpose.statement") == ("NS",)
     assert codes_of("file", "os.stat") == ()
 
 

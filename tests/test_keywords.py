@@ -48,10 +48,11 @@ def test_what_it_says_becomes_settings():
     assert not wrong
     assert found == {
         "INTERPOSE": "calls,coverage,lines",
+        "INTERPOSE_STATEMENTS": "1",
         "INTERPOSE_PAUSED": "0",
         "INTERPOSE_INTERVAL": "4800us",
         "INTERPOSE_CONSOLIDATE": "1",
-        "INTERPOSE_FILTER": "event=P,DB; module=SHOP.orders; skip=10; keep=500",
+        "INTERPOSE_FILTER": "event=P,DB,NS; module=SHOP.orders; skip=10; keep=500",
     }
 
 
@@ -116,8 +117,10 @@ def test_the_file_goes_before_the_other_settings(tmp_path):
     found = settings.resolve({}, said, {})
 
     assert (found.record, found.paused, found.consolidate) == (("calls", "lines", "coverage"), False, True)
-    assert found.filter == "event=P,DB; module=SHOP.orders; skip=10; keep=500"
-    assert not found.warnings
+    assert found.filter == "event=P,DB,NS; module=SHOP.orders; skip=10; keep=500"
+    assert [text.partition(": ")[2] for text in found.warnings] == [
+        "INTERPOSE_STATEMENTS=1: statements are not sampled (INTERPOSE_INTERVAL)"
+    ]
 
 
 @pytest.mark.parametrize(("data", "why"), [(None, "No such file"), (b"x" * (keywords.LARGEST_BYTES + 1), "is longer")])

@@ -67,6 +67,21 @@ def calibrate():
     return call_ns, inside_ns, read_ns
 
 
+def calibrate_statements():
+    """What it costs to record that a line was come to, in nanoseconds: the least of several measurements."""
+    cdef c_thread *thread = recording()
+    cdef slot *slot = new_slot(SIGNATURE_pair, <void *>time_pair)
+    cdef c_thread_mark mark = thread_mark(thread)
+    least_ns = 1 << 60
+    tell_lines_as(slot)
+    for _ in range(8):
+        least_ns = min(least_ns, time_told_lines(thread, 64))
+        thread_rewind(thread, mark)
+    tell_lines_as(NULL)
+    slot.taken = 0
+    return least_ns
+
+
 cdef uint32_t _tested = 0
 
 

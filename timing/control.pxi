@@ -1,6 +1,7 @@
 # What the program says of its own recording: interpose.pause and its neighbours, while something is recorded.
 
 cdef Timed _events = None  # what is known of events that the program tells of; None where none are to be recorded
+cdef Timed _statements = None  # the same of lines
 cdef int LABEL_LETTERS = 64
 cdef int WARNING_LETTERS = 160
 
@@ -13,9 +14,18 @@ cdef bint know_events(object intrinsic) except False:
     return True
 
 
+cdef bint know_statements(object intrinsic) except False:
+    """From now on each line that line trace comes to is recorded as an event of that intrinsic."""
+    global _statements
+    _statements = Timed(intrinsic)
+    tell_lines_as(&_statements.slot)
+    return True
+
+
 cdef void forget_events():
-    global _events
-    _events = None
+    global _events, _statements
+    tell_lines_as(NULL)
+    _events = _statements = None
 
 
 cdef bint know_for_filter(object intrinsic, unsigned offset) except False:

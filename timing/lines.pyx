@@ -31,9 +31,14 @@ cdef extern from "line_events.h":
     const char *events_begin()
     const char *events_end()
 
+ctypedef void (*line_teller)(void *) noexcept
+
 cdef extern from "recorder.h":
     uint32_t string_intern(const char *, size_t)
     void recorder_say(const char *, const char *)
+    struct c_recorder "recorder":
+        line_teller tell_line
+    c_recorder recorder_state "recorder"
 
 cdef extern from "<string.h>":
     const char *strerror(int)
@@ -174,8 +179,15 @@ cdef uint64_t least_ticks_of_reading():
     return least // PASSES
 
 
+cdef void tell_nobody(void *frame) noexcept:
+    pass
+
+
 cdef bint calibrate() except False:
-    """What recording takes at each line and at each call, in ticks."""
+    """What recording takes at each line and at each call, in ticks. What it takes to tell of a line is timed each time, with what
+    reading the time once takes."""
+    cdef line_teller teller = recorder_state.tell_line
+    cdef uint64_t reading = least_ticks_of_reading(), timed = reading if teller != NULL else 0
     names = {"__name__": CALIBRATED}
     exec(compile(CALIBRATING, CALIBRATED, "exec"), names)
     functions = [names["lines"], names["calls"]]
@@ -184,15 +196,19 @@ cdef bint calibrate() except False:
     choose_own_code()
     choose(CALIBRATED.encode(), b"*")
     lines_rehearse(True)
+    if teller != NULL:
+        recorder_state.tell_line = tell_nobody
     lines_on(0)
     if events_begin() == NULL:
         traced = [least_ticks(function) for function in functions]
         events_end()
-        line_state.event_ticks = max(traced[0] - bare[0], 0) // (4 * PASSES)
-        line_state.first_ticks = line_state.event_ticks - min(line_state.event_ticks, least_ticks_of_reading())
-        at_lines = 2 * int(line_state.event_ticks) + int(line_state.first_ticks)
-        line_state.call_ticks = max((traced[1] - bare[1]) // PASSES - at_lines, 0)
+        at_line = max(traced[0] - bare[0], 0) // (4 * PASSES)
+        at_first = at_line - min(at_line, reading)
+        line_state.event_ticks = at_line - min(at_line, timed)
+        line_state.first_ticks = at_first - min(at_first, timed)
+        line_state.call_ticks = max((traced[1] - bare[1]) // PASSES - 2 * at_line - at_first, 0)
     lines_off(0)
+    recorder_state.tell_line = teller
     forget_tables()
     lines_rehearse(False)
     return True

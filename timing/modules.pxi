@@ -49,6 +49,9 @@ cdef str interpose_intrinsic(object module, object intrinsic):
         elif intrinsic.by == "event":
             know_events(intrinsic)
             by = "itself"
+        elif intrinsic.by == "line":
+            know_statements(intrinsic)
+            by = "itself"
         elif intrinsic.by == "collector":
             by = "itself"
         elif _wrappers is None:

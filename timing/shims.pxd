@@ -357,6 +357,10 @@ cdef extern from "marks.h":
     void mark_event(const slot *, uint32_t)
     void mark_exit(const slot *, uint32_t, bint)
 
+cdef extern from "told_lines.h":
+    void tell_lines_as(const slot *)
+    uint64_t time_told_lines(c_thread *, unsigned)
+
 cdef extern from "awaits.h":
     int awaits_begin(object, object) except -1
     void loop_runs(const PyObject *)

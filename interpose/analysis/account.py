@@ -25,7 +25,9 @@ from interpose.analysis.ending import Ending, ending
 from interpose.analysis.ring import NOTHING as NOTHING_BEFORE
 from interpose.analysis.ring import Before, before_the_ring
 from interpose.analysis.sums import Sums, total
+from interpose.codes import STATEMENT
 from interpose.experiments.blocks import Place
+from interpose.experiments.log import Log
 from interpose.experiments.pauses import Pauses
 from interpose.experiments.process import Process, Thread
 from interpose.experiments.records import OpenCall
@@ -145,6 +147,17 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
     )
 
 
+def recording_ns(log: Log, calls: int, statements: int) -> int:
+    """What recording so many calls took as calibrated, of which so many are statements, outside of their own times."""
+    return (calls - statements) * max(log.call_ns - log.inside_ns, 0) + statements * log.statement_ns
+
+
+def number_of_statements(process: Process) -> int:
+    """The number of the intrinsic that lines stand under which were come to; 0 where they are no events."""
+    known = process.numbered_intrinsics()
+    return next((number for number, intrinsic in known.items() if intrinsic.name == STATEMENT), 0)
+
+
 def latest_instant_ns(process: Process, sums: Iterable[Sums]) -> int:
     """The latest monotonic instant that anything in the experiment tells of `process`."""
     instants = [process.log.start_ns]
@@ -182,15 +195,14 @@ def _share(
         process.damages.add(
             f"{process.place}/threads", f"thread {thread.number} was longer in calls than it lived"
         )
-    calls = made.calls + record.gathered
-    per_call_ns = max(process.log.call_ns - process.log.inside_ns, 0)
+    own_ns = recording_ns(process.log, made.calls + record.gathered, made.statements)
     cpu_ns = max(record.end_cpu_ns - record.start_cpu_ns, made.top_cpu_ns)
     return _divided(
         wall_ns,
         cpu_ns,
         made,
-        max(record.own_wall_ns - before.own_wall_ns, 0) + calls * per_call_ns,
-        max(record.own_cpu_ns - before.own_cpu_ns, 0) + calls * per_call_ns,
+        max(record.own_wall_ns - before.own_wall_ns, 0) + own_ns,
+        max(record.own_cpu_ns - before.own_cpu_ns, 0) + own_ns,
         before,
         paused_ns,
     )

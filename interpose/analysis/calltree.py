@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from interpose.analysis.account import ProcessAccount, Share, account
+from interpose.analysis.account import ProcessAccount, Share, account, number_of_statements
 from interpose.analysis.chosen import Chooses, call_of, is_shell, selection_of
 from interpose.analysis.consolidate import Consolidator, consolidated
 from interpose.analysis.figures import Figures, Vector, figures_of, put
@@ -131,7 +131,7 @@ def calls_of(
         records = consolidated(process, _BY, consolidator, selection)
         _Planter(made, process).plant(records)
         if not chosen:
-            made.accounts.append(account(process, records.by_thread(), pauses))
+            made.accounts.append(account(process, records.by_thread(number_of_statements(process)), pauses))
             _add_shares(made, made.accounts[-1])
     if made.tree.is_full:
         experiment.damages.add(experiment.name, f"more than {NODES_AT_MOST:,} call paths: the rest is <Unknown>")

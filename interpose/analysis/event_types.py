@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from interpose.analysis.ending import ending
 from interpose.analysis.trace import ENDED, Traced
-from interpose.codes import BY_CODE, USER_EVENT
+from interpose.codes import BY_CODE, STATEMENT, USER_EVENT
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.pauses import PAUSE, RESUME
 from interpose.experiments.process import Process
@@ -20,6 +20,7 @@ from interpose.experiments.process import Process
 AROUND = {"db": ("DB", "DA"), "screen": ("IB", "IA"), "process": ("CB", "CA"), "net": ("RO", "")}
 MARKED = "interpose.transaction"
 LOGIC = "logic"
+INSTANTS = {USER_EVENT: "U", STATEMENT: "NS"}
 
 
 class EventType(NamedTuple):
@@ -36,9 +37,9 @@ class EventType(NamedTuple):
 def codes_of(kind: str, name: str) -> tuple[str, ...]:
     """The codes of the events that a call of the intrinsic `name`, of `kind`, stands for; without a name, of all."""
     if kind == LOGIC and not name:
-        return ("PS", "PT", "RI", "RS", "U")
-    if name == USER_EVENT:
-        return ("U",)
+        return ("PS", "PT", "RI", "RS", "U", "NS")
+    if name in INSTANTS:
+        return (INSTANTS[name],)
     if kind == LOGIC:
         return ("PS", "PT") if name == MARKED else ("RI", "RS", "PT")
     return tuple(filter(None, AROUND.get(kind, ())))
@@ -93,5 +94,5 @@ def _after(row: Traced) -> Iterator[EventType]:
     for code in codes_of(intrinsic.kind, intrinsic.name):
         if code in ("DA", "IA", "CA", "PT"):
             yield _named(end_ns, row.process, code, row)
-    if intrinsic.kind == LOGIC and row.event.parent and intrinsic.name != USER_EVENT:
+    if intrinsic.kind == LOGIC and row.event.parent and intrinsic.name not in INSTANTS:
         yield _named(end_ns, row.process, "PR", row)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from interpose.analysis.account import Share, account
+from interpose.analysis.account import Share, account, number_of_statements, recording_ns
 from interpose.analysis.consolidate import consolidated
 from interpose.analysis.keeping import BY, SLOWEST
 from interpose.analysis.lives import lives_of
@@ -57,14 +57,15 @@ class Merged:
         self._intrinsics: _Numbers[tuple[str, str]] = _Numbers()
         self._told: dict[tuple[str, str], Intrinsic] = {}
         self._shares = {MAIN: Share(0, 0, 0, 0, 0, 0), OTHERS: Share(0, 0, 0, 0, 0, 0)}
-        self._counts = {number: [0, 0, 0, 0] for number in (MAIN, OTHERS)}  # recorded, dropped, passed, run delay
+        # Recorded, dropped, passed, run delay, and of those recorded the statements.
+        self._counts = {number: [0, 0, 0, 0, 0] for number in (MAIN, OTHERS)}
         self._time_ns = first.log.time_ns
         self._status = 0
 
     def take_in(self, process: Process, pauses: Pauses) -> int:
         """Add what `process` did; gives how many calls that are."""
         records = consolidated(process, BY, histograms=True, tracker=Tracker(lives_of(process), pauses))
-        by_thread = records.by_thread()
+        by_thread = records.by_thread(number_of_statements(process))
         found = account(process, by_thread, pauses)
         numbers = _Renumbered(self, process)
         anew = Records(BY, [numbers.record(each) for each in records.found()])
@@ -76,7 +77,9 @@ class Merged:
             for place, number in enumerate((each.record.dropped, each.record.passed, each.record.run_delay_ns), 1):
                 counts[place] += number
         for thread, sums in by_thread.items():
-            self._counts[numbers.thread(thread)][0] += sums.calls
+            counts = self._counts[numbers.thread(thread)]
+            counts[0] += sums.calls
+            counts[4] += sums.statements
         self._time_ns = min(self._time_ns, process.log.time_ns)
         self._status = max(self._status, found.ending.status or 0)
         if process.consolidated:
@@ -102,6 +105,7 @@ class Merged:
             settings={**kept, "INTERPOSE_ARCHIVE": "off"},
             call_ns=self._log.call_ns,
             inside_ns=self._log.inside_ns,
+            statement_ns=self._log.statement_ns,
             executable=self._log.executable,
             cwd=self._log.cwd,
             arguments=self._log.arguments,
@@ -125,13 +129,13 @@ class Merged:
 
     def _thread(self, number: int) -> ThreadRecord:
         share = self._shares[number]
-        recorded, dropped, passed, run_delay_ns = self._counts[number]
+        recorded, dropped, passed, run_delay_ns, statements = self._counts[number]
         wall_ns = share.wall_ns - share.paused_wall_ns - share.before_wall_ns
         cpu_ns = share.cpu_ns - share.paused_cpu_ns - share.before_cpu_ns
         values = {"start_ns": START_NS, "end_ns": START_NS + wall_ns, "end_cpu_ns": cpu_ns}
         values["seen_ns"] = values["end_ns"]
         values |= {"made": recorded + dropped, "recorded": recorded, "dropped": dropped, "passed": passed}
-        of_calls_ns = recorded * max(self._log.call_ns - self._log.inside_ns, 0)
+        of_calls_ns = recording_ns(self._log, recorded, statements)
         values["own_wall_ns"] = max(share.own_wall_ns - of_calls_ns, 0)
         values["own_cpu_ns"] = max(share.own_cpu_ns - of_calls_ns, 0)
         values["run_delay_ns"] = run_delay_ns

@@ -11,7 +11,7 @@ import pwd
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from interpose.analysis.account import NOTHING, ProcessAccount, Share, account
+from interpose.analysis.account import NOTHING, ProcessAccount, Share, account, number_of_statements
 from interpose.analysis.consolidate import Consolidator, consolidated
 from interpose.analysis.estimate import (
     ALWAYS,
@@ -36,6 +36,7 @@ from interpose.analysis.estimate import (
 from interpose.analysis.records import Key, Record, Records, grouped
 from interpose.analysis.selection import Selection, begun_in
 from interpose.analysis.sums import Sums, total
+from interpose.codes import STATEMENT
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.labels import Window
 from interpose.experiments.pauses import pauses_of
@@ -151,7 +152,7 @@ def profile(
             accounts.append(known[place][1])
         else:
             records = rows.add_events(process, GROUPINGS[by], consolidator)
-            accounts.append(account(process, records.by_thread(), pauses))
+            accounts.append(account(process, records.by_thread(number_of_statements(process)), pauses))
     if by in WHOLES:
         rows.add_passed(by, accounts)
     if by in COUNTED:
@@ -388,8 +389,10 @@ def is_uncertain(total_ns: int, calls: int, inside_ns: int, resolution_ns: int) 
 
 
 def own_lines(rows: Iterable[Row]) -> list[Row]:
-    """Those rows of a grouping by site whose line is the program's own, and which did not wait for work."""
-    return [row for row in rows if row.site and row.site.own and not row.is_idle]
+    """Those rows of a grouping by site whose line is the program's own, and which did not wait for work; but for
+    statements, which take no time."""
+    own = (row for row in rows if row.site and row.site.own)
+    return [row for row in own if not row.is_idle and row.intrinsic != STATEMENT]
 
 
 def _closing_row(kind: str, wall_ns: int, cpu_ns: int, comment: str) -> Row:

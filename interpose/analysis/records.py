@@ -104,15 +104,19 @@ class Records:
         """Every record of calls, each behind the one around it."""
         return (record for record in self.walk() if record.is_call)
 
-    def by_thread(self) -> dict[int, Sums]:
-        """The figures of each thread's calls, where the thread is the first of the fields."""
+    def by_thread(self, statement: int = 0) -> dict[int, Sums]:
+        """The figures of each thread's calls, where the thread is the first of the fields; of them the statements are
+        told, if that is their intrinsic's number."""
         threads: dict[int, Sums] = {}
+        place = self.by.index("intrinsic") if statement else 0
         for record in self.calls():
             sums = threads.setdefault(record.key[0], Sums())
             is_outermost = record.outer_call is None
             sums.add(record.sums, inclusive=is_outermost)
             if is_outermost:
                 sums.top_cpu_ns += record.sums.cpu_ns
+            if statement and record.key[place] == statement:
+                sums.statements += record.sums.calls
         return threads
 
     def sums(self) -> dict[Key, Sums]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 
-from interpose.analysis.account import account
+from interpose.analysis.account import account, number_of_statements
 from interpose.analysis.consolidate import consolidated
 from interpose.experiments.archives import OBJECT, read_content, read_index
 from interpose.experiments.covered import Covered
@@ -36,7 +36,7 @@ def _read_process(process: Process) -> int:
     _read_coverage(process)
     for _ in process.dialogue.pieces() if process.dialogue else ():
         pass
-    for found in account(process, records.by_thread()).open_calls:
+    for found in account(process, records.by_thread(number_of_statements(process))).open_calls:
         process.intrinsic(found.call.intrinsic)
         _read_stack(process, found.call.stack)
     return sum(each.calls for each in sums.values())

@@ -62,7 +62,8 @@ class Sums:
     calls that were made inside another one of the row are left out there, for their time is in that one. Self times
     leave out the calls recorded inside. Of transactions, `think_wall_ns` is what of `wall_ns` the user took, and the
     least, the largest and the histograms are of their response times, without it. `top_cpu_ns` is of outermost calls.
-    `rows` are what was moved where an intrinsic moves rows and not bytes.
+    `rows` are what was moved where an intrinsic moves rows and not bytes. Of `calls`, `statements` are lines that were
+    come to, of a thread.
     """
 
     calls: int = 0
@@ -82,6 +83,7 @@ class Sums:
     think_cpu_ns: int = 0
     top_cpu_ns: int = 0
     rows: int = 0
+    statements: int = 0
     walls: Histogram | None = None
     cpus: Histogram | None = None
 
@@ -105,6 +107,7 @@ class Sums:
         self.think_cpu_ns += other.think_cpu_ns
         self.top_cpu_ns += other.top_cpu_ns
         self.rows += other.rows
+        self.statements += other.statements
         self.walls = _together(self.walls, other.walls)
         self.cpus = _together(self.cpus, other.cpus)
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from interpose.codes import STATEMENT
 from interpose.experiments.log import Intrinsic
 from interpose.experiments.pauses import Pauses
 from interpose.experiments.process import UNKNOWN, Process, Site
@@ -242,7 +243,7 @@ def _is_typed(process: Process) -> bool:
 
 
 def _role(intrinsic: Intrinsic, is_typed: bool) -> int:
-    role = 0 if intrinsic.kind in QUIET_KINDS else BUSY
+    role = 0 if intrinsic.kind in QUIET_KINDS or intrinsic.name == STATEMENT else BUSY
     if intrinsic.terminal and intrinsic.kind == "screen" and is_typed:
         role |= READS | (KEYS if intrinsic.terminal == "keys" else 0)
     role |= {"is": SPAN, "begins": BEGINS, "ends": ENDS, "named": NAMES}.get(intrinsic.transaction, 0)

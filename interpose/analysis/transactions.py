@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from interpose.analysis.account import number_of_statements, recording_ns
 from interpose.analysis.consolidate import Consolidator, consolidated
 from interpose.analysis.estimate import Estimate, Population, is_sampled, started_within
 from interpose.analysis.lives import lives_of
@@ -215,7 +216,7 @@ class _Splitter:
         self._records = consolidated(
             process, ("thread", "intrinsic"), consolidator, histograms=True, tracker=tracker
         )
-        self._per_call_ns = max(process.log.call_ns - process.log.inside_ns, 0)
+        self._statement = number_of_statements(process)
         self._own_left = {each.number: each.record.own_wall_ns for each in process.threads}
         self._own_cpu_left = {each.number: each.record.own_cpu_ns for each in process.threads}
 
@@ -268,7 +269,9 @@ class _Splitter:
         split: dict[str, Share] = {}
         for kind, wall_ns, cpu_ns in self._parts(record, without_spans):
             split.setdefault(kind, Share()).add(wall_ns, cpu_ns)
-        calls = sum(each.sums.calls for each in self._within(record, without_spans, with_reads=True))
+        within = list(self._within(record, without_spans, with_reads=True))
+        calls = sum(each.sums.calls for each in within)
+        statements = sum(each.sums.calls for each in within if self._statement and each.key[1] == self._statement)
         split.pop(LOGIC, None)
         if self._process.log.one_in and record.is_call and not without_spans:
             is_kept = not self._process.intrinsic(record.key[1]).passed_over
@@ -278,7 +281,7 @@ class _Splitter:
                 return
         left_ns = sums.wall_ns - sums.think_wall_ns - sum(share.wall_ns for share in split.values())
         left_cpu_ns = sums.cpu_ns - sums.think_cpu_ns - sum(share.cpu_ns for share in split.values())
-        own_ns, own_cpu_ns = self._own(record, calls)
+        own_ns, own_cpu_ns = self._own(record, recording_ns(self._process.log, calls, statements))
         own_ns = min(own_ns, max(left_ns, 0))
         own_cpu_ns = min(own_cpu_ns, own_ns, max(left_cpu_ns, 0))
         split[INTERPOSE] = Share(own_ns, own_cpu_ns)
@@ -299,9 +302,9 @@ class _Splitter:
         for kind, share in split.items():
             row.share(kind).add(share.wall_ns, share.cpu_ns)
 
-    def _own(self, record: Record, calls: int) -> tuple[int, int]:
-        """What recording took within transactions: so much a call, and what was measured of a thread in its first."""
-        own_ns = own_cpu_ns = calls * self._per_call_ns
+    def _own(self, record: Record, of_calls_ns: int) -> tuple[int, int]:
+        """What recording took within transactions: of the calls, and what was measured of a thread in its first."""
+        own_ns = own_cpu_ns = of_calls_ns
         if self._first.get(record.key[0]) is record:
             own_ns += self._own_left.pop(record.key[0], 0)
             own_cpu_ns += self._own_cpu_left.pop(record.key[0], 0)

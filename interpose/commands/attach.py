@@ -20,7 +20,7 @@ Begins recording the running program PID, with the settings given here. From Pyt
 asked (sys.remote_exec). Before, gdb stops it for a moment where it is safe to run code in it: that is experimental.
 `interpose detach PID` ends the recording, and the program runs on as it was."""
 WAIT_S = 10.0
-OF_LINES = ("lines", "lines_depth", "lines_system", "coverage", "branches", "contexts", "probes")
+OF_LINES = ("lines", "lines_depth", "lines_system", "statements", "coverage", "branches", "contexts", "probes")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -84,10 +84,21 @@ def _filter(experiment: Experiment, text: str) -> None:
         made = filters.parse(text)
     except ValueError as error:
         raise UsageError(f"filter {text}: {error}") from None
+    if why := _why_no_statements(experiment, made):
+        raise UsageError(f"filter {text}: {why}")
     try:
         change_filter(experiment.founder, text, made.compiled(experiment.founder.log.start_ns) if made else b"")
     except OSError as error:
         raise InterposeError(f"{experiment.name}/filter: {error.strerror}") from error
+
+
+def _why_no_statements(experiment: Experiment, made: filters.Filter | None) -> str:
+    """Why there are no statements to be let pass, where they are asked for; nothing where there are."""
+    if made is None or not filters.asks_for_statements(made.rules):
+        return ""
+    if experiment.founder.log.settings.get("INTERPOSE_STATEMENTS") == "1":
+        return ""
+    return "no statements are recorded; that is said at the start (INTERPOSE=calls,lines INTERPOSE_STATEMENTS=1)"
 
 
 def _status(experiment: Experiment, text: str) -> None:
@@ -154,6 +165,9 @@ def _control(steps: Sequence[keywords.Step], target: str | None) -> int:
     text, wrong = keywords.filter_of(steps)
     for line in wrong:
         _tell(line)
+    if why := _why_no_statements(experiment, filters.parse(text)):
+        _tell(f"{step.place}: {why}")
+        return 2
     _filter(experiment, text or filters.OFF)
     return 2 if wrong else 0
 

@@ -151,12 +151,14 @@ def program_words(arguments: argparse.Namespace) -> list[str]:
 
 def settings_in_force(arguments: argparse.Namespace) -> settings.Settings:
     """The settings of the run; where nothing says what to record, calls are, and lines and statements where it is said
-    of which functions. Raises SettingError."""
+    of which functions, or that lines are events. Raises SettingError."""
     options = {setting.key: getattr(arguments, setting.name) for setting in settings.SETTINGS}
     for letter, path in (("-o", arguments.experiment), ("-O", arguments.overwritten)):
         if path is not None:
             options.update(place_of(path, letter))
-    chosen = [word for word in ("lines", "coverage") if options[word] is not None]
+    of_lines = ("lines", "statements") if options["statements"] != "0" else ("lines",)
+    wanted = {"lines": of_lines, "coverage": ("coverage",)}
+    chosen = [word for word, keys in wanted.items() if any(options[key] is not None for key in keys)]
     if chosen and options["record"] is None:
         options["record"] = ",".join(["calls", *chosen])
     file = settings.read_file(".")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar
 
-from interpose.analysis.account import ProcessAccount, account
+from interpose.analysis.account import ProcessAccount, account, number_of_statements
 from interpose.analysis.consolidate import Consolidator, consolidated
 from interpose.analysis.findings.finding import Calls
 from interpose.analysis.lives import lives_of
@@ -59,7 +59,7 @@ class Survey:
         for number, process in enumerate(experiment.processes):
             records = _records_of(process, pauses, consolidator)
             self.records.append(records)
-            self.accounts.append(account(process, records.by_thread(), pauses))
+            self.accounts.append(account(process, records.by_thread(number_of_statements(process)), pauses))
             _Reading(self, process, number).add(records)
         self.total = Profile([], self.accounts).total
 
