@@ -585,8 +585,9 @@ SETTINGS = (
         "all|KIND[=LEVEL],...",
         "all",
         levels.parse_kinds,
-        "which kinds of calls are recorded (db, screen, file, net, process, sync, sleep, logic), and how: time, count"
-        " (counted, not timed) or off. What starts processes always is, for descendants are followed by it",
+        "which kinds of calls are recorded (db, screen, file, net, process, sync, sleep, logic, import), and how: time,"
+        " count (counted, not timed) or off. all is every kind but import, and others may follow it (all,import). What"
+        " starts processes always is recorded, for descendants are followed by it",
     ),
     Setting(
         "levels",
