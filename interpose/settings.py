@@ -908,7 +908,10 @@ def resolve(
     if settings.control:
         _heed_control_file(settings)
     if settings.filter:
-        settings.warnings += why_no_filter(settings.filter, settings.said["INTERPOSE_FILTER"])
+        wrong = why_no_filter(settings.filter, settings.said["INTERPOSE_FILTER"])
+        settings.warnings += wrong
+        if not wrong:
+            _record_requested(settings)
     if settings.one_in and settings.interval_ns:
         why = "calls are sampled already (INTERPOSE_INTERVAL)"
         raise SettingError(f"{settings.said['INTERPOSE_TRANSACTIONS']}: {why}")
@@ -932,10 +935,26 @@ def _heed_control_file(settings: Settings) -> None:
     settings.warnings += wrong + unfit
     for setting in SETTINGS:
         if setting.variable in found:
-            setattr(settings, setting.name, setting.parse(found[setting.variable]))
-            settings.texts[setting.variable] = found[setting.variable]
-            settings.origins[setting.variable] = settings.control
-            settings.said[setting.variable] = f"{settings.control}: {setting.variable}={found[setting.variable]}"
+            _put(settings, setting, found[setting.variable], settings.control, settings.control)
+
+
+def _put(settings: Settings, setting: Setting, text: str, origin: str, place: str) -> None:
+    """Have a setting as `text` says, which follows from what was said at `place`."""
+    setattr(settings, setting.name, setting.parse(text))
+    settings.texts[setting.variable] = text
+    settings.origins[setting.variable] = origin
+    settings.said[setting.variable] = f"{place}: {setting.variable}={text}"
+
+
+def _record_requested(settings: Settings) -> None:
+    """Have the kinds recorded that the filter asks for and that are off unless asked for."""
+    from interpose import filters
+
+    text = settings.texts["INTERPOSE_KINDS"]
+    unsaid = [kind for kind in filters.requested(settings.filter) if not levels.names_kind(text, kind)]
+    if unsaid:
+        origin, said = settings.origins["INTERPOSE_FILTER"], settings.said["INTERPOSE_FILTER"]
+        _put(settings, BY_KEY["kinds"], ",".join([text, *unsaid]), origin, said)
 
 
 def why_no_filter(text: str, said: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Imports as calls: off unless asked for, timed by module, nested as they are, and of no consequence to the program."""
 
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -10,6 +11,7 @@ from exercises import assert_recorded_as_said, source_of
 from tracing import environment, events_of
 
 from interpose.analysis.profile import profile
+from interpose.filters import requested
 from interpose.levels import parse_kinds
 
 WITH = {"INTERPOSE_KINDS": "all,import"}
@@ -129,11 +131,18 @@ def test_nothing_is_in_its_place_unless_asked_for(traced):
         ({"INTERPOSE_KINDS": "all,import"}, {"import", "file"}),
         ({"INTERPOSE_KINDS": "db,import"}, {"import"}),
         ({"INTERPOSE_LEVELS": "import=time"}, {"import", "file"}),
+        ({"INTERPOSE_FILTER": "kind=import"}, {"import"}),
+        ({"INTERPOSE_FILTER": "event=PL"}, {"import"}),
+        ({"INTERPOSE_FILTER": "event=PL", "INTERPOSE_KINDS": "db"}, {"import"}),
+        ({"INTERPOSE_FILTER": "event=D,PL"}, {"import", "db"}),
+        ({"INTERPOSE_FILTER": "event=P"}, set()),
+        ({"INTERPOSE_FILTER": "kind=-import"}, {"file", "db"}),
+        ({"INTERPOSE_FILTER": "kind=import,file", "INTERPOSE_KINDS": "all,import=off"}, {"file"}),
         ({"INTERPOSE_LEVELS": "import=off", **WITH}, {"file", "db"}),
         ({"INTERPOSE_BY": "wrapt", **WITH}, {"db"}),
     ],
 )
-def test_it_is_asked_for_by_kind_and_by_name(traced, asked, kinds):
+def test_it_is_asked_for_by_kind_by_name_and_by_a_filter(traced, asked, kinds):
     done = traced("import sqlite3, colorsys\nsqlite3.connect(':memory:')\n", **asked)
     founder = done.experiment.founder
     found = {founder.intrinsic(event.intrinsic).kind for event in done.events()}
@@ -142,6 +151,14 @@ def test_it_is_asked_for_by_kind_and_by_name(traced, asked, kinds):
     assert kinds <= found
     assert ("import" in found) == ("import" in kinds)
     assert [event.text for event in founder.log.events if event.kind == "warning"] == []
+
+
+def test_a_control_file_asks_for_it(traced, tmp_path):
+    (tmp_path / "control").write_text("FUNCTION=FILTER\nFILTER=EVENT\nEVENT=PL\nFUNCTION=START\nEND-PROFILER\n")
+    done = traced("import colorsys\n", INTERPOSE_CONTROL="control")
+
+    assert "colorsys" in imports(done)
+    assert done.experiment.founder.log.settings["INTERPOSE_KINDS"] == "all,import"
 
 
 def test_all_stands_for_the_usual_kinds_and_what_follows_goes_before():
@@ -153,6 +170,8 @@ def test_all_stands_for_the_usual_kinds_and_what_follows_goes_before():
     assert parse_kinds("all=count,db")["net"] == "count"
     assert parse_kinds("import,all")["import"] == "time"
     assert parse_kinds("all") is None
+    assert requested("kind=db; event=os.*,PL") == ("import",)
+    assert requested("event=P; kind=-import; module=import") == ()
 
 
 def test_what_is_counted_is_counted_and_not_timed(traced, interpose):
@@ -164,6 +183,48 @@ def test_what_is_counted_is_counted_and_not_timed(traced, interpose):
     assert done.events("import") == []
     assert counted["import"] >= 2
     assert everything_adds_up(done)
+
+
+BUSY = """
+    import os
+    print(os.getpid(), flush=True)
+    while not os.path.exists("enough"):
+        os.stat("/")
+"""
+
+
+@pytest.fixture
+def busy(tmp_path):
+    """Start a program that calls until it is enough, with such variables; gives its experiment."""
+    started = []
+
+    def start(**variables):
+        words = [sys.executable, "-c", textwrap.dedent(BUSY)]
+        variables = environment(INTERPOSE="1", INTERPOSE_NAME=f"busy{len(started)}", **variables)
+        process = subprocess.Popen(words, cwd=tmp_path, env=variables, stdout=subprocess.PIPE, text=True)
+        started.append(process)
+        process.stdout.readline()
+        return str(next(tmp_path.glob(f"busy{len(started) - 1}*.er")))
+
+    yield start
+    (tmp_path / "enough").touch()
+    for process in started:
+        process.communicate(timeout=60)
+
+
+def test_a_running_program_without_imports_is_told_how_to_have_them(busy, interpose):
+    without, having = busy(), busy(**WITH)
+
+    refused = interpose("control", without, "filter", "kind=import")
+    partly = interpose("control", without, "filter", "event=PL,os.stat")
+    begun = interpose("control", having, "filter", "event=PL")
+    line = "calls of the kind import are not recorded in {}; begin the program with INTERPOSE_KINDS=all,import"
+    line = line.format(os.path.basename(without))
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.splitlines()[-1] == f"interpose: filter kind=import: {line}"
+    assert (partly.returncode, partly.stderr) == (0, f"interpose: filter event=PL,os.stat: {line}\n")
+    assert "filter event=PL,os.stat" in interpose("control", without).stdout
+    assert (begun.returncode, begun.stderr) == (0, "")
 
 
 def test_what_we_import_ourselves_is_no_import_of_the_program(traced):

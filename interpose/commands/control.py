@@ -84,10 +84,29 @@ def _filter(experiment: Experiment, text: str) -> None:
         made = filters.parse(text)
     except ValueError as error:
         raise UsageError(f"filter {text}: {error}") from None
+    if made:
+        _tell_of_absent(experiment, made)
     try:
         change_filter(experiment.founder, text, made.compiled(experiment.founder.log.start_ns) if made else b"")
     except OSError as error:
         raise InterposeError(f"{experiment.name}/filter: {error.strerror}") from error
+
+
+def _tell_of_absent(experiment: Experiment, made: filters.Filter) -> None:
+    """Tell of kinds that the filter asks for and that this experiment does not have. Raises UsageError where it asks
+    for nothing else."""
+    there = {each.kind for each in experiment.founder.intrinsics if not each.why_not}
+    absent = [kind for kind in filters.requested(made.text) if kind not in there]
+    if not absent:
+        return
+    kinds = ",".join(absent)
+    why = f"filter {made.text}: calls of the kind {kinds} are not recorded in {experiment.name};"
+    why += f" begin the program with INTERPOSE_KINDS=all,{kinds}"
+    for word in ("kind", "event"):
+        wanted = {values[-1] for each, without, values in made.rules if each == word and not without}
+        if wanted and wanted <= set(absent):
+            raise UsageError(why)
+    _tell(why)
 
 
 def _status(experiment: Experiment, text: str) -> None:
