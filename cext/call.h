@@ -116,6 +116,8 @@ static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
         return served_detail(call->owner, subject);
     case DETAIL_type:
         return PyType_Check(subject) ? intern_literal(((PyTypeObject *)subject)->tp_name) : 0;
+    case DETAIL_module:
+        return module_detail(subject);
     case DETAIL_name:
         return intern_text(call->slot->keyword);
     case DETAIL_none:

@@ -54,6 +54,14 @@ static uint32_t word_detail(PyObject *object)
     return text && whole && length && arguments_kept(KIND_db) != KEEP_nothing ? string_intern(text, (size_t)length) : 0;
 }
 
+/* The name of a module, as it is imported. */
+static uint32_t module_detail(PyObject *object)
+{
+    Py_ssize_t bytes;
+    const char *text = bytes_of_text(object, &bytes);
+    return text ? argument_intern(KIND_import, text, (size_t)bytes) : 0;
+}
+
 /* --- URLs */
 
 struct text {

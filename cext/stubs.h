@@ -53,6 +53,7 @@ enum { STUBS = 256 };
     X(request,    "a request's method and its URL: two arguments, or two attributes of one") \
     X(served,     "the method and the route, or the path, of what a WSGI environment or an ASGI scope tells") \
     X(type,       "the name of a class") \
+    X(module,     "the name of a module that is imported") \
     X(name,       "what was said when it was marked")
 
 /* What tells how much was moved. */

@@ -28,7 +28,7 @@ class Code:
 CODES = (
     Code("SI", "session start", where="log.xml"),
     Code("ST", "session end", where="log.xml"),
-    Code("PL", "module load", where="map.xml"),
+    Code("PL", "module load", ("import",)),
     Code("PS", "transaction start", ("logic",)),
     Code("PT", "transaction end", ("logic",)),
     Code("PR", "return to the transaction around", ("logic",)),

@@ -7,8 +7,8 @@ imported inside the traced program when it starts, so it imports next to nothing
 
 from __future__ import annotations
 
-from interpose.codes import STATEMENT, codes_of
-from interpose.levels import KINDS
+from interpose.codes import CODES, STATEMENT, codes_of
+from interpose.levels import KINDS, ON_REQUEST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,6 +60,17 @@ def parse(text: str) -> Filter | None:
     if why := _leaves_nothing(rules):
         raise ValueError(f"{why}: nothing would be recorded")
     return Filter(text, rules) if rules else None
+
+
+def requested(text: str) -> tuple[str, ...]:
+    """The kinds that are off unless asked for and that a filter asks for: by name (`kind=import`), or by a code of
+    theirs (`event=PL`). A group of codes asks for none."""
+    said = set()
+    for clause in text.split(";"):
+        word, _, values = clause.partition("=")
+        if word.strip() in ("kind", "event"):
+            said.update([value.strip() for value in values.split(",")])
+    return tuple([kind for kind in ON_REQUEST if said & {kind, *(each.code for each in CODES if kind in each.kinds)}])
 
 
 def _rules_of(clause):

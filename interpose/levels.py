@@ -2,14 +2,21 @@
 
 TIME, COUNT, OFF = "time", "count", "off"
 LEVELS = (TIME, COUNT, OFF)
-KINDS = ("db", "screen", "file", "net", "process", "sync", "sleep", "logic")
+KINDS = ("db", "screen", "file", "net", "process", "sync", "sleep", "logic", "import")
+ON_REQUEST = ("import",)  # kinds that are off unless asked for
 KEPT = ("usual", "nothing", "shape", "normalised", "whole")  # as HOW_MUCH in cext/arguments.h has them
 IDLE = "idle"
 ALL = "all"
 
 
+def usual_level(kind):
+    """What is done at the calls of a kind where nothing is said of it."""
+    return OFF if kind in ON_REQUEST else TIME
+
+
 def parse_kinds(text):
-    """The level of each kind of `db,net=count`: those that are not named are off. None for `all`.
+    """The level of each kind of `db,net=count`: those that are not named are off. None for `all` alone; in `all,import`
+    it stands for the usual kinds, and what follows goes before.
 
     Raises ValueError for what is no kind or no level.
     """
@@ -18,10 +25,16 @@ def parse_kinds(text):
     found = dict.fromkeys(KINDS, OFF)
     for word in text.split(","):
         kind, equals, level = (part.strip() for part in word.partition("="))
-        if kind not in KINDS:
+        if kind not in (ALL, *KINDS):
             raise ValueError(f"{kind!r} is not one of {', '.join((ALL, *KINDS))}")
-        found[kind] = _level(level) if equals else TIME
+        named = [each for each in KINDS if each not in ON_REQUEST] if kind == ALL else [kind]
+        found.update(dict.fromkeys(named, _level(level) if equals else TIME))
     return found
+
+
+def names_kind(text, kind):
+    """Whether `text`, as INTERPOSE_KINDS has it, says something of the kind by its own name."""
+    return kind in [word.partition("=")[0].strip() for word in text.split(",")]
 
 
 def parse_levels(text):
@@ -81,12 +94,15 @@ def assign(intrinsics, by_kind, by_name):
     """Give each intrinsic the level of each of its kinds, and return them all.
 
     The longest name that an intrinsic's name is or begins with goes before its library's, and that before its kind's.
-    Waiting for work has the level of the intrinsic's first kind.
+    Waiting for work has the level of the intrinsic's first kind. What is off unless asked for is not asked for by its
+    library's name.
     """
     for intrinsic in (each for first in intrinsics for each in (first, *first.others)):
-        named = _by_name(intrinsic, by_name)
+        named, of_library = _by_name(intrinsic, by_name), _by_library(intrinsic, by_name)
         kinds = [intrinsic.kinds[0] if kind == IDLE else kind for kind in intrinsic.kinds]
-        intrinsic.levels = [named or (by_kind or {}).get(kind, TIME) for kind in kinds]
+        by_itself = [(kind, (by_kind or {}).get(kind, usual_level(kind))) for kind in kinds]
+        told = [level if level == usual_level(kind) == OFF else of_library or level for kind, level in by_itself]
+        intrinsic.levels = [named or level for level in told]
     return intrinsics
 
 
@@ -103,5 +119,9 @@ def _by_name(intrinsic, by_name):
     for count in range(len(parts), 0, -1):
         if level := by_name.get(".".join(parts[:count])):
             return level
+    return None
+
+
+def _by_library(intrinsic, by_name):
     found_in, _, library = intrinsic.library.rpartition(":")  # as group:orders
     return by_name.get(library) or by_name.get(found_in)

@@ -2,6 +2,8 @@
 
 import sys
 
+from interpose.levels import OFF, usual_level
+
 WILD = "*"
 SYSTEM = "system"
 TRANSACTION = ("", "is", "begins", "ends")
@@ -118,7 +120,7 @@ class Intrinsic:
         self.wrapper = wrapper
         self.overrides = overrides
         self.raises = raises
-        self.levels = ["time"] * len(self.kinds)
+        self.levels = [usual_level(kind) for kind in self.kinds]
         self.keyword = keyword
         self.attribute = attribute
         self.by = by
@@ -137,6 +139,11 @@ class Intrinsic:
             self.kinds = [*self.kinds, self.kinds[0]]
             self.levels = [*self.levels, self.levels[0]]
             self.sampled = True
+
+    @property
+    def is_on_request(self):
+        """Whether nothing is known of it where it was not asked for."""
+        return bool(self.kinds) and all(usual_level(kind) == OFF for kind in self.kinds)
 
     @property
     def is_pattern(self):

@@ -471,7 +471,10 @@ def begin_lines(wanted):
 def begin_coverage(wanted):
     """Record which statements are executed, where that is wanted."""
     if "coverage" in wanted.record:
-        from interpose.timing import coverage
+        from interpose.timing import shims
+
+        with shims.unrecorded():  # an import of ours
+            from interpose.timing import coverage
 
         choices = [(os.fsencode(module), os.fsencode(function)) for module, function in wanted.coverage]
         coverage.begin(choices, library_directories(), wanted.branches, wanted.contexts, wanted.probes)
@@ -481,12 +484,16 @@ class Lines:
     """The switch of line trace; what it takes is imported when it is first switched on."""
 
     def __init__(self, wanted):
+        from interpose.timing import shims
+
+        self._unrecorded = shims.unrecorded
         self._choices = [(os.fsencode(module), os.fsencode(function)) for module, function in wanted.lines]
         self._libraries = library_directories()
         self._how = (wanted.lines_depth, wanted.lines_system)
 
     def __call__(self, on, to):
-        from interpose.timing import lines
+        with self._unrecorded():  # an import of ours
+            from interpose.timing import lines
 
         if on and not lines.is_prepared():
             lines.begin(self._choices, self._libraries, *self._how)

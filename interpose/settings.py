@@ -585,8 +585,9 @@ SETTINGS = (
         "all|KIND[=LEVEL],...",
         "all",
         levels.parse_kinds,
-        "which kinds of calls are recorded (db, screen, file, net, process, sync, sleep, logic), and how: time, count"
-        " (counted, not timed) or off. What starts processes always is, for descendants are followed by it",
+        "which kinds of calls are recorded (db, screen, file, net, process, sync, sleep, logic, import), and how: time,"
+        " count (counted, not timed) or off. all is every kind but import, and others may follow it (all,import). What"
+        " starts processes always is recorded, for descendants are followed by it",
     ),
     Setting(
         "levels",
@@ -932,10 +933,17 @@ def resolve(
 
 
 def _heed_filter(settings: Settings) -> None:
-    """What is wrong with the filter is a warning. One that asks for statements has them recorded, with lines."""
+    """What is wrong with the filter is a warning. What it asks for, and is off unless asked for, is recorded."""
+    settings.warnings += (wrong := why_no_filter(settings.filter, settings.said["INTERPOSE_FILTER"]))
+    if not wrong and "calls" in settings.record:
+        _record_requested(settings)
+        _record_statements(settings)
+
+
+def _record_statements(settings: Settings) -> None:
+    """Have statements recorded, with lines, where the filter asks for them."""
     said = settings.said["INTERPOSE_FILTER"]
-    settings.warnings += (wrong := why_no_filter(settings.filter, said))
-    if wrong or settings.statements or "calls" not in settings.record or not _asks_for_statements(settings.filter):
+    if settings.statements or not _asks_for_statements(settings.filter):
         return
     if settings.origins["INTERPOSE_STATEMENTS"] != "default":
         settings.warnings.append(f"{said}: no statements are recorded ({settings.said['INTERPOSE_STATEMENTS']})")
@@ -975,10 +983,26 @@ def _heed_control_file(settings: Settings) -> None:
     settings.warnings += wrong + unfit
     for setting in SETTINGS:
         if setting.variable in found:
-            setattr(settings, setting.name, setting.parse(found[setting.variable]))
-            settings.texts[setting.variable] = found[setting.variable]
-            settings.origins[setting.variable] = settings.control
-            settings.said[setting.variable] = f"{settings.control}: {setting.variable}={found[setting.variable]}"
+            _put(settings, setting, found[setting.variable], settings.control, settings.control)
+
+
+def _put(settings: Settings, setting: Setting, text: str, origin: str, place: str) -> None:
+    """Have a setting as `text` says, which follows from what was said at `place`."""
+    setattr(settings, setting.name, setting.parse(text))
+    settings.texts[setting.variable] = text
+    settings.origins[setting.variable] = origin
+    settings.said[setting.variable] = f"{place}: {setting.variable}={text}"
+
+
+def _record_requested(settings: Settings) -> None:
+    """Have the kinds recorded that the filter asks for and that are off unless asked for."""
+    from interpose import filters
+
+    text = settings.texts["INTERPOSE_KINDS"]
+    unsaid = [kind for kind in filters.requested(settings.filter) if not levels.names_kind(text, kind)]
+    if unsaid:
+        origin, said = settings.origins["INTERPOSE_FILTER"], settings.said["INTERPOSE_FILTER"]
+        _put(settings, BY_KEY["kinds"], ",".join([text, *unsaid]), origin, said)
 
 
 def why_no_filter(text: str, said: str) -> list[str]:

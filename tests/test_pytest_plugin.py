@@ -277,6 +277,16 @@ def test_limits_that_are_not_looked_at_are_told(tests):
     assert "interpose: 1 limits not looked at: INTERPOSE_KINDS=net" in with_other_kinds.stdout
 
 
+def test_limits_of_imports_are_looked_at_where_imports_are_recorded(tests):
+    source = "    @pytest.mark.max_calls(0, kind='import')\n    def test_imports(): import colorsys\n"
+    without, having = (tests(asking(source), "--interpose", INTERPOSE_KINDS=kinds) for kinds in ("all", "all,import"))
+    of_any_kind = tests(asking(source.replace("kind=", "intrinsic=")), "--interpose", INTERPOSE_KINDS="all,db")
+
+    assert "interpose: 1 limits not looked at: INTERPOSE_KINDS=all" in without.stdout
+    assert "max_calls: 1 call of kind import, 0 allowed" in having.stdout
+    assert "not looked at" not in of_any_kind.stdout
+
+
 @pytest.mark.parametrize("sampled", [{"INTERPOSE_TRANSACTIONS": "1/5"}, {"INTERPOSE_INTERVAL": "100us"}])
 def test_limits_are_not_looked_at_where_calls_are_sampled(tests, sampled):
     ran = tests(asking("    @pytest.mark.max_calls(db=1)\n    def test_asks(): ask(3)\n"), "--interpose", **sampled)

@@ -42,7 +42,7 @@ cdef str interpose_intrinsic(object module, object intrinsic):
     by, why = "", ""
     try:
         if not is_wanted(intrinsic):
-            raise NotInterposed("not asked for")
+            raise NotInterposed(NOT_ASKED_FOR)
         if intrinsic.by == "mark":
             know_marks(intrinsic)
             by = "itself"
@@ -71,6 +71,8 @@ cdef str interpose_intrinsic(object module, object intrinsic):
     if why == known or (why == ALREADY and known is not None):
         return ""
     _mapped[intrinsic.number] = why
+    if why == NOT_ASKED_FOR and intrinsic.is_on_request:
+        return ""
     return "".join([map_entry(each, by, why) for each in (intrinsic, *intrinsic.others)])
 
 

@@ -17,7 +17,7 @@ from interpose.experiments.experiment import Experiment
 from interpose.experiments.pauses import PAUSE, RESUME
 from interpose.experiments.process import Process
 
-AROUND = {"db": ("DB", "DA"), "screen": ("IB", "IA"), "process": ("CB", "CA"), "net": ("RO", "")}
+AROUND = {"db": ("DB", "DA"), "screen": ("IB", "IA"), "process": ("CB", "CA"), "net": ("RO", ""), "import": ("PL", "")}
 MARKED = "interpose.transaction"
 LOGIC = "logic"
 INSTANTS = {USER_EVENT: "U", STATEMENT: "NS"}

@@ -50,7 +50,7 @@ PAUSED = "paused"
 NOT_KEPT = "not kept"
 SYNC = "sync"
 IDLE = "idle"
-KINDS = ("db", "screen", "file", "net", "process", SYNC, "sleep", "logic")
+KINDS = ("db", "screen", "file", "net", "process", SYNC, "sleep", "logic", "import")
 UNCERTAIN_TIMES = 10
 
 

@@ -182,6 +182,7 @@ SORTS: dict[str, Callable[[Experiment], Iterable[str]]] = {
     "addresses": _details("net"),
     "programs": _programs,
     "requests and transactions": _details("logic"),
+    "modules": _details("import"),
     "terminals, locks": _details("screen", "sync", "sleep", "idle"),
     "command line": _arguments,
     "settings": _settings,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from interpose import filters, keywords
 from interpose.analysis.ending import is_running
+from interpose.codes import STATEMENT
 from interpose.commands.output import positive
 from interpose.commands.save import save
 from interpose.commands.target import experiment_of, running_experiment_of
@@ -84,21 +85,34 @@ def _filter(experiment: Experiment, text: str) -> None:
         made = filters.parse(text)
     except ValueError as error:
         raise UsageError(f"filter {text}: {error}") from None
-    if why := _why_no_statements(experiment, made):
-        raise UsageError(f"filter {text}: {why}")
+    if made:
+        _tell_of_absent(experiment, made)
     try:
         change_filter(experiment.founder, text, made.compiled(experiment.founder.log.start_ns) if made else b"")
     except OSError as error:
         raise InterposeError(f"{experiment.name}/filter: {error.strerror}") from error
 
 
-def _why_no_statements(experiment: Experiment, made: filters.Filter | None) -> str:
-    """Why there are no statements to be let pass, where they are asked for; nothing where there are."""
-    if made is None or not filters.asks_for_statements(made.rules):
-        return ""
-    if experiment.founder.log.settings.get("INTERPOSE_STATEMENTS") == "1":
-        return ""
-    return "no statements are recorded; that is said at the start (INTERPOSE=calls,lines INTERPOSE_STATEMENTS=1)"
+def _tell_of_absent(experiment: Experiment, made: filters.Filter) -> None:
+    """Tell of what the filter asks for and this experiment does not have. Raises UsageError where it asks for nothing
+    else."""
+    log, whys = experiment.founder.log, []
+    there = {each.kind for each in experiment.founder.intrinsics if not each.why_not}
+    absent = {kind for kind in filters.requested(made.text) if kind not in there}
+    if absent:
+        kinds = ",".join(sorted(absent))
+        why = f"calls of the kind {kinds} are not recorded in {experiment.name};"
+        whys.append(f"{why} begin the program with INTERPOSE_KINDS=all,{kinds}")
+    if filters.asks_for_statements(made.rules) and log.settings.get("INTERPOSE_STATEMENTS") != "1":
+        absent.add(STATEMENT)
+        why = f"statements are not recorded in {experiment.name};"
+        whys.append(f"{why} begin the program with INTERPOSE=calls,lines INTERPOSE_STATEMENTS=1")
+    for word in ("kind", "event"):
+        wanted = {values[-1] for each, without, values in made.rules if each == word and not without}
+        if wanted and wanted <= absent:
+            raise UsageError(f"filter {made.text}: {'; '.join(whys)}")
+    if whys:
+        _tell(f"filter {made.text}: {'; '.join(whys)}")
 
 
 def _status(experiment: Experiment, text: str) -> None:
@@ -165,10 +179,11 @@ def _control(steps: Sequence[keywords.Step], target: str | None) -> int:
     text, wrong = keywords.filter_of(steps)
     for line in wrong:
         _tell(line)
-    if why := _why_no_statements(experiment, filters.parse(text)):
-        _tell(f"{step.place}: {why}")
+    try:
+        _filter(experiment, text or filters.OFF)
+    except UsageError as error:
+        _tell(f"{step.place}: {error}")
         return 2
-    _filter(experiment, text or filters.OFF)
     return 2 if wrong else 0
 
 

@@ -14,6 +14,7 @@ LEFT_OUT_BY = {
     "addresses": "INTERPOSE_ARGUMENTS=net=nothing",
     "programs": "INTERPOSE_ARGUMENTS=process=nothing",
     "requests and transactions": "INTERPOSE_ARGUMENTS=logic=nothing",
+    "modules": "INTERPOSE_ARGUMENTS=import=nothing",
     "terminals, locks": "INTERPOSE_KINDS",
     "command line": "INTERPOSE_REDACT",
     "settings": "INTERPOSE_REDACT",

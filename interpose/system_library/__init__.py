@@ -6,7 +6,7 @@ What it declares of packages is read when one of them is imported.
 import sys
 
 from interpose.library import Intrinsic
-from interpose.system_library import databases, files, marks, network, processes, screens, served, waits
+from interpose.system_library import databases, files, imports, marks, network, processes, screens, served, waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ INTRINSICS = [
     *waits.INTRINSICS,
     *served.INTRINSICS,
     *marks.INTRINSICS,
+    *imports.INTRINSICS,
 ]
 # Packages, and the modules here that declare something of them.
 PACKAGES = {

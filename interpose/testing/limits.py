@@ -64,8 +64,9 @@ def limits_of(arguments: tuple[object, ...], words: dict[str, object]) -> Iterat
 
 def why_unseen(limit: Limit, texts: Mapping[str, str]) -> str:
     """Why calls cannot be counted for a limit where it was recorded with these settings; empty where they can."""
-    kinds = levels.parse_kinds(texts["INTERPOSE_KINDS"]) or {}
-    levels_asked = [kinds.get(limit.kind)] if limit.kind else list(kinds.values())
+    kinds = levels.parse_kinds(texts["INTERPOSE_KINDS"]) or {kind: levels.usual_level(kind) for kind in levels.KINDS}
+    any_kind = [level for kind, level in kinds.items() if kind not in levels.ON_REQUEST]
+    levels_asked = [kinds[limit.kind]] if limit.kind else any_kind
     without = {
         "INTERPOSE": "calls" not in parse_record(texts["INTERPOSE"]),
         "INTERPOSE_KINDS": levels.OFF in levels_asked,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from interpose.reports.page.markup import Markup, element
 
-KINDS = ("db", "file", "net", "process", "screen", "sync", "sleep", "logic", "idle", "program")
+KINDS = ("db", "file", "net", "process", "screen", "sync", "sleep", "logic", "import", "idle", "program")
 OTHER = "other"
 _RADIUS = 90.0
 _SLICES = 8
