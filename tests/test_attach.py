@@ -331,6 +331,17 @@ def test_settings_are_those_of_who_attaches_and_not_of_the_program(running):
 
 
 @needs_gdb
+def test_settings_of_one_time_do_not_hold_the_next(running):
+    program = running(BUSY)
+
+    program.attach("--kinds", "file", "--transactions", "1/2")
+    program.detach()
+    path = program.attach()
+
+    until(lambda: "sqlite3.Connection.execute" in recorded_names(path))
+
+
+@needs_gdb
 def test_children_that_it_starts_afterwards_are_recorded_too(running):
     program = running("""
         import select, subprocess, sys
@@ -656,38 +667,92 @@ def test_somebody_who_imports_is_waited_for():
     assert "raised" not in names
 
 
+# A program into which the code comes as through gdb, with what goes with it; what it says of that is not ours to show.
+REACHED = """
+import json, sys
+codes = [(start, bundle.encode("latin-1")) for start, bundle in json.load(sys.stdin)]
+def run(start, bundle):
+    names = {"bundle": memoryview(bundle)}
+    exec(start, names)
+    return names["answer"]
+"""
+REACHING = """
+import json, sys
+from interpose.attaching.code import code
+begin = code("begin", ({"INTERPOSE": "1", "INTERPOSE_DIR": sys.argv[1], "INTERPOSE_NAME": "t"},))
+print(json.dumps([(each.start, each.bundle.decode("latin-1")) for each in (begin, code("end", ()))]))
+"""
+
+
+def reached(directory: Path, source: str, *options: str) -> list:
+    """What a program says into which the code to begin and to end a recording came, as `codes`."""
+
+    def run(*words: str, given: str) -> str:
+        done = subprocess.run(
+            [sys.executable, *words], input=given, text=True, capture_output=True, cwd=directory, env=environment()
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    given = run("-c", REACHING, str(directory), given="")
+    return json.loads(run(*options, "-c", REACHED + textwrap.dedent(source), given=given))
+
+
 def test_what_recording_takes_comes_with_the_code_and_is_read_from_no_file(tmp_path):
-    source = textwrap.dedent("""
-        import json, sys
-        text, modules, *given = json.load(sys.stdin)
+    answer, opened, loaded, file, finders = reached(
+        tmp_path,
+        """
         opened = []
         sys.addaudithook(lambda event, what: opened.append(str(what[0])) if event == "open" else None)
-        names = {"bundle": memoryview(modules.encode("latin-1"))}
-        exec(text, names)
-        path = names["answer"]
+        answer = run(*codes[0])
         ours = sys.modules["interpose"]
-        print(json.dumps([path, opened, ours.__loader__.path, ours.__file__, len(sys.meta_path)]))
-    """)
-    attacher = textwrap.dedent("""
-        import json, sys
-        from interpose.attaching.code import code
-        what = code("begin", ({"INTERPOSE": "1", "INTERPOSE_DIR": sys.argv[1], "INTERPOSE_NAME": "t"},))
-        print(json.dumps([what.text, what.modules.decode("latin-1")]))
-    """)
+        print(json.dumps([answer, opened, ours.__loader__.path, ours.__file__, len(sys.meta_path)]))
+        """,
+        "-S",
+    )
 
-    def run(*words: str, given: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            [sys.executable, *words], input=given, text=True, capture_output=True, cwd=tmp_path, env=environment()
-        )
-
-    given = run("-c", attacher, str(tmp_path), given="").stdout
-    done = run("-S", "-c", source, given=given)
-
-    answer, opened, loaded, file, finders = json.loads(done.stdout)
     assert "experiment" in answer
     assert not [path for path in opened if path.endswith((".py", ".pyc")) and "interpose" in path]
     assert loaded == file
     assert finders == 3
+
+
+def test_where_compiled_code_is_of_another_sort_it_is_compiled_in_the_program(tmp_path):
+    answers = reached(
+        tmp_path,
+        """
+        sys.modules["_frozen_importlib_external"].MAGIC_NUMBER = b"else"
+        print(json.dumps([run(*code) for code in codes]))
+        """,
+        "-B",
+    )
+
+    assert "experiment" in answers[0]
+    assert answers[1] == "{'left': 0}"
+
+
+def test_attaching_again_takes_little_memory_at_any_time(tmp_path):
+    peaks = reached(
+        tmp_path,
+        """
+        import tracemalloc
+        many = [[] for _ in range(300_000)]
+        for code in codes * 2:
+            run(*code)
+        tracemalloc.start()
+        peaks = []
+        for code in codes:
+            before, _ = tracemalloc.get_traced_memory()
+            tracemalloc.reset_peak()
+            assert "why" not in run(*code)
+            peaks.append(tracemalloc.get_traced_memory()[1] - before)
+        print(json.dumps(peaks))
+        """,
+    )
+
+    begins, ends = peaks
+    assert begins < 320 << 10  # more than 900 kilobytes, had it all to be read and compiled again
+    assert ends < 128 << 10
 
 
 def test_symbols_are_where_a_file_says(tmp_path):

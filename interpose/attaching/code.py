@@ -121,12 +121,22 @@ finally:
         bundle.release()
 """
 
+# Of another sort of compiled code, of the same version, only the text can be used.
+_START = """
+import sys
+is_ours = sys.modules["_frozen_importlib_external"].MAGIC_NUMBER == {magic}
+exec(sys.modules["marshal"].loads(bundle[{begin}:{end}]) if is_ours else bytes(bundle[{end}:]))
+"""
+
 
 class Code(NamedTuple):
-    """What is to run, of ASCII letters, and the compiled modules that it finds in its global `bundle`."""
+    """What is to run, of ASCII letters; and a `start` of a few lines that runs the same where there is the global
+    `bundle`, in which it is compiled, for compiling takes forty times the memory of the text. The compiled modules are
+    in the bundle as well."""
 
     text: str
-    modules: bytes
+    start: str
+    bundle: bytes
 
 
 def code(do: str, given: tuple[Mapping[str, str], ...]) -> Code:
@@ -136,7 +146,11 @@ def code(do: str, given: tuple[Mapping[str, str], ...]) -> Code:
     arguments = (do, tuple(map(dict, given)), package(), interpose.__version__, sys.version_info[:2], flags, places)
     head, _, rest = _CODE.partition("\ntry:")
     rest = rest.format(arguments=", ".join(map(ascii, arguments)), package=ascii(f"{package()}/"))
-    return Code(f"{head}\ntry:{rest}", modules)
+    text = f"{head}\ntry:{rest}"
+    compiled = marshal.dumps(compile(text, "<string>", "exec"))
+    end = len(modules) + len(compiled)
+    start = _START.format(magic=MAGIC_NUMBER, begin=len(modules), end=end)
+    return Code(text, start, modules + compiled + text.encode("ascii"))
 
 
 def _bundle() -> tuple[dict[str, object], bytes]:

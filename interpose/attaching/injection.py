@@ -69,7 +69,7 @@ class Injected(NamedTuple):
 class Injection:
     """The way into the process of `tracee`, by a gdb. Raises CannotAttach where a symbol is missing.
 
-    The code finds the modules that go with it in its global `bundle`, a memoryview. It leaves its answer in its global
+    The code finds what goes with it in its global `bundle`, a memoryview. It leaves its answer in its global
     `answer`: the text of a dictionary, an empty one where it is to be run again a little later; and in `raised` a class
     whose instance is to be raised in the program.
     """
@@ -206,14 +206,14 @@ class Injection:
 
     def _execute(self, code: Code) -> dict[str, object] | None:
         """What the code answers; None where memory is short. errno is afterwards as it was."""
-        text = code.text.encode() + b"\0"
-        data = bytes(_SIZE_BYTES) + _NAMES + text + code.modules
+        text = code.start.encode() + b"\0"
+        data = bytes(_SIZE_BYTES) + _NAMES + text + code.bundle
         map_it = self._calling("mmap", 0, len(data), _READ | _WRITE, _PRIVATE | _ANONYMOUS, _NO_FILE, 0)
         memory = self._gdb.number(f"{self._errno},$memory={map_it},{_PUT_ERRNO},$memory")
         if memory == _MAP_FAILED:
             return None
         self._tracee.write(memory, data)
-        said = self._gdb.number(self._running(memory, len(data) - len(code.modules), len(code.modules)))
+        said = self._gdb.number(self._running(memory, len(data) - len(code.bundle), len(code.bundle)))
         size = int.from_bytes(self._tracee.read(memory, _SIZE_BYTES), "little") if said else 0
         answer = self._tracee.read(said, size).decode() if 0 < size <= _ANSWER_BYTES_AT_MOST else ""
         forget = f"$names?{self._calling('Py_DecRef', '$names')}:0ul,{self._calling('munmap', memory, len(data))}"
