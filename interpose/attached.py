@@ -42,7 +42,7 @@ def end(before):
 def _lay_by(before):
     """Take out of sys.modules what is ours and did not come from the program, and keep it for the next time; what is
     declared, which a recording changes, as it was."""
-    ours = {name: module for name, module in sys.modules.items() if name.startswith("interpose.")}
+    ours = {name: module for name, module in sys.modules.copy().items() if name.startswith("interpose.")}
     session.forget(before)
     laid_by = {name: module for name, module in ours.items() if name not in sys.modules}
     vars(sys.modules["interpose"])["_laid_by"] = laid_by
@@ -76,7 +76,7 @@ def _begin(given):
     session.begins_now()
     system_library.forget()
     session.refuse_what_is_never_recorded()
-    program = {name: text for name, text in os.environ.items() if not name.startswith("INTERPOSE")}
+    program = {name: os.environ.get(name, "") for name in os.environ if not name.startswith("INTERPOSE")}
     directory = session.begin_wanted(settings.resolve({}, given, {}), "", {**program, **given})
     bound = [f"{name}.{key} ({original})" for name, key, original in shims.bound_before()]
     for each in bound[:BOUND_AT_MOST]:

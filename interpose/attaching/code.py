@@ -40,13 +40,16 @@ def reach(do, given, package, version, python, flags, places):
         return {"why": "is Python %d.%d%s" % (*sys.version_info[:2], sys.abiflags)}
     interval_s = sys.getswitchinterval()
     try:
-        with_us = bundled(sys, places)
-        sys.meta_path.insert(0, with_us)
+        with_us, theirs = bundled(sys, places), sys.meta_path
+        sys.meta_path = [with_us, *theirs]  # the other stays as it is: a thread that imports may be going through it
         try:
             return done(sys, do, given, package, version)
         finally:
-            sys.meta_path.remove(with_us)
-            vars(with_us).clear()
+            kept = [each for each in sys.meta_path if each is not with_us]
+            if kept != theirs:
+                theirs[:] = kept
+            sys.meta_path = theirs
+            vars(with_us).update(find_spec=lambda *nothing: None, exec_module=None)
     finally:
         sys.setswitchinterval(interval_s + 5e-7)
 
@@ -101,8 +104,9 @@ def is_theirs(error, package):
     here = error.__traceback__
     while here.tb_next is not None:
         here = here.tb_next
+    is_ours = here.tb_frame.f_globals is globals()
     file = here.tb_frame.f_code.co_filename
-    return not isinstance(error, Exception) or not file.startswith((package, "<frozen ", "<string>"))
+    return not isinstance(error, Exception) or not (is_ours or file.startswith((package, "<frozen ")))
 
 
 try:
