@@ -128,6 +128,51 @@ os.stat("/")
 print(count > 0, flush=True)
 sys.exit(7)
 """
+# Its threads import, all the time.
+IMPORTING = """
+import importlib, signal, sys, threading, time
+enough, failed = [], []
+signal.signal(signal.SIGTERM, lambda number, frame: enough.append(number))
+def work(name):
+    while not enough:
+        sys.modules.pop(name, None)
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            failed.append(error)
+names = ["colorsys", "csv", "fractions", "html", "statistics", "string", "uuid"]
+threads = [threading.Thread(target=work, args=(name,)) for name in names]
+for thread in threads:
+    thread.start()
+print("ready", flush=True)
+while not enough:
+    time.sleep(0.01)
+for thread in threads:
+    thread.join()
+print(not failed, flush=True)
+sys.exit(7)
+"""
+# What its handler raises is what it goes on by; without, it waits for ever.
+RAISING = """
+import os, signal, sys
+class Enough(Exception):
+    pass
+def end(number, frame):
+    raise Enough(number)
+enough = []
+signal.signal(signal.SIGTERM, lambda number, frame: enough.append(number))
+signal.signal(signal.SIGALRM, end)
+print("ready", flush=True)
+while not enough:
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.005)
+        while True:
+            os.stat("/")
+    except Enough as raised:
+        (number,) = raised.args
+print(number == signal.SIGALRM, flush=True)
+sys.exit(7)
+"""
 # It tells of itself whenever somebody asks, and works all the time.
 TELLING = f"""
 import json, os, select, sqlite3, sys, threading, time
@@ -290,6 +335,19 @@ def test_after_detaching_it_goes_on_and_nothing_is_recorded_any_more(source, run
     assert (again.returncode, again.stderr) == (1, f"interpose: {program.pid}: is not recorded\n")
     assert "detached, and ran on" in report.stdout
     assert "complete, 0 events lost" in report.stdout
+
+
+@needs_gdb
+@pytest.mark.parametrize("source", [IMPORTING, RAISING], ids=["importing", "raising"])
+def test_what_the_program_imports_and_raises_meanwhile_it_gets(source, running):
+    program = running(source)
+
+    done = [program.interpose(word, str(program.pid)) for _ in range(5) for word in ("attach", "detach")]
+    said = [each.stderr for each in done if each.returncode]
+
+    assert program.end() == (7, "True\n", "")
+    # Where it is raised within our code, attaching fails.
+    assert len(said) < len(done) and all("Enough: 14" in each or "recorded" in each for each in said)
 
 
 @needs_gdb
@@ -629,22 +687,24 @@ def test_how_lines_are_to_be_recorded_has_no_meaning_for_a_program_that_runs_alr
     )
 
 
-def test_an_exception_of_a_handler_of_the_programs_is_raised_again():
-    source = textwrap.dedent("""
+@pytest.mark.parametrize("kind", ["SystemExit", "LookupError"])
+def test_an_exception_of_a_handler_of_the_programs_is_raised_again(kind):
+    source = textwrap.dedent(f"""
         import sys, types
-        handler = types.SimpleNamespace(lock_held=lambda: sys.exit(3))
-        sys.modules["_imp"] = handler
-        names = {}
+        def handler():
+            raise {kind}(3)
+        sys.modules["_imp"] = types.SimpleNamespace(lock_held=handler)
+        names = {{}}
         exec(sys.stdin.read(), names)
-        assert "SystemExit" in names["answer"]
+        assert "{kind}" in names["answer"]
         import ctypes, threading
         here = ctypes.c_ulong(threading.get_ident())
         try:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(here, ctypes.py_object(names["raised"]))
             for _ in range(1000):
                 pass
-        except SystemExit as raised:
-            sys.exit(raised.code + 1)
+        except {kind} as raised:
+            sys.exit(raised.args[0] + 1)
     """)
 
     text = code("begin", ({},)).text
