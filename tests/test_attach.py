@@ -621,6 +621,7 @@ def test_when_attaching_is_killed_the_program_is_left_as_it_was(running):
 @needs_gdb
 def test_a_program_that_somebody_traces_is_refused(running):
     program = running(BUSY)
+    tracee = Tracee(program.pid)
     debugger = subprocess.Popen(
         ["gdb", "-q", "-nx", "-p", str(program.pid), "-ex", "continue"],
         stdin=subprocess.PIPE,
@@ -630,11 +631,14 @@ def test_a_program_that_somebody_traces_is_refused(running):
     until(lambda: f"TracerPid:\t{debugger.pid}" in status.read_text())
 
     done = program.interpose("attach", str(program.pid))
+    with pytest.raises(CannotAttach) as raised:
+        by_gdb(tracee, code("end", ()), 1.0)
     debugger.kill()
     debugger.communicate()
 
-    assert done.returncode == 1
-    assert done.stderr == f"interpose: {program.pid}: is traced already, by gdb ({debugger.pid})\n"
+    told = f"{program.pid}: is traced already, by gdb ({debugger.pid})"
+    assert (done.returncode, done.stderr) == (1, f"interpose: {told}\n")
+    assert str(raised.value) == told  # where both came at the same time
 
 
 def test_another_users_program_is_refused(running, monkeypatch):

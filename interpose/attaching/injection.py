@@ -111,6 +111,8 @@ class Injection:
             self._attached = True
             return self._run(code, time.monotonic() + timeout_s)
         except NoAnswer as error:
+            if not self._attached:
+                Tracee(self._tracee.pid)  # says so where somebody else was there first
             raise CannotAttach(f"{self._tracee.pid}: gdb: {error}") from None
         except Ended:
             raise CannotAttach(f"{self._tracee.pid}: has ended") from None
