@@ -135,7 +135,8 @@ class Intrinsic:
         """Forget what a recording made of it."""
         if self.sampled:
             self.kinds = self.kinds[:-1]
-        self.levels = ["time"] * len(self.kinds)
+        if self.levels.count("time") != len(self.kinds):
+            self.levels = ["time"] * len(self.kinds)
         self.module, _, self.qualified = self.target.partition(":")
         self.library = self.suffix = self.passes_on = ""
         self.number = self.order = 0
