@@ -267,9 +267,12 @@ class Injection:
         )
 
     def _running_text(self, address: int) -> str:
+        """The expression that runs the text there."""
         return self._calling("PyRun_StringFlags", address, _FILE_INPUT, "$names", "$names", 0)
 
     def _keeping_what_is_raised(self, memory: int) -> str:
+        """The expression for where nothing came of it: what was raised is looked at, and is raised in the program where
+        it is the program's."""
         texts = memory + _WORDS * _WORD_BYTES
         kind, value, where = (memory + number * _WORD_BYTES for number in range(_WORDS))
         error, place = f"*(unsigned long*){value:#x}", f"*(unsigned long*){where:#x}"
