@@ -8,12 +8,11 @@ only the program's own garbage collection finds.
 import os
 import sys
 
-from interpose import session
+from interpose import session, system_library
 from interpose.errors import InterposeError
 
 # What may go wrong with us. Anything else is told by who called, and knows what a handler of the program's raised.
 OURS = (InterposeError, BlockingIOError, FileExistsError, FileNotFoundError, PermissionError, ImportError)
-DECLARED = "interpose.system_library"
 BOUND_AT_MOST = 50  # names that are told of; of more, how many
 
 
@@ -41,16 +40,15 @@ def end(before):
 
 
 def _lay_by(before):
-    """Take out of sys.modules what is ours and did not come from the program, and keep it for the next time; but for
-    what is declared, which a recording changes."""
-    ours = {name: module for name, module in sys.modules.items() if name.startswith("interpose.")}
+    """Take out of sys.modules what is ours and did not come from the program, and keep it for the next time; what is
+    declared, which a recording changes, as it was."""
+    ours = {name: module for name, module in sys.modules.copy().items() if name.startswith("interpose.")}
     session.forget(before)
-    laid_by = {name: module for name, module in ours.items() if name not in sys.modules and not _is_declared(name)}
+    laid_by = {name: module for name, module in ours.items() if name not in sys.modules}
     vars(sys.modules["interpose"])["_laid_by"] = laid_by
-
-
-def _is_declared(name):
-    return f"{name}.".startswith(f"{DECLARED}.")
+    shims = sys.modules.get("interpose.timing.shims")
+    if shims is None or not shims.is_recording():
+        system_library.forget()
 
 
 def _without_collector(do, *given):
@@ -75,11 +73,10 @@ def _begin(given):
 
     if shims.is_recording():
         raise session.NotRecorded("is recorded already")
-    from interpose import system_library
-
-    session.begins_now(system_library)
+    session.begins_now()
+    system_library.forget()
     session.refuse_what_is_never_recorded()
-    program = {name: text for name, text in os.environ.items() if not name.startswith("INTERPOSE")}
+    program = {name: os.environ.get(name, "") for name in os.environ if not name.startswith("INTERPOSE")}
     directory = session.begin_wanted(settings.resolve({}, given, {}), "", {**program, **given})
     bound = [f"{name}.{key} ({original})" for name, key, original in shims.bound_before()]
     for each in bound[:BOUND_AT_MOST]:
@@ -92,7 +89,6 @@ def _end():
     if shims is None or not shims.is_recording():
         return {"why": "is not recorded"}
     left = shims.end(detached=True)
-    session.forget_declared()
     if "interpose.boot" in sys.modules:
         from interpose import boot
 

@@ -133,6 +133,18 @@ class Intrinsic:
         self.passes_on = ""  # the library whose version the wrapper calls, or `real`
         self.place = _place() if _loading[0] else ""
 
+    def be_as_declared(self):
+        """Forget what a recording made of it."""
+        if self.sampled:
+            self.kinds = self.kinds[:-1]
+        if self.levels.count("time") != len(self.kinds):
+            self.levels = ["time"] * len(self.kinds)
+        self.module, _, self.qualified = self.target.partition(":")
+        self.library = self.suffix = self.passes_on = ""
+        self.number = self.order = 0
+        self.others = ()
+        self.sampled = False
+
     def be_sampled(self):
         """Have a number more, for calls of which nothing is recorded inside, where a call is a transaction."""
         if self.transaction == "is" and self.kinds and not self.sampled:

@@ -43,16 +43,10 @@ RANKS = {
 ANCESTORS = 4  # a shell or two may stand between a program and its child
 
 
-def begins_now(declared):
-    """Recording begins now, and not when this was imported; `declared` is our library, read for it."""
-    global _begun, system_library
+def begins_now():
+    """Recording begins now, and not when this was imported."""
+    global _begun
     _begun = (time.monotonic_ns(), time.thread_time_ns())
-    system_library = declared
-
-
-def forget_declared():
-    """The recording has ended, and our library is read anew for the next: its functions and it hold each other."""
-    vars(system_library).clear()
 
 
 class NotRecorded(Exception):

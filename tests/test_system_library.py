@@ -10,7 +10,8 @@ import pytest
 from exercises import PROGRAMS, exists, named
 from tracing import Traced, environment, events_of, write_program
 
-from interpose import system_library
+from interpose import levels, system_library
+from interpose.library import Intrinsic, resolve
 from interpose.system_library import PACKAGES, every, marks, of_packages, served, web
 
 INTRINSICS = every()
@@ -70,6 +71,23 @@ def test_what_is_declared_of_packages_is_read_with_any_of_them():
     assert named == set(PACKAGES)
     at_once = {intrinsic.module.partition(".")[0] for intrinsic in system_library.INTRINSICS}
     assert at_once - {"interpose"} <= sys.stdlib_module_names
+
+
+def test_what_a_recording_makes_of_a_declaration_is_forgotten():
+    def all_of(intrinsic: Intrinsic) -> list:
+        return [getattr(intrinsic, name) for name in Intrinsic.__slots__]
+
+    before = [all_of(each) for each in every()]
+    for each in every():
+        each.be_sampled()
+        each.others, each.suffix, each.passes_on, each.order = (each,), " (theirs)", "real", 1
+        each.qualified = "another"
+    levels.forbid(levels.assign(resolve([("system", every())], ("raw", "buffered")), {}, {"os": "count"}), ["db"])
+    changed = [all_of(each) for each in every()]
+    system_library.forget()
+
+    assert all(here != there for here, there in zip(before, changed, strict=True))
+    assert [all_of(each) for each in every()] == before
 
 
 LATER = """

@@ -251,15 +251,24 @@ cdef bint rehash(list replaced) except False:
     cdef set definitions = {<size_t>(<Installed>each).definition for each in replaced} - {0}
     if not definitions:
         return True
-    had = "gc" in _modules
-    import gc
-    for holder in gc.get_objects():
-        if (type(holder) is set or type(holder) is dict) and has_function(holder, definitions):
-            entries = list(holder) if type(holder) is set else list(holder.items())
-            holder.clear()
-            holder.update(entries)
-    if not had:
-        _modules.pop("gc", None)
+    cdef list holders = []
+    cdef tuple wanted = (definitions, holders)
+    visit_tracked(keep_holder, <void *>wanted)
+    for holder in holders:
+        entries = list(holder) if type(holder) is set else list(holder.items())
+        holder.clear()
+        holder.update(entries)
+    return True
+
+
+cdef int keep_holder(PyObject *object, void *wanted) noexcept:
+    """Put it into the second of `wanted`, a list, where it holds a function of the first, definitions."""
+    holder = <object>object
+    try:
+        if (type(holder) is set or type(holder) is dict) and has_function(holder, <set>(<tuple>wanted)[0]):
+            (<list>(<tuple>wanted)[1]).append(holder)
+    except Exception:
+        pass
     return True
 
 

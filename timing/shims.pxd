@@ -394,6 +394,9 @@ cdef extern from "install.h":
     void *function_vectorcall(object)
     void function_put(object, void *, bint)
 
+cdef extern from "tracked.h":
+    void visit_tracked(int (*)(PyObject *, void *) noexcept, void *)
+
 cdef extern from "wrapper.h":
     int wrapper_begin(object) except -1
     object wrapper_made_type()

@@ -40,13 +40,16 @@ def reach(do, given, package, version, python, flags, places):
         return {"why": "is Python %d.%d%s" % (*sys.version_info[:2], sys.abiflags)}
     interval_s = sys.getswitchinterval()
     try:
-        with_us = bundled(sys, places)
-        sys.meta_path.insert(0, with_us)
+        with_us, theirs = bundled(sys, places), sys.meta_path
+        sys.meta_path = [with_us, *theirs]  # the other stays as it is: a thread that imports may be going through it
         try:
             return done(sys, do, given, package, version)
         finally:
-            sys.meta_path.remove(with_us)
-            vars(with_us).clear()
+            kept = [each for each in sys.meta_path if each is not with_us]
+            if kept != theirs:
+                theirs[:] = kept
+            sys.meta_path = theirs
+            vars(with_us).update(find_spec=lambda *nothing: None, exec_module=None)
     finally:
         sys.setswitchinterval(interval_s + 5e-7)
 
@@ -101,8 +104,9 @@ def is_theirs(error, package):
     here = error.__traceback__
     while here.tb_next is not None:
         here = here.tb_next
+    is_ours = here.tb_frame.f_globals is globals()
     file = here.tb_frame.f_code.co_filename
-    return not isinstance(error, Exception) or not file.startswith((package, "<frozen ", "<string>"))
+    return not isinstance(error, Exception) or not (is_ours or file.startswith((package, "<frozen ")))
 
 
 try:
@@ -121,12 +125,22 @@ finally:
         bundle.release()
 """
 
+# Of another sort of compiled code, of the same version, only the text can be used.
+_START = """
+import sys
+is_ours = sys.modules["_frozen_importlib_external"].MAGIC_NUMBER == {magic}
+exec(sys.modules["marshal"].loads(bundle[{begin}:{end}]) if is_ours else bytes(bundle[{end}:]))
+"""
+
 
 class Code(NamedTuple):
-    """What is to run, of ASCII letters, and the compiled modules that it finds in its global `bundle`."""
+    """What is to run, of ASCII letters; and a `start` of a few lines that runs the same where there is the global
+    `bundle`, in which it is compiled, for compiling takes forty times the memory of the text. The compiled modules are
+    in the bundle as well."""
 
     text: str
-    modules: bytes
+    start: str
+    bundle: bytes
 
 
 def code(do: str, given: tuple[Mapping[str, str], ...]) -> Code:
@@ -136,7 +150,11 @@ def code(do: str, given: tuple[Mapping[str, str], ...]) -> Code:
     arguments = (do, tuple(map(dict, given)), package(), interpose.__version__, sys.version_info[:2], flags, places)
     head, _, rest = _CODE.partition("\ntry:")
     rest = rest.format(arguments=", ".join(map(ascii, arguments)), package=ascii(f"{package()}/"))
-    return Code(f"{head}\ntry:{rest}", modules)
+    text = f"{head}\ntry:{rest}"
+    compiled = marshal.dumps(compile(text, "<string>", "exec"))
+    end = len(modules) + len(compiled)
+    start = _START.format(magic=MAGIC_NUMBER, begin=len(modules), end=end)
+    return Code(text, start, modules + compiled + text.encode("ascii"))
 
 
 def _bundle() -> tuple[dict[str, object], bytes]:

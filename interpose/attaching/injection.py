@@ -41,13 +41,27 @@ _CALLED = (
     *("PyThreadState_EnterTracing", "PyThreadState_LeaveTracing", "PyDict_New", "PyDict_SetItemString", "Py_DecRef"),
     *("PyRun_StringFlags", "PyErr_Clear", "PyDict_GetItemString", "PyUnicode_AsUTF8AndSize", "PyMemoryView_FromMemory"),
     *("PyThreadState_SetAsyncExc", "PyThread_get_thread_ident"),
+    *("PyErr_Fetch", "PyErr_NormalizeException", "PyException_SetTraceback"),
 )
 _ERRNO = "__errno_location"
 _IN_LIBC = (_ERRNO, "mmap", "munmap")
 _PUT_ERRNO = "*(unsigned int*)$errno=$before"
 _INT = "0xfffffffful"  # what of a word a function returns that gives an int
-_SIZE_BYTES = 8
-_NAMES = b"answer\0raised\0bundle\0"
+_WORD_BYTES = 8
+_NAMES = b"answer\0raised\0bundle\0original\0"
+# What a handler of the program's raised before ours ran, or when it was through, is raised in the program; where ours
+# did not run, it is to be run again.
+_RAISED = b"""
+here = original.__traceback__
+while here and here.tb_next:
+    here = here.tb_next
+if not isinstance(original, Exception) or (here and here.tb_frame.f_globals is not globals()):
+    class raised(type(original)):
+        def __new__(cls, *nothing):
+            return original
+    answer = globals().get("answer", "{}")
+\0"""
+_WORDS = 3  # what is raised: its type, itself, where; afterwards the size of the answer
 _FOR_READING = 0x100  # PyBUF_READ
 _READ, _WRITE, _PRIVATE, _ANONYMOUS = 1, 2, 2, 0x20  # of mmap(2) on Linux
 _NO_FILE = _MAP_FAILED = (1 << 64) - 1
@@ -69,7 +83,7 @@ class Injected(NamedTuple):
 class Injection:
     """The way into the process of `tracee`, by a gdb. Raises CannotAttach where a symbol is missing.
 
-    The code finds the modules that go with it in its global `bundle`, a memoryview. It leaves its answer in its global
+    The code finds what goes with it in its global `bundle`, a memoryview. It leaves its answer in its global
     `answer`: the text of a dictionary, an empty one where it is to be run again a little later; and in `raised` a class
     whose instance is to be raised in the program.
     """
@@ -97,6 +111,8 @@ class Injection:
             self._attached = True
             return self._run(code, time.monotonic() + timeout_s)
         except NoAnswer as error:
+            if not self._attached:
+                Tracee(self._tracee.pid)  # says so where somebody else was there first
             raise CannotAttach(f"{self._tracee.pid}: gdb: {error}") from None
         except Ended:
             raise CannotAttach(f"{self._tracee.pid}: has ended") from None
@@ -206,15 +222,15 @@ class Injection:
 
     def _execute(self, code: Code) -> dict[str, object] | None:
         """What the code answers; None where memory is short. errno is afterwards as it was."""
-        text = code.text.encode() + b"\0"
-        data = bytes(_SIZE_BYTES) + _NAMES + text + code.modules
+        text = code.start.encode() + b"\0"
+        data = bytes(_WORDS * _WORD_BYTES) + _NAMES + _RAISED + text + code.bundle
         map_it = self._calling("mmap", 0, len(data), _READ | _WRITE, _PRIVATE | _ANONYMOUS, _NO_FILE, 0)
         memory = self._gdb.number(f"{self._errno},$memory={map_it},{_PUT_ERRNO},$memory")
         if memory == _MAP_FAILED:
             return None
         self._tracee.write(memory, data)
-        said = self._gdb.number(self._running(memory, len(data) - len(code.modules), len(code.modules)))
-        size = int.from_bytes(self._tracee.read(memory, _SIZE_BYTES), "little") if said else 0
+        said = self._gdb.number(self._running(memory, len(data) - len(code.bundle), len(code.bundle)))
+        size = int.from_bytes(self._tracee.read(memory, _WORD_BYTES), "little") if said else 0
         answer = self._tracee.read(said, size).decode() if 0 < size <= _ANSWER_BYTES_AT_MOST else ""
         forget = f"$names?{self._calling('Py_DecRef', '$names')}:0ul,{self._calling('munmap', memory, len(data))}"
         ran = self._gdb.number(f"{self._errno},{forget},{_PUT_ERRNO},$names")
@@ -227,10 +243,10 @@ class Injection:
     def _running(self, memory: int, modules: int, modules_bytes: int) -> str:
         """One expression that runs the code there and gives where its answer is, 0 where there is none. One: gdb comes
         to its end whatever becomes of us, so that nothing is left half done."""
-        names = (b"answer", b"raised", b"bundle")
-        answer, raised, bundle = (memory + _SIZE_BYTES + _NAMES.index(name) for name in names)
+        texts = memory + _WORDS * _WORD_BYTES
+        answer, raised, bundle = (texts + _NAMES.index(name) for name in (b"answer", b"raised", b"bundle"))
         view = self._calling("PyMemoryView_FromMemory", memory + modules, modules_bytes, _FOR_READING)
-        run = self._calling("PyRun_StringFlags", memory + _SIZE_BYTES + len(_NAMES), _FILE_INPUT, "$names", "$names", 0)
+        run = self._running_text(texts + len(_NAMES) + len(_RAISED))
         raise_it = self._calling("PyThreadState_SetAsyncExc", self._calling("PyThread_get_thread_ident"), "$raised")
         return ",".join(
             [
@@ -240,13 +256,37 @@ class Injection:
                 f"$view?{self._calling('PyDict_SetItemString', '$names', bundle, '$view')}:0ul",
                 f"$view?{self._calling('Py_DecRef', '$view')}:0ul",
                 f"$result=$view?{run}:0ul",
-                f"$result?{self._calling('Py_DecRef', '$result')}:{self._calling('PyErr_Clear')}",
+                f"$result?{self._calling('Py_DecRef', '$result')}:({self._keeping_what_is_raised(memory)})",
                 f"$answer=$names?{self._calling('PyDict_GetItemString', '$names', answer)}:0ul",
                 f"$said=$answer?{self._calling('PyUnicode_AsUTF8AndSize', '$answer', memory)}:0ul",
                 f"$raised=$names?{self._calling('PyDict_GetItemString', '$names', raised)}:0ul",
                 f"$raised?{raise_it}:0ul",
                 self._calling("PyThreadState_LeaveTracing", "$state"),
                 f"{_PUT_ERRNO},$said",
+            ]
+        )
+
+    def _running_text(self, address: int) -> str:
+        """The expression that runs the text there."""
+        return self._calling("PyRun_StringFlags", address, _FILE_INPUT, "$names", "$names", 0)
+
+    def _keeping_what_is_raised(self, memory: int) -> str:
+        """The expression for where nothing came of it: what was raised is looked at, and is raised in the program where
+        it is the program's."""
+        texts = memory + _WORDS * _WORD_BYTES
+        kind, value, where = (memory + number * _WORD_BYTES for number in range(_WORDS))
+        error, place = f"*(unsigned long*){value:#x}", f"*(unsigned long*){where:#x}"
+        keep_it = self._calling("PyDict_SetItemString", "$names", texts + _NAMES.index(b"original"), "$error")
+        look_at_it = f"({keep_it},$result={self._running_text(texts + len(_NAMES))})"
+        return ",".join(
+            [
+                self._calling("PyErr_Fetch", kind, value, where),
+                self._calling("PyErr_NormalizeException", kind, value, where),
+                f"$error={error},$where={place}",
+                f"$where?{self._calling('PyException_SetTraceback', '$error', '$where')}:0ul",
+                f"$result=0ul,($names&&$error)?{look_at_it}:0ul",
+                f"$result?{self._calling('Py_DecRef', '$result')}:{self._calling('PyErr_Clear')}",
+                *(self._calling("Py_DecRef", f"*(unsigned long*){each:#x}") for each in (kind, value, where)),
             ]
         )
 

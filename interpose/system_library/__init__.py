@@ -3,8 +3,6 @@
 What it declares of packages is read when one of them is imported.
 """
 
-import sys
-
 from interpose.library import Intrinsic
 from interpose.system_library import databases, files, imports, marks, network, processes, screens, served, waits
 
@@ -43,12 +41,19 @@ def of_packages(packages: "Iterable[str]") -> list[Intrinsic]:
     modules = dict.fromkeys([module for package in packages for module in PACKAGES[package].split()])
     found: list[Intrinsic] = []
     for module in modules:
-        name = f"{__name__}.{module}"
-        __import__(name)
-        found += sys.modules[name].INTRINSICS
+        if module not in globals():  # where it stands once it was read
+            __import__(f"{__name__}.{module}")
+        found += globals()[module].INTRINSICS
     return found
 
 
 def every() -> list[Intrinsic]:
     """All that is declared."""
     return [*INTRINSICS, *of_packages(PACKAGES)]
+
+
+def forget() -> None:
+    """Have all that was read be as it was declared: the next recording begins with it."""
+    for module in list(globals().values()):
+        for each in getattr(module, "INTRINSICS", ()):
+            each.be_as_declared()
