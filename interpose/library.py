@@ -137,8 +137,9 @@ class Intrinsic:
         """Forget what a recording made of it."""
         if self.sampled:
             self.kinds = self.kinds[:-1]
-        if self.levels.count("time") != len(self.kinds):
-            self.levels = ["time"] * len(self.kinds)
+        usual = [usual_level(kind) for kind in self.kinds]
+        if self.levels != usual:
+            self.levels = usual
         self.module, _, self.qualified = self.target.partition(":")
         self.library = self.suffix = self.passes_on = ""
         self.number = self.order = 0

@@ -137,6 +137,7 @@ def test_a_filter_while_the_program_runs_is_refused_where_there_are_none(tmp_pat
         told = interpose("control", "--file", str(tmp_path / "control"), str(process.pid))
         process.stdin.write("\n")
     assert (refused.returncode, told.returncode) == (2, 2)
-    why = "no statements are recorded; that is said at the start (INTERPOSE=calls,lines INTERPOSE_STATEMENTS=1)"
+    asked = "begin the program with INTERPOSE=calls,lines INTERPOSE_STATEMENTS=1"
+    why = f"statements are not recorded in test.1.er; {asked}"
     assert refused.stderr == f"interpose: filter event=NS: {why}\n"
-    assert told.stderr == f"interpose: {tmp_path}/control:1: {why}\n"
+    assert told.stderr == f"interpose: {tmp_path}/control:1: filter event=NS: {why}\n"

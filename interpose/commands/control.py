@@ -96,7 +96,8 @@ def _filter(experiment: Experiment, text: str) -> None:
 def _tell_of_absent(experiment: Experiment, made: filters.Filter) -> None:
     """Tell of what the filter asks for and this experiment does not have. Raises UsageError where it asks for nothing
     else."""
-    log, whys = experiment.founder.log, []
+    log = experiment.founder.log
+    whys = []
     there = {each.kind for each in experiment.founder.intrinsics if not each.why_not}
     absent = {kind for kind in filters.requested(made.text) if kind not in there}
     if absent:
