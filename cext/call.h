@@ -79,6 +79,21 @@ static int descriptor_of_call(const struct call *call)
     return descriptor_of(slot->detail == DETAIL_address ? call->owner : subject_of(call));
 }
 
+/* --- the dialogue */
+
+/* `input`: where both streams are the process's own terminal, C reads and writes there itself. */
+static inline bool is_input(const struct slot *slot)
+{
+    return slot->asks && !slot->traffic && slot->moves == MOVES_result;
+}
+
+/* Is what its calls show, or what is typed for them, kept, whether or not they are recorded? */
+static inline bool keeps_dialogue(const struct slot *slot)
+{
+    return UNLIKELY(recorder.dialogue) &&
+           (slot->traffic ? slot->moves == MOVES_result : slot->moves == MOVES_frame || is_input(slot));
+}
+
 /* --- detail and kind */
 
 static uint32_t detail_of_subject(const struct call *call, PyObject *subject)

@@ -184,7 +184,7 @@ static void slot_watch(struct slot *slot)
     bool changes = slot->lock || (slot->effect != EFFECT_none && !slot->traffic);
     bool looks = filter.looks || chosen.one_in;
     slot->watched = WATCHED_not;
-    if ((!filter.on && !chosen.one_in) || slot->sampled || !slot->through || !slot->numbers || changes)
+    if ((!filter.on && !chosen.one_in) || slot->sampled || !slot->through || !slot->numbers || changes || keeps_dialogue(slot))
         return;
     if (is_closed(slot, 0))
         slot->watched = WATCHED_closed;

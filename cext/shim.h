@@ -59,16 +59,21 @@ static __attribute__((noinline)) bool begin_untimed(struct call *call, struct th
     return call->slot->effect != EFFECT_none || call->terminal;
 }
 
-/* Nor does a call that the filter leaves out. */
+/* Nor does a call that the filter leaves out, but for what the terminal shows by it. */
 static inline bool begin_left_out(struct call *call)
 {
     call->span.thread = NULL;
-    return call->slot->effect != EFFECT_none;
+    return call->slot->effect != EFFECT_none || call->terminal;
 }
 
 static inline bool is_network(const struct descriptor *known)
 {
     return known && known->kind == KIND_net;
+}
+
+static inline bool is_screen(const struct descriptor *known)
+{
+    return known && known->kind == KIND_screen;
 }
 
 /* Do a server's handlers take the requests of a connection one by one? Those that are not plainly of a class may. */
@@ -139,7 +144,7 @@ static inline bool is_left_out_behind(const struct slot *slot, PyObject *const *
     if (number < 0 || number >= DESCRIPTORS_KNOWN)
         return false;
     const struct descriptor *known = &descriptors[number];
-    bool is_plain = known->known && (known->kind == KIND_file || known->kind == KIND_screen);
+    bool is_plain = known->known && (known->kind == KIND_file || (known->kind == KIND_screen && !recorder.dialogue));
     return is_plain && is_left_out(slot->intrinsic + slot->kinds[known->kind]);
 }
 
@@ -163,7 +168,7 @@ static inline bool shim_begin(struct call *call, const struct slot *slot, PyObje
     bool passes = true, looks = UNLIKELY(filter.on | chosen.one_in);
     if (looks) {
         passes = passes_early(slot, intrinsic, is_simple(slot), thread, state);
-        if (!passes && slot->effect == EFFECT_none && !is_always_timed(slot))
+        if (!passes && slot->effect == EFFECT_none && !is_always_timed(slot) && !keeps_dialogue(slot))
             return begin_left_out(call);
     }
     call->owner = owner;
@@ -173,7 +178,8 @@ static inline bool shim_begin(struct call *call, const struct slot *slot, PyObje
     if (slot->traffic) {
         call->known = descriptor_known(call->descriptor = descriptor_of(subject_of(call)));
         intrinsic += kind_of_traffic(slot, call->known, thread);
-        if (looks && (!passes || is_left_out(intrinsic)) && !is_network(call->known))
+        bool left_out = looks && (!passes || is_left_out(intrinsic)) && !is_network(call->known);
+        if (left_out && !(keeps_dialogue(slot) && is_screen(call->known)))
             return begin_left_out(call) && false;
         detail = call->known ? call->known->name : 0;
     } else {
@@ -198,7 +204,7 @@ static inline bool shim_begin(struct call *call, const struct slot *slot, PyObje
     if (UNLIKELY(slot->lowered) && !is_timed(slot, intrinsic))
         return begin_untimed(call, thread, intrinsic);
     if (looks && !is_simple(slot) && !passes_late(slot, intrinsic, passes))
-        return begin_left_out(call) && !(slot->traffic && !is_network(call->known));
+        return begin_left_out(call) && (call->terminal || !slot->traffic || is_network(call->known));
     return span_begin(&call->span, thread, chosen_number(intrinsic, thread), stack_here(state), detail);
 }
 

@@ -62,12 +62,6 @@ static void keep_piece(const struct call *call, int descriptor, enum piece_what 
     own_end(thread, begin);
 }
 
-/* `input`: where both streams are the process's own terminal, C reads and writes there itself. */
-static bool is_input(const struct slot *slot)
-{
-    return slot->asks && !slot->traffic && slot->moves == MOVES_result;
-}
-
 static uint8_t input_state(uint8_t (*state_of)(int))
 {
     PyObject *in = PySys_GetObject("stdin"), *out = PySys_GetObject("stdout");

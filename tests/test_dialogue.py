@@ -304,10 +304,41 @@ def test_the_file_is_its_owners_alone(talk):
     assert stat.S_IMODE((talked.path / "dialogue").stat().st_mode) == 0o600
 
 
-def test_it_is_kept_where_the_calls_themselves_are_not(talk):
-    talked = talk("print(input('a? '))\n", (b"a? ", b"1\n"), INTERPOSE_KINDS="db")
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"INTERPOSE_KINDS": "db"},
+        *(
+            {"INTERPOSE_FILTER": text}
+            for text in ("kind=db", "kind=-screen", "module=else", "transaction=x", "within=x", "from=9h", "thread=x")
+        ),
+        {"INTERPOSE_TRANSACTIONS": "1/1000000", "INTERPOSE_SEED": "1"},
+    ],
+    ids=lambda variables: next(iter(variables.values())),
+)
+def test_it_is_kept_where_the_calls_themselves_are_not(talk, variables):
+    source = """
+        import interpose, os, sys
+        with interpose.transaction("asks"):
+            print(input("a? "))
+            os.write(1, b"b? ")
+            sys.stdout.write(sys.stdin.readline())
+    """
+    talked = talk(source, (b"a? ", b"1\n"), (b"b? ", b"2\n"), **variables)
+    founder = Experiment(str(talked.path)).founder
+    events = [event for block in founder.events.blocks() for event in founder.events.events(block)]
+    called = {founder.intrinsic(event.intrinsic).kind for event in events if event.parent}
 
-    assert talked.lines == [("shown", "a? "), ("typed", "1"), ("shown", "1")]
+    assert talked.status == 0
+    assert talked.lines == [
+        ("shown", "a? "),
+        ("typed", "1"),
+        ("shown", "1"),
+        ("shown", "b? "),
+        ("typed", "2"),
+        ("shown", "2"),
+    ]
+    assert "screen" not in called
 
 
 def test_children_keep_their_own(talk):
