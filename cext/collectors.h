@@ -508,7 +508,8 @@ static __attribute__((noinline)) enum collected run_timed(struct span *span, uin
 }
 
 /* Collectors in C alone. */
-static inline enum collected run_native(struct span *span, uint32_t wanted, const void *native, bool is_here)
+static __attribute__((always_inline)) inline enum collected run_native(struct span *span, uint32_t wanted,
+                                                                       const void *native, bool is_here)
 {
     if (UNLIKELY(++collectors.turn >= collectors.sampled))
         return run_timed(span, wanted, native, is_here);
