@@ -10,11 +10,14 @@ LEAST_NS = 60_000_000  # what was made to wait for 100 ms and more waited at lea
 
 
 def waits(done, process=None, thread=None):
-    """What the outermost long calls of the process, or of one of its threads, were: name, kind, event."""
+    """What the outermost long calls of the process, or of one of its threads, were: name, kind, event. Files are left
+    out, which any program reads when it starts, and where a busy machine may let it wait."""
     process = process or done.experiment.founder
     found = []
     for event in done.events("", process):
         intrinsic = process.intrinsic(event.intrinsic)
+        if intrinsic.kind == "file":
+            continue
         if event.wall_ns > LEAST_NS and event.parent == 0 and thread in (None, event.thread):
             found.append((intrinsic.name, intrinsic.kind, event))
     return found

@@ -318,7 +318,7 @@ def test_the_summary_names_the_tests_that_waited_longest(tests):
     )
 
     summary = ran.stdout[ran.stdout.index("interpose: test.1.er: 3 tests; those that waited longest:") :]
-    assert re.findall(r" of .*::(\w+)", summary) == ["test_long", "test_short"]
+    assert re.findall(r" of .*::(\w+)", summary)[:2] == ["test_long", "test_short"]
     assert "next: interpose transactions test.1.er" in summary
 
 
