@@ -878,6 +878,31 @@ def test_one_that_ends_the_recording_and_fails_harms_nobody(collected, per):
     assert [path for path, _ in probes(done)] in ([], ["/probe/1"])
 
 
+@pytest.mark.parametrize("per", ["event", "transaction", "site"])
+@pytest.mark.parametrize("fails", ["pass", "raise LookupError"])
+def test_no_other_is_called_after_one_per_site_that_ends_the_recording(collected, per, fails):
+    done = collected(
+        f"""
+        @interpose.collector(per="site")
+        def name(area):
+            area.section = "FIRST"
+            if area.function == "probe":
+                interpose.stop()
+                {fails}
+        @interpose.collector(per="{per}")
+        def other(area):
+            area.section = "OTHER"
+        """,
+        """
+        probe("/probe/1")
+        print("goes on")
+        """,
+    )
+
+    assert (done.stdout, done.stderr, done.returncode) == ("goes on\n", "", 0)
+    assert probes(done) == []
+
+
 def test_awaited_calls_are_identified_too(collected):
     done = collected(
         """
