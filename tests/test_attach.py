@@ -400,6 +400,16 @@ def test_settings_of_one_time_do_not_hold_the_next(running):
 
 
 @needs_gdb
+def test_a_filter_holds_from_the_beginning_for_threads_that_call_meanwhile(running):
+    program = running(EIGHT_THREADS)
+
+    path = program.attach("--filter", "kind=net")
+    program.detach()
+
+    assert recorded_names(path) == set()
+
+
+@needs_gdb
 def test_children_that_it_starts_afterwards_are_recorded_too(running):
     program = running("""
         import select, subprocess, sys
