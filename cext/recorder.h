@@ -88,6 +88,7 @@ struct recorder {
     uint64_t heeded;         /* what was said from outside, and done */
     void (*before_end)(void);    /* what is to be done before a recording ends, or NULL */
     void (*thread_begins)(void); /* when a thread is first seen, or NULL; with the interpreter's lock */
+    void (*thread_named)(void);  /* at the same time: for its name, which it may have already */
     void (*pause_ended)(void);     /* when calls went by that were not looked at, or NULL */
     void (*filter_changed)(void);  /* when another filter holds, or NULL */
     void (*tell_line)(void *frame); /* when line trace has come to a line of that frame; NULL: lines are no events */
