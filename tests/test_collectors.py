@@ -417,6 +417,24 @@ def test_a_transaction_stays_until_another_name_or_none(collected):
     assert sum(row.sums.wall_ns for row in found.values()) == whole["run time (of all threads)"]
 
 
+def test_a_name_that_is_too_long_is_cut_between_letters(collected):
+    done = collected(
+        """
+        @interpose.collector
+        def name(area):
+            if area.function == "probe":
+                area.transaction, area.section = "12" + "\u20ac" * 50, "1" + "\u00e9" * 100
+        """,
+        """
+        probe("/probe/1")
+        """,
+    )
+
+    founder = done.experiment.founder
+    assert [founder.string(event.detail) for event in done.events("interpose.named")] == ["12" + "\u20ac" * 41]
+    assert [function for _, _, function, _ in named(done)] == ["1" + "\u00e9" * 63]
+
+
 def test_each_thread_has_the_name_that_its_own_calls_got(collected):
     done = collected(
         """
