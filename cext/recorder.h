@@ -22,8 +22,9 @@ enum rows { ROWS(NUMBER_OF_ROWS) };
 
 enum { GATHERINGS = 8 }; /* cursors that a thread iterates over at a time */
 
+enum { THREAD_NAME_BYTES = 801, THREAD_NAME_TRIES = 8 }; /* as long as a filter can say */
+
 /* The transaction that data collectors gave a name to last, outside and inside of one that is known without them. */
-enum { THREAD_NAME_BYTES = 64, THREAD_NAME_TRIES = 8 };
 enum { NAMED_OUTSIDE, NAMED_INSIDE, NAMED, NAMED_BYTES = 128 };
 struct named {
     uint32_t within; /* the call that is the transaction around, or 0 */
@@ -60,11 +61,11 @@ struct thread {
     struct thread *next;
     struct clock clock;
     void *lines; /* its part of the line trace (lines.h), or NULL */
-    char name[THREAD_NAME_BYTES]; /* in Python, or what there is room for; empty where it has none */
-    uint32_t name_tries;          /* how often it was looked for */
+    uint32_t name_tries;  /* how often its name was looked for */
     uint32_t gatherings; /* of the next that were ever used */
     uint32_t next_gathering;
     struct gathering gathering[GATHERINGS];
+    char name[THREAD_NAME_BYTES]; /* in Python, or what there is room for; empty where it has none */
     struct named named[NAMED];
 };
 
