@@ -79,9 +79,23 @@ static inline uint64_t hash_text(uint64_t hash, const char *text)
     return hash_mix(hash, word_of(text, left));
 }
 
+/* So many bytes of a text in UTF-8, less those of a letter that is cut at their end. */
+static size_t whole_letters(const char *text, size_t bytes)
+{
+    size_t begin = bytes;
+    while (begin > 0 && bytes - begin < 3 && ((uint8_t)text[begin - 1] & 0xc0) == 0x80)
+        begin--;
+    uint8_t first = begin ? (uint8_t)text[begin - 1] : 0;
+    size_t wanted = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+    return begin && bytes - begin + 1 < wanted ? begin - 1 : bytes;
+}
+
 static uint32_t intern_name(const char *name)
 {
-    return name ? string_intern(name, strnlen(name, INTERPOSE_NAME_BYTES)) : 0;
+    size_t bytes = name ? strnlen(name, INTERPOSE_NAME_BYTES) : 0;
+    if (bytes >= INTERPOSE_NAME_BYTES - 1)
+        bytes = whole_letters(name, bytes);
+    return name ? string_intern(name, bytes) : 0;
 }
 
 static void claims_forget(void)

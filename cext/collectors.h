@@ -330,17 +330,18 @@ static void identify_once(const struct identified *place, const struct span *spa
     uint32_t left = collectors.on & collectors.per[INTERPOSE_PER_SITE], by = 0;
     const struct interpose_area *area = &told.area;
     fill_area(&told, place, span, native, true);
-    for (; left; left &= left - 1) {
+    while (left) {
         struct collector *collector = &collectors.all[__builtin_ctz(left)];
         if (run_collector(collector, &told, span, &made[collector->place]))
             by = collector->name;
-        if (left & (left - 1))
+        left &= (left - 1) & collectors.on; /* none is, where this one ended the recording */
+        if (left)
             tell_next(&told, collector, span, true);
     }
     const struct pseudo_section *section = area->module ? section_of_module(area->module) : NULL;
     if (section && !by)
         by = collectors.all[section->collector].name;
-    if (area->module && *area->module && by)
+    if (area->module && *area->module && by && collectors.on)
         keep_claim(span->stack, &told, by);
     for (unsigned index = 0; index < COLLECTORS_AT_MOST; index++)
         if (made[index])
@@ -463,6 +464,9 @@ static __attribute__((always_inline)) inline enum collected run_collectors(
 {
     struct thread *thread = span->thread;
     struct reading begin = {0, 0}, last = {0, 0};
+    wanted &= collectors.on;
+    if (!wanted && UNLIKELY(!span_open(span))) /* by one that is asked once for a place */
+        return COLLECTED_GONE;
     if (times)
         begin = last = clock_read(&thread->clock);
     struct named *named = named_here(thread);
@@ -471,8 +475,6 @@ static __attribute__((always_inline)) inline enum collected run_collectors(
     uint32_t by = 0;
     fill_area(&told, place, span, native, is_here);
     area->transaction = *named->text ? named->text : NULL;
-    if (!wanted && UNLIKELY(!span_open(span))) /* by one that is asked once for a place */
-        return COLLECTED_GONE;
     for (; wanted; wanted &= wanted - 1) {
         struct collector *collector = &collectors.all[__builtin_ctz(wanted)];
         if (run_collector(collector, &told, span, made ? &made[collector->place] : NULL))

@@ -767,6 +767,8 @@ static struct thread *enter(void)
     if (begin_thread(thread)) {
         if (recorder.thread_begins)
             recorder.thread_begins();
+        if (recorder.on && recorder.thread_named)
+            recorder.thread_named();
         return thread;
     }
     stop_recording(errno);

@@ -22,8 +22,9 @@ enum rows { ROWS(NUMBER_OF_ROWS) };
 
 enum { GATHERINGS = 8 }; /* cursors that a thread iterates over at a time */
 
+enum { THREAD_NAME_BYTES = 801, THREAD_NAME_TRIES = 8 }; /* as long as a filter can say */
+
 /* The transaction that data collectors gave a name to last, outside and inside of one that is known without them. */
-enum { THREAD_NAME_BYTES = 64, THREAD_NAME_TRIES = 8 };
 enum { NAMED_OUTSIDE, NAMED_INSIDE, NAMED, NAMED_BYTES = 128 };
 struct named {
     uint32_t within; /* the call that is the transaction around, or 0 */
@@ -60,11 +61,11 @@ struct thread {
     struct thread *next;
     struct clock clock;
     void *lines; /* its part of the line trace (lines.h), or NULL */
-    char name[THREAD_NAME_BYTES]; /* in Python, or what there is room for; empty where it has none */
-    uint32_t name_tries;          /* how often it was looked for */
+    uint32_t name_tries;  /* how often its name was looked for */
     uint32_t gatherings; /* of the next that were ever used */
     uint32_t next_gathering;
     struct gathering gathering[GATHERINGS];
+    char name[THREAD_NAME_BYTES]; /* in Python, or what there is room for; empty where it has none */
     struct named named[NAMED];
 };
 
@@ -88,6 +89,7 @@ struct recorder {
     uint64_t heeded;         /* what was said from outside, and done */
     void (*before_end)(void);    /* what is to be done before a recording ends, or NULL */
     void (*thread_begins)(void); /* when a thread is first seen, or NULL; with the interpreter's lock */
+    void (*thread_named)(void);  /* at the same time: for its name, which it may have already */
     void (*pause_ended)(void);     /* when calls went by that were not looked at, or NULL */
     void (*filter_changed)(void);  /* when another filter holds, or NULL */
     void (*tell_line)(void *frame); /* when line trace has come to a line of that frame; NULL: lines are no events */

@@ -24,6 +24,7 @@ static void shims_begin(void)
 {
     recorder.pause_ended = forget_what_may_have_changed;
     recorder.filter_changed = slots_watch;
+    recorder.thread_named = see_first_time;
 }
 
 /* The calling thread, where its calls are recorded now; a call that cannot be is counted. */

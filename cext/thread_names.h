@@ -1,10 +1,11 @@
-/* The names that threads have in Python: read where threading asks who a thread is, first thing in a new one. Nothing of the
-   program's is run. */
+/* The names that threads have in Python: read where a thread is first seen, which may have begun before, and where threading
+   asks who it is, first thing in a new one. Nothing of the program's is run. */
 #pragma once
 
 #include "frame.h"
 #include "ownership.h"
 #include "plain.h"
+#include "sites.h"
 
 /* A borrowed reference, or NULL. */
 static PyObject *entry_of_module(const char *module, const char *name)
@@ -55,4 +56,9 @@ static inline void see_calling_thread(PyThreadState *state)
     struct thread *thread = state ? recording() : NULL;
     if (thread && !*thread->name && thread->name_tries < THREAD_NAME_TRIES && !thread->quiet)
         learn_thread_name(thread, state);
+}
+
+static void see_first_time(void)
+{
+    see_calling_thread(recorded_state());
 }

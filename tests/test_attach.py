@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from tracing import environment, events_of, write_program
 
+from interpose.analysis.profile import thread_label
 from interpose.attaching.code import code, refuse_what_others_could_change
 from interpose.attaching.reach import _by_gdb as by_gdb
 from interpose.attaching.symbols import NotELF, symbols
@@ -397,6 +398,39 @@ def test_settings_of_one_time_do_not_hold_the_next(running):
     path = program.attach()
 
     until(lambda: "sqlite3.Connection.execute" in recorded_names(path))
+
+
+@needs_gdb
+def test_a_filter_holds_from_the_beginning_for_threads_that_call_meanwhile(running):
+    program = running(EIGHT_THREADS)
+
+    path = program.attach("--filter", "kind=net")
+    program.detach()
+
+    assert recorded_names(path) == set()
+
+
+@needs_gdb
+def test_threads_that_began_before_have_their_names_and_are_chosen_by_them(running):
+    program = running("""
+        import os, select, threading, time
+        def work():
+            while True:
+                os.stat("/")
+                time.sleep(0.002)
+        for number in range(2):
+            threading.Thread(target=work, name=f"worker {number}", daemon=True).start()
+        print("ready", flush=True)
+        while not select.select([0], [], [], 0.02)[0]:
+            pass
+    """)
+
+    path = program.attach("--filter", "thread=worker 1")
+    until(lambda: recorded_names(path))
+    founder = Experiment(path).founder
+    calling = {thread_label(founder, event.thread).partition(" ")[2] for event in events_of(founder)}
+
+    assert calling == {"worker 1"}
 
 
 @needs_gdb

@@ -417,6 +417,24 @@ def test_a_transaction_stays_until_another_name_or_none(collected):
     assert sum(row.sums.wall_ns for row in found.values()) == whole["run time (of all threads)"]
 
 
+def test_a_name_that_is_too_long_is_cut_between_letters(collected):
+    done = collected(
+        """
+        @interpose.collector
+        def name(area):
+            if area.function == "probe":
+                area.transaction, area.section = "12" + "\u20ac" * 50, "1" + "\u00e9" * 100
+        """,
+        """
+        probe("/probe/1")
+        """,
+    )
+
+    founder = done.experiment.founder
+    assert [founder.string(event.detail) for event in done.events("interpose.named")] == ["12" + "\u20ac" * 41]
+    assert [function for _, _, function, _ in named(done)] == ["1" + "\u00e9" * 63]
+
+
 def test_each_thread_has_the_name_that_its_own_calls_got(collected):
     done = collected(
         """
@@ -876,6 +894,31 @@ def test_one_that_ends_the_recording_and_fails_harms_nobody(collected, per):
 
     assert (done.stdout, done.stderr, done.returncode) == ("goes on\n", "", 0)
     assert [path for path, _ in probes(done)] in ([], ["/probe/1"])
+
+
+@pytest.mark.parametrize("per", ["event", "transaction", "site"])
+@pytest.mark.parametrize("fails", ["pass", "raise LookupError"])
+def test_no_other_is_called_after_one_per_site_that_ends_the_recording(collected, per, fails):
+    done = collected(
+        f"""
+        @interpose.collector(per="site")
+        def name(area):
+            area.section = "FIRST"
+            if area.function == "probe":
+                interpose.stop()
+                {fails}
+        @interpose.collector(per="{per}")
+        def other(area):
+            area.section = "OTHER"
+        """,
+        """
+        probe("/probe/1")
+        print("goes on")
+        """,
+    )
+
+    assert (done.stdout, done.stderr, done.returncode) == ("goes on\n", "", 0)
+    assert probes(done) == []
 
 
 def test_awaited_calls_are_identified_too(collected):

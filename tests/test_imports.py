@@ -198,8 +198,8 @@ def busy(tmp_path):
     """Start a program that calls until it is enough, with such variables; gives its experiment."""
     started = []
 
-    def start(**variables):
-        words = [sys.executable, "-c", textwrap.dedent(BUSY)]
+    def start(source=BUSY, **variables):
+        words = [sys.executable, "-c", textwrap.dedent(source)]
         variables = environment(INTERPOSE="1", INTERPOSE_NAME=f"busy{len(started)}", **variables)
         process = subprocess.Popen(words, cwd=tmp_path, env=variables, stdout=subprocess.PIPE, text=True)
         started.append(process)
@@ -225,6 +225,23 @@ def test_a_running_program_without_imports_is_told_how_to_have_them(busy, interp
     assert (partly.returncode, partly.stderr) == (0, f"interpose: filter event=PL,os.stat: {line}\n")
     assert "filter event=PL,os.stat" in interpose("control", without).stdout
     assert (begun.returncode, begun.stderr) == (0, "")
+
+
+STARTING = """
+    import os, subprocess, sys, time
+    wait = "import os, time\\nprint(1, flush=True)\\nwhile not os.path.exists('enough'): time.sleep(0.01)"
+    variables = {**os.environ, "INTERPOSE_KINDS": "all,import"}
+    child = subprocess.Popen([sys.executable, "-c", wait], env=variables, stdout=subprocess.PIPE)
+    child.stdout.readline()
+    print("ready", flush=True)
+    child.wait()
+"""
+
+
+def test_imports_that_a_descendant_alone_records_can_be_asked_for_while_it_runs(busy, interpose):
+    asked = interpose("control", busy(STARTING), "filter", "kind=import")
+
+    assert (asked.returncode, asked.stderr) == (0, "")
 
 
 def test_what_we_import_ourselves_is_no_import_of_the_program(traced):

@@ -72,6 +72,7 @@ def test_calls_are_grouped_by_them(traced):
         ("thread=worker*", {"worker 1"}),
         ("thread=w?rker", {"wörker"}),
         ("thread=main,pool_?", {"main", "pool_0"}),
+        ("thread=" + "long " * 29 + "long?", {("long " * 30).strip()}),
         ("thread=-long*,-main,-first,-w*", {"", "pool_0"}),
     ],
 )

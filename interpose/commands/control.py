@@ -96,15 +96,16 @@ def _filter(experiment: Experiment, text: str) -> None:
 def _tell_of_absent(experiment: Experiment, made: filters.Filter) -> None:
     """Tell of what the filter asks for and this experiment does not have. Raises UsageError where it asks for nothing
     else."""
-    log = experiment.founder.log
     whys = []
-    there = {each.kind for each in experiment.founder.intrinsics if not each.why_not}
+    processes = experiment.processes  # a descendant may have settings of its own
+    there = {each.kind for process in processes for each in process.intrinsics if not each.why_not}
+    has_statements = any(process.log.settings.get("INTERPOSE_STATEMENTS") == "1" for process in processes)
     absent = {kind for kind in filters.requested(made.text) if kind not in there}
     if absent:
         kinds = ",".join(sorted(absent))
         why = f"calls of the kind {kinds} are not recorded in {experiment.name};"
         whys.append(f"{why} begin the program with INTERPOSE_KINDS=all,{kinds}")
-    if filters.asks_for_statements(made.rules) and log.settings.get("INTERPOSE_STATEMENTS") != "1":
+    if filters.asks_for_statements(made.rules) and not has_statements:
         absent.add(STATEMENT)
         why = f"statements are not recorded in {experiment.name};"
         whys.append(f"{why} begin the program with INTERPOSE=calls,lines INTERPOSE_STATEMENTS=1")
