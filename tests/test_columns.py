@@ -1,7 +1,7 @@
 """Records arranged for compression: what was arranged comes back, from both arrangements alike."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from interpose.experiments import columns
@@ -103,15 +103,19 @@ def test_bytes_that_are_no_arrangement_are_refused_by_both_or_read_alike(noise, 
 
 
 @given(st.integers(0, 2**32))
+@example(3)
 def test_no_count_makes_room_for_more_than_there_is(count):
-    arranged = PlainColumns(EVENTS).arrange(bytes(88 * 3))
+    three = bytes(EVENTS.record_bytes * 3)
+    arranged = PlainColumns(EVENTS).arrange(three)
 
     for arrangement in both(EVENTS):
+        into = bytearray(three)
         if count == 3:
-            arrangement.restore(arranged, 3, bytearray(240))
+            arrangement.restore(arranged, 3, into)
+            assert into == three
         else:
             with pytest.raises(ArrangementError):
-                arrangement.restore(arranged, count, bytearray(240))
+                arrangement.restore(arranged, count, into)
 
 
 def test_every_byte_of_a_record_is_in_one_column():
