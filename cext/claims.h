@@ -63,8 +63,10 @@ static uint32_t claims_serial;
 static inline uint64_t word_of(const char *text, size_t bytes)
 {
     uint32_t first, last;
+    if (bytes == 0)
+        return 0;
     if (bytes < sizeof first)
-        return bytes ? (uint8_t)text[0] | (uint64_t)(uint8_t)text[bytes / 2] << 8 | (uint64_t)(uint8_t)text[bytes - 1] << 16 : 0;
+        return (uint8_t)text[0] | (uint64_t)(uint8_t)text[bytes / 2] << 8 | (uint64_t)(uint8_t)text[bytes - 1] << 16;
     memcpy(&first, text, sizeof first);
     memcpy(&last, text + bytes - sizeof last, sizeof last);
     return first | (uint64_t)last << 32;
