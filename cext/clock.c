@@ -181,17 +181,26 @@ static uint64_t switches(void)
 
 void clock_end(struct clock *clock)
 {
-    if (clock->page)
-        munmap(clock->page, (size_t)sysconf(_SC_PAGESIZE));
-    clock->page = NULL;
+    void *page = __atomic_exchange_n(&clock->page, NULL, __ATOMIC_ACQ_REL);
     clock->word = &nothing;
     clock->mark = NO_MARK;
+    if (page)
+        munmap(page, (size_t)sysconf(_SC_PAGESIZE));
+}
+
+void clock_release(struct clock *clock)
+{
+    const int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+    void *page = __atomic_exchange_n(&clock->page, NULL, __ATOMIC_ACQ_REL);
+    if (page && mmap(page, (size_t)sysconf(_SC_PAGESIZE), PROT_READ, how, -1, 0) == page)
+        __atomic_store_n(&clock->page, page, __ATOMIC_RELEASE);
 }
 
 void clock_begin(struct clock *clock, enum clock_kind kind)
 {
     uint64_t descriptor = clock->descriptor;
     int saved = errno;
+    clock_end(clock);
     memset(clock, 0, sizeof *clock);
     clock->descriptor = descriptor;
     clock->mark = NO_MARK;
@@ -213,7 +222,6 @@ static void review_witness(struct clock *clock)
     if (explained < REVIEW_SYNCS / 2) {
         uint64_t syncs = clock->syncs, behind_ns = clock->behind_ns, last_cpu_ns = clock->last_cpu_ns;
         enum clock_kind next = (enum clock_kind)(clock->kind + 1);
-        clock_end(clock);
         clock_begin(clock, next);
         clock->syncs += syncs;
         clock->behind_ns += behind_ns;
@@ -285,13 +293,19 @@ struct reading clock_sync(struct clock *clock)
 
 /* --- which one */
 
-/* The mark must be gone after a sleep in a system call. */
+/* The mark must be gone after a sleep in a system call; after one that was a switch, for a short one may be over before
+   the thread has left its processor, as where a hypervisor takes that just then. */
 static bool tells_a_switch(struct clock *clock)
 {
-    const struct timespec shortest = {0, 1};
-    clock_sync(clock);
-    nanosleep(&shortest, NULL);
-    return *clock->word != clock->mark;
+    struct timespec sleep = {0, 1};
+    for (int tries = 0; tries < 8; tries++, sleep.tv_nsec *= 8) {
+        clock_sync(clock);
+        uint64_t before = switches();
+        nanosleep(&sleep, NULL);
+        if (switches() != before)
+            return *clock->word != clock->mark;
+    }
+    return false;
 }
 
 /* It must stay while the thread computes; a processor lost in between is not the witness's fault, so one try in

@@ -46,7 +46,8 @@ static inline uint64_t clock_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Begin reading on the calling thread with a witness of this kind, or the next one that can be had. */
+/* Begin reading on the calling thread with a witness of this kind, or the next one that can be had. The clock is zeroed
+   or one that this thread, in this process, has begun before. */
 VISIBLE void clock_begin(struct clock *clock, enum clock_kind kind);
 
 /* Before clock_begin: for a clock on a thread that the recorder reads too. False when there are too many of them. */
@@ -54,6 +55,10 @@ VISIBLE bool clock_set_apart(struct clock *clock);
 
 /* Give back what the witness holds. The mark may stay in the thread's rseq area: its descriptor stays mapped. */
 VISIBLE void clock_end(struct clock *clock);
+
+/* The same of a clock that is read no more, by whichever thread, while its own may just be reading or ending it: the
+   memory where the witness was stays, empty, until then. */
+VISIBLE void clock_release(struct clock *clock);
 
 /* Ask the kernel and set the mark again. errno is kept. */
 VISIBLE struct reading clock_sync(struct clock *clock);

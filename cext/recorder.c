@@ -1210,6 +1210,8 @@ static void stop_threads(bool process_ends)
     }
     if (current_thread && current_thread->record)
         end_thread(current_thread);
+    for (struct thread *thread = own.first_thread; thread && !process_ends; thread = thread->next)
+        clock_release(&thread->clock);
 }
 
 void recorder_end(int status)

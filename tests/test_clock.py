@@ -152,6 +152,10 @@ def test_the_choice_is_explained():
     assert why
 
 
+def test_the_choice_is_the_same_however_often_it_is_made():
+    assert len({clocks.choose("auto") for _ in range(10_000)}) == 1
+
+
 def test_the_system_call_can_be_chosen():
     assert clocks.choose("syscall") == ("syscall", "as set")
 
