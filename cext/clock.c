@@ -293,19 +293,20 @@ struct reading clock_sync(struct clock *clock)
 
 /* --- which one */
 
-/* The mark must be gone after a sleep in a system call; after one that was a switch, for a short one may be over before
-   the thread has left its processor, as where a hypervisor takes that just then. */
+/* The mark must be gone after a sleep in a system call. A short one may be over before the thread has left its processor,
+   as where a hypervisor takes that just then: so it must be one that was counted as a switch, or a long one. */
 static bool tells_a_switch(struct clock *clock)
 {
     struct timespec sleep = {0, 1};
-    for (int tries = 0; tries < 8; tries++, sleep.tv_nsec *= 8) {
+    const long longest_ns = 2 * 1000 * 1000;
+    uint64_t before;
+    do {
+        sleep.tv_nsec *= 8;
         clock_sync(clock);
-        uint64_t before = switches();
+        before = switches();
         nanosleep(&sleep, NULL);
-        if (switches() != before)
-            return *clock->word != clock->mark;
-    }
-    return false;
+    } while (switches() == before && sleep.tv_nsec < longest_ns);
+    return *clock->word != clock->mark;
 }
 
 /* It must stay while the thread computes; a processor lost in between is not the witness's fault, so one try in
