@@ -438,7 +438,7 @@ def begin_filter(shims, wanted, is_founder):
     """Record only what the filter of the experiment lets pass, which is the founder's; what could not be done of what
     was asked is noted."""
     compiled = b""
-    if is_founder and wanted.filter and not settings.why_no_filter(wanted.filter, ""):
+    if is_founder and wanted.filter and not settings.why_no_filter(wanted.filter, "", settings.kinds_recorded(wanted)):
         from interpose import filters
 
         found = filters.parse(wanted.filter)

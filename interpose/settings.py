@@ -16,7 +16,7 @@ from interpose.experiments import names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     # What a file says: the text for each key, and the place (`pyproject.toml:12`) that says so.
     FileSettings = Mapping[str, tuple[str, str]]
@@ -934,7 +934,8 @@ def resolve(
 
 def _heed_filter(settings: Settings) -> None:
     """What is wrong with the filter is a warning. What it asks for, and is off unless asked for, is recorded."""
-    settings.warnings += (wrong := why_no_filter(settings.filter, settings.said["INTERPOSE_FILTER"]))
+    said, recorded = settings.said["INTERPOSE_FILTER"], kinds_recorded(settings)
+    settings.warnings += (wrong := why_no_filter(settings.filter, said, recorded))
     if not wrong and "calls" in settings.record:
         _record_requested(settings)
         _record_statements(settings)
@@ -1005,12 +1006,23 @@ def _record_requested(settings: Settings) -> None:
         _put(settings, BY_KEY["kinds"], ",".join([text, *unsaid]), origin, said)
 
 
-def why_no_filter(text: str, said: str) -> list[str]:
-    """What is wrong with a filter, in one line that says how it was said; nothing where it is one."""
+def kinds_recorded(settings: Settings) -> set[str]:
+    """The kinds of which calls may be recorded; what the filter asks for is among them."""
+    from interpose import filters
+
+    if settings.levels:  # of any kind
+        return set(levels.KINDS)
+    by_kind = settings.kinds or {kind: levels.usual_level(kind) for kind in levels.KINDS}
+    return {kind for kind, level in by_kind.items() if level != levels.OFF}.union(filters.requested(settings.filter))
+
+
+def why_no_filter(text: str, said: str, recorded: Collection[str] = levels.KINDS) -> list[str]:
+    """What is wrong with a filter, in one line that says how it was said; nothing where it is one. The kinds `recorded`
+    are those of which it is to leave something."""
     from interpose import filters
 
     try:
-        filters.parse(text)
+        filters.parse(text, recorded)
     except ValueError as error:
         return [f"{said}: {error}"]
     return []
