@@ -747,8 +747,8 @@ SETTINGS = (
         "0|1",
         "0",
         parse_switch,
-        "1: each line that is come to is an event among the calls, an instant without a duration, where calls and"
-        " lines are recorded (`INTERPOSE=calls,lines`), of 88 bytes",
+        "1: each line that is come to is an event among the calls, an instant without a duration, where calls are recorded"
+        " and only while lines are (`INTERPOSE=calls,lines`; with calls alone the report tells that), of 88 bytes",
     ),
     Setting(
         "coverage",
@@ -926,6 +926,9 @@ def resolve(
     if settings.statements and (why := _why_no_statements(settings)):
         settings.statements, settings.texts["INTERPOSE_STATEMENTS"] = False, "0"
         settings.warnings.append(f"{settings.said['INTERPOSE_STATEMENTS']}: {why}")
+    elif settings.statements and "lines" not in settings.record:
+        why = "only while lines are recorded (INTERPOSE=calls,lines): none before the program switches these on"
+        settings.warnings.append(f"{settings.said['INTERPOSE_STATEMENTS']}: {why}")
     settings.dir = _absolute(settings.dir, settings.origins["INTERPOSE_DIR"])
     if settings.group != "auto":
         settings.group = _absolute(settings.group, settings.origins["INTERPOSE_GROUP"])
@@ -944,16 +947,17 @@ def _heed_filter(settings: Settings) -> None:
 def _record_statements(settings: Settings) -> None:
     """Have statements recorded, with lines, where the filter asks for them."""
     said = settings.said["INTERPOSE_FILTER"]
-    if settings.statements or not _asks_for_statements(settings.filter):
+    if not _asks_for_statements(settings.filter):
         return
-    if settings.origins["INTERPOSE_STATEMENTS"] != "default":
+    if not settings.statements and settings.origins["INTERPOSE_STATEMENTS"] != "default":
         settings.warnings.append(f"{said}: no statements are recorded ({settings.said['INTERPOSE_STATEMENTS']})")
         return
-    settings.statements = True
     settings.record = tuple(word for word in RECORDABLE if word in (*settings.record, "lines"))
     settings.texts |= {"INTERPOSE": ",".join(settings.record), "INTERPOSE_STATEMENTS": "1"}
-    settings.origins["INTERPOSE_STATEMENTS"] = settings.origins["INTERPOSE_FILTER"]
-    settings.said["INTERPOSE_STATEMENTS"] = said
+    if not settings.statements:
+        settings.statements = True
+        settings.origins["INTERPOSE_STATEMENTS"] = settings.origins["INTERPOSE_FILTER"]
+        settings.said["INTERPOSE_STATEMENTS"] = said
 
 
 def _asks_for_statements(text: str) -> bool:
