@@ -20,9 +20,11 @@ struct await {
     const struct slot *slot;
     const void *owner; /* whose method it is: compared, never looked into */
     PyObject *told;    /* what tells by the end what it was; a reference, or NULL */
+    const void *scope; /* what servers and frameworks hand on of the request that it serves: compared, never looked into */
     uint64_t bytes;    /* as far as the arguments tell */
     uint64_t start_ns, start_cpu_ns, running_ns, cpu_ns, inner_wall_ns, inner_cpu_ns;
     uint32_t call, parent, intrinsic, stack, detail, task, thread;
+    bool is_inside_passed_over; /* in a task of its own */
 };
 
 /* One of the types: its own, and the one under it. */
@@ -120,6 +122,36 @@ struct step {
     PyObject *result; /* of the whole, where this was the last and it is told; no reference */
 };
 
+/* The call of a server, or framework, in progress on the thread that the same request is served by, in another task; the
+   outermost where there are several. NULL where there is none. A server's own begins a request, and is inside of none. */
+static __attribute__((noinline)) struct await *request_around(const struct await *await, const struct thread *thread)
+{
+    bool is_servers = await->slot->detail == DETAIL_served && await->slot->attributes;
+    struct await *found = NULL;
+    for (size_t place = 0; await->scope && !is_servers && place < awaits.size; place++) {
+        struct await *each = &awaits.places[place];
+        bool is_around = each->awaited && each->scope == await->scope && each->call && each->thread == thread->number;
+        if (is_around && (!found || each->start_ns < found->start_ns))
+            found = each;
+    }
+    return found;
+}
+
+/* A framework may serve a request in a task that it begins within the server's call: it is inside of that all the same,
+   and has its fate. */
+static void await_joins(struct await *await, const struct thread *thread)
+{
+    const struct await *around = request_around(await, thread);
+    unsigned further = chosen.one_in ? chosen_further(await->slot->intrinsic) : 0;
+    if (!around)
+        return;
+    await->parent = around->call;
+    if (!further)
+        return;
+    await->is_inside_passed_over = is_number_passed_over(around->intrinsic);
+    await->intrinsic = await->slot->intrinsic + (await->is_inside_passed_over ? further : 0);
+}
+
 static void await_begins(struct await *await, struct thread *thread, struct reading now, uint32_t task)
 {
     struct thread_record *record = thread->record;
@@ -132,6 +164,8 @@ static void await_begins(struct await *await, struct thread *thread, struct read
     await->start_cpu_ns = now.cpu_ns;
     await->parent = index ? record->open[index - 1].call : 0;
     await->task = task;
+    if (UNLIKELY(await->scope && !index))
+        await_joins(await, thread);
 }
 
 static void step_begin(struct step *step, PyObject *awaited)
@@ -314,7 +348,7 @@ static void step_end(struct step *step, bool ended, bool failed)
     await->inner_wall_ns += record->open[index].inner_wall_ns;
     await->inner_cpu_ns += record->open[index].inner_cpu_ns;
     span.intrinsic = await->intrinsic;
-    if (is_inside_passed_over(&span)) {
+    if (is_inside_passed_over(&span) || UNLIKELY(await->is_inside_passed_over)) {
         span_forget(&span);
         return;
     }
@@ -733,6 +767,16 @@ static void see_steps(PyObject *coroutine)
         Py_SET_TYPE(coroutine, &coroutines.type);
 }
 
+/* What ASGI hands on of a request: the same object in all that serves it. Compared alone: no reference. */
+static const void *scope_of(const struct slot *slot, PyObject *told)
+{
+    bool is_itself = told && slot->detail == DETAIL_served && !slot->attributes;
+    PyObject *scope = is_itself ? Py_NewRef(told) : told ? attribute_at(told, way_to_scope) : NULL;
+    bool is_scope = scope && PyDict_CheckExact(scope);
+    Py_XDECREF(scope);
+    return is_scope ? scope : NULL;
+}
+
 /* The call made something that is to be awaited: that is what is timed, and the call itself is no event. */
 static __attribute__((noinline)) bool becomes_await(struct call *call, PyObject *result, struct sort *sort)
 {
@@ -748,8 +792,10 @@ static __attribute__((noinline)) bool becomes_await(struct call *call, PyObject 
         return false;
     if (call->slot->moves == MOVES_argument)
         like.bytes = bytes_of(call, NULL);
-    if (has_route(call->slot))
+    if (has_route(call->slot)) {
         like.told = subject_of(call);
+        like.scope = scope_of(call->slot, like.told);
+    }
     await_becomes(result, &like, sort);
     if (!await_find(result))
         return false;

@@ -162,6 +162,7 @@ static void append_parts(struct text *text, PyObject *parts)
 
 static PyObject *url_ways; /* how yarl keeps them: the names of scheme, authority and path */
 static PyObject *way_to_path; /* how a route keeps its own */
+static PyObject *way_to_scope; /* how a server, or a request, keeps what ASGI hands on */
 
 static bool append_by_ways(struct text *text, PyObject *url)
 {
@@ -272,6 +273,8 @@ static int plain_begin(void)
                                  PyUnicode_InternFromString("_netloc"), PyUnicode_InternFromString("_path"));
     if (!way_to_path)
         way_to_path = Py_BuildValue("(N)", PyUnicode_InternFromString("path"));
+    if (!way_to_scope)
+        way_to_scope = Py_BuildValue("(N)", PyUnicode_InternFromString("scope"));
     name_of_route = name_of_route ? name_of_route : PyUnicode_InternFromString("route");
-    return url_ways && way_to_path && name_of_route ? 0 : -1;
+    return url_ways && way_to_path && way_to_scope && name_of_route ? 0 : -1;
 }

@@ -12,7 +12,7 @@ from interpose.levels import KINDS, ON_REQUEST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 OFF = "off"
 LONGEST = 200  # letters of an alternative; the recorder has room for so many
@@ -46,9 +46,9 @@ def _line(word, without, values, start_ns):
     return f"{'-' if without else '+'}{word}\t{shown}\n"
 
 
-def parse(text: str) -> Filter | None:
+def parse(text: str, recorded: Collection[str] = KINDS) -> Filter | None:
     """The filter that `text` says; None for `off`, or nothing. Raises ValueError, which names the place, for what is no
-    filter, and for one that leaves nothing."""
+    filter, and for one that leaves nothing of the kinds that are `recorded`."""
     rules = []
     for clause in text.split(";"):
         if clause.strip() and clause.strip() != OFF:
@@ -57,7 +57,7 @@ def parse(text: str) -> Filter | None:
         rules.append(("event", True, ("name", STATEMENT)))
     if len(rules) > MOST_RULES:
         raise ValueError(f"more than {MOST_RULES} alternatives")
-    if why := _leaves_nothing(rules):
+    if why := _leaves_nothing(rules, recorded):
         raise ValueError(f"{why}: nothing would be recorded")
     return Filter(text, rules) if rules else None
 
@@ -205,7 +205,7 @@ WORDS = {
 BLOCKS = ("skip", "keep", "from", "to")
 
 
-def _leaves_nothing(rules):
+def _leaves_nothing(rules, recorded):
     """Which words contradict each other; nothing where some calls may be left."""
     single = {word: values[0] for word, _, values in rules if word in BLOCKS}
     if single.get("keep") == 0:
@@ -217,14 +217,16 @@ def _leaves_nothing(rules):
         unwanted = [values for each, without, values in rules if each == word and without]
         if wanted and all(values in unwanted for values in wanted):
             return f"{word} leaves out what it asks for"
-    return _without_kinds(rules)
+    return _without_kinds(rules, recorded)
 
 
-def _without_kinds(rules):
+def _without_kinds(rules, recorded):
     kinds = {values[0] for word, without, values in rules if word == "kind" and not without} or set(KINDS)
     kinds -= {values[0] for word, without, values in rules if word == "kind" and without}
     if not kinds:
         return "kind leaves out all kinds"
+    if not kinds.intersection(recorded):
+        return "kind leaves out all kinds that are recorded"
     events = [values for word, without, values in rules if word == "event" and not without]
     by_kind = ["logic" if value == STATEMENT else value for how, value in events if how == "kind" or value == STATEMENT]
     if events and len(by_kind) == len(events) and not kinds.intersection(by_kind):

@@ -410,17 +410,18 @@ def record(wanted, founder, lineage, directory, intrinsics, found=None, packages
         call_ns = _record(shims, wanted, founder, lineage, directory, interposed, paths)
         if found:
             shims.note_libraries(found.notes)
-        begin_filter(shims, wanted, not lineage)  # before anything is in place: other threads may call meanwhile
+        # Before anything is in place: other threads may call meanwhile.
+        begin_filter(shims, wanted, not lineage)
+        if collected:
+            _collect(shims, collected)
+        if wanted.budget_ppm:
+            shims.govern(wanted.budget_ppm, call_ns)
         catch_all = found.catch_all if found else None
         if why_not:
             every = intrinsics_of(wanted, found, everything=True, collected=collected) if packages else intrinsics
             _wrap(shims, every, catch_all)
         else:
             shims.interpose(intrinsics, sys.modules, catch_all=catch_all, packages=packages)
-        if collected:
-            _collect(shims, collected)
-        if wanted.budget_ppm:
-            shims.govern(wanted.budget_ppm, call_ns)
         begin_lines(wanted)
         begin_coverage(wanted)
     except BaseException:
@@ -438,7 +439,7 @@ def begin_filter(shims, wanted, is_founder):
     """Record only what the filter of the experiment lets pass, which is the founder's; what could not be done of what
     was asked is noted."""
     compiled = b""
-    if is_founder and wanted.filter and not settings.why_no_filter(wanted.filter, ""):
+    if is_founder and wanted.filter and not settings.why_no_filter(wanted.filter, "", settings.kinds_recorded(wanted)):
         from interpose import filters
 
         found = filters.parse(wanted.filter)

@@ -16,7 +16,7 @@ from interpose.experiments import names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     # What a file says: the text for each key, and the place (`pyproject.toml:12`) that says so.
     FileSettings = Mapping[str, tuple[str, str]]
@@ -747,8 +747,8 @@ SETTINGS = (
         "0|1",
         "0",
         parse_switch,
-        "1: each line that is come to is an event among the calls, an instant without a duration, where calls and"
-        " lines are recorded (`INTERPOSE=calls,lines`), of 88 bytes",
+        "1: each line that is come to is an event among the calls, an instant without a duration, where calls are recorded"
+        " and only while lines are (`INTERPOSE=calls,lines`; with calls alone the report tells that), of 88 bytes",
     ),
     Setting(
         "coverage",
@@ -926,6 +926,9 @@ def resolve(
     if settings.statements and (why := _why_no_statements(settings)):
         settings.statements, settings.texts["INTERPOSE_STATEMENTS"] = False, "0"
         settings.warnings.append(f"{settings.said['INTERPOSE_STATEMENTS']}: {why}")
+    elif settings.statements and "lines" not in settings.record:
+        why = "only while lines are recorded (INTERPOSE=calls,lines): none before the program switches these on"
+        settings.warnings.append(f"{settings.said['INTERPOSE_STATEMENTS']}: {why}")
     settings.dir = _absolute(settings.dir, settings.origins["INTERPOSE_DIR"])
     if settings.group != "auto":
         settings.group = _absolute(settings.group, settings.origins["INTERPOSE_GROUP"])
@@ -934,7 +937,8 @@ def resolve(
 
 def _heed_filter(settings: Settings) -> None:
     """What is wrong with the filter is a warning. What it asks for, and is off unless asked for, is recorded."""
-    settings.warnings += (wrong := why_no_filter(settings.filter, settings.said["INTERPOSE_FILTER"]))
+    said, recorded = settings.said["INTERPOSE_FILTER"], kinds_recorded(settings)
+    settings.warnings += (wrong := why_no_filter(settings.filter, said, recorded))
     if not wrong and "calls" in settings.record:
         _record_requested(settings)
         _record_statements(settings)
@@ -943,16 +947,17 @@ def _heed_filter(settings: Settings) -> None:
 def _record_statements(settings: Settings) -> None:
     """Have statements recorded, with lines, where the filter asks for them."""
     said = settings.said["INTERPOSE_FILTER"]
-    if settings.statements or not _asks_for_statements(settings.filter):
+    if not _asks_for_statements(settings.filter):
         return
-    if settings.origins["INTERPOSE_STATEMENTS"] != "default":
+    if not settings.statements and settings.origins["INTERPOSE_STATEMENTS"] != "default":
         settings.warnings.append(f"{said}: no statements are recorded ({settings.said['INTERPOSE_STATEMENTS']})")
         return
-    settings.statements = True
     settings.record = tuple(word for word in RECORDABLE if word in (*settings.record, "lines"))
     settings.texts |= {"INTERPOSE": ",".join(settings.record), "INTERPOSE_STATEMENTS": "1"}
-    settings.origins["INTERPOSE_STATEMENTS"] = settings.origins["INTERPOSE_FILTER"]
-    settings.said["INTERPOSE_STATEMENTS"] = said
+    if not settings.statements:
+        settings.statements = True
+        settings.origins["INTERPOSE_STATEMENTS"] = settings.origins["INTERPOSE_FILTER"]
+        settings.said["INTERPOSE_STATEMENTS"] = said
 
 
 def _asks_for_statements(text: str) -> bool:
@@ -1005,12 +1010,23 @@ def _record_requested(settings: Settings) -> None:
         _put(settings, BY_KEY["kinds"], ",".join([text, *unsaid]), origin, said)
 
 
-def why_no_filter(text: str, said: str) -> list[str]:
-    """What is wrong with a filter, in one line that says how it was said; nothing where it is one."""
+def kinds_recorded(settings: Settings) -> set[str]:
+    """The kinds of which calls may be recorded; what the filter asks for is among them."""
+    from interpose import filters
+
+    if settings.levels:  # of any kind
+        return set(levels.KINDS)
+    by_kind = settings.kinds or {kind: levels.usual_level(kind) for kind in levels.KINDS}
+    return {kind for kind, level in by_kind.items() if level != levels.OFF}.union(filters.requested(settings.filter))
+
+
+def why_no_filter(text: str, said: str, recorded: Collection[str] = levels.KINDS) -> list[str]:
+    """What is wrong with a filter, in one line that says how it was said; nothing where it is one. The kinds `recorded`
+    are those of which it is to leave something."""
     from interpose import filters
 
     try:
-        filters.parse(text)
+        filters.parse(text, recorded)
     except ValueError as error:
         return [f"{said}: {error}"]
     return []

@@ -412,6 +412,24 @@ def test_a_filter_holds_from_the_beginning_for_threads_that_call_meanwhile(runni
 
 
 @needs_gdb
+def test_a_data_collector_is_told_from_the_beginning_of_what_threads_call_meanwhile(running, tmp_path):
+    (tmp_path / "interpose.d").mkdir()
+    (tmp_path / "interpose.d" / "interpose_program.py").write_text(
+        "import interpose\n@interpose.collector\ndef told(area):\n    area.module = 'TOLD'\n"
+    )
+    program = running(EIGHT_THREADS)
+
+    path = program.attach()
+    until(lambda: "os.stat" in recorded_names(path))
+    program.detach()
+
+    founder = Experiment(path).founder
+    calls = sorted(events_of(founder, "os.stat"), key=lambda event: event.start_ns)[:8]
+    assert [next(iter(founder.frames(event.stack))).file for event in calls] == ["TOLD"] * len(calls)
+    assert len(calls) == 8
+
+
+@needs_gdb
 def test_threads_that_began_before_have_their_names_and_are_chosen_by_them(running):
     program = running("""
         import os, select, threading, time

@@ -1,9 +1,8 @@
 """Sampling by transaction, as it is recorded: each is kept or passed over whole, all are counted, and nothing outside
 of them is lost."""
 
-from collections import Counter
-
 import pytest
+from chosen import Chosen
 
 from interpose import settings
 from interpose.errors import SettingError
@@ -17,35 +16,6 @@ COMMON = """
         connection.execute(f"select 1 as {what}")
 """
 ONE_IN_FOUR = {"INTERPOSE_TRANSACTIONS": "1/4", "INTERPOSE_SEED": "7"}
-
-
-class Chosen:
-    """What was recorded of a process: transactions that no other is around, and what was called, by what was around."""
-
-    def __init__(self, done, process=None):
-        self.process = process or done.experiment.founder
-        events = done.events(process=self.process)
-        by_number = {(event.thread, event.call): event for event in events}
-        self.fates = []  # of the outermost transactions, in the order of their beginnings: name and whether it was kept
-        self.calls = Counter()  # of database calls: the statement, and the outermost transaction's name and fate
-        for event in events:
-            chain = [event]
-            while outer := by_number.get((event.thread, chain[-1].parent)):
-                chain.append(outer)
-            intrinsics = [self.process.intrinsic(each.intrinsic) for each in chain]
-            are = [place for place, each in enumerate(intrinsics) if each.transaction == "is"]
-            fate = ("", True)
-            if are:
-                fate = (self.process.string(chain[are[-1]].detail), not intrinsics[are[-1]].passed_over)
-            if are == [0]:
-                self.fates.append(fate)
-            if intrinsics[0].name == "sqlite3.Connection.execute":
-                self.calls[self.process.string(event.detail).rpartition(" ")[2], *fate] += 1
-
-    def counts(self, name):
-        """How many transactions of the name were kept, and how many there were."""
-        fates = [kept for each, kept in self.fates if each == name]
-        return sum(fates), len(fates)
 
 
 MARKED = COMMON + """

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tracing import events_of
 
-from interpose import filters
+from interpose import filters, settings
 from interpose.filters import parse
 
 PROGRAM = """
@@ -239,6 +239,50 @@ def test_what_is_no_filter_or_leaves_nothing_is_told(text, why):
         parse(text)
 
     assert why in str(raised.value)
+
+
+USUAL = ("db", "screen", "file", "net", "process", "sync", "sleep", "logic")
+NONE_OF_THEM = "kind=" + ",".join(f"-{kind}" for kind in USUAL)
+NOTHING_LEFT = "kind leaves out all kinds that are recorded: nothing would be recorded"
+
+
+@pytest.mark.parametrize(
+    ("text", "others", "is_told"),
+    [
+        (NONE_OF_THEM, {}, True),
+        (NONE_OF_THEM, {"INTERPOSE_KINDS": "all,import"}, False),
+        (NONE_OF_THEM + "; event=PL", {}, False),
+        ("kind=-db", {"INTERPOSE_KINDS": "db"}, True),
+        ("kind=file,net", {"INTERPOSE_KINDS": "db,sleep=count"}, True),
+        ("kind=file,sleep", {"INTERPOSE_KINDS": "db,sleep=count"}, False),
+        ("kind=file", {"INTERPOSE_KINDS": "db", "INTERPOSE_LEVELS": "os.stat=time"}, False),
+        ("kind=import", {}, False),
+    ],
+)
+def test_a_filter_that_leaves_nothing_of_the_kinds_that_are_recorded_is_told(text, others, is_told):
+    found = settings.resolve({}, {"INTERPOSE": "1", "INTERPOSE_FILTER": text, **others}, {})
+
+    assert found.warnings == ([f"INTERPOSE_FILTER={text}: {NOTHING_LEFT}"] if is_told else [])
+
+
+def test_with_a_filter_that_leaves_nothing_all_is_recorded_and_while_it_runs_it_is_refused(traced, interpose):
+    done = traced(
+        """
+        import os, subprocess, sys
+        os.stat("/")
+        command = [sys.executable, "-m", "interpose", "control", str(os.getpid()), "filter", sys.argv[1]]
+        plain = {name: value for name, value in os.environ.items() if not name.startswith("INTERPOSE")}
+        told = subprocess.run(command, capture_output=True, text=True, env={**plain, "INTERPOSE_LINEAGE": "off"})
+        print(told.returncode, told.stderr, end="")
+        """,
+        NONE_OF_THEM,
+        INTERPOSE_FILTER=NONE_OF_THEM,
+    )
+
+    screen = interpose("report", done.path, variables={"COLUMNS": "200"}).stdout
+    assert done.events("os.stat")
+    assert f"not done  INTERPOSE_FILTER={NONE_OF_THEM}: {NOTHING_LEFT}" in screen
+    assert done.stdout == f"2 interpose: filter {NONE_OF_THEM}: {NOTHING_LEFT}\n"
 
 
 def test_with_a_filter_that_is_none_the_session_goes_on_and_its_report_tells(traced, interpose):

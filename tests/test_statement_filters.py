@@ -119,6 +119,28 @@ def test_what_cannot_be_is_told_in_one_line_and_all_else_is_done(environment, wh
     assert found.warnings == [f"INTERPOSE_{why}"]
 
 
+ONLY_WITH_LINES = (
+    "INTERPOSE_STATEMENTS=1: only while lines are recorded (INTERPOSE=calls,lines): none before the program switches"
+    " these on"
+)
+
+
+def test_where_lines_are_not_recorded_it_is_told_that_statements_need_them(traced, interpose):
+    done = traced("import os\nos.stat('/')\n", INTERPOSE="1", INTERPOSE_STATEMENTS="1")
+
+    assert statements(done.experiment.founder) == []
+    assert [event.text for event in done.experiment.founder.log.events if event.kind == "warning"] == [ONLY_WITH_LINES]
+    assert f" not done  {ONLY_WITH_LINES}" in interpose("report", done.path, variables={"COLUMNS": "200"}).stdout
+
+
+def test_a_filter_that_asks_for_them_brings_lines_whether_or_not_statements_were_asked_for_as_well():
+    asked = {"INTERPOSE": "1", "INTERPOSE_FILTER": "event=NS"}
+    found, said = (settings.resolve({}, {**asked, **more}, {}) for more in ({}, {"INTERPOSE_STATEMENTS": "1"}))
+
+    for each in (found, said):
+        assert (each.record, each.statements, each.warnings) == (("calls", "lines"), True, [])
+
+
 def test_a_filter_while_the_program_runs_is_refused_where_there_are_none(tmp_path, interpose):
     program = write_program(tmp_path, "import os, sys\nprint('ready', flush=True)\nsys.stdin.readline()\n")
     with subprocess.Popen(

@@ -51,12 +51,12 @@ def names(process):
     return {thread.number: thread_label(process, thread.number).partition(" ")[2] for thread in process.threads}
 
 
-def test_threads_are_told_by_the_names_that_they_began_with(traced):
+def test_threads_are_told_by_the_names_that_they_had_last(traced):
     done = traced(NAMED)
 
     assert (done.returncode, done.stderr) == (0, "")
     found = sorted(names(done.experiment.founder).values())
-    assert found == ["", "", "first", ("long " * 30).strip(), "main", "pool_0", "worker 1", "wörker"]
+    assert found == ["", "", "later", ("long " * 30).strip(), "main", "pool_0", "worker 1", "wörker"]
 
 
 def test_calls_are_grouped_by_them(traced):
@@ -118,6 +118,53 @@ def test_they_are_redacted(traced):
     ).experiment.founder
 
     assert "of ?" in names(founder).values()
+
+
+def test_a_name_that_is_computed_by_the_end_is_not_asked_for_and_no_other_thread_gives_its_own(traced):
+    done = traced(
+        """
+        import os, threading
+        def work():
+            os.stat("/")
+            me = threading.current_thread()
+            del me._name
+            type(me)._name = property(lambda self: os._exit(3))
+        class Own(threading.Thread):
+            pass
+        class Other:
+            _name = "other"
+            def _delete(self):
+                return threading.get_ident()
+        def renamed():
+            threading.current_thread().name = "last"
+            Other()._delete()
+            threading.current_thread().name = "very last"
+        for thread in Own(target=work, name="first"), threading.Thread(target=renamed, name="second"):
+            thread.start()
+            thread.join()
+        """
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(names(done.experiment.founder).values()) == ["first", "main", "very last"]
+
+
+def test_a_filter_goes_by_the_name_that_a_thread_began_with(traced):
+    done = traced(
+        """
+        import os, threading
+        def work():
+            threading.current_thread().name = "later"
+            os.stat("/")
+        thread = threading.Thread(target=work, name="first")
+        thread.start()
+        thread.join()
+        """,
+        INTERPOSE_FILTER="thread=first; event=os.stat",
+    )
+
+    assert len(done.events("os.stat")) == 1
+    assert "later" in names(done.experiment.founder).values()
 
 
 def test_an_own_function_of_that_name_is_no_thread(traced):

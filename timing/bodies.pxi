@@ -221,9 +221,10 @@ passers[SIGNATURE_fast_keywords] = <void *>pass_fast_keywords
 
 # --- the tracer's own hooks, in the same stubs
 
-# threading asks for the identity first thing in a new thread: so a thread is known from its beginning, and by its name.
+# threading asks for the identity first thing in a new thread: so a thread is known from its beginning, and by its name;
+# and last thing before it ends, when it may have another name.
 cdef PyObject *see_thread(slot *self, PyObject *module, PyObject *argument) noexcept:
-    see_calling_thread(recorded_state())
+    see_asking_thread(recorded_state())
     return (<pair_function>self.real)(module, argument)
 
 

@@ -359,7 +359,7 @@ def collect(chosen, str running, str named, intrinsics):
     numbers = {each.name: each.number for each in intrinsics}
     if not chosen or identified_begin() < 0:
         return
-    _allocated_blocks = _modules["sys"].getallocatedblocks
+    _allocated_blocks = getallocatedblocks
     collectors.turn = 0
     collectors.sampled = COLLECTOR_SAMPLED
     collectors.running = numbers[running]

@@ -216,7 +216,7 @@ cdef extern from "shim.h":
         SHAPE_TUPLE
         SHAPE_METHOD
     thread_state *recorded_state()
-    void see_calling_thread(thread_state *)
+    void see_asking_thread(thread_state *)
     void shims_begin()
     void slot_watch(slot *)
     bint shim_begin(c_call *, const slot *, PyObject *, PyObject *const *, Py_ssize_t, PyObject *)

@@ -9,7 +9,7 @@ from cython cimport freelist, no_gc
 
 import os
 from _weakref import ref
-from sys import intern as intern_text, stdlib_module_names
+from sys import getallocatedblocks, intern as intern_text, stdlib_module_names
 
 
 cdef object builtin_function = type(len)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from interpose import filters, keywords
+from interpose import filters, keywords, levels
 from interpose.analysis.ending import is_running
 from interpose.codes import STATEMENT
 from interpose.commands.output import positive
@@ -81,16 +81,28 @@ def _save(experiment: Experiment, to: str) -> None:
 def _filter(experiment: Experiment, text: str) -> None:
     if not text:
         raise UsageError("filter: needs a text, as INTERPOSE_FILTER has it, or off")
-    try:
-        made = filters.parse(text)
-    except ValueError as error:
-        raise UsageError(f"filter {text}: {error}") from None
+    made = _parsed(text)
     if made:
         _tell_of_absent(experiment, made)
+        _parsed(text, _kinds_recorded(experiment))
     try:
         change_filter(experiment.founder, text, made.compiled(experiment.founder.log.start_ns) if made else b"")
     except OSError as error:
         raise InterposeError(f"{experiment.name}/filter: {error.strerror}") from error
+
+
+def _parsed(text: str, recorded: Collection[str] = levels.KINDS) -> filters.Filter | None:
+    """The filter; of the kinds `recorded` it has to leave something. Raises UsageError."""
+    try:
+        return filters.parse(text, recorded)
+    except ValueError as error:
+        raise UsageError(f"filter {text}: {error}") from None
+
+
+def _kinds_recorded(experiment: Experiment) -> set[str]:
+    """The kinds of which calls are recorded, or may be once a package is imported."""
+    usual = {kind for kind in levels.KINDS if kind not in levels.ON_REQUEST}
+    return usual | {each.kind for process in experiment.processes for each in process.intrinsics if not each.why_not}
 
 
 def _tell_of_absent(experiment: Experiment, made: filters.Filter) -> None:

@@ -15,6 +15,7 @@ RANDOM = ("io.BufferedRandom.", "_io:BufferedRandom.")
 TEXT = ("io.TextIOWrapper.", "_io:TextIOWrapper.")
 
 BEHIND = {"detail": "descriptor", "choice": "descriptor"}  # the argument is a descriptor
+OF_PATH = {"detail": "path", "keyword": "path"}
 OF_FILE = {**BEHIND, "argument": None}  # the object stands for one
 SENT = {**BEHIND, "effect": "send"}
 RECEIVED = {**BEHIND, "effect": "receive"}
@@ -29,29 +30,30 @@ RAW_FILES = [
 ]
 
 DESCRIPTORS = [
-    *alike(*OS, "open", "file", detail="path", effect="open"),
-    *alike(*OS, "close", ANY, effect="forget", **BEHIND),
+    *alike(*OS, "open", "file", effect="open", **OF_PATH),
+    *alike(*OS, "close", ANY, keyword="fd", effect="forget", **BEHIND),
     *alike(*OS, "closerange", "file", effect="range"),
     *alike(*OS, "read readv", ANY, bytes="result", terminal="line", **RECEIVED),
     *alike(*OS, "pread preadv", ANY, bytes="result", **RECEIVED),
     *alike(*OS, "write writev pwrite pwritev", ANY, bytes="result", **SENT),
-    *alike(*OS, "lseek ftruncate fsync fdatasync fstat fstatvfs lockf", ANY, **BEHIND),
-    *alike(*OS, "posix_fallocate posix_fadvise fchmod fchown fchdir", ANY, **BEHIND),
-    *alike(*OS, "sendfile", ANY, bytes="result", **SENT),
-    *alike(*OS, "copy_file_range splice", ANY, bytes="result", **BEHIND),
-    *alike(*OS, "dup dup2", ANY, detail="descriptor", choice="descriptor", effect="make"),
+    *alike(*OS, "lseek ftruncate fstatvfs lockf posix_fallocate posix_fadvise", ANY, **BEHIND),
+    *alike(*OS, "fsync fdatasync fstat fchmod fchown fchdir", ANY, keyword="fd", **BEHIND),
+    *alike(*OS, "sendfile", ANY, keyword="out_fd", bytes="result", **SENT),
+    *alike(*OS, "copy_file_range splice", ANY, keyword="src", bytes="result", **BEHIND),
+    *alike(*OS, "dup", ANY, effect="make", **BEHIND),
+    *alike(*OS, "dup2", ANY, keyword="fd", effect="make", **BEHIND),
     *alike(*OS, "pipe pipe2", "process", effect="make"),
     *alike(*OS, "openpty posix_openpt", "screen", effect="make"),
     *alike(*OS, "memfd_create", "file", effect="make"),
     *alike(*OS, "eventfd", "sync", effect="make"),
-    *alike(*OS, "eventfd_read eventfd_write", "sync idle", detail="descriptor"),
+    *alike(*OS, "eventfd_read eventfd_write", "sync idle", detail="descriptor", keyword="fd"),
 ]
 
 PATHS = [
-    *alike(*OS, "stat lstat access chmod chown lchown chdir chroot", "file", detail="path"),
-    *alike(*OS, "link symlink readlink rename replace unlink remove", "file", detail="path"),
-    *alike(*OS, "mkdir rmdir listdir scandir mkfifo mknod truncate utime statvfs", "file", detail="path"),
-    *alike(*OS, "getxattr setxattr removexattr listxattr", "file", detail="path"),
+    *alike(*OS, "stat lstat access chmod chown lchown chdir chroot readlink unlink remove", "file", **OF_PATH),
+    *alike(*OS, "link symlink rename replace", "file", detail="path", keyword="src"),
+    *alike(*OS, "mkdir rmdir listdir scandir mkfifo mknod truncate utime statvfs", "file", **OF_PATH),
+    *alike(*OS, "getxattr setxattr removexattr listxattr", "file", **OF_PATH),
     *alike(*OS, "getcwd getcwdb sync", "file"),
     *alike("os.scandir.", "posix:ScandirIterator.", "__next__ close __exit__", "file"),
     *alike("os.DirEntry.", "posix:DirEntry.", "stat is_dir is_file is_symlink", "file"),

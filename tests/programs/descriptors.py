@@ -59,6 +59,7 @@ for number in (out_of, master, right.fileno()):
     lines.close()
 
 os.sendfile(left.fileno(), file, 0, 10)  #: os.sendfile net bytes=10 detail=<socket>
+os.sendfile(in_fd=file, out_fd=left.fileno(), offset=0, count=10)  #: os.sendfile net bytes=10 detail=<socket>
 os.splice(file, into, 10, offset_src=0)  #: os.splice file bytes=10 detail=file
 os.splice(out_of, file, 10)  #: os.splice process bytes=10 detail=<pipe>
 lines = os.fdopen(into_too, "wb", buffering=0)  #: within io.FileIO detail=<pipe>
@@ -72,7 +73,7 @@ number = os.dup(into)  #: os.dup process detail=<pipe>
 os.write(number, b"p")  #: os.write process bytes=1 detail=<pipe>
 os.dup2(file, number)  #: os.dup2 file detail=file
 os.write(number, b"f")  #: os.write file bytes=1 detail=/cwd/file
-os.close(number)  #: os.close file detail=/cwd/file
+os.close(fd=number)  #: os.close file detail=/cwd/file
 assert os.open("other", os.O_WRONLY | os.O_CREAT) == number  #: os.open detail=other
 os.write(number, b"o")  #: os.write file bytes=1 detail=other
 os.closerange(number, number + 1)  #: os.closerange
