@@ -16,24 +16,30 @@ OURS = (InterposeError, BlockingIOError, FileExistsError, FileNotFoundError, Per
 BOUND_AT_MOST = 50  # names that are told of; of more, how many
 
 
-def begin(given, before):
+def begin(given, before, told):
     """Begin recording as the settings `given` (variables and their texts) say; `before` is what sys.modules had without
-    us. Gives what there is to tell of it: the `experiment`, or `why` there is none."""
+    us. Gives what there is to tell of it: the `experiment`, or `why` there is none. It is in `told` as soon as it is
+    so, whatever a handler of the program's raises afterwards."""
     try:
-        return _without_collector(_begin, given)
+        return _without_collector(_begin, given, told)
     except session.NotRecorded as reason:
         return {"why": str(reason) or "it is not to be recorded"}
     except OURS as error:
+        if told:  # it was done before: that is nothing of ours
+            raise
         return {"why": session.in_words(error)}
     finally:
         _lay_by(before)
 
 
-def end(before):
-    """End the recording; the program is as before afterwards. Gives what there is to tell of it."""
+def end(before, told):
+    """End the recording; the program is as before afterwards. Gives what there is to tell of it, and puts it in `told`
+    as soon as it is so."""
     try:
-        return _without_collector(_end)
+        return _without_collector(_end, told)
     except OURS as error:
+        if told:  # it was done before: that is nothing of ours
+            raise
         return {"why": session.in_words(error)}
     finally:
         _lay_by(before)
@@ -42,10 +48,20 @@ def end(before):
 def _lay_by(before):
     """Take out of sys.modules what is ours and did not come from the program, and keep it for the next time; what is
     declared, which a recording changes, as it was."""
+    try:
+        _lay_all_by(before)
+    except BaseException:  # by a handler of the program's
+        _lay_all_by(before)
+        raise
+
+
+def _lay_all_by(before):
     ours = {name: module for name, module in sys.modules.copy().items() if name.startswith("interpose.")}
+    laid_by = vars(sys.modules["interpose"]).setdefault("_laid_by", {})
+    laid_by.update(ours)
     session.forget(before)
-    laid_by = {name: module for name, module in ours.items() if name not in sys.modules}
-    vars(sys.modules["interpose"])["_laid_by"] = laid_by
+    for name in [name for name in laid_by if name in sys.modules]:
+        del laid_by[name]
     shims = sys.modules.get("interpose.timing.shims")
     if shims is None or not shims.is_recording():
         system_library.forget()
@@ -67,7 +83,7 @@ def _without_collector(do, *given):
             sys.modules.pop("gc", None)
 
 
-def _begin(given):
+def _begin(given, told):
     from interpose import settings
     from interpose.timing import shims
 
@@ -77,20 +93,25 @@ def _begin(given):
     system_library.forget()
     session.refuse_what_is_never_recorded()
     program = {name: os.environ.get(name, "") for name in os.environ if not name.startswith("INTERPOSE")}
-    directory = session.begin_wanted(settings.resolve({}, given, {}), "", {**program, **given})
+    told["experiment"] = session.begin_wanted(settings.resolve({}, given, {}), "", {**program, **given})
     bound = [f"{name}.{key} ({original})" for name, key, original in shims.bound_before()]
     for each in bound[:BOUND_AT_MOST]:
         shims.note(f"bound before: {each}")
-    return {"experiment": directory, "bound": bound[:BOUND_AT_MOST], "more": max(len(bound) - BOUND_AT_MOST, 0)}
+    told.update(bound=bound[:BOUND_AT_MOST], more=max(len(bound) - BOUND_AT_MOST, 0))
+    return told
 
 
-def _end():
+def _end(told):
     shims = sys.modules.get("interpose.timing.shims")
     if shims is None or not shims.is_recording():
         return {"why": "is not recorded"}
-    left = shims.end(detached=True)
+    try:
+        told["left"] = shims.end(detached=True)
+    finally:
+        if not shims.is_recording():
+            told.setdefault("left", 0)
     if "interpose.boot" in sys.modules:
         from interpose import boot
 
         boot.lines = boot.control = None
-    return {"left": left}
+    return told

@@ -424,15 +424,17 @@ def record(wanted, founder, lineage, directory, intrinsics, found=None, packages
             shims.interpose(intrinsics, sys.modules, catch_all=catch_all, packages=packages)
         begin_lines(wanted)
         begin_coverage(wanted)
+        if "interpose.boot" in sys.modules:
+            from interpose import boot
+
+            boot.control = shims
+        if not shims.knows_of_forks():
+            os.register_at_fork(before=shims.forks, after_in_parent=shims.has_forked, after_in_child=shims.forked)
     except BaseException:
+        if "interpose.boot" in sys.modules:
+            sys.modules["interpose.boot"].lines = sys.modules["interpose.boot"].control = None
         shims.end()
         raise
-    if "interpose.boot" in sys.modules:
-        from interpose import boot
-
-        boot.control = shims
-    if not shims.knows_of_forks():
-        os.register_at_fork(before=shims.forks, after_in_parent=shims.has_forked, after_in_child=shims.forked)
 
 
 def begin_filter(shims, wanted, is_founder):

@@ -848,6 +848,61 @@ def test_what_recording_takes_comes_with_the_code_and_is_read_from_no_file(tmp_p
     assert finders == 3
 
 
+@pytest.mark.parametrize("sort", ["Exception", "FileNotFoundError"])
+def test_where_a_handler_of_the_programs_raises_meanwhile_it_is_told_what_has_become_of_it(sort, tmp_path):
+    told = reached(
+        tmp_path,
+        """
+        import ast, os
+        class Enough(SORT):
+            pass
+        def is_recorded():
+            laid_by = vars(sys.modules.get("interpose", sys)).get("_laid_by", {})
+            shims = sys.modules.get("interpose.timing.shims") or laid_by.get("interpose.timing.shims")
+            return shims is not None and shims.is_recording()
+        def attempt(code, at):
+            seen = 0
+            def look(frame, event, argument):
+                nonlocal seen
+                if frame.f_code.co_filename != "<string>" and "interpose" not in frame.f_code.co_filename:
+                    return None
+                seen += event == "line"
+                if event == "line" and seen == at:
+                    sys.settrace(None)
+                    raise Enough('Enough')
+                return look
+            sys.settrace(look)
+            try:
+                answer = run(*code)
+            finally:
+                sys.settrace(None)
+            return seen, ast.literal_eval(answer)
+        run(*codes[0])
+        run(*codes[1])
+        told = []
+        for code, other in (codes, codes[::-1]):
+            lines, _ = attempt(code, 0)
+            run(*other)
+            for at in [*range(lines - 60, lines - 12), *range(20, lines - 60, lines // 60)]:
+                was, (_, answer) = is_recorded(), attempt(code, at)
+                told.append([was, answer, is_recorded(), len([name for name in os.listdir() if name.endswith(".er")])])
+                if is_recorded() != was:
+                    run(*other)
+                assert is_recorded() == was, answer
+        print(json.dumps(told))
+        """.replace("SORT", sort),
+    )
+
+    begun = [(answer, is_recorded) for was, answer, is_recorded, _ in told if not was]
+    ended = [(answer, is_recorded) for was, answer, is_recorded, _ in told if was]
+    assert all(("experiment" in answer) == is_recorded for answer, is_recorded in begun)
+    assert all(("left" in answer) == (not is_recorded) for answer, is_recorded in ended)
+    whys = [answer.get("raised", answer.get("why", "")) for answer, _ in (*begun, *ended)]
+    assert all("Enough" in why for why in whys) or sort != "Exception"  # of files ours pass over what is missing
+    assert {is_recorded for _, is_recorded in begun} == {is_recorded for _, is_recorded in ended} == {False, True}
+    assert sum(is_recorded for _, is_recorded in begun) + 2 + len(ended) >= told[-1][3]
+
+
 def test_where_compiled_code_is_of_another_sort_it_is_compiled_in_the_program(tmp_path):
     answers = reached(
         tmp_path,

@@ -97,7 +97,7 @@ def done(sys, do, given, package, version):
         sys.modules["interpose.timing.shims"].hush()
     attached = importing._gcd_import("interpose.attached")
     sys.setswitchinterval(1e-5)
-    return getattr(attached, do)(*given, before)
+    return getattr(attached, do)(*given, before, told)
 
 
 def is_theirs(error, package):
@@ -109,10 +109,12 @@ def is_theirs(error, package):
     return not isinstance(error, Exception) or not (is_ours or file.startswith((package, "<frozen ")))
 
 
+told = {{}}
 try:
     answer = ascii(reach({arguments}))
 except BaseException as error:
-    answer = ascii({{"why": "%s: %s" % (type(error).__name__, error)}})
+    why = "%s: %s" % (type(error).__name__, error)
+    answer = ascii(dict(told, raised=why) if told else dict(why=why))
     if is_theirs(error, {package}):
         original = error
 
@@ -120,7 +122,7 @@ except BaseException as error:
             def __new__(cls, *nothing):
                 return original
 finally:
-    del reach, bundled, done, is_theirs
+    del reach, bundled, done, is_theirs, told
     if "bundle" in globals():
         bundle.release()
 """
@@ -148,9 +150,9 @@ def code(do: str, given: tuple[Mapping[str, str], ...]) -> Code:
     places, modules = _bundle()
     flags = sys.abiflags
     arguments = (do, tuple(map(dict, given)), package(), interpose.__version__, sys.version_info[:2], flags, places)
-    head, _, rest = _CODE.partition("\ntry:")
+    head, _, rest = _CODE.partition("\ntold = ")
     rest = rest.format(arguments=", ".join(map(ascii, arguments)), package=ascii(f"{package()}/"))
-    text = f"{head}\ntry:{rest}"
+    text = f"{head}\ntold = {rest}"
     compiled = marshal.dumps(compile(text, "<string>", "exec"))
     end = len(modules) + len(compiled)
     start = _START.format(magic=MAGIC_NUMBER, begin=len(modules), end=end)

@@ -52,12 +52,14 @@ def add_process_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Attach, and say what came of it."""
     done = reach(arguments.pid, "begin", settings_of(arguments), timeout_s=arguments.wait)
-    experiment, bound = done.answer.get("experiment"), done.answer.get("bound")
+    experiment, bound = done.answer.get("experiment"), done.answer.get("bound", [])
     if not isinstance(experiment, str) or not isinstance(bound, list):
         raise CannotAttach(f"{arguments.pid}: it gave no answer")
     stood = "" if done.still_ns is None else f"; the program stood still for {duration(done.still_ns)} of it"
     print(f"{experiment}   {arguments.pid} is recorded since now")
     print(f"attaching took {duration(done.took_ns)}{stood}")
+    if raised := done.answer.get("raised"):
+        print(f"a handler of the program's raised {raised} meanwhile, which it gets; what was bound before is not told")
     for each in bound:
         print(f"not seen: {each}, bound before under another name")
     if more := done.answer.get("more"):
