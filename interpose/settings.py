@@ -747,8 +747,9 @@ SETTINGS = (
         "0|1",
         "0",
         parse_switch,
-        "1: each line that is come to is an event among the calls, an instant without a duration, where calls are recorded"
-        " and only while lines are (`INTERPOSE=calls,lines`; with calls alone the report tells that), of 88 bytes",
+        "1: each line that is come to is an event among the calls, an instant without a duration, where calls are"
+        " recorded and only while lines are (`INTERPOSE=calls,lines`; with calls alone the report tells that), of 88"
+        " bytes",
     ),
     Setting(
         "coverage",

@@ -32,7 +32,7 @@ def test_what_may_be_given_by_name_is_known_by_it():
 
 
 def name_of_first(function):
-    """By which name the first argument may be given; nothing where it may not. None where the function does not tell."""
+    """By which name the first argument may be given; none where it may not. None where the function does not tell."""
     try:
         first = next(iter(inspect.signature(function).parameters.values()))
     except ValueError:
