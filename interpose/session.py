@@ -432,7 +432,9 @@ def record(wanted, founder, lineage, directory, intrinsics, found=None, packages
             os.register_at_fork(before=shims.forks, after_in_parent=shims.has_forked, after_in_child=shims.forked)
     except BaseException:
         if "interpose.boot" in sys.modules:
-            sys.modules["interpose.boot"].lines = sys.modules["interpose.boot"].control = None
+            from interpose import boot
+
+            boot.lines = boot.control = None
         shims.end()
         raise
 
