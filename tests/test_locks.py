@@ -175,7 +175,9 @@ def test_a_wait_in_vain_is_timed_and_does_not_make_a_holder(traced):
                 ready.set()
                 time.sleep(0.4)
         def try_it():
+            begun_ns = time.monotonic_ns()
             assert lock.acquire(timeout=0.1) is False
+            print(time.monotonic_ns() - begun_ns)
             assert lock.acquire(False) is False
         holder = threading.Thread(target=hold)
         holder.start()
@@ -191,7 +193,7 @@ def test_a_wait_in_vain_is_timed_and_does_not_make_a_holder(traced):
 
     assert done.stderr == ""
     assert (len(tried), len(got)) == (1, 1)
-    assert 100_000_000 <= tried[0].wall_ns < 250_000_000
+    assert 100_000_000 <= tried[0].wall_ns <= int(done.stdout)
     assert tried[0].error == 0
     for detail in details(done, tried + got):
         assert detail.endswith(f"program.py:{line_of(done, '# taken')} hold")
@@ -365,19 +367,21 @@ def test_a_wait_that_a_signal_ends_is_an_error_and_makes_no_holder(traced):
         threading.Thread(target=hold).start()
         ready.wait()
         signal.setitimer(signal.ITIMER_REAL, 0.1)
+        begun_ns = time.monotonic_ns()
         try:
             lock.acquire()
         except Enough:
-            print("enough")
+            print(time.monotonic_ns() - begun_ns)
         with lock:
             print("taken")
     """)
     (stopped,) = [event for event in long_events(done, "threading.Lock.acquire") if event.parent == 0]
     (got,) = long_events(done, "threading.Lock.__enter__")
 
-    assert (done.stdout, done.stderr) == ("enough\ntaken\n", "")
+    took_ns, taken = done.stdout.splitlines()
+    assert (taken, done.stderr) == ("taken", "")
     assert done.experiment.founder.string(stopped.error) == "Enough"
-    assert 90_000_000 < stopped.wall_ns < 200_000_000
+    assert LEAST_NS < stopped.wall_ns <= int(took_ns)
     for detail in details(done, [stopped, got]):
         assert detail.endswith(f"program.py:{line_of(done, '# taken')} hold")
 
@@ -594,8 +598,9 @@ def test_a_semaphore_between_processes_is_timed_in_the_child_that_waits(traced):
         context = multiprocessing.get_context("fork")
         lock = context.Lock()
         def work():
+            begun_ns = time.monotonic_ns()
             with lock:
-                pass
+                print(time.monotonic_ns() - begun_ns)
         lock.acquire()
         worker = context.Process(target=work)
         worker.start()
@@ -609,7 +614,7 @@ def test_a_semaphore_between_processes_is_timed_in_the_child_that_waits(traced):
 
     assert done.stderr == ""
     assert child.intrinsic(event.intrinsic).kind == "sync"
-    assert 100_000_000 < event.wall_ns < 400_000_000
+    assert LEAST_NS < event.wall_ns <= int(done.stdout)
 
 
 @pytest.mark.parametrize("kind", ["Lock", "RLock"])

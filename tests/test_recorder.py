@@ -194,14 +194,16 @@ def test_a_fork_inside_a_recorded_call_records_it_in_the_parent_alone(traced):
         if child:
             os.wait()
         else:
+            begun_ns = time.monotonic_ns()
             time.sleep(0.001)
+            print(time.monotonic_ns() - begun_ns)
     """)
     founder, child = done.experiment.processes
     (whole,), (later,) = done.events("time.sleep"), done.events("time.sleep", child)
 
     assert (done.returncode, done.stderr) == (0, "")
     assert whole.wall_ns >= 50_000_000
-    assert 1_000_000 <= later.wall_ns < 40_000_000
+    assert 1_000_000 <= later.wall_ns <= int(done.stdout)
     assert (later.parent, later.call) == (0, 1)
     balanced(founder)
     balanced(child)
