@@ -45,6 +45,15 @@ static struct {
     size_t size, used;
 } awaits;
 
+/* How many of those in progress have a scope, by what it hashes to: where there is one alone, no other need be looked for. */
+static uint32_t awaits_by_scope[1024];
+
+static inline uint32_t *those_of_scope(const void *scope)
+{
+    size_t hash = ((uintptr_t)scope >> 4) * 0x9e3779b97f4a7c15u >> 20;
+    return &awaits_by_scope[hash % (sizeof awaits_by_scope / sizeof *awaits_by_scope)];
+}
+
 static size_t place_of_await(const PyObject *awaited)
 {
     size_t place = ((uintptr_t)awaited >> 4) * 0x9e3779b97f4a7c15u >> 20;
@@ -93,6 +102,8 @@ static void await_forget(const PyObject *awaited)
         return;
     size_t place = (size_t)(await - awaits.places);
     PyObject *told = await->told;
+    if (await->scope)
+        --*those_of_scope(await->scope);
     await->awaited = NULL;
     awaits.used--;
     while (awaits.places[place = (place + 1) & (awaits.size - 1)].awaited) {
@@ -109,6 +120,7 @@ static void awaits_forget(void)
     free(awaits.places);
     awaits.places = NULL;
     awaits.size = awaits.used = 0;
+    memset(awaits_by_scope, 0, sizeof awaits_by_scope);
     tasks_forget();
 }
 
@@ -128,7 +140,9 @@ static __attribute__((noinline)) struct await *request_around(const struct await
 {
     bool is_servers = await->slot->detail == DETAIL_served && await->slot->attributes;
     struct await *found = NULL;
-    for (size_t place = 0; await->scope && !is_servers && place < awaits.size; place++) {
+    if (is_servers || *those_of_scope(await->scope) < 2)
+        return NULL;
+    for (size_t place = 0; place < awaits.size; place++) {
         struct await *each = &awaits.places[place];
         bool is_around = each->awaited && each->scope == await->scope && each->call && each->thread == thread->number;
         if (is_around && (!found || each->start_ns < found->start_ns))
@@ -605,6 +619,8 @@ static void await_becomes(PyObject *awaited, const struct await *like, struct so
         return;
     *await = copy;
     await->awaited = awaited;
+    if (await->scope)
+        ++*those_of_scope(await->scope);
     Py_XINCREF(await->told);
     Py_SET_TYPE(awaited, &sort->type);
 }
