@@ -9,6 +9,7 @@
 #include "interpose_collector.h"
 
 enum { CLAIMS = 4096, COLLECTORS_AT_MOST = 8, SECTION_BYTES = 32, PREFIX_OF_MODULES = 64 };
+enum { RECENT_CLAIMS = 256, RECENT_BYTES = 52, LEAST_PAGE = 4096 };
 
 struct claim {
     const char *module, *section;
@@ -59,8 +60,16 @@ static struct claimed {
 } claimed_stacks[CLAIMS], claimed_sites[CLAIMS];
 static uint32_t claims_serial;
 
+/* Stacks that were claimed lately by short names, with these: they are compared for less than they are hashed. */
+static struct recent_claim {
+    uint64_t line;
+    uint32_t stack, collector, number;
+    uint8_t is_forced, module_bytes, section_bytes; /* with their zeros; no entry has none */
+    char module[RECENT_BYTES], section[RECENT_BYTES];
+} __attribute__((aligned(64))) recent_claims[RECENT_CLAIMS];
+
 /* Up to eight bytes as a number; which of the bytes stand where in it follows from how many there are. */
-static inline uint64_t word_of(const char *text, size_t bytes)
+static __attribute__((always_inline)) inline uint64_t word_of(const char *text, size_t bytes)
 {
     uint32_t first, last;
     if (bytes == 0)
@@ -70,6 +79,19 @@ static inline uint64_t word_of(const char *text, size_t bytes)
     memcpy(&first, text, sizeof first);
     memcpy(&last, text + bytes - sizeof last, sizeof last);
     return first | (uint64_t)last << 32;
+}
+
+/* Is a text the one that is kept, which has so many bytes with its zero? Where it is shorter, what is behind it is read too,
+   but nothing of the page behind its own: whose it is may be unmapped. */
+static __attribute__((always_inline, no_sanitize_address)) inline bool is_text(const char *text, const char *kept, size_t bytes)
+{
+    enum { WORD = sizeof(uint64_t) };
+    if (UNLIKELY((uintptr_t)text % LEAST_PAGE > LEAST_PAGE - bytes))
+        return strcmp(text, kept) == 0;
+    for (; UNLIKELY(bytes > WORD); bytes -= WORD, text += WORD, kept += WORD)
+        if (word_of(text, WORD) != word_of(kept, WORD))
+            return false;
+    return word_of(text, bytes) == word_of(kept, bytes);
 }
 
 static inline uint64_t hash_text(uint64_t hash, const char *text)
@@ -104,6 +126,7 @@ static void claims_forget(void)
 {
     memset(claimed_stacks, 0, sizeof claimed_stacks);
     memset(claimed_sites, 0, sizeof claimed_sites);
+    memset(recent_claims, 0, sizeof recent_claims);
     claims_serial = recorder.serial;
 }
 
@@ -135,19 +158,57 @@ static uint32_t claim_site(struct claim claim)
     return known->number;
 }
 
-/* The stack of a call made from `stack`, whose module, section and line were named so. */
-static inline uint32_t claim_stack(uint32_t stack, const struct claim *claim)
+static inline struct recent_claim *recent_claim(uint32_t stack, const struct claim *claim)
 {
-    if (UNLIKELY(claims_serial != recorder.serial))
+    uint64_t names = (uintptr_t)claim->module + 31 * (uintptr_t)claim->section;
+    return &recent_claims[hash_mix(names, claim->line << 32 ^ stack) % RECENT_CLAIMS];
+}
+
+static __attribute__((always_inline)) inline bool is_recent(const struct recent_claim *recent, uint32_t stack, const struct claim *claim)
+{
+    return recent->stack == stack && recent->line == claim->line && recent->collector == claim->collector &&
+           recent->is_forced == claim->is_forced && recent->number && claim->section &&
+           is_text(claim->module, recent->module, recent->module_bytes) &&
+           is_text(claim->section, recent->section, recent->section_bytes);
+}
+
+static void keep_recent(struct recent_claim *recent, uint32_t stack, const struct claim *claim, uint32_t number)
+{
+    size_t module = strnlen(claim->module, RECENT_BYTES) + 1;
+    size_t section = claim->section ? strnlen(claim->section, RECENT_BYTES) + 1 : RECENT_BYTES + 1;
+    if (module > RECENT_BYTES || section > RECENT_BYTES)
+        return;
+    *recent = (struct recent_claim){.line = claim->line, .stack = stack, .collector = claim->collector, .number = number,
+                                    .is_forced = claim->is_forced, .module_bytes = (uint8_t)module,
+                                    .section_bytes = (uint8_t)section};
+    memcpy(recent->module, claim->module, module);
+    memcpy(recent->section, claim->section, section);
+}
+
+static __attribute__((noinline)) uint32_t find_claim(uint32_t stack, const char *module, const char *section, uint64_t line,
+                                                     uint32_t collector, bool is_forced)
+{
+    struct claim claim = {module, section, line, collector, is_forced};
+    if (claims_serial != recorder.serial)
         claims_forget();
-    uint64_t key = hash_mix((uint64_t)claim->collector << 32 | (stack + 1), claim->line);
-    key = hash_text(hash_text(key, claim->module), claim->section) << 1 | claim->is_forced;
+    uint64_t key = hash_mix((uint64_t)claim.collector << 32 | (stack + 1), claim.line);
+    key = hash_text(hash_text(key, claim.module), claim.section) << 1 | claim.is_forced;
     struct claimed *known = &claimed_stacks[key >> 32 & (CLAIMS - 1)];
     if (UNLIKELY(known->key != key || !known->number)) {
-        uint32_t site = claim_site(*claim);
+        uint32_t site = claim_site(claim);
         *known = (struct claimed){key, stack_intern(site, stack, 0)};
     }
+    keep_recent(recent_claim(stack, &claim), stack, &claim, known->number);
     return known->number;
+}
+
+/* The stack of a call made from `stack`, whose module, section and line were named so. */
+static __attribute__((always_inline)) inline uint32_t claim_stack(uint32_t stack, struct claim claim)
+{
+    const struct recent_claim *recent = recent_claim(stack, &claim);
+    bool is_known = claims_serial == recorder.serial && is_recent(recent, stack, &claim);
+    return LIKELY(is_known) ? recent->number
+                            : find_claim(stack, claim.module, claim.section, claim.line, claim.collector, claim.is_forced);
 }
 
 /* Is the address of the call, whatever the area says of it, in the module that is claimed? */

@@ -152,11 +152,13 @@ static inline uint32_t open_collector(const struct span *span, const struct coll
     if (UNLIKELY(index >= OPEN_CALLS))
         return OPEN_CALLS;
     struct open_call *open = &record->open[index];
-    *open = (struct open_call){.start_ns = span->begin.wall_ns + span->wall_ns,
-                               .start_cpu_ns = thread->clock.last_cpu_ns,
-                               .call = thread->calls + 1,
-                               .intrinsic = collectors.running,
-                               .detail = collector->name};
+    open->start_ns = span->begin.wall_ns + span->wall_ns;
+    open->start_cpu_ns = thread->clock.last_cpu_ns;
+    open->inner_wall_ns = open->inner_cpu_ns = 0;
+    open->call = thread->calls + 1;
+    open->intrinsic = collectors.running;
+    open->stack = 0;
+    open->detail = collector->name;
     record->fields.made++;
     __atomic_store_n(&record->fields.depth, index + 1, __ATOMIC_RELEASE);
     return index;
@@ -174,27 +176,30 @@ static inline void close_collector(struct thread_record *record, uint32_t index)
         close_call(record, index);
 }
 
-/* What a collector is given, behind it what keeps the texts in it alive, and the texts that others made in their
-   `scratch` before it. */
+/* What a collector may change of what is recorded, but for the transaction's name. */
+struct claims {
+    const char *module;
+    uint64_t base, size;
+    const char *section;
+    uint64_t statement;
+};
+
+/* What a collector is given, behind it what keeps the texts in it alive, what it finds claimed, and the texts that others
+   made in their `scratch` before it. */
 struct told {
     struct interpose_area area;
     const struct identified *place;
     uint64_t address;
+    struct claims before;
     char made[COLLECTORS_AT_MOST][INTERPOSE_SCRATCH_BYTES];
-};
-
-/* What a collector may change, as it was before. */
-struct claims {
-    const char *module, *section, *transaction;
-    uint64_t base, size, statement;
 };
 
 static inline struct claims claims_of(const struct interpose_area *area)
 {
-    return (struct claims){area->module, area->section, area->transaction, area->base, area->size, area->statement};
+    return (struct claims){area->module, area->base, area->size, area->section, area->statement};
 }
 
-static void claims_restore(struct interpose_area *area, const struct claims *claims)
+static inline void claims_restore(struct interpose_area *area, const struct claims *claims)
 {
     area->module = claims->module;
     area->section = claims->section;
@@ -208,7 +213,8 @@ static __attribute__((always_inline)) inline bool run_collector(struct collector
                                                                 const struct span *span, PyObject **made)
 {
     struct interpose_area *area = &told->area;
-    struct claims before = claims_of(area);
+    const struct claims *before = &told->before;
+    const char *transaction = area->transaction;
     struct thread_record *record = span->thread->record;
     uint32_t index = open_collector(span, collector);
     area->identifier[0] = 0;
@@ -223,19 +229,19 @@ static __attribute__((always_inline)) inline bool run_collector(struct collector
         return false;
     close_collector(record, index);
     if (UNLIKELY(!done)) {
-        claims_restore(area, &before);
-        area->transaction = before.transaction;
+        claims_restore(area, before);
+        area->transaction = transaction;
         return false;
     }
     if (UNLIKELY(area->identifier[0]))
         note_identifier(collector, area);
-    if (area->module == before.module && area->base == before.base && area->size == before.size)
-        return area->section != before.section || area->statement != before.statement;
+    if (area->module == before->module && area->base == before->base && area->size == before->size)
+        return area->section != before->section || area->statement != before->statement;
     const char *wrong = wrong_with_claim(area, told->address, collector->place);
     if (LIKELY(!wrong))
         return true;
     note_wrong(collector, wrong, false);
-    claims_restore(area, &before);
+    claims_restore(area, before);
     return false;
 }
 
@@ -245,13 +251,15 @@ static __attribute__((always_inline)) inline bool run_collector(struct collector
 static inline void tell(struct told *told, const struct span *span, bool is_here)
 {
     struct interpose_area *area = &told->area;
-    memcpy(area, &told->place->area, offsetof(struct interpose_area, module));
+    const struct interpose_area *known = &told->place->area;
     area->version = INTERPOSE_COLLECTOR_VERSION;
     area->area_bytes = sizeof *area;
     area->thread = span->thread->record->fields.tid;
     area->task = span->task;
-    if (!is_here)
-        area->code = NULL;
+    area->code = is_here ? known->code : NULL;
+    area->file = known->file;
+    area->function = known->function;
+    area->line = known->line;
     area->address = told->address;
     area->wall_ns = span->wall_ns;
     area->cpu_ns = span->cpu_ns;
@@ -260,13 +268,12 @@ static inline void tell(struct told *told, const struct span *span, bool is_here
 static inline void fill_area(struct told *told, const struct identified *place, const struct span *span,
                              const void *native, bool is_here)
 {
-    enum { CLAIMS_AT = offsetof(struct interpose_area, module), CLAIMS_END = offsetof(struct interpose_area, transaction) };
-    struct interpose_area *area = &told->area;
     told->place = place;
     told->address = place->area.code ? place->area.line : (uint64_t)(uintptr_t)native;
     tell(told, span, is_here);
-    memcpy((char *)area + CLAIMS_AT, (const char *)&place->area + CLAIMS_AT, CLAIMS_END - CLAIMS_AT);
-    area->transaction = NULL;
+    told->before = claims_of(&place->area);
+    claims_restore(&told->area, &told->before);
+    told->area.transaction = NULL;
 }
 
 static void keep_scratch(const char **text, const struct interpose_area *area, char made[INTERPOSE_SCRATCH_BYTES])
@@ -288,9 +295,10 @@ static __attribute__((noinline)) void tell_next(struct told *told, const struct 
         keep_scratch(&area->transaction, area, made);
     }
     tell(told, span, is_here);
+    told->before = claims_of(area);
 }
 
-static struct claim claim_of(const struct told *told, uint32_t collector)
+static inline struct claim claim_of(const struct told *told, uint32_t collector)
 {
     const struct interpose_area *area = &told->area;
     return (struct claim){.module = area->module,
@@ -311,7 +319,7 @@ static void keep_claim(uint32_t stack, const struct told *told, uint32_t collect
     PyObject *module = PyUnicode_DecodeUTF8(area->module, (Py_ssize_t)strlen(area->module), "replace");
     PyObject *section = area->section ? PyUnicode_DecodeUTF8(area->section, (Py_ssize_t)strlen(area->section), "replace")
                                       : NULL;
-    place->recorded = claim_stack(place->stack, &claim);
+    place->recorded = claim_stack(place->stack, claim);
     place->area.section = identified_keep(place, 4, section);
     place->area.module = identified_keep(place, 3, module);
     place->area.base = area->base;
@@ -380,8 +388,10 @@ static inline const struct identified *identified_place(const struct span *span,
 /* --- the name of the transaction */
 
 /* The innermost call in progress that is a transaction, or 0. */
-static inline uint32_t transaction_around(const struct thread_record *record)
+static inline uint32_t transaction_around(const struct thread_record *record, const struct span *span)
 {
+    if (LIKELY(record->fields.depth == 1 && span->index == 0 && !boundary_of(span->intrinsic)))
+        return 0;
     for (uint32_t index = record->fields.depth; index-- > 0;)
         if (record->open[index].call && boundary_of(record->open[index].intrinsic) & BOUNDARY_IS)
             return record->open[index].call;
@@ -389,12 +399,15 @@ static inline uint32_t transaction_around(const struct thread_record *record)
 }
 
 /* What is named inside of a transaction is named until that ends; what is named outside stays until it changes. */
-static inline struct named *named_here(struct thread *thread)
+static inline struct named *named_here(struct thread *thread, const struct span *span)
 {
-    uint32_t within = transaction_around(thread->record);
+    uint32_t within = transaction_around(thread->record, span);
     struct named *named = &thread->named[within ? NAMED_INSIDE : NAMED_OUTSIDE];
-    if (named->within != within)
-        *named = (struct named){.within = within};
+    if (named->within != within) {
+        named->within = within;
+        named->bytes = 0;
+        named->text[0] = 0;
+    }
     return named;
 }
 
@@ -427,14 +440,15 @@ static void record_name(const struct span *span, const struct named *named, bool
 }
 
 /* Is it what a collector says now? As far as there is room for it; none is no name. */
-static inline bool is_named(const struct named *named, const char *name)
+static __attribute__((always_inline)) inline bool is_named(const struct named *named, const char *name)
 {
-    unsigned place = 0;
+    if (name == named->text)
+        return true;
     if (!name)
-        return !*named->text;
-    while (place < NAMED_BYTES - 1 && name[place] && name[place] == named->text[place])
-        place++;
-    return place == NAMED_BYTES - 1 || name[place] == named->text[place];
+        return !named->bytes;
+    if (UNLIKELY(named->bytes == NAMED_BYTES - 1))
+        return strncmp(name, named->text, NAMED_BYTES - 1) == 0;
+    return is_text(name, named->text, named->bytes + 1);
 }
 
 /* Tasks take turns on a thread: only inside of a transaction of their own has a name a place. True where the name is to
@@ -444,6 +458,7 @@ static __attribute__((noinline)) bool change_name(const struct span *span, struc
     if (span->task && !named->within)
         return false;
     snprintf(named->text, sizeof named->text, "%s", name ? name : "");
+    named->bytes = (uint32_t)strlen(named->text);
     if (boundary_of(span->intrinsic) & BOUNDARY_READS)
         return true;
     record_name(span, named, false);
@@ -457,10 +472,10 @@ static __attribute__((noinline)) bool change_name(const struct span *span, struc
 enum collected { COLLECTED, COLLECTED_LATER_NAMED, COLLECTED_GONE };
 
 /* `made` is for what is made of those in Python; NULL where there are none. `times`: how many calls its time stands for;
-   0 where it is not read. */
+   0 where it is not read. `is_alone`: but one is wanted, for which this is compiled once more without a loop. */
 static __attribute__((always_inline)) inline enum collected run_collectors(
     struct span *span, const struct identified *place, uint32_t wanted, const void *native, bool is_here, PyObject **made,
-    uint32_t times)
+    uint32_t times, bool is_alone)
 {
     struct thread *thread = span->thread;
     struct reading begin = {0, 0}, last = {0, 0};
@@ -469,19 +484,20 @@ static __attribute__((always_inline)) inline enum collected run_collectors(
         return COLLECTED_GONE;
     if (times)
         begin = last = clock_read(&thread->clock);
-    struct named *named = named_here(thread);
+    struct named *named = named_here(thread, span);
     struct told told;
     struct interpose_area *area = &told.area;
     uint32_t by = 0;
     fill_area(&told, place, span, native, is_here);
-    area->transaction = *named->text ? named->text : NULL;
-    for (; wanted; wanted &= wanted - 1) {
+    area->transaction = named->bytes ? named->text : NULL;
+    while (LIKELY(wanted)) {
         struct collector *collector = &collectors.all[__builtin_ctz(wanted)];
         if (run_collector(collector, &told, span, made ? &made[collector->place] : NULL))
             by = collector->name;
         if (UNLIKELY(!span_open(span)))
             return COLLECTED_GONE;
-        if (UNLIKELY(wanted & (wanted - 1)))
+        wanted = is_alone ? 0 : wanted & (wanted - 1);
+        if (wanted)
             tell_next(&told, collector, span, is_here);
         if (times) {
             struct reading now = clock_read(&thread->clock);
@@ -494,8 +510,7 @@ static __attribute__((always_inline)) inline enum collected run_collectors(
     if (place->recorded)
         span->stack = place->recorded;
     if (by && area->module && *area->module) {
-        struct claim claim = claim_of(&told, by);
-        span->stack = claim_stack(stack, &claim);
+        span->stack = claim_stack(stack, claim_of(&told, by));
     }
     if (times)
         charge_collectors(thread, span->index, begin, last, times);
@@ -506,16 +521,20 @@ static __attribute__((noinline)) enum collected run_timed(struct span *span, uin
 {
     uint32_t times = collectors.turn;
     collectors.turn = 0;
-    return run_collectors(span, identified_place(span, native, is_here), wanted, native, is_here, NULL, times);
+    return run_collectors(span, identified_place(span, native, is_here), wanted, native, is_here, NULL, times, false);
 }
 
 /* Collectors in C alone. */
-static __attribute__((always_inline)) inline enum collected run_native(struct span *span, uint32_t wanted,
-                                                                       const void *native, bool is_here)
+static __attribute__((noinline)) enum collected run_native(struct span *span, uint32_t wanted, const void *native,
+                                                           bool is_here)
 {
-    if (UNLIKELY(++collectors.turn >= collectors.sampled))
-        return run_timed(span, wanted, native, is_here);
-    return run_collectors(span, identified_place(span, native, is_here), wanted, native, is_here, NULL, 0);
+    return run_collectors(span, identified_place(span, native, is_here), wanted, native, is_here, NULL, 0, false);
+}
+
+static __attribute__((always_inline)) inline enum collected run_alone(struct span *span, uint32_t wanted,
+                                                                      const void *native, bool is_here)
+{
+    return run_collectors(span, identified_place(span, native, is_here), wanted, native, is_here, NULL, 0, true);
 }
 
 /* Others may run meanwhile, and what is known of the place may go. What is raised stays raised. */
@@ -529,7 +548,7 @@ static __attribute__((noinline)) enum collected run_with_python(struct span *spa
     struct identified place = *identified_place(span, native, is_here);
     for (unsigned index = 0; index < IDENTIFIED_TEXTS; index++)
         Py_XINCREF(place.texts[index]);
-    enum collected collected = run_collectors(span, &place, wanted, native, is_here, made, 1);
+    enum collected collected = run_collectors(span, &place, wanted, native, is_here, made, 1, false);
     for (unsigned index = 0; index < COLLECTORS_AT_MOST; index++)
         if (made[index])
             collectors.release(made[index]);
@@ -556,6 +575,10 @@ static __attribute__((noinline)) enum collected collect(struct span *span, const
     enum collected collected;
     if (wanted & collectors.in_python)
         collected = run_with_python(span, wanted, native, is_here);
+    else if (UNLIKELY(++collectors.turn >= collectors.sampled))
+        collected = run_timed(span, wanted, native, is_here);
+    else if (LIKELY(wanted && !(wanted & (wanted - 1))))
+        collected = run_alone(span, wanted, native, is_here);
     else
         collected = run_native(span, wanted, native, is_here);
     if (thread->quiet) /* a forked child's is 0 */
@@ -588,5 +611,5 @@ static inline void record_collected(struct span *span, uint64_t bytes, uint32_t 
         return;
     span_record(span, bytes, error);
     if (UNLIKELY(collected == COLLECTED_LATER_NAMED))
-        record_name(span, named_here(span->thread), true);
+        record_name(span, named_here(span->thread, span), true);
 }

@@ -215,8 +215,9 @@ static void decide(const char *lineage)
     filter.by_thread = has(BY_thread);
     filter.by_block = has(BY_skip) || has(BY_keep);
     filter.by_time = has(BY_from) || has(BY_to);
-    filter.looks = filter.by_site || filter.by_within || filter.by_transaction || filter.by_thread || filter.by_block ||
-                   filter.by_time;
+    bool others = filter.by_site || filter.by_transaction || filter.by_thread || filter.by_block || filter.by_time;
+    filter.looks = filter.by_within || others;
+    filter.only_within = filter.by_within && !others;
     for (uint32_t number = 1; number < COUNTED_NUMBERS; number++)
         decide_number(number);
     filter.on = known.count > 0;

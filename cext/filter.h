@@ -37,6 +37,7 @@ struct filter {
     bool none;        /* nothing of this process is recorded */
     bool by_site, by_within, asks_within, by_transaction, by_thread, by_block, by_time;
     bool looks; /* any of these */
+    bool only_within; /* that one alone of these */
     uint8_t left_out[COUNTED_NUMBERS]; /* by the numbers of intrinsics */
 };
 VISIBLE extern struct filter filter;

@@ -8,6 +8,7 @@
 #include "chosen.h"
 #include "filter.h"
 #include "recorder.h"
+#include "seen_stacks.h"
 #include "sites.h"
 
 /* What was decided of a place, below the filter's serial. */
@@ -87,21 +88,50 @@ static bool site_passes(PyThreadState *state)
     return !(place->verdict & LEFT_OUT);
 }
 
-/* Is one of the functions that run one of those asked for, and none one of those left out? */
-static __attribute__((noinline)) bool within_passes(PyThreadState *state)
+static __attribute__((noinline)) unsigned within_of(frame *frame, struct code_sites *sites)
 {
-    bool found = !filter.asks_within;
-    for (frame *each = frame_innermost(state); each; each = frame_outer(each)) {
-        struct code_sites *sites = sites_of(each);
-        if (!sites)
-            continue;
-        if (UNLIKELY(!is_decided(sites->within)))
-            sites->within = decided(decide(each, filter_within));
-        if (sites->within & WITHIN_LEFT_OUT)
-            return false;
-        found |= (sites->within & WITHIN_ASKED) != 0;
+    sites->within = decided(decide(frame, filter_within));
+    return sites->within;
+}
+
+/* What the functions from that frame out are to the filter: bits. Not farther than one that is left out. */
+static __attribute__((noinline)) unsigned within_from(frame *frame, struct seen_stack *seen)
+{
+    unsigned found = 0;
+    for (; frame && !(found & WITHIN_LEFT_OUT); frame = frame->previous) {
+        bool hidden = frame_is_hidden(frame);
+        struct code_sites *sites = hidden ? NULL : sites_of(frame);
+        unsigned bits = !sites ? 0 : LIKELY(is_decided(sites->within)) ? sites->within : within_of(frame, sites);
+        bits &= WITHIN_ASKED | WITHIN_LEFT_OUT;
+        found |= bits;
+        if (sites || hidden)
+            seen_add(seen, frame, bits);
+        else if (seen)
+            seen->cut = true;
     }
     return found;
+}
+
+static __attribute__((noinline)) unsigned within_anew(frame *innermost)
+{
+    struct seen_stack seen;
+    seen_begin(&seen);
+    unsigned found = within_from(innermost, &seen);
+    seen_keep(innermost, &seen, decided(0));
+    return found;
+}
+
+/* Is one of the functions that run one of those asked for, and none one of those left out? */
+static inline bool within_passes(PyThreadState *state)
+{
+    frame *innermost = frame_running(state), *behind;
+    if (UNLIKELY(!innermost))
+        return !filter.asks_within;
+    const struct seen_stack *seen = seen_stack(innermost, decided(0), &behind);
+    unsigned found = LIKELY(seen) ? seen->found : within_anew(innermost);
+    if (UNLIKELY(seen && behind && !(found & WITHIN_LEFT_OUT)))
+        found |= within_from(behind, NULL);
+    return !(found & WITHIN_LEFT_OUT) && (!filter.asks_within || found & WITHIN_ASKED);
 }
 
 /* What is not of the intrinsic; each class of rules only where there is one. */
@@ -206,7 +236,9 @@ static __attribute__((noinline)) bool is_left_out_at_once(const struct slot *slo
         return false;
     if (slot->watched == WATCHED_outside_db)
         return !inside(thread, KIND_db);
-    if (chosen.one_in && !thread->marked && is_passed_over(thread))
+    if (UNLIKELY(chosen.one_in) && !thread->marked && is_passed_over(thread))
         return true;
+    if (filter.only_within)
+        return !within_passes(state);
     return filter.on && !is_let_pass(thread, state);
 }

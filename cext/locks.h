@@ -6,6 +6,7 @@
 
 #include <semaphore.h>
 
+#include "seen_stacks.h"
 #include "sites.h"
 #include "stubs.h"
 
@@ -37,6 +38,8 @@ static void release_sites(void *known)
     for (unsigned index = 0; sites && sites->holds && index < HOLDERS; index++)
         if (holders[index].sites == sites)
             holders[index].sites = NULL;
+    if (sites)
+        seen_stacks_forget();
     free(sites);
 }
 

@@ -28,6 +28,7 @@ enum { THREAD_NAME_BYTES = 801, THREAD_NAME_TRIES = 8 }; /* as long as a filter 
 enum { NAMED_OUTSIDE, NAMED_INSIDE, NAMED, NAMED_BYTES = 128 };
 struct named {
     uint32_t within; /* the call that is the transaction around, or 0 */
+    uint32_t bytes;  /* of the text, without its zero */
     char text[NAMED_BYTES];
 };
 

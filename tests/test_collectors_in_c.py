@@ -358,3 +358,109 @@ def test_the_header_is_for_c_plus_plus_too(tmp_path):
     )
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+EACH = """
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static const char *const names[] = {%(names)s};
+enum { NAMES = sizeof names / sizeof *names, AT_END = %(at_end)d };
+static const char *put(int which, size_t name)
+{
+    static char *pages[3]; /* behind the first of each two nothing can be read */
+    const char *text = names[name %% NAMES];
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (!pages[which]) {
+        void *room = NULL;
+        if (posix_memalign(&room, page, 2 * page) || mprotect((char *)room + page, page, PROT_NONE))
+            abort();
+        pages[which] = room;
+    }
+    return text ? strcpy(pages[which] + (AT_END ? page - strlen(text) - 1 : 0), text) : NULL;
+}
+static void collect(struct interpose_area *area)
+{
+    size_t turn = (size_t)area->work;
+    if (!area->function || strcmp(area->function, "probe"))
+        return;
+    area->work = (char *)area->work + 1;
+    area->module = put(0, turn);
+    area->section = put(1, turn + 1);
+    area->transaction = put(2, turn + 2);
+    area->statement = 7;
+}
+const struct interpose_collector interpose_collector = INTERPOSE_COLLECTOR(.name = "each", .collect = collect);
+"""
+LONG = "ORDERS12ORDERS12O"
+ALIKE = [
+    *(LONG[:letters] for letters in (1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17)),
+    *(LONG[:letters] + "P" for letters in (0, 1, 2, 3, 6, 7, 8, 9, 15, 16)),
+    *("orders", "ORDERs", "ORDERS12oRDERS12O"),
+    *("O" * letters for letters in (50, 51, 52, 53, 126, 127, 200)),
+    *("O" * letters + "P" for letters in (50, 51, 125, 126)),
+    *("P" + "O" * letters for letters in (50, 126, 200)),
+]
+READ = 127
+
+
+@pytest.mark.parametrize("at_end", [False, True])
+def test_texts_that_are_alike_are_told_apart_even_at_the_end_of_what_can_be_read(compiled, at_end):
+    names = ", ".join(f'"{name}"' for name in ALIKE)
+    rounds = [*range(len(ALIKE)), *range(len(ALIKE))]
+    source = EACH % {"names": names, "at_end": at_end}
+    done = compiled(source, f"for number in range({len(rounds)}):\n    probe(f'/probe/{{number}}')\n")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    claimed = [(file[:READ], function[:READ], line) for _, file, function, line in named(done)]
+    wanted = [(ALIKE[n % len(ALIKE)][:READ], ALIKE[(n + 1) % len(ALIKE)][:READ], 7) for n in rounds]
+    assert claimed == wanted
+    founder = done.experiment.founder
+    given = [founder.string(event.detail) for event in done.events("interpose.named")]
+    cut = [ALIKE[(n + 2) % len(ALIKE)][:READ] for n in rounds]
+    assert given == [name for name, before in zip(cut, [None, *cut], strict=False) if name != before]
+
+
+def test_an_empty_text_is_not_none(compiled):
+    source = EACH % {"names": '"A", "", NULL, "", "A", NULL', "at_end": False}
+    done = compiled(source, "for number in range(12):\n    probe(f'/probe/{number}')\n")
+
+    names = ["A", "", None, "", "A", None]
+    wanted = []
+    for number in range(12):
+        module, section = names[number % 6], names[(number + 1) % 6]
+        if module:
+            wanted.append((f"/probe/{number}", module, "probe" if section is None else section, 7))
+    assert named(done) == wanted
+    founder = done.experiment.founder
+    given = [founder.string(event.detail) if event.detail else "" for event in done.events("interpose.named")]
+    assert given == ["A", ""] * 4
+
+
+TURNS = """
+static void collect(struct interpose_area *area)
+{
+    area->work = (char *)area->work + 1;
+    if (!area->function || strcmp(area->function, "probe") || (size_t)area->work %% 2 != %d)
+        return;
+    area->module = "ORDERS";
+    area->section = "SAVE";
+}
+const struct interpose_collector interpose_collector = INTERPOSE_COLLECTOR(.name = "turns", .collect = collect);
+"""
+
+
+def test_the_same_claim_of_two_collectors_is_each_ones_own(compiled):
+    compiled(TURNS % 0, "", name="interpose_first.so")
+    done = compiled(
+        TURNS % 1,
+        "for number in range(6):\n    probe('/probe/1')\n",
+        name="interpose_second.so",
+        INTERPOSE_COLLECTORS="first,second",
+    )
+
+    founder = done.experiment.founder
+    frames = [next(iter(founder.frames(event.stack)), None) for event in done.events("os.stat")]
+    owners = [frame.collector for frame in frames[-6:]]
+    assert len(set(owners)) == 2
+    assert owners == owners[:2] * 3

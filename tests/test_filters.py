@@ -94,6 +94,79 @@ def test_only_what_a_filter_lets_pass_is_recorded(traced, text, left):
     assert [event.text for event in done.experiment.founder.log.events if event.kind == "filter"] == [text]
 
 
+STACKS = """
+    import gc, os, threading
+    def look(path):
+        try:
+            os.stat(path)
+        except FileNotFoundError:
+            pass
+    def relay(path):
+        look(path)
+    def wanted(path):
+        relay(path)
+    def other(path):
+        relay(path)
+    def deep(depth, path, do):
+        deep(depth - 1, path, do) if depth else do(path)
+    class Made:
+        def __init__(self, path):
+            look(path)
+    def makes(path):
+        Made(path)
+        class Wanted(Made):
+            def __init__(self, path):
+                wanted(path)
+        Wanted(path)
+    def steps():
+        while True:
+            look((yield))
+    def through(generator, path):
+        generator.send(path)
+    wanted_through = {"__name__": "__main__", "through": through}
+    exec("def wanted(generator, path): through(generator, path)", wanted_through)
+    generator = steps()
+    next(generator)
+    for turn in range(3):
+        wanted("/in")
+        other("/out")
+        relay("/out")
+        makes("/in or out")
+        through(generator, "/out")
+        wanted_through["wanted"](generator, "/in")
+        for depth in (1, 30, 62, 63, 64, 65, 66, 200):
+            deep(depth, "/in", wanted)
+            deep(depth, "/out", other)
+        for name in ("wanted", "other", "another") * 3:
+            made = {"__name__": "__main__", "relay": relay}
+            exec(f"def {name}(path): relay(path)", made)
+            made[name]("/in" if name == "wanted" else "/out")
+            made.clear()
+            gc.collect()
+        list(map(wanted, ["/in"]))
+        list(map(other, ["/out"]))
+        for work, path in ((wanted, "/in"), (other, "/out")):
+            thread = threading.Thread(target=work, args=[path])
+            thread.start()
+            thread.join()
+"""
+IN_WANTED = 3 * (1 + 1 + 1 + 8 + 3 + 1 + 1)
+IN_OTHERS = 3 * (1 + 1 + 1 + 1 + 8 + 6 + 1 + 1)
+
+
+@pytest.mark.parametrize(("text", "kept"), [("within=wanted", IN_WANTED), ("within=-wanted", IN_OTHERS)])
+def test_what_is_within_a_function_is_told_of_each_call(traced, text, kept):
+    done = traced(STACKS, INTERPOSE_FILTER=text)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    founder = done.experiment.founder
+    found = [founder.string(event.detail) for event in done.events("os.stat")]
+    ours = [path for path in found if path in ("/in", "/out", "/in or out")]
+    wrong = "/out" if text == "within=wanted" else "/in"
+    assert wrong not in ours
+    assert len(ours) == kept
+
+
 def test_what_a_library_calls_is_of_the_line_of_the_program_that_it_was_called_for(traced):
     source = """
         import os.path, pathlib
