@@ -624,12 +624,14 @@ def test_who_waits_for_a_lock_that_goes_from_hand_to_hand_is_seen_to_wait(traced
         lock = threading.{kind}()
         waited = []
         def work():
-            for _ in range(30):
+            for turn in range(40):
                 begun = time.perf_counter()
                 lock.acquire()
                 waited.append(time.perf_counter() - begun)
                 time.sleep(0.002)
                 lock.release()
+                if turn % 2:
+                    time.sleep(0.001)  # or who has it may always be the first to have it again
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads: thread.start()
         for thread in threads: thread.join()
