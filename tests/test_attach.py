@@ -379,7 +379,7 @@ def test_after_detaching_it_goes_on_and_nothing_is_recorded_any_more(source, run
             RAISING,
             id="raising",
             marks=pytest.mark.skipif(
-                sys.version_info >= (3, 14), reason="sys.remote_exec loses what is raised before it runs (docs/limits.md)"
+                sys.version_info >= (3, 14), reason="sys.remote_exec loses what is raised too early (docs/limits.md)"
             ),
         ),
     ],
