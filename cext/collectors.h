@@ -115,7 +115,7 @@ static void charge_collectors(struct thread *thread, uint32_t index, struct read
 
 static bool call_python(struct collector *collector, struct interpose_area *area, PyObject **made)
 {
-    frame *running = frame_innermost(_PyThreadState_UncheckedGet());
+    frame *running = frame_innermost(running_state());
     if (UNLIKELY(interpreter_ends()))
         return true;
     if (!running || frame_code(running) != area->code)

@@ -11,7 +11,7 @@ static struct {
 
 static frame *innermost_frame(void)
 {
-    return frame_innermost(_PyThreadState_UncheckedGet());
+    return frame_innermost(running_state());
 }
 
 static PyObject *again_or_not(void)

@@ -109,7 +109,7 @@ static bool is_ours(void)
 static struct expected expect_executed(PyObject *const *arguments, Py_ssize_t count)
 {
     struct expected before = expected;
-    frame *outer = frame_running(_PyThreadState_UncheckedGet());
+    frame *outer = frame_running(running_state());
     if (before.is_on)
         expect_no_more();
     expect((struct expected){true, false, count && PyCode_Check(arguments[0]) ? arguments[0] : NULL, outer});
@@ -205,7 +205,7 @@ static void put_code_in_functions(void)
 
 static bool has_main_begun(void)
 {
-    frame *here = frame_innermost(_PyThreadState_UncheckedGet()), *outermost = here;
+    frame *here = frame_innermost(running_state()), *outermost = here;
     for (; here; here = frame_outer(here))
         outermost = here;
     return outermost && (is_named(module_of(outermost), "__main__") || is_named(module_of(outermost), "runpy"));

@@ -90,7 +90,7 @@ static int see_event(PyObject *nothing, PyFrameObject *object, int what, PyObjec
 /* A thread that has just begun. */
 static void trace_new_thread(void)
 {
-    PyThreadState *state = _PyThreadState_UncheckedGet();
+    PyThreadState *state = running_state();
     if (coverage.on && state && state->interp == known_codes.interpreter)
         trace_thread(state, see_event);
 }
@@ -100,7 +100,7 @@ static void trace_new_thread(void)
 /* Who traces next must not be told of instructions because we were. */
 static void tell_no_instructions(void)
 {
-    frame *here = frame_innermost(_PyThreadState_UncheckedGet());
+    frame *here = frame_innermost(running_state());
     for (; here; here = frame_outer(here)) {
         struct covered_code *known = code_extra(frame_code(here), known_codes.index);
         if (here->frame_obj && known && known->plan && needs_instructions(known->plan))

@@ -59,8 +59,10 @@ static bool ends_part(uint8_t opcode)
     case RAISE_VARARGS:
     case JUMP_FORWARD:
     case JUMP_BACKWARD:
-#if PY_VERSION_HEX >= 0x030c0000
+#ifdef RETURN_CONST
     case RETURN_CONST:
+#endif
+#if PY_VERSION_HEX >= 0x030c0000
     case STORE_SLICE:
 #endif
 #if PY_VERSION_HEX >= 0x030d0000
@@ -124,7 +126,7 @@ static void find_places(struct covered_plan *plan, const struct bytecode *code)
 
 static bool returns(uint8_t opcode)
 {
-#if PY_VERSION_HEX >= 0x030c0000
+#ifdef RETURN_CONST
     if (opcode == RETURN_CONST)
         return true;
 #endif

@@ -5,8 +5,8 @@
 #include <Python.h>
 #include <stdbool.h>
 
-#if PY_VERSION_HEX < 0x030b0000 || PY_VERSION_HEX >= 0x030e0000
-#error "interpose knows the frames of CPython 3.11, 3.12 and 3.13"
+#if PY_VERSION_HEX < 0x030b0000 || PY_VERSION_HEX >= 0x030f0000
+#error "interpose knows the frames of CPython 3.11, 3.12, 3.13 and 3.14"
 #endif
 
 #pragma GCC diagnostic push
@@ -17,6 +17,11 @@
 #define Py_BUILD_CORE 1
 #include <internal/pycore_code.h>
 #include <internal/pycore_frame.h>
+#if PY_VERSION_HEX >= 0x030e0000
+#include <internal/pycore_genobject.h>
+#include <internal/pycore_instruments.h>
+#include <internal/pycore_interpframe.h>
+#endif
 #undef Py_BUILD_CORE
 #pragma GCC diagnostic pop
 
@@ -33,6 +38,16 @@ static inline frame *frame_visible(frame *frame)
     while (frame && frame_is_hidden(frame))
         frame = frame->previous;
     return frame;
+}
+
+/* The calling thread's state, or NULL. */
+static inline PyThreadState *running_state(void)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+    return PyThreadState_GetUnchecked();
+#else
+    return _PyThreadState_UncheckedGet();
+#endif
 }
 
 /* The frame that runs, where it is known to be Python code. */
@@ -58,7 +73,9 @@ static inline frame *frame_outer(frame *frame)
 
 static inline PyCodeObject *frame_code(frame *frame)
 {
-#if PY_VERSION_HEX >= 0x030d0000
+#if PY_VERSION_HEX >= 0x030e0000
+    return _PyFrame_GetCode(frame);
+#elif PY_VERSION_HEX >= 0x030d0000
     return (PyCodeObject *)frame->f_executable;
 #else
     return frame->f_code;
@@ -91,6 +108,26 @@ static inline bool interpreter_ends(void)
 #endif
 }
 
+/* The first of its function's arguments, which must have one. Borrowed. */
+static inline PyObject *frame_first_argument(frame *frame)
+{
+#if PY_VERSION_HEX >= 0x030e0000
+    return PyStackRef_AsPyObjectBorrow(frame->localsplus[0]);
+#else
+    return frame->localsplus[0];
+#endif
+}
+
+/* The generator or coroutine whose frame it is. */
+static inline PyObject *frame_generator(frame *frame)
+{
+#if PY_VERSION_HEX >= 0x030e0000
+    return (PyObject *)_PyGen_GetGeneratorFromFrame(frame);
+#else
+    return (PyObject *)_PyFrame_GetGenerator(frame);
+#endif
+}
+
 static inline int code_extra_index(freefunc release)
 {
 #if PY_VERSION_HEX >= 0x030c0000
@@ -100,7 +137,7 @@ static inline int code_extra_index(freefunc release)
 #endif
 }
 
-/* How a code object keeps its extra data in all three versions; whether it does is asked at the first use. */
+/* How a code object keeps its extra data in all versions; whether it does is asked at the first use. */
 struct code_extras {
     Py_ssize_t size;
     void *extras[];

@@ -112,7 +112,7 @@ static inline struct identified *identified_find(uint32_t stack)
 /* The same, looked up now: the frame that runs is the one that called. */
 static __attribute__((noinline)) struct identified *identify(uint32_t stack)
 {
-    frame *running = frame_innermost(_PyThreadState_UncheckedGet());
+    frame *running = frame_innermost(running_state());
     if (identified.serial != recorder.serial)
         identified_forget();
     struct identified *place = identified_at(stack);

@@ -201,6 +201,14 @@ static bool is_python_function(PyObject *object)
 }
 #endif
 
+/* Does CPython, from 3.14 on, enter it where its class is often called, and not ask for its vectorcall? So it is with an
+   `__init__` of plain arguments. */
+static bool is_gone_round(PyObject *function)
+{
+    const PyCodeObject *code = (const PyCodeObject *)PyFunction_GET_CODE(function);
+    return PY_VERSION_HEX >= 0x030e0000 && !(code->co_flags & (CO_VARARGS | CO_VARKEYWORDS)) && !code->co_kwonlyargcount;
+}
+
 /* By their places: to ask by name is told to audit hooks. */
 static PyObject *function_globals(PyObject *function)
 {

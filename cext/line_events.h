@@ -23,7 +23,7 @@ static uint32_t owner_of(struct line_thread *thread, const struct traced_code *k
 {
     if (LIKELY(!known->coroutine) || thread->top->coroutine || here->owner != FRAME_OWNED_BY_GENERATOR)
         return thread->top->owner;
-    return lines_owner(thread, task_here((PyObject *)_PyFrame_GetGenerator(here)));
+    return lines_owner(thread, task_here(frame_generator(here)));
 }
 
 static inline uint32_t unit_of(frame *here, const struct plan *plan)

@@ -11,7 +11,7 @@ static struct {
 
 static PyThreadState *here_state(void)
 {
-    return _PyThreadState_UncheckedGet();
+    return running_state();
 }
 
 /* From now on the code's own events are told. */

@@ -15,7 +15,7 @@ static bool is_beginning(frame *here)
 
 static void see_call(frame *here)
 {
-    PyThreadState *state = _PyThreadState_UncheckedGet();
+    PyThreadState *state = running_state();
     struct traced_code *known = traced_code_of(frame_code(here), here);
     if (known && known->is.chosen)
         function_begins(state, known, here, is_beginning(here));
@@ -31,7 +31,7 @@ static void see_line(frame *here)
 {
     struct line_thread *thread = current_lines();
     if (UNLIKELY(!thread || thread->top->frame != here))
-        thread = is_passed_over(here) ? NULL : find_frame(_PyThreadState_UncheckedGet(), here);
+        thread = is_passed_over(here) ? NULL : find_frame(running_state(), here);
     if (LIKELY(thread != NULL))
         line_begins(thread, here);
 }
@@ -54,7 +54,7 @@ static int see_event(PyObject *nothing, PyFrameObject *object, int what, PyObjec
 /* A thread that has just begun. */
 static void trace_new_thread(void)
 {
-    PyThreadState *state = _PyThreadState_UncheckedGet();
+    PyThreadState *state = running_state();
     if (lines.on && state && state->interp == known_codes.interpreter)
         trace_thread(state, see_event);
 }

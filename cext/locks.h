@@ -48,6 +48,39 @@ static void release_sites(void *known)
    Their own memory tells soonest, in an RLock nothing else does. Whether the fields lie where we look for them is tried
    with new locks before shims are put in place. */
 
+#if PY_VERSION_HEX >= 0x030e0000
+struct plain_lock {
+    PyObject_HEAD
+    PyMutex lock;
+};
+
+struct recursive_lock {
+    PyObject_HEAD
+    PyMutex lock;
+    unsigned long long owner;
+    size_t count; /* of the times it was taken again */
+};
+
+enum { COUNT_OF_FIRST = 0 };
+
+/* Where it is handed to who waits for it longest, it is never free in between. */
+static inline bool is_nobodys(const PyMutex *mutex)
+{
+    return !(__atomic_load_n(&mutex->_bits, __ATOMIC_ACQUIRE) & _Py_LOCKED);
+}
+
+static inline bool is_free_plain(PyObject *lock)
+{
+    return is_nobodys(&((const struct plain_lock *)(const void *)lock)->lock);
+}
+
+/* Also to who has it already. */
+static inline bool is_free_recursive(PyObject *lock)
+{
+    const struct recursive_lock *fields = (const void *)lock;
+    return is_nobodys(&fields->lock) || fields->owner == PyThread_get_thread_ident();
+}
+#else
 struct plain_lock {
     PyObject_HEAD
     void *lock;
@@ -61,6 +94,8 @@ struct recursive_lock {
     unsigned long owner;
     unsigned long count;
 };
+
+enum { COUNT_OF_FIRST = 1 };
 
 /* Who was woken by a release has the lock at once, and says so in its fields only when it has the interpreter's lock
    again: until then the semaphore beneath alone knows. */
@@ -84,11 +119,12 @@ static inline bool is_free_recursive(PyObject *lock)
         return fields->owner == PyThread_get_thread_ident();
     return is_nobodys(fields->lock);
 }
+#endif
 
 /* By who had it already: it is held since the first time. */
 static inline bool is_taken_again(PyObject *lock)
 {
-    return ((const struct recursive_lock *)(const void *)lock)->count > 1;
+    return ((const struct recursive_lock *)(const void *)lock)->count > COUNT_OF_FIRST;
 }
 
 /* A semaphore of multiprocessing, by its own method. */

@@ -136,7 +136,7 @@ static void marks_forget(void)
 
 static void mark_add(struct thread *thread, frame *running, const struct span *span)
 {
-    PyObject *coroutine = (PyObject *)_PyFrame_GetGenerator(running), *outermost = outermost_from(running, coroutine);
+    PyObject *coroutine = frame_generator(running), *outermost = outermost_from(running, coroutine);
     if (!thread->marked)
         marks_forget(); /* those that a parent had, before this process was forked */
     if (marks.used == marks.room) {
@@ -226,7 +226,7 @@ static PyObject *mark_enter(const struct slot *slot, uint32_t detail)
     if (!running)
         return NULL;
     mark_add(thread, running, &call.span);
-    return outermost_from(running, (PyObject *)_PyFrame_GetGenerator(running));
+    return outermost_from(running, frame_generator(running));
 }
 
 /* The program says that something happened here: an event that takes no time. */

@@ -135,6 +135,8 @@ static bool monitoring_prepare(PyObject *monitor)
 static const char *monitoring_begin(const int tools[2], const struct monitored *events)
 {
     PyObject *monitor = PySys_GetObject("monitoring");
+    if (PY_VERSION_HEX >= 0x030e0000) /* whose loops and conditions are compiled otherwise */
+        return "CPython 3.14: neither lines nor coverage are recorded there yet";
     if (!monitor || !monitoring_prepare(monitor)) {
         PyErr_Clear();
         return "sys.monitoring is not there";

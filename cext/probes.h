@@ -546,7 +546,7 @@ static __thread struct {
 
 static int tell_all_but_that(PyObject *argument, PyFrameObject *object, int what, PyObject *given)
 {
-    PyThreadState *state = _PyThreadState_UncheckedGet();
+    PyThreadState *state = running_state();
     bool is_here = object->f_frame == not_to_tell.frame;
     uint32_t unit = (uint32_t)frame_instruction(object->f_frame);
     if (is_here && what == PyTrace_OPCODE && unit >= not_to_tell.units)
@@ -560,7 +560,7 @@ static int tell_all_but_that(PyObject *argument, PyFrameObject *object, int what
 
 static void tell_not_twice(frame *here, uint32_t unit, uint32_t units)
 {
-    PyThreadState *state = _PyThreadState_UncheckedGet();
+    PyThreadState *state = running_state();
     if (LIKELY(!state->c_tracefunc) || !state->cframe->use_tracing || state->tracing)
         return;
     if (state->c_tracefunc != tell_all_but_that)
@@ -623,7 +623,7 @@ static struct probe *probe_of(struct covered_code *known, frame *here)
 /* ~ of a class: a stub's, or a program's, which is an error as ever. */
 static PyObject *invert(PyObject *operand)
 {
-    frame *here = frame_running(_PyThreadState_UncheckedGet());
+    frame *here = frame_running(running_state());
     struct covered_code *known = here && known_codes.index >= 0 ? code_extra(here->f_code, known_codes.index) : NULL;
     struct probe *probe = operand == PyExc_AssertionError && here ? probe_of(known, here) : NULL;
     if (probe) {

@@ -179,7 +179,7 @@ static uint32_t whole_stack_here(void)
 {
     struct thread *thread = current_thread;
     struct reading begin = own_begin(thread);
-    frame *frame = frame_innermost(_PyThreadState_UncheckedGet());
+    frame *frame = frame_innermost(running_state());
     uint32_t stack = frame ? stack_of(frame, true) : 0;
     own_end(thread, begin);
     return stack;
@@ -198,6 +198,6 @@ static int sites_begin(freefunc release)
    and ours is all that orders what the recorder does. */
 static inline PyThreadState *recorded_state(void)
 {
-    PyThreadState *state = _PyThreadState_UncheckedGet();
+    PyThreadState *state = running_state();
     return LIKELY(state && state->interp == sites_interpreter) ? state : NULL;
 }

@@ -106,7 +106,7 @@ static PyObject *outermost_from(frame *inner, PyObject *awaited)
 {
     PyObject *outermost = awaited;
     for (; inner && inner->owner == FRAME_OWNED_BY_GENERATOR; inner = frame_outer(inner))
-        outermost = (PyObject *)_PyFrame_GetGenerator(inner);
+        outermost = frame_generator(inner);
     return outermost;
 }
 
@@ -121,12 +121,12 @@ static bool is_of_coroutine(frame *frame)
 /* The task that is being run: that of the innermost coroutine, or the greenlet; 0 where it is none. */
 static __attribute__((noinline, unused)) uint32_t task_of_thread(const struct thread *thread)
 {
-    frame *inner = thread->in_loop ? frame_innermost(_PyThreadState_UncheckedGet()) : NULL;
+    frame *inner = thread->in_loop ? frame_innermost(running_state()) : NULL;
     for (unsigned depth = 0; inner && depth < CALLS_OF_A_TASK && !is_of_coroutine(inner); depth++)
         inner = frame_outer(inner);
     PyObject *outermost = NULL;
     for (; inner && inner->owner == FRAME_OWNED_BY_GENERATOR; inner = frame_outer(inner))
-        outermost = (PyObject *)_PyFrame_GetGenerator(inner);
+        outermost = frame_generator(inner);
     return outermost ? number_of_task(outermost) : thread->greenlet;
 }
 
@@ -141,5 +141,5 @@ static __attribute__((unused)) void loop_runs(const PyObject *loop)
 /* The task in which `awaited` makes its first step: that of the outermost coroutine around it, or itself. */
 static uint32_t task_here(PyObject *awaited)
 {
-    return number_of_task(outermost_from(frame_innermost(_PyThreadState_UncheckedGet()), awaited));
+    return number_of_task(outermost_from(frame_innermost(running_state()), awaited));
 }

@@ -44,7 +44,7 @@ static PyObject *python_thread(PyThreadState *state)
     frame *asking = frame_innermost(state);
     PyCodeObject *code = asking ? frame_code(asking) : NULL;
     if (code && code->co_argcount == 1 && PyUnicode_CompareWithASCIIString(code->co_name, "_set_ident") == 0)
-        return asking->localsplus[0];
+        return frame_first_argument(asking);
     return active_thread();
 }
 

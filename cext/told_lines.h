@@ -81,7 +81,7 @@ static void tell_lines_as(const struct slot *slot)
 /* The mean of so many, in nanoseconds, of the line that runs: for calibration. */
 static uint64_t time_told_lines(struct thread *thread, unsigned times)
 {
-    frame *here = frame_innermost(_PyThreadState_UncheckedGet());
+    frame *here = frame_innermost(running_state());
     struct reading begin = clock_read(&thread->clock);
     for (unsigned time = 0; time < times; time++)
         tell_line(here);

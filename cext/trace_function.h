@@ -48,7 +48,7 @@ static struct {
 /* sys.settrace. */
 static PyObject *call_settrace(PyObject *module, PyObject *wanted)
 {
-    PyThreadState *state = _PyThreadState_UncheckedGet();
+    PyThreadState *state = running_state();
     bool is_ours = settrace.is_on() && state->interp == known_codes.interpreter;
     if (is_ours && wanted != Py_None)
         settrace.lend();

@@ -28,6 +28,7 @@ OF_ONE_TYPE = {"type", "name", "doc", "members", "getset", "methods", "dict", "b
 AWAITED = ("coroutine", "coroutine_wrapper", "async_generator", "async_generator_asend", "async_generator_athrow")
 SUITES = {"as_async": 4, "as_number": 36, "as_sequence": 10, "as_mapping": 3, "as_buffer": 2}
 VERSION_IS_VALID = 1 << 19
+VECTORCALL = 15 + (sys.version_info >= (3, 12)) + (sys.version_info >= (3, 14))  # the word in a Python function
 CLASS_METHOD = type(dict.__dict__["fromkeys"])
 # The number of words in a callable, of those that do not change by themselves; and of what the first of them points to.
 CALLABLES = {
@@ -36,7 +37,7 @@ CALLABLES = {
     CLASS_METHOD: ({"definition": 5, "vectorcall": 6}, 4),
     GetSetDescriptorType: ({"definition": 5}, 5),
     WrapperDescriptorType: ({"base": 5, "wrapped": 6}, 0),
-    FunctionType: ({"type": 1, "code": 6, "vectorcall": 15 if sys.version_info < (3, 12) else 16}, 0),
+    FunctionType: ({"type": 1, "code": 6, "vectorcall": VECTORCALL}, 0),
 }
 
 

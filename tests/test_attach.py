@@ -32,6 +32,8 @@ needs_gdb = pytest.mark.skipif(
     not HAS_GDB and sys.version_info < (3, 14), reason="gdb is not installed, which attaching needs before 3.14"
 )
 
+by_remote_exec = pytest.mark.skipif(sys.version_info < (3, 14), reason="Python has no sys.remote_exec before 3.14")
+
 # A loop with a database, until somebody says that it is enough.
 BUSY = """
 import sqlite3, signal, sys
@@ -173,6 +175,36 @@ while not enough:
     except Enough as raised:
         (number,) = raised.args
 print(number == signal.SIGALRM, flush=True)
+sys.exit(7)
+"""
+AGAIN_WITHOUT_REMOTE_DEBUGGING = """
+import os, sys
+if "disable-remote-debug" not in sys._xoptions:
+    os.execv(sys.executable, [sys.executable, "-X", "disable-remote-debug", *sys.argv])
+"""
+# Its handler raises once, while what attaching brings along opens a file.
+INTERRUPTED = """
+import os, signal, sys
+class Late(Exception):
+    pass
+def end(number, frame):
+    raise Late
+enough, late, opened = [], 0, []
+signal.signal(signal.SIGTERM, lambda number, frame: enough.append(number))
+signal.signal(signal.SIGALRM, end)
+def hook(event, what):
+    if event == "open" and str(what[0]).endswith("SEEN") and not opened:
+        opened.append(what)
+        os.kill(os.getpid(), signal.SIGALRM)
+sys.addaudithook(hook)
+print("ready", flush=True)
+while not enough:
+    try:
+        while not enough:
+            os.stat("/")
+    except Late:
+        late += 1
+print(late, flush=True)
 sys.exit(7)
 """
 # It tells of itself whenever somebody asks, and works all the time.
@@ -340,7 +372,19 @@ def test_after_detaching_it_goes_on_and_nothing_is_recorded_any_more(source, run
 
 
 @needs_gdb
-@pytest.mark.parametrize("source", [IMPORTING, RAISING], ids=["importing", "raising"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(IMPORTING, id="importing"),
+        pytest.param(
+            RAISING,
+            id="raising",
+            marks=pytest.mark.skipif(
+                sys.version_info >= (3, 14), reason="sys.remote_exec loses what is raised too early (docs/limits.md)"
+            ),
+        ),
+    ],
+)
 def test_what_the_program_imports_and_raises_meanwhile_it_gets(source, running):
     program = running(source)
 
@@ -546,9 +590,9 @@ def test_a_program_that_only_waits_is_left_as_it_was(running):
     out, errors = program.process.communicate(timeout=PATIENCE_S)
 
     assert done.returncode == 1
+    who = "its main thread came to no" if sys.version_info >= (3, 14) else "no thread of it came to a"
     assert done.stderr == (
-        f"interpose: {program.pid}: no thread of it came to a place where it can be interrupted;"
-        " it runs on as it was\n"
+        f"interpose: {program.pid}: {who} place where it can be interrupted; it runs on as it was\n"
     )
     assert (program.process.returncode, out, errors) == (7, "", "")
     assert not list(program.directory.glob("*.er"))
@@ -586,6 +630,66 @@ def test_without_gdb_it_says_what_is_missing(running):
     assert program.end() == (7, "True\n", "")
 
 
+@by_remote_exec
+def test_from_3_14_on_python_itself_is_asked_and_nothing_is_left_of_that(running):
+    program = running(BUSY)
+    directory = program.directory / "asked"
+    directory.mkdir()
+    variables = {"PATH": "/nonexistent", "TMPDIR": str(directory)}
+
+    attached = program.interpose("attach", str(program.pid), **variables)
+    path = attached.stdout.split("   ")[0]
+    until(lambda: "sqlite3.Connection.execute" in recorded_names(path))
+    detached = program.interpose("detach", str(program.pid), **variables)
+
+    took = r"took [\d.,]+ m?s; the program stood still for [\d.]+ ms of it\n"
+    assert re.search(f"^attaching {took}", attached.stdout, re.MULTILINE)
+    assert re.search(f"^detaching {took}", detached.stdout, re.MULTILINE)
+    assert not list(directory.iterdir())
+    assert program.end() == (7, "True\n", "")
+
+
+@by_remote_exec
+@pytest.mark.parametrize("switched_off_by", ["variable", "option"])
+def test_a_program_that_may_not_be_asked_is_refused(switched_off_by, running, tmp_path):
+    variables = {"PYTHON_DISABLE_REMOTE_DEBUG": "1"} if switched_off_by == "variable" else {}
+    source = BUSY if variables else AGAIN_WITHOUT_REMOTE_DEBUGGING + BUSY
+    program = running(source, **variables)
+
+    done = program.interpose("attach", str(program.pid))
+
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"interpose: {program.pid}: remote debugging is switched off in it"
+        " (PYTHON_DISABLE_REMOTE_DEBUG, -X disable-remote-debug): it cannot be reached\n",
+    )
+    assert program.end() == (7, "True\n", "")
+
+
+@by_remote_exec
+def test_an_interpose_that_may_not_ask_says_so(running):
+    program = running(BUSY)
+
+    done = program.interpose("attach", str(program.pid), PYTHON_DISABLE_REMOTE_DEBUG="1")
+
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"interpose: {program.pid}: remote debugging is switched off in the Python that this interpose runs on"
+        " (PYTHON_DISABLE_REMOTE_DEBUG, -X disable-remote-debug)\n",
+    )
+    assert program.end() == (7, "True\n", "")
+
+
+@by_remote_exec
+@pytest.mark.parametrize("seen", ["bundle", "answer"])
+def test_what_a_handler_raises_while_our_code_runs_is_raised_in_the_program(seen, running):
+    program = running(INTERRUPTED.replace("SEEN", seen))
+
+    program.interpose("attach", str(program.pid))
+
+    assert program.end() == (7, "1\n", "")
+
+
 @pytest.mark.parametrize("command", ["attach", "detach"])
 def test_what_is_no_python_program_is_refused(command, interpose):
     sleeper = subprocess.Popen(["sleep", "60"])
@@ -600,7 +704,7 @@ def test_what_is_no_python_program_is_refused(command, interpose):
     assert gone.stderr == f"interpose: {sleeper.pid}: there is no such process\n"
 
 
-@needs_gdb
+@pytest.mark.skipif(not HAS_GDB, reason="gdb is not installed")
 def test_one_that_ends_meanwhile_is_told_in_a_line(running):
     program = running(BUSY)
     tracee = Tracee(program.pid)
@@ -685,7 +789,7 @@ def test_when_attaching_is_killed_the_program_is_left_as_it_was(running):
     assert program.end() == (7, "True\n", "")
 
 
-@needs_gdb
+@pytest.mark.skipif(not HAS_GDB, reason="gdb is not installed")
 def test_a_program_that_somebody_traces_is_refused(running):
     program = running(BUSY)
     tracee = Tracee(program.pid)

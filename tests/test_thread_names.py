@@ -5,7 +5,7 @@ import pytest
 from interpose.analysis.profile import profile, thread_label
 
 NAMED = """
-    import _thread, os, threading
+    import _thread, os, sys, threading
     from concurrent.futures import ThreadPoolExecutor
 
     def work():
@@ -18,6 +18,8 @@ NAMED = """
     class Computed(threading.Thread):
         @property
         def _name(self):
+            if sys._getframe(1).f_code.co_name == "_set_os_name":
+                return "given to the system"  # by threading itself, from 3.14 on
             raise SystemExit("was asked for its name")
         @_name.setter
         def _name(self, name):

@@ -643,7 +643,21 @@ cdef class Carried:
 
     def __call__(self, *arguments, **keywords):
         enter_level(self.level)
+        self.enter_context()
         return self.function(*arguments, **keywords)
+
+    def enter(self):
+        enter_level(self.level)
+
+    cdef bint enter_context(self) except False:
+        """From 3.14 on threading runs what a thread is for in a context of its own, new and empty where none was given."""
+        if PY_VERSION_HEX < 0x030E0000 or not PyMethod_Check(self.function):
+            return True
+        names = said_of(self.function.__self__, "__dict__")
+        context = names.get("_context") if type(names) is dict else None
+        if PyContext_CheckExact(context) and len(context) == 0:
+            context.run(self.enter)
+        return True
 
 
 cdef tuple carried(PyObject *arguments):

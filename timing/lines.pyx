@@ -12,7 +12,7 @@ cdef extern from "line_events.h":
     c_lines line_state "lines"
     struct thread_state "_ts":
         pass
-    thread_state *_PyThreadState_UncheckedGet()
+    thread_state *running_state()
     uint64_t ticks_now()
     void lines_prepare(uint32_t, bint)
     int lines_on(uint32_t)
@@ -114,7 +114,7 @@ def off(bytes target=b""):
     cdef const char *why
     if not line_state.on:
         return
-    uncount_line(_PyThreadState_UncheckedGet())
+    uncount_line(running_state())
     why = events_end()
     lines_off(string_intern(target, len(target)))
     if why != NULL:

@@ -389,6 +389,7 @@ cdef extern from "install.h":
     bint exchange_in_types(PyTypeObject *, const char *, void *, void *) except False
     int interposed_function_begin() except -1
     bint is_python_function(object)
+    bint is_gone_round(object)
     PyObject *function_globals(object)
     PyObject *function_file(object)
     void *function_vectorcall(object)
@@ -406,6 +407,7 @@ cdef extern from "wrapper.h":
     void wrapper_fit(object, vector_function_of_wrapper, const slot *)
 
 cdef extern from "Python.h":
+    long PY_VERSION_HEX
     thread_state *PyThreadState_Get()
     void PyThreadState_EnterTracing(thread_state *)
     void PyThreadState_LeaveTracing(thread_state *)
@@ -414,6 +416,8 @@ cdef extern from "Python.h":
     int Py_AddPendingCall(int (*)(void *) noexcept, void *)
     PyObject *PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *)
     void Py_INCREF(object)
+    unsigned long PyThread_get_thread_ident()
+    int PyThreadState_SetAsyncExc(unsigned long, PyObject *)
     long PyLong_AsLong(object) except? -1
     bint PyModule_Check(object)
     PyObject *PyModule_GetDict_borrowed "PyModule_GetDict"(object)
@@ -424,6 +428,8 @@ cdef extern from "Python.h":
     PyObject *PyObject_Call(object, object, object)
     Py_ssize_t PyVectorcall_NARGS(size_t)
     object PyCMethod_New(PyMethodDef *, PyObject *, PyObject *, PyTypeObject *)
+    bint PyContext_CheckExact(object)
+    bint PyMethod_Check(object)
     object PyContextVar_New(const char *, PyObject *)
     int PyContextVar_Get(object, PyObject *, PyObject **)
     object PyContextVar_Set(object, object)

@@ -324,6 +324,21 @@ def directory():
     return path if path != NULL else None
 
 
+cdef class RaisedLater:
+    """Raises an exception of the class in the calling thread as soon as this is let go, and what called it goes on."""
+
+    cdef PyObject *error
+
+    def __init__(self, error):
+        Py_INCREF(error)
+        self.error = <PyObject *>error
+
+    def __dealloc__(self):
+        if self.error != NULL:
+            PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), self.error)
+            Py_DECREF(<object>self.error)
+
+
 cdef class unrecorded:
     """As long as it is entered what the calling thread calls is not recorded, and its time is recording's own."""
 

@@ -82,6 +82,20 @@ class Tracee:
         except OSError:
             raise CannotAttach(f"{self.pid}: has ended") from None
 
+    def sees(self, path: str) -> bool:
+        """Is what it finds under the path what we find there? Yes where that cannot be told."""
+        try:
+            return os.path.samefile(f"/proc/{self.pid}/root{path}", path)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+
+    def refuse_what_has_ended(self) -> None:
+        """Raises CannotAttach where it has."""
+        if self._status()["State"][:1] in "ZX":
+            raise CannotAttach(f"{self.pid}: has ended")
+
     @property
     def user(self) -> int:
         """Whose process it is."""
@@ -101,8 +115,7 @@ class Tracee:
         status = self._status()
         if self.pid == os.getpid() or status.get("Tgid") != str(self.pid):
             raise CannotAttach(f"{self.pid}: is no process that one could attach to")
-        if status["State"][:1] in "ZX":
-            raise CannotAttach(f"{self.pid}: has ended")
+        self.refuse_what_has_ended()
         if status["State"][:1] in "Tt" and status["TracerPid"] == "0":
             raise CannotAttach(f"{self.pid}: is stopped; kill -CONT {self.pid} lets it go on")
         if (tracer := status["TracerPid"]) != "0":
