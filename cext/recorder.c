@@ -1194,6 +1194,8 @@ int recorder_begin(const struct recorder_settings *settings)
     putenv(own.variable);
     recorder.serial++;
     recorder.on = 1;
+    if (recorder.thread_named)
+        recorder.thread_named();
     return 0;
 }
 
