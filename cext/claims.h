@@ -9,7 +9,7 @@
 #include "interpose_collector.h"
 
 enum { CLAIMS = 4096, COLLECTORS_AT_MOST = 8, SECTION_BYTES = 32, PREFIX_OF_MODULES = 64 };
-enum { RECENT_CLAIMS = 256, RECENT_BYTES = 52, LEAST_PAGE = 4096 };
+enum { LONGEST_NAME = INTERPOSE_NAME_BYTES - 1, RECENT_CLAIMS = 256, RECENT_BYTES = 52, LEAST_PAGE = 4096 };
 
 struct claim {
     const char *module, *section;
@@ -96,7 +96,7 @@ static __attribute__((always_inline, no_sanitize_address)) inline bool is_text(c
 
 static inline uint64_t hash_text(uint64_t hash, const char *text)
 {
-    size_t left = text ? strnlen(text, INTERPOSE_NAME_BYTES) : 0;
+    size_t left = text ? strnlen(text, LONGEST_NAME) : 0;
     hash += left + (text != NULL);
     for (; UNLIKELY(left > sizeof hash); left -= sizeof hash, text += sizeof hash)
         hash = hash_mix(hash, word_of(text, sizeof hash));
@@ -116,8 +116,8 @@ static size_t whole_letters(const char *text, size_t bytes)
 
 static uint32_t intern_name(const char *name)
 {
-    size_t bytes = name ? strnlen(name, INTERPOSE_NAME_BYTES) : 0;
-    if (bytes >= INTERPOSE_NAME_BYTES - 1)
+    size_t bytes = name ? strnlen(name, LONGEST_NAME) : 0;
+    if (bytes == LONGEST_NAME)
         bytes = whole_letters(name, bytes);
     return name ? string_intern(name, bytes) : 0;
 }
