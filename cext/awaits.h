@@ -144,7 +144,8 @@ static __attribute__((noinline)) struct await *request_around(const struct await
         return NULL;
     for (size_t place = 0; place < awaits.size; place++) {
         struct await *each = &awaits.places[place];
-        bool is_around = each->awaited && each->scope == await->scope && each->call && each->thread == thread->number;
+        bool is_another = each->awaited && each != await;
+        bool is_around = is_another && each->scope == await->scope && each->call && each->thread == thread->number;
         if (is_around && (!found || each->start_ns < found->start_ns))
             found = each;
     }

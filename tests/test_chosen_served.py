@@ -271,3 +271,35 @@ def test_each_worker_chooses_among_the_tasks_that_it_runs(traced, tmp_path, pool
     assert abs(row.sums.calls - ASKED) <= 2 * row.margin.calls  # which task is whose differs each time
     assert len({chosen.process.log.settings["INTERPOSE_SEED"] for chosen in ran}) == 1
     assert {process.log.within for process in experiment.processes} == {""}
+
+
+ROUTE = """
+class Route:
+    async def handle(self, scope, receive, send):
+        await receive()
+"""
+ANSWERED_TWICE = """
+    import asyncio
+    from starlette.routing import Route
+    async def receive():
+        await asyncio.sleep(0)
+    async def main():
+        for number in range(40):
+            scope = {"type": "http", "method": "GET", "path": f"/{number}"}
+            first, second = (Route().handle(scope, receive, None) for _ in range(2))
+            await asyncio.create_task(first)
+            await asyncio.create_task(second)
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("sampled", [{}, ONE_IN_THREE])
+def test_a_request_whose_scope_another_has_that_has_not_begun_is_inside_of_nothing(traced, tmp_path, sampled):
+    (tmp_path / "starlette").mkdir()
+    (tmp_path / "starlette" / "routing.py").write_text(ROUTE)
+
+    done = traced(ANSWERED_TWICE, **sampled)
+    parents = [event.parent for event in done.events("starlette.routing.Route.handle")]
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert parents == [0] * 80
