@@ -20,7 +20,7 @@ struct await {
     const struct slot *slot;
     const void *owner; /* whose method it is: compared, never looked into */
     PyObject *told;    /* what tells by the end what it was; a reference, or NULL */
-    const void *scope; /* what servers and frameworks hand on of the request that it serves: compared, never looked into */
+    PyObject *scope;   /* what servers and frameworks hand on of the request that it serves; a reference, or NULL */
     uint64_t bytes;    /* as far as the arguments tell */
     uint64_t start_ns, start_cpu_ns, running_ns, cpu_ns, inner_wall_ns, inner_cpu_ns;
     uint32_t call, parent, intrinsic, stack, detail, task, thread;
@@ -48,7 +48,7 @@ static struct {
 /* How many of those in progress have a scope, by what it hashes to: where there is one alone, no other need be looked for. */
 static uint32_t awaits_by_scope[1024];
 
-static inline uint32_t *those_of_scope(const void *scope)
+static inline uint32_t *those_of_scope(const PyObject *scope)
 {
     size_t hash = ((uintptr_t)scope >> 4) * 0x9e3779b97f4a7c15u >> 20;
     return &awaits_by_scope[hash % (sizeof awaits_by_scope / sizeof *awaits_by_scope)];
@@ -101,9 +101,9 @@ static void await_forget(const PyObject *awaited)
     if (!await)
         return;
     size_t place = (size_t)(await - awaits.places);
-    PyObject *told = await->told;
-    if (await->scope)
-        --*those_of_scope(await->scope);
+    PyObject *told = await->told, *scope = await->scope;
+    if (scope)
+        --*those_of_scope(scope);
     await->awaited = NULL;
     awaits.used--;
     while (awaits.places[place = (place + 1) & (awaits.size - 1)].awaited) {
@@ -111,7 +111,8 @@ static void await_forget(const PyObject *awaited)
         awaits.places[place].awaited = NULL;
         awaits.places[place_of_await(moved.awaited)] = moved;
     }
-    Py_XDECREF(told); /* which may run anything, and so comes last */
+    Py_XDECREF(told); /* which may run anything, and so comes last, with the other */
+    Py_XDECREF(scope);
 }
 
 /* Those of a parent are not the child's. */
@@ -623,6 +624,7 @@ static void await_becomes(PyObject *awaited, const struct await *like, struct so
     if (await->scope)
         ++*those_of_scope(await->scope);
     Py_XINCREF(await->told);
+    Py_XINCREF(await->scope);
     Py_SET_TYPE(awaited, &sort->type);
 }
 
@@ -784,14 +786,14 @@ static void see_steps(PyObject *coroutine)
         Py_SET_TYPE(coroutine, &coroutines.type);
 }
 
-/* What ASGI hands on of a request: the same object in all that serves it. Compared alone: no reference. */
-static const void *scope_of(const struct slot *slot, PyObject *told)
+/* What ASGI hands on of a request, the same object in all that serves it: a new reference, or NULL. */
+static PyObject *scope_of(const struct slot *slot, PyObject *told)
 {
     bool is_itself = told && slot->detail == DETAIL_served && !slot->attributes;
     PyObject *scope = is_itself ? Py_NewRef(told) : told ? attribute_at(told, way_to_scope) : NULL;
-    bool is_scope = scope && PyDict_CheckExact(scope);
-    Py_XDECREF(scope);
-    return is_scope ? scope : NULL;
+    if (scope && !PyDict_CheckExact(scope))
+        Py_CLEAR(scope);
+    return scope;
 }
 
 /* The call made something that is to be awaited: that is what is timed, and the call itself is no event. */
@@ -814,6 +816,7 @@ static __attribute__((noinline)) bool becomes_await(struct call *call, PyObject 
         like.scope = scope_of(call->slot, like.told);
     }
     await_becomes(result, &like, sort);
+    Py_XDECREF(like.scope);
     if (!await_find(result))
         return false;
     if (is_collecting())

@@ -303,3 +303,47 @@ def test_a_request_whose_scope_another_has_that_has_not_begun_is_inside_of_nothi
 
     assert (done.returncode, done.stderr) == (0, "")
     assert parents == [0] * 80
+
+
+CYCLE = """
+class RequestResponseCycle:
+    def __init__(self, scope):
+        self.scope = scope
+    async def run_asgi(self, app):
+        return await app(self.scope, None, None)
+"""
+GIVEN_UP = """
+    import asyncio
+    from starlette.routing import Route
+    from uvicorn.protocols.http.h11_impl import RequestResponseCycle
+    async def receive():
+        await asyncio.sleep(0)
+    async def main():
+        enough = asyncio.Event()
+        async def serve(scope, *_):
+            del scope
+            await enough.wait()
+        for number in range(100):
+            cycle = RequestResponseCycle({"type": "http", "method": "GET", "path": f"/{number}"})
+            served = asyncio.create_task(cycle.run_asgi(serve))
+            await asyncio.sleep(0)
+            cycle.scope = None
+            other = {"type": "http", "method": "GET", "path": "/other"}  # often where the other was
+            await asyncio.create_task(Route().handle(other, receive, None))
+            enough.set()
+            await served
+            enough.clear()
+    asyncio.run(main())
+"""
+
+
+def test_a_request_is_inside_of_none_whose_scope_was_given_up(traced, tmp_path):
+    for name, source in {"starlette/routing": ROUTE, "uvicorn/protocols/http/h11_impl": CYCLE}.items():
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / f"{name}.py").write_text(source)
+
+    done = traced(GIVEN_UP)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.events("uvicorn.h11_impl.RequestResponseCycle.run_asgi")) == 100
+    assert [event.parent for event in done.events("starlette.routing.Route.handle")] == [0] * 100
