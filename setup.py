@@ -20,7 +20,7 @@ INCLUDES = ["cext", os.path.join("interpose", "include")]
 LIBRARY = "interpose.cext.libinterpose"
 LIBRARY_FILE = os.path.join("interpose", "cext", "libinterpose.so")
 BOOT_LIBRARY = "interpose.cext.libinterpose_boot"
-BOOT_SOURCE = os.path.join("cext", "boot.c")
+BOOT_SOURCE = os.path.join("cext", "boot", "boot.c")
 PLAIN_FILES = {LIBRARY: LIBRARY_FILE, BOOT_LIBRARY: os.path.join("interpose", "cext", "libinterpose_boot.so")}
 
 FLAGS = ["-O2", "-std=gnu11", "-fvisibility=hidden", "-Wall", "-Wextra"]
@@ -38,8 +38,8 @@ def library():
     """The plain C library, one for each process, that everything else is linked against."""
     return Extension(
         LIBRARY,
-        sorted(set(glob("cext/*.c")) - {BOOT_SOURCE}),
-        depends=glob("cext/*.h"),
+        sorted(set(glob("cext/*/*.c")) - {BOOT_SOURCE}),
+        depends=glob("cext/*/*.h"),
         include_dirs=INCLUDES,
         extra_compile_args=[*FLAGS, *WERROR, "-pthread"],
         # Threads outlive the interpreter, and their destructors run here: it is never unmapped.
@@ -63,7 +63,7 @@ def generated(source, **options):
     return Extension(
         name if name.startswith("interpose.") else f"interpose.{name}",
         [source],
-        depends=[*glob("cext/*.h"), *glob("interpose/include/*.h"), *glob("timing/*.px[di]")],
+        depends=[*glob("cext/*/*.h"), *glob("interpose/include/*.h"), *glob("timing/*.px[di]")],
         include_dirs=INCLUDES,
         extra_compile_args=[*FLAGS, *GENERATED, *WERROR],
         **options,

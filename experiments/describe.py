@@ -103,7 +103,7 @@ def group(tag, fields, depth=1, **attributes):
 
 
 def _fields(fields, depth):
-    """Names and titles are our own (cext/fields.h), and need no escaping."""
+    """Names and titles are our own (cext/core/fields.h), and need no escaping."""
     begin = f"{'  ' * depth}<field "
     for name, kind, offset, title in fields:
         yield f'{begin}name="{name}" type="{kind}" offset="{offset}" title="{title}"/>'

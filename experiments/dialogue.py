@@ -14,7 +14,7 @@ DIALOGUE = "dialogue"
 SHOWN, TYPED, UNSEEN, SIZE = 1, 2, 3, 4
 ENDS_LINES, REDACTED = 1, 2
 LONGEST_PIECE_BYTES = 16 * 1024
-_HEAD = struct.Struct("<QIHBB")  # time_ns, thread, descriptor, what, flags (struct piece in cext/fields.h)
+_HEAD = struct.Struct("<QIHBB")  # time_ns, thread, descriptor, what, flags (struct piece in cext/core/fields.h)
 _SIZE = struct.Struct("<HH")
 
 

@@ -1,4 +1,4 @@
-"""What the readers take from each kind of record; `cext/fields.h` says what the fields mean.
+"""What the readers take from each kind of record; `cext/core/fields.h` says what the fields mean.
 
 A field that an experiment does not have reads as 0, one that is not named here is not read.
 """

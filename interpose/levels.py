@@ -4,7 +4,7 @@ TIME, COUNT, OFF = "time", "count", "off"
 LEVELS = (TIME, COUNT, OFF)
 KINDS = ("db", "screen", "file", "net", "process", "sync", "sleep", "logic", "import")
 ON_REQUEST = ("import",)  # kinds that are off unless asked for
-KEPT = ("usual", "nothing", "shape", "normalised", "whole")  # as HOW_MUCH in cext/arguments.h has them
+KEPT = ("usual", "nothing", "shape", "normalised", "whole")  # as HOW_MUCH in cext/core/detail_levels.h has them
 IDLE = "idle"
 ALL = "all"
 

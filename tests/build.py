@@ -1,4 +1,4 @@
-"""Builds experiments byte by byte, from the one description of their records in `cext/fields.h`."""
+"""Builds experiments byte by byte, from the one description of their records in `cext/core/fields.h`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zlib import crc32
 
 import zstandard
 
-SOURCE = Path(__file__).parents[1] / "cext" / "fields.h"
+SOURCE = Path(__file__).parents[1] / "cext" / "core" / "fields.h"
 SIZES = {"u32": 4, "i32": 4, "u64": 8, "i64": 8}
 CODES = {"u32": "I", "i32": "i", "u64": "Q", "i64": "q"}
 

@@ -1,8 +1,8 @@
-"""The clock in C (cext/clock.h)."""
+"""The clock in C (cext/core/clock.h)."""
 
 from libc.stdint cimport uint32_t, uint64_t
 
-cdef extern from "clock.h" nogil:
+cdef extern from "core/clock.h" nogil:
     enum clock_kind:
         CLOCK_KINDS
     struct reading:

@@ -1,9 +1,9 @@
-"""Statement coverage as Python sees it: switched on and off. What happens when a place is come to is in cext/covered.h and the
+"""Statement coverage as Python sees it: switched on and off. What happens when a place is come to is in cext/coverage/covered_code.h and the
 headers beside it; nothing here runs then."""
 
 from libc.stdint cimport uint32_t
 
-cdef extern from "coverage_events.h":
+cdef extern from "coverage/coverage_events.h":
     struct c_coverage "coverage":
         uint32_t on
     c_coverage state "coverage"
@@ -17,7 +17,7 @@ cdef extern from "coverage_events.h":
     const char *coverage_events_begin()
     const char *coverage_events_end()
 
-cdef extern from "recorder.h":
+cdef extern from "core/recorder.h":
     void recorder_say(const char *, const char *)
 
 cdef extern from "<string.h>":

@@ -1,9 +1,9 @@
-"""Line trace as Python sees it: prepared, calibrated, switched on and off. What happens at each line is in cext/lines.h and
-cext/line_events.h; nothing here runs then."""
+"""Line trace as Python sees it: prepared, calibrated, switched on and off. What happens at each line is in cext/lines/lines.h and
+cext/lines/line_events.h; nothing here runs then."""
 
 from libc.stdint cimport uint32_t, uint64_t
 
-cdef extern from "line_events.h":
+cdef extern from "lines/line_events.h":
     struct c_lines "lines":
         uint32_t on
         uint64_t event_ticks
@@ -33,7 +33,7 @@ cdef extern from "line_events.h":
 
 ctypedef void (*line_teller)(void *) noexcept
 
-cdef extern from "recorder.h":
+cdef extern from "core/recorder.h":
     uint32_t string_intern(const char *, size_t)
     void recorder_say(const char *, const char *)
     struct c_recorder "recorder":

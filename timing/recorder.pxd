@@ -1,10 +1,10 @@
-"""The recorder and its records in C (cext/recorder.h, cext/fields.h)."""
+"""The recorder and its records in C (cext/core/recorder.h, cext/core/fields.h)."""
 
 from libc.stdint cimport uint32_t, uint64_t
 
 from interpose.timing.clock cimport c_clock, clock_kind, reading
 
-cdef extern from "fields.h":
+cdef extern from "core/fields.h":
     struct c_field "field":
         const char *name
         const char *type
@@ -33,10 +33,10 @@ cdef extern from "fields.h":
     struct c_event "event":
         uint64_t wall_ns
 
-cdef extern from "monitor.h":
+cdef extern from "core/monitor.h":
     void monitor_prepare(const char *, const char *)
 
-cdef extern from "recorder.h" nogil:
+cdef extern from "core/recorder.h" nogil:
     enum:
         ROWS_each
         ROWS_cursor

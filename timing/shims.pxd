@@ -1,4 +1,4 @@
-"""What the shims use of C: stubs, what every shim does, how one is put in place (cext/stubs.h, shim.h, install.h)."""
+"""What the shims use of C: stubs, what every shim does, how one is put in place (cext/hooks/stubs.h, shim.h, install.h)."""
 
 from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -60,22 +60,22 @@ from interpose.timing.recorder cimport (
     thread_rewind,
 )
 
-cdef extern from "arguments.h":
+cdef extern from "core/detail_levels.h":
     ctypedef int c_kind "enum kind"
     ctypedef int how_much "enum how_much"
     void arguments_choose(c_kind, how_much)
 
-cdef extern from "redact.h":
+cdef extern from "core/redact.h":
     const char *redact_choose(const char *)
     char *redact(const char *, size_t *)
     bint redact_is_on()
-cdef extern from "filter.h":
+cdef extern from "core/filter.h":
     struct c_filter "filter":
         bint by_transaction
     c_filter filter_state "filter"
     void filter_know(uint32_t, const char *, const char *)
 
-cdef extern from "chosen.h":
+cdef extern from "core/transaction_sampling.h":
     struct c_chosen "chosen":
         uint32_t one_in
     c_chosen chosen_state "chosen"
@@ -87,21 +87,21 @@ cdef extern from "chosen.h":
     void chosen_begin(uint64_t, uint32_t, const char *, fate)
     void chosen_know(uint32_t, uint32_t)
 
-cdef extern from "follow.h":
+cdef extern from "core/follow.h":
     const char *follow_choose(const char *, const char *)
     bint follow_matches(const char *)
 
-cdef extern from "preload.h":
+cdef extern from "core/preload.h":
     const char *preload_library()
     bint preload_is_needed(const char *, const char *const *)
 
-cdef extern from "variables.h":
+cdef extern from "core/child_variables.h":
     int variables_keep(const char *, size_t)
 
 cdef extern from "<time.h>":
     int CLOCK_MONOTONIC
 
-cdef extern from "stubs.h":
+cdef extern from "hooks/stubs.h":
     enum:
         STUBS
         KIND_COUNT
@@ -204,7 +204,7 @@ ctypedef PyObject *(*vector_body)(slot *, PyObject *, PyObject *const *, size_t,
 ctypedef PyObject *(*unary_body)(slot *, PyObject *) noexcept
 ctypedef int (*initialise_body)(slot *, PyObject *, PyObject *, PyObject *) noexcept
 
-cdef extern from "shim.h":
+cdef extern from "hooks/shim.h":
     struct thread_state "_ts":
         pass
     struct c_call "call":
@@ -302,7 +302,7 @@ cdef extern from "<dlfcn.h>":
     void *dlsym(void *, const char *)
     const char *dlerror()
 
-cdef extern from "collectors.h":
+cdef extern from "collectors/collectors.h":
     enum:
         COLLECTORS_AT_MOST
         COLLECTOR_SAMPLED
@@ -351,24 +351,24 @@ cdef extern from "collectors.h":
     int identified_begin()
     void identified_forget()
 
-cdef extern from "marks.h":
+cdef extern from "hooks/transaction_marks.h":
     uint32_t marking
     PyObject *mark_enter(const slot *, uint32_t)
     void mark_event(const slot *, uint32_t)
     void mark_exit(const slot *, uint32_t, bint)
 
-cdef extern from "told_lines.h":
+cdef extern from "hooks/statement_events.h":
     void tell_lines_as(const slot *)
     uint64_t time_told_lines(c_thread *, unsigned)
 
-cdef extern from "awaits.h":
+cdef extern from "hooks/awaits.h":
     int awaits_begin(object, object) except -1
     void loop_runs(const PyObject *)
     void awaits_forget()
     void see_steps(PyObject *)
     void shim_end_or_await(c_call *, PyObject *)
 
-cdef extern from "greenlets.h":
+cdef extern from "hooks/greenlets.h":
     struct c_aside "aside":
         pass
     void lay_aside(c_aside *, PyObject *)
@@ -376,7 +376,7 @@ cdef extern from "greenlets.h":
     bint greenlets_begin(object)
     void greenlets_end()
 
-cdef extern from "install.h":
+cdef extern from "hooks/install.h":
     struct PyMethodDef:
         const char *ml_name
         void *ml_meth
@@ -395,10 +395,10 @@ cdef extern from "install.h":
     void *function_vectorcall(object)
     void function_put(object, void *, bint)
 
-cdef extern from "tracked.h":
+cdef extern from "cpython/gc_objects.h":
     void visit_tracked(int (*)(PyObject *, void *) noexcept, void *)
 
-cdef extern from "wrapper.h":
+cdef extern from "hooks/wrapper.h":
     int wrapper_begin(object) except -1
     object wrapper_made_type()
     bint is_wrapper(object)

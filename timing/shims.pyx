@@ -1,7 +1,7 @@
 """The shims: what stands in the place of an intrinsic, and how it gets there and away again.
 
 Each shim's body is one of a few, by the signature of the C function that it stands for; it says nothing but: begin, the
-real call, end. What those do is in cext/shim.h and cext/recorder.h. Nothing here makes a Python object or a frame while
+real call, end. What those do is in cext/hooks/shim.h and cext/core/recorder.h. Nothing here makes a Python object or a frame while
 a call is timed. This file is the session; the files that it includes have one job each.
 """
 
@@ -164,7 +164,7 @@ def interpose(intrinsics, modules, wrappers=None, catch_all=None, packages=None)
 
 def choose_arguments(kept):
     """From now on so much is kept of what calls were about: for each kind the number of one of HOW_MUCH in
-    cext/arguments.h, or 0 for what is usual."""
+    cext/core/detail_levels.h, or 0 for what is usual."""
     for kind in range(KIND_COUNT):
         arguments_choose(kind, kept.get(kind_words[kind].decode(), 0))
 

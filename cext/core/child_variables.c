@@ -1,0 +1,57 @@
+#define _GNU_SOURCE
+#include "core/child_variables.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *kept[VARIABLES + 1];
+static char *memory;
+
+int variables_keep(const char *texts, size_t bytes)
+{
+    char *copy = malloc(bytes + 1);
+    if (!copy)
+        return ENOMEM;
+    memcpy(copy, texts, bytes);
+    copy[bytes] = 0;
+    free(memory);
+    memory = copy;
+    memset(kept, 0, sizeof kept);
+    int number = 1;
+    for (const char *text = copy; text < copy + bytes; text += strlen(text) + 1) {
+        if (number == VARIABLES)
+            return E2BIG;
+        kept[number++] = text;
+    }
+    return 0;
+}
+
+void variables_name(const char *lineage)
+{
+    kept[0] = lineage;
+}
+
+const char *const *variables(void)
+{
+    return kept[0] ? kept : NULL;
+}
+
+void variables_forget(void)
+{
+    char name[256];
+    const char *added = getenv(VARIABLE_ADDED);
+    while (added && *added) {
+        size_t bytes = strcspn(added, " ");
+        if (bytes < sizeof name) {
+            memcpy(name, added, bytes);
+            name[bytes] = 0;
+            unsetenv(name);
+        }
+        added += bytes + (added[bytes] == ' ');
+    }
+    unsetenv(VARIABLE_ADDED);
+    unsetenv(VARIABLE_WITHIN);
+    unsetenv(VARIABLE_LINEAGE);
+    kept[0] = NULL;
+}

@@ -1,0 +1,25 @@
+/* The processes that this one started or tried to start, and how they ended: one record for each attempt, in a file that
+   is made with the first.
+
+   All of it runs in the parent, with the interpreter's lock held: from several threads at once no record is written
+   twice, and none is lost. A child of vfork(2) runs in its parent's memory, but never comes here: it is in C code of
+   the interpreter's until it is another program. */
+#pragma once
+
+#include "core/file.h"
+
+/* There are none yet: a recording begins, or a forked child's own. */
+void children_forget(void);
+
+/* Record an attempt; whoever was waited for before he could be noted has his end already. NULL with errno set where
+   there is no room. */
+struct child *children_add(const char *directory, const struct child *attempt);
+
+/* It ended, as waitpid(2) said. */
+VISIBLE void child_ended(struct child *child, int32_t status, uint64_t end_ns);
+
+/* The same of the last one with this number of whom that is not known. */
+VISIBLE void children_ended(uint32_t pid, int32_t status, uint64_t end_ns);
+
+/* What the thread started last, at `since_ns` or later, failed. */
+VISIBLE void children_failed(uint32_t thread, uint64_t since_ns, uint32_t error);

@@ -1,0 +1,131 @@
+/* Fetches of rows, put together: what one cursor gives from one place, fast, is added to the event of a fetch that is
+   already there, in place. So there is never anything that is not in the file yet, whatever ends the process.
+
+   The event is in the block that the thread is writing; a new block begins a new event. A fetch that failed, that took
+   long, or that had recorded calls inside is an event of its own. */
+#pragma once
+
+#include "core/recorder.h"
+
+/* Above this rate fetches are put together: once there were so many, no more than so far apart in the mean. */
+enum { ROWS_SINGLE = 10, ROW_APART_NS = 1000000 };
+
+static struct gathering *find_gathering(struct thread *thread, const void *owner, const struct open_call *open,
+                                        uint32_t parent)
+{
+    for (uint32_t place = 0; place < thread->gatherings; place++) {
+        struct gathering *each = &thread->gathering[place];
+        if (each->owner == owner && each->stack == open->stack && each->intrinsic == open->intrinsic &&
+            each->parent == parent)
+            return each;
+    }
+    return NULL;
+}
+
+/* Is the event still in the block that is being written? */
+static bool is_within_reach(const struct gathering *gathering, const struct thread *thread)
+{
+    const struct block *block = thread->block;
+    return block && block == gathering->block && block->head.sequence == gathering->sequence;
+}
+
+/* Do they come fast enough? Where not, it is looked at anew from here on. */
+static bool comes_fast(struct gathering *gathering, uint64_t now_ns)
+{
+    if (recorder.rows == ROWS_cursor)
+        return true;
+    if (now_ns - gathering->first_ns > (uint64_t)gathering->fetches * ROW_APART_NS) {
+        gathering->first_ns = now_ns;
+        gathering->fetches = 0;
+    }
+    return gathering->fetches >= ROWS_SINGLE;
+}
+
+static uint32_t parent_of(const struct thread_record *record, uint32_t index)
+{
+    return index ? record->open[index - 1].call : 0;
+}
+
+static void add_fetch(struct gathering *gathering, const struct span *span, uint64_t rows)
+{
+    struct thread *thread = span->thread;
+    struct thread_record *record = thread->record;
+    struct event *event = &gathering->block->events[gathering->place];
+    uint64_t end_ns = span->begin.wall_ns + span->wall_ns;
+    charge_parent(record, span);
+    event->wall_ns += span->wall_ns; /* first: whoever reads meanwhile finds no more CPU than wall time */
+    event->cpu_ns += span->cpu_ns;
+    event->bytes += rows;
+    if (end_ns > gathering->block->head.last_ns)
+        gathering->block->head.last_ns = end_ns;
+    record->fields.made--;
+    record->fields.gathered++;
+    close_call(record, span->index);
+    if (UNLIKELY(end_ns >= thread->look_ns))
+        thread_look(thread);
+}
+
+/* Add a fetch that succeeded to the event of one before it; one without a row is the last. False: it is an event of its
+   own. */
+static bool rows_gather(const void *owner, const struct span *span, uint64_t rows)
+{
+    struct thread *thread = span->thread;
+    struct thread_record *record = thread->record;
+    struct gathering *found =
+        find_gathering(thread, owner, &record->open[span->index], parent_of(record, span->index));
+    bool had_calls = thread->calls != span->call;
+    if (!found || !comes_fast(found, span->begin.wall_ns) || !is_within_reach(found, thread) || had_calls ||
+        span->wall_ns >= recorder.long_ns)
+        return false;
+    found->fetches++;
+    add_fetch(found, span, rows);
+    if (rows == 0)
+        found->owner = NULL;
+    return true;
+}
+
+static struct gathering *take_gathering(struct thread *thread)
+{
+    for (uint32_t place = 0; place < thread->gatherings; place++)
+        if (!thread->gathering[place].owner)
+            return &thread->gathering[place];
+    if (thread->gatherings < GATHERINGS)
+        return &thread->gathering[thread->gatherings++];
+    return &thread->gathering[thread->next_gathering++ % GATHERINGS];
+}
+
+/* A fetch was recorded: those that follow may be added to its event. */
+static void rows_recorded(const void *owner, const struct span *span, uint64_t rows)
+{
+    struct thread *thread = span->thread;
+    struct thread_record *record = thread->record;
+    const struct open_call *open = &record->open[span->index]; /* as it was, until the next call */
+    uint32_t parent = parent_of(record, span->index);
+    struct gathering *found = find_gathering(thread, owner, open, parent);
+    struct block *block = thread->block;
+    if (rows == 0 || !block || !block->head.used) {
+        if (found)
+            found->owner = NULL;
+        return;
+    }
+    if (!found) {
+        found = take_gathering(thread);
+        *found = (struct gathering){.owner = owner, .intrinsic = open->intrinsic, .stack = open->stack,
+                                    .parent = parent, .first_ns = span->begin.wall_ns};
+    }
+    bool single = recorder.rows == ROWS_auto && found->fetches < ROWS_SINGLE;
+    if (single || !is_within_reach(found, thread)) {
+        found->block = block;
+        found->sequence = block->head.sequence;
+        found->place = block->head.used - 1;
+    }
+    found->fetches++;
+}
+
+/* A statement was begun: what is fetched from the cursor, or from the result, is another iteration's. */
+static __attribute__((noinline)) void rows_begin(struct thread *thread, const void *cursor, const void *result)
+{
+    for (uint32_t place = 0; place < thread->gatherings; place++)
+        if (thread->gathering[place].owner == cursor || thread->gathering[place].owner == result)
+            thread->gathering[place].owner = NULL;
+}

@@ -1,0 +1,436 @@
+/* What lies in an experiment, field by field, with its meaning.
+
+   These lists are the only place where a record is described. The structures below, the description that each
+   experiment carries in its log.xml, and through it both readers, are made from them. A field more is one line here
+   and the next FORMAT_VERSION. Fields stand in an order that leaves no holes. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/visible.h"
+
+#define FORMAT_VERSION 4
+
+/* One call of an intrinsic; appended when the call has ended. */
+#define EVENT_FIELDS(X) \
+    X(uint64_t, start_ns,      "monotonic time when the call began") \
+    X(uint64_t, start_cpu_ns,  "CPU time of the calling thread when the call began") \
+    X(uint64_t, wall_ns,       "wall time from beginning to end; of fetches that were put together their sum") \
+    X(uint64_t, cpu_ns,        "CPU time of the calling thread in the same") \
+    X(uint64_t, inner_wall_ns, "wall time of the recorded calls made inside this one; of an await also while suspended") \
+    X(uint64_t, inner_cpu_ns,  "CPU time of the recorded calls made inside this one") \
+    X(uint64_t, bytes,         "bytes moved, or rows where map.xml says so, where the intrinsic tells; else 0") \
+    X(uint32_t, thread,        "thread that called, a number in threads") \
+    X(uint32_t, call,          "number of the call within its thread, from 1") \
+    X(uint32_t, parent,        "number of the call that this one was made inside, or 0") \
+    X(uint32_t, intrinsic,     "what was called, a number in map.xml") \
+    X(uint32_t, stack,         "where from, a number in stacks, or 0") \
+    X(uint32_t, detail,        "normalised statement, path or address, a number in strings, or 0") \
+    X(uint32_t, error,         "error that the call raised, a number in strings, or 0") \
+    X(uint32_t, task,          "asynchronous task, or 0")
+
+/* The head of a block of events. A block has one writer at a time. */
+#define BLOCK_FIELDS(X) \
+    X(uint32_t, magic,    "0x4b4c4249, the letters IBLK; anything else is not a block") \
+    X(uint32_t, state,    "1 being written, 2 full, 3 left by a thread that ended") \
+    X(uint32_t, used,     "whole events in the block") \
+    X(uint32_t, thread,   "thread that writes or wrote last") \
+    X(uint64_t, sequence, "order in which blocks were begun, from 1; each lies in the file once, or is being copied") \
+    X(uint64_t, first_ns, "earliest beginning of an event in the block") \
+    X(uint64_t, last_ns,  "latest end of an event in the block") \
+    X(uint64_t, dropped,  "events that its thread had dropped when the block was begun") \
+    X(uint64_t, recorded, "events that its thread had recorded then") \
+    X(uint64_t, before_wall_ns, "wall time of its thread until then, but for what the calls then in progress had taken") \
+    X(uint64_t, before_cpu_ns,  "CPU time of the same") \
+    X(uint64_t, own_wall_ns,    "wall time that recording had taken of it until then") \
+    X(uint64_t, own_cpu_ns,     "CPU time of the same") \
+    X(uint64_t, spare_1,  "0") \
+    X(uint64_t, spare_2,  "0") \
+    X(uint64_t, spare_3,  "0") \
+    X(uint64_t, spare_4,  "0") \
+    X(uint64_t, spare_5,  "0") \
+    X(uint64_t, spare_6,  "0") \
+    X(uint64_t, spare_7,  "0") \
+    X(uint64_t, spare_8,  "0")
+
+/* The head of a compressed block; a frame of zstandard follows it, and zeros up to the next multiple of eight. */
+#define COMPRESSED_FIELDS(X) \
+    X(uint32_t, magic,         "0x4b425a49, the letters IZBK") \
+    X(uint32_t, transform,     "how the events lie in the frame: 0 one after the other, 1 by columns and planes") \
+    X(uint32_t, stored_bytes,  "length of the frame") \
+    X(uint32_t, raw_bytes,     "length of the events") \
+    X(uint32_t, used,          "whole events in the block") \
+    X(uint32_t, thread,        "thread that wrote last into the block") \
+    X(uint64_t, sequence,      "the block's sequence in events; each is there once") \
+    X(uint64_t, first_ns,      "earliest beginning of an event in the block") \
+    X(uint64_t, last_ns,       "latest end of an event in the block") \
+    X(uint64_t, dropped,       "events that its thread had dropped when the block was begun") \
+    X(uint32_t, checksum,      "CRC-32 of the frame") \
+    X(uint32_t, head_checksum, "CRC-32 of the fields above")
+
+/* The head of every other file of data. */
+#define HEAD_FIELDS(X) \
+    X(uint64_t, magic,        "0x45534f5052544e49, the letters INTRPOSE") \
+    X(uint32_t, version,      "version of the format") \
+    X(uint32_t, head_bytes,   "where the first record begins") \
+    X(uint32_t, record_bytes, "size of a record; 0 where each has its own length") \
+    X(uint32_t, first,        "number of the first record; lower numbers are those of the process that forked") \
+    X(uint32_t, window_bytes, "no record crosses a multiple of this many bytes") \
+    X(uint32_t, forks,        "forked processes so far (in threads)") \
+    X(uint64_t, lost,         "calls of threads for which there was no record (in threads); pieces for which there " \
+                              "was no room (in dialogue)") \
+    X(uint64_t, unrecorded,   "forked processes whose subexperiment could not be made (in threads)") \
+    X(uint64_t, overwritten,  "events that gave way to newer ones in the ring (in threads)") \
+    X(uint64_t, spare_4,      "0")
+
+/* The control page: what a process and those outside it tell each other, behind the head of `threads`. That of the
+   founder is for the whole experiment: every process of it maps it. Each field has one writer, the recorders (which add)
+   or the outside (a monitor, `interpose run`, a command). */
+#define CONTROL_FIELDS(X) \
+    X(uint64_t, pool_bytes,         "events may take so much of the disk at a time; 0 without limit") \
+    X(uint64_t, limit_bytes,        "events may take so much in all, compressed or not; 0 without limit") \
+    X(uint64_t, taken_bytes,        "blocks of events appended so far, by all processes") \
+    X(uint64_t, drained_bytes,      "of them given back by the monitor, compressed") \
+    X(uint64_t, full_waits,         "steps of waiting because the pool was full") \
+    X(uint64_t, full_wait_ns,       "time waited so") \
+    X(uint64_t, full_drops,         "events dropped because the pool, or the limit, was full") \
+    X(uint64_t, emptied_after_full, "times the monitor emptied a pool that had been full") \
+    X(uint64_t, monitor_ns,         "monotonic time of the monitor's last sign of life; written by it") \
+    X(uint32_t, paused,             "1 while nothing is to be recorded; written from outside, and as the program asks") \
+    X(uint32_t, samples_wanted,     "samples of the overview asked for so far; written from outside") \
+    X(uint64_t, trigger_ns,         "monotonic time when a trigger fired last") \
+    X(uint32_t, triggers,           "times a trigger fired") \
+    X(uint32_t, trigger_process,    "process in which it fired last") \
+    X(uint32_t, monitor,            "the monitor's process, or 0; written by it") \
+    X(uint32_t, filter_changes,     "times a filter was put into the file `filter`; written from outside, and by the founder") \
+    X(uint64_t, most_bytes,         "most that was in the pool at a time: taken and not given back") \
+    X(uint64_t, filter_passed,      "calls that a filter with `skip` or `keep` has come to so far")
+
+/* A place in the program's code. */
+#define SITE_FIELDS(X) \
+    X(uint32_t, file,        "file name as the code object has it, a number in strings") \
+    X(uint32_t, function,    "qualified name of the function, a number in strings") \
+    X(uint32_t, line,        "line number, 0 where unknown") \
+    X(uint32_t, instruction, "offset of the instruction in its code, in bytes") \
+    X(uint32_t, first_line,  "line where the function's code begins") \
+    X(uint32_t, own,         "1 the program's own code, 0 standard library or an installed package") \
+    X(uint32_t, collector,   "0; of what a data collector named its own name, a number in strings: then `file` is the " \
+                             "module, `function` the section, `line` the statement") \
+    X(uint32_t, spare_2,     "0")
+
+/* A site and the stack that it was called from: a tree, shared from the outside in. */
+#define STACK_FIELDS(X) \
+    X(uint32_t, site,  "innermost place, a number in sites") \
+    X(uint32_t, outer, "stack of its caller, a lower number in stacks, or 0 where the record ends") \
+    X(uint32_t, cut,   "1 where callers were left out") \
+    X(uint32_t, spare, "0")
+
+/* A call in progress. */
+#define OPEN_FIELDS(X) \
+    X(uint64_t, start_ns,      "monotonic time when the call began") \
+    X(uint64_t, start_cpu_ns,  "the thread's CPU time when it began") \
+    X(uint64_t, inner_wall_ns, "wall time of the recorded calls made inside it so far") \
+    X(uint64_t, inner_cpu_ns,  "CPU time of the recorded calls made inside it so far") \
+    X(uint32_t, call,          "number of the call within its thread; 0 when it has ended") \
+    X(uint32_t, intrinsic,     "what was called, a number in map.xml") \
+    X(uint32_t, stack,         "where from, a number in stacks, or 0") \
+    X(uint32_t, detail,        "normalised statement, path or address, a number in strings, or 0")
+
+/* A thread. Its table of calls in progress follows these fields. */
+#define THREAD_FIELDS(X) \
+    X(uint64_t, start_ns,     "monotonic time when the thread was first seen; 0 in an unused record") \
+    X(uint64_t, end_ns,       "monotonic time when it ended; 0 while it runs, or when the process was killed") \
+    X(uint64_t, start_cpu_ns, "its CPU time when first seen") \
+    X(uint64_t, end_cpu_ns,   "its CPU time when it ended; until then at its last synchronisation") \
+    X(uint64_t, seen_ns,      "monotonic time of the last synchronisation of its clock") \
+    X(uint64_t, made,         "calls begun") \
+    X(uint64_t, recorded,     "events in blocks") \
+    X(uint64_t, dropped,      "events for which there was no room") \
+    X(uint64_t, own_wall_ns,  "wall time that recording took outside of the ordinary way (measured)") \
+    X(uint64_t, own_cpu_ns,   "CPU time of the same") \
+    X(uint64_t, syncs,        "synchronisations of the clock with the kernel's") \
+    X(uint64_t, behind_ns,    "sum of what synchronisations lay behind the reading before them") \
+    X(uint64_t, ident,        "the thread's identity as threading.get_ident gives it") \
+    X(uint32_t, tid,          "the kernel's number of the thread") \
+    X(uint32_t, main,         "1 for the thread that began the process") \
+    X(uint32_t, depth,        "calls in progress") \
+    X(uint32_t, clock,        "clock that it used last: 1 rseq, 2 perf, 3 syscall") \
+    X(uint64_t, passed,       "calls of sync intrinsics that found nothing to wait for, or waited below the threshold: " \
+                              "counted, not recorded") \
+    X(uint64_t, run_delay_ns, "time it was runnable and waited for a processor, as last looked at; 0 where the " \
+                              "kernel does not tell") \
+    X(uint64_t, gathered,     "fetches of rows that were added to the event of a fetch before them, and calls that sampling left " \
+                              "out: not recorded") \
+    X(uint32_t, name,         "its name in Python, where threading knows one, a number in strings, or 0") \
+    X(uint32_t, spare,        "0")
+
+/* A sample of what the process has used (getrusage(2)), at its beginning, at its end and in between: with the first event
+   that ends after each second, or whatever INTERPOSE_SAMPLE says. */
+#define OVERVIEW_FIELDS(X) \
+    X(uint64_t, time_ns,              "monotonic time of the sample; 0 in an unused record") \
+    X(uint64_t, cpu_ns,               "CPU time of the whole process") \
+    X(uint64_t, user_ns,              "of it in user mode, as the kernel divides it") \
+    X(uint64_t, system_ns,            "of it in the kernel") \
+    X(uint64_t, max_rss_bytes,        "largest resident size so far") \
+    X(uint64_t, minor_faults,         "page faults without input") \
+    X(uint64_t, major_faults,         "page faults with input") \
+    X(uint64_t, in_blocks,            "blocks of 512 bytes read from devices") \
+    X(uint64_t, out_blocks,           "blocks of 512 bytes written to devices") \
+    X(uint64_t, voluntary_switches,   "times a thread gave up the processor") \
+    X(uint64_t, involuntary_switches, "times it was taken from a thread") \
+    X(uint32_t, kind,                 "1 beginning, 2 in between, 3 end, 4 recording stopped") \
+    X(int32_t,  status,               "at the end: exit status; when recording stopped: the error's number") \
+    X(uint64_t, run_delay_ns,         "time its recorded threads were runnable and waited for a processor, as last " \
+                                      "looked at of each") \
+    X(uint64_t, spare_2,              "0") \
+    X(uint64_t, spare_3,              "0") \
+    X(uint64_t, spare_4,              "0")
+
+/* An attempt to start a process. */
+#define COUNT_FIELDS(X) \
+    X(uint64_t, counted, "calls of the intrinsic of the record's number that were counted, not timed")
+
+#define CHILD_FIELDS(X) \
+    X(uint64_t, start_ns, "monotonic time when the call began that started it; 0 in an unused record") \
+    X(uint64_t, end_ns,   "monotonic time when its end was seen by waiting for it; 0 where it was not") \
+    X(uint32_t, pid,      "the process; of an exec the process itself; 0 where it is not known, or there is none") \
+    X(uint32_t, how,      "1 fork, 2 exec, 3 spawn (fork and exec in one), 4 by the C library (os.system)") \
+    X(int32_t,  status,   "once its end was seen: how it ended, as waitpid(2) gives it") \
+    X(uint32_t, error,    "of an attempt that failed: the error's number (22 where no system call was made); else 0") \
+    X(uint32_t, command,  "path of the program, a number in strings; 0 for a fork, or where it is not known") \
+    X(uint32_t, why,      "why it cannot be followed, a number in strings; 0: it may be") \
+    X(uint32_t, thread,   "thread that started it, a number in threads") \
+    X(uint32_t, number,   "of a fork: its number in the lineage (3 of _f3); else 0") \
+    X(uint64_t, spare_1,  "0") \
+    X(uint64_t, spare_2,  "0")
+
+/* A stretch of line trace, or several with the same target: what holds for all of it. Times of lines are in ticks, of which so
+   many pass in so many nanoseconds as this says. */
+#define TRACE_FIELDS(X) \
+    X(uint64_t, start_ns,           "monotonic time when it was switched on first; 0 in an unused record") \
+    X(uint64_t, end_ns,             "monotonic time when it was switched off last; 0 while it is on") \
+    X(uint64_t, start_ticks,        "ticks at start_ns") \
+    X(uint64_t, last_ns,            "monotonic time when the ticks were looked at last") \
+    X(uint64_t, last_ticks,         "ticks at last_ns") \
+    X(uint64_t, on_ns,              "wall time during which it was on, of the stretches that have ended") \
+    X(uint64_t, user_ns,            "CPU time of the process in user mode in the same") \
+    X(uint64_t, system_ns,          "CPU time of the process in the kernel in the same") \
+    X(uint64_t, children_user_ns,   "user time of children waited for in the same") \
+    X(uint64_t, children_system_ns, "time in the kernel of children waited for in the same") \
+    X(uint64_t, beyond,             "calls that were not recorded, because they were too deep inside others") \
+    X(uint64_t, left_out,           "functions for which there was no room") \
+    X(uint64_t, event_ticks,        "what recording takes at each line, as calibrated; taken off the lines' times") \
+    X(uint64_t, call_ticks,         "what it takes more at a call and its end together") \
+    X(uint32_t, target,             "the global that it was asked to be stored in, a number in strings, or 0") \
+    X(uint32_t, depth,              "calls inside each other that are recorded at most") \
+    X(uint32_t, stretches,          "times it was switched on") \
+    X(uint32_t, system,             "1 where the time in the kernel was asked for at each line")
+
+/* A function as one thread, or one asynchronous task of it, ran it; its lines follow one another in `lines`. */
+#define FUNCTION_FIELDS(X) \
+    X(uint64_t, calls,      "times it began while it was traced") \
+    X(uint64_t, ticks,      "time between beginning and end, what it called included; calls of it inside of it not again. " \
+                            "Of what is outside of all functions: the thread's whole time") \
+    X(uint64_t, off_ticks,  "of it what was not on a processor") \
+    X(uint64_t, own_ticks,  "of what is outside of all functions: what recording took of the thread's whole time") \
+    X(uint32_t, kind,       "1 a function, 2 what is outside of all functions that are traced; 0 in an unused record") \
+    X(uint32_t, trace,      "the stretch of line trace, a number in traces") \
+    X(uint32_t, thread,     "thread, a number in threads; 0: those for which there was no room of their own") \
+    X(uint32_t, task,       "asynchronous task, or 0") \
+    X(uint32_t, file,       "file name as the code object has it, a number in strings") \
+    X(uint32_t, function,   "its qualified name, a number in strings") \
+    X(uint32_t, module,     "the module whose names it uses, a number in strings, or 0") \
+    X(uint32_t, first_line, "line where its code begins") \
+    X(uint32_t, own,        "1 the program's own code, 0 standard library or an installed package") \
+    X(uint32_t, first_spot, "the first of its lines, a number in lines: what passes before it comes to any") \
+    X(uint32_t, spots,      "how many there are") \
+    X(uint32_t, spare_1,    "0") \
+    X(uint64_t, spare_2,    "0") \
+    X(uint64_t, spare_3,    "0") \
+    X(uint64_t, spare_4,    "0") \
+    X(uint64_t, spare_5,    "0") \
+    X(uint64_t, spare_6,    "0") \
+    X(uint64_t, spare_7,    "0")
+
+/* A line of a function, or one of several places where it is come to. */
+#define LINE_FIELDS(X) \
+    X(uint64_t, executed,        "times the interpreter came to it (its line events, and ways back to the line itself)") \
+    X(int64_t,  ticks,           "time in it, without that of traced functions called from it, less what recording takes as " \
+                                 "calibrated: of a line that takes next to nothing it may be below 0") \
+    X(uint64_t, back,            "of executed those by a loop's way back, or without having left the line") \
+    X(int64_t,  off_ticks,       "of ticks what was not on a processor") \
+    X(int64_t,  inner_ticks,     "time of traced functions called from it, but for what this line itself took in them") \
+    X(int64_t,  inner_off_ticks, "of it what was not on a processor") \
+    X(uint64_t, system_ns,       "CPU time in the kernel, where asked for") \
+    X(uint32_t, function,        "function, a number in functions; 0 in an unused record") \
+    X(uint32_t, line,            "line number, 0 where unknown")
+
+/* A loop of a function. */
+#define LOOP_FIELDS(X) \
+    X(uint64_t, passes,   "entries into its body that no line tells") \
+    X(uint32_t, function, "function, a number in functions; 0 in an unused record") \
+    X(uint32_t, line,     "line where it stands") \
+    X(uint32_t, level,    "1 for the outermost loop of its code on that line, 2 for one inside of it") \
+    X(uint32_t, spot,     "the line that counts entries into its body as well, a number in lines, or 0") \
+    X(uint32_t, by_back,  "1 where of that line back counts them, 0 where executed less back does") \
+    X(uint32_t, spare,    "0")
+
+/* A code object under statement coverage, in one context; its places and branches follow one another in their files. */
+#define COVERED_FIELDS(X) \
+    X(uint32_t, kind,         "1 a code object, 2 how many code objects there was no room for (in `places`); 0 in an unused record") \
+    X(uint32_t, file,         "file name as the code object has it, a number in strings") \
+    X(uint32_t, function,     "its qualified name, a number in strings") \
+    X(uint32_t, module,       "the module whose names it uses, a number in strings, or 0") \
+    X(uint32_t, first_line,   "line where its code begins") \
+    X(uint32_t, own,          "1 the program's own code, 0 standard library or an installed package") \
+    X(uint32_t, context,      "what was going on (a transaction, a test), a number in strings, or 0") \
+    X(uint32_t, first_place,  "the first of its places, a number in places") \
+    X(uint32_t, places,       "how many there are") \
+    X(uint32_t, first_branch, "the first of its branches, a number in branches, or 0") \
+    X(uint32_t, branches,     "how many there are") \
+    X(uint32_t, has_columns,  "0 where the code was compiled without columns (-X no_debug_ranges)") \
+    X(uint64_t, start_ns,     "monotonic time when it ran first") \
+    X(uint64_t, spare,        "0")
+
+/* A place of a code object: a run of instructions of one line, or a part of it that may be run without the rest. */
+#define PLACE_FIELDS(X) \
+    X(uint32_t, code,     "code object, a number in covered; 0 in an unused record") \
+    X(uint32_t, line,     "line number") \
+    X(uint32_t, column,   "where it begins in the line, in bytes of UTF-8, from 1; 0 unknown") \
+    X(uint32_t, executed, "1 when it was come to")
+
+/* A conditional jump from one place to two others. */
+#define BRANCH_FIELDS(X) \
+    X(uint32_t, code,       "code object, a number in covered; 0 in an unused record") \
+    X(uint32_t, origin,     "the place that it stands in, a number in places") \
+    X(uint32_t, next,       "the place that follows, a number in places; 0 where the code ends instead") \
+    X(uint32_t, other,      "the place that is jumped to, likewise") \
+    X(uint32_t, went_next,  "1 when it went on to the place that follows") \
+    X(uint32_t, went_other, "1 when it jumped") \
+    X(uint32_t, spare_1,    "0") \
+    X(uint32_t, spare_2,    "0")
+
+#define DECLARE_FIELD(type, name, meaning) type name;
+
+struct event         { EVENT_FIELDS(DECLARE_FIELD) };
+struct block_head    { BLOCK_FIELDS(DECLARE_FIELD) };
+struct compressed    { COMPRESSED_FIELDS(DECLARE_FIELD) };
+struct file_head     { HEAD_FIELDS(DECLARE_FIELD) };
+struct control       { CONTROL_FIELDS(DECLARE_FIELD) };
+struct site          { SITE_FIELDS(DECLARE_FIELD) };
+struct stack         { STACK_FIELDS(DECLARE_FIELD) };
+struct open_call     { OPEN_FIELDS(DECLARE_FIELD) };
+struct thread_fields { THREAD_FIELDS(DECLARE_FIELD) };
+struct overview      { OVERVIEW_FIELDS(DECLARE_FIELD) };
+struct child         { CHILD_FIELDS(DECLARE_FIELD) };
+struct count         { COUNT_FIELDS(DECLARE_FIELD) };
+struct line_trace    { TRACE_FIELDS(DECLARE_FIELD) };
+struct function      { FUNCTION_FIELDS(DECLARE_FIELD) };
+struct line          { LINE_FIELDS(DECLARE_FIELD) };
+struct loop          { LOOP_FIELDS(DECLARE_FIELD) };
+struct covered        { COVERED_FIELDS(DECLARE_FIELD) };
+struct covered_place  { PLACE_FIELDS(DECLARE_FIELD) };
+struct covered_branch { BRANCH_FIELDS(DECLARE_FIELD) };
+
+#define BLOCK_MAGIC 0x4b4c4249u
+#define FILE_MAGIC 0x45534f5052544e49ull
+
+enum {
+    BLOCK_BYTES = 64 * 1024,
+    WINDOW_BYTES = 64 * 1024,
+    THREADS_BYTES = 1024 * 1024, /* a window of threads, whose records stay mapped: 511 threads a mapping */
+    BLOCK_EVENTS = (BLOCK_BYTES - sizeof(struct block_head)) / sizeof(struct event),
+    THREAD_BYTES = 2048,
+    LINES_BYTES = 1024 * 1024, /* a window of lines: a function's all lie in one */
+    OPEN_CALLS = (THREAD_BYTES - sizeof(struct thread_fields)) / sizeof(struct open_call),
+    STRING_BYTES = 16 * 1024, /* a longer string is cut; the cut is shown by three dots */
+};
+
+enum child_how { CHILD_FORK = 1, CHILD_EXEC, CHILD_SPAWN, CHILD_SHELL };
+enum block_state { BLOCK_WRITING = 1, BLOCK_FULL, BLOCK_LEFT };
+enum function_kind { FUNCTION_CODE = 1, FUNCTION_OUTSIDE };
+enum covered_kind { COVERED_CODE = 1, COVERED_LEFT_OUT };
+enum overview_kind { OVERVIEW_BEGIN = 1, OVERVIEW_SAMPLE, OVERVIEW_END, OVERVIEW_STOPPED };
+
+struct thread_record {
+    struct thread_fields fields;
+    struct open_call open[OPEN_CALLS];
+};
+
+_Static_assert(sizeof(struct compressed) == 64, "a compressed block's head is a cache line");
+_Static_assert(sizeof(struct block_head) + BLOCK_EVENTS * sizeof(struct event) == BLOCK_BYTES, "a block has no rest");
+_Static_assert(sizeof(struct file_head) == 64, "a file's head is a cache line");
+_Static_assert(sizeof(struct file_head) + sizeof(struct control) <= THREAD_BYTES, "the head of threads has room for it");
+_Static_assert(sizeof(struct event) == 88, "an event has no holes");
+_Static_assert(offsetof(struct control, paused) % 8 == 0 &&
+                   offsetof(struct control, samples_wanted) == offsetof(struct control, paused) + 4,
+               "the shims read both at once");
+_Static_assert(sizeof(struct overview) == 128, "records of a power of two never cross a window");
+_Static_assert(sizeof(struct child) == 64, "records of a power of two never cross a window");
+_Static_assert(sizeof(struct line_trace) == 128 && sizeof(struct function) == 128 && sizeof(struct line) == 64 &&
+                   sizeof(struct loop) == 32 && sizeof(struct covered) == 64 && sizeof(struct covered_place) == 16 &&
+                   sizeof(struct covered_branch) == 32,
+               "records of a power of two never cross a window");
+_Static_assert(sizeof(struct thread_record) <= THREAD_BYTES, "a thread's record holds its table");
+
+/* A piece of the dialogue: in front of its text, behind the length of both. */
+struct piece {
+    uint64_t time_ns;    /* monotonic time when the call had ended; of a prompt, when it began */
+    uint32_t thread;     /* a number in threads */
+    uint16_t descriptor; /* of the terminal */
+    uint8_t what, flags; /* enum piece_what, enum piece_flags */
+};
+enum piece_what {
+    PIECE_SHOWN = 1,
+    PIECE_TYPED,
+    PIECE_UNSEEN, /* something was typed while the terminal's echo was off; nothing of it is kept */
+    PIECE_SIZE,   /* the terminal's size: rows and columns, of 16 bits each */
+};
+enum piece_flags {
+    PIECE_ENDS_LINES = 1, /* the terminal begins a new line at the left (ONLCR) */
+    PIECE_REDACTED = 2,
+};
+
+/* How a record is packed, for the experiment's own description of itself. */
+struct field {
+    const char *name;
+    const char *type; /* u32, u64, i32, i64 */
+    unsigned offset;
+    const char *title;
+};
+
+/* A type of data: the file's name, and how it is packed. */
+struct data_type {
+    const char *name;
+    const struct field *fields;
+    unsigned record_bytes; /* 0: each record has its own length */
+    unsigned head_bytes;   /* of the file; none in front of events, compressed or not */
+    unsigned block_bytes;  /* no record crosses a multiple of it */
+};
+
+enum {
+    DATA_EVENTS,
+    DATA_STRINGS,
+    DATA_SITES,
+    DATA_STACKS,
+    DATA_THREADS,
+    DATA_OVERVIEW,
+    DATA_CHILDREN,
+    DATA_COMPRESSED,
+    DATA_COUNTS,
+    DATA_TRACES,
+    DATA_FUNCTIONS,
+    DATA_LINES,
+    DATA_LOOPS,
+    DATA_COVERED,
+    DATA_PLACES,
+    DATA_BRANCHES,
+    DATA_DIALOGUE,
+    DATA_TYPES
+};
+
+VISIBLE extern const struct data_type data_types[]; /* ends with one without a name */
+/* Each ends with one without a name. */
+VISIBLE extern const struct field block_head_fields[], compressed_fields[], file_head_fields[], control_fields[],
+    open_call_fields[];

@@ -1,0 +1,72 @@
+/* Which calls are recorded at all: what lies in the founder's file `filter`, as interpose/filters.py writes it.
+
+   Read when a recording begins, and again when the control page says that there is another. Every class of rules that it
+   has must let a call pass: one of the rules of the class that ask for something, none of those that leave something out.
+   What is of a call site is decided once for it (hooks/filtering.h). All of it runs with the interpreter's lock held. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/fields.h"
+#include "core/levels.h"
+
+struct thread;
+
+/* The classes of rules; the words are those of the file. */
+#define FILTERED_BY(X) \
+    X(kind) X(event) X(module) X(package) X(function) X(line) X(within) X(transaction) X(thread) X(process) \
+    X(skip) X(keep) X(from) X(to)
+#define NUMBER_OF_FILTERED(name) BY_##name,
+enum filtered_by { FILTERED_BY(NUMBER_OF_FILTERED) FILTER_CLASSES };
+
+enum { FILTER_RULES = 64, FILTER_TEXT = 200 * 4 + 1, FILTER_NAME = 128 }; /* letters have up to four bytes */
+
+/* What is known of a call site. */
+struct call_site {
+    const char *module, *file, *function;
+    uint32_t line;
+};
+
+/* What the shims look at. */
+struct filter {
+    uint32_t on;      /* there is any rule */
+    uint32_t serial;  /* what was decided by an earlier one is void */
+    uint32_t changes; /* the control page's, as of when it was read */
+    bool none;        /* nothing of this process is recorded */
+    bool by_site, by_within, asks_within, by_transaction, by_thread, by_block, by_time;
+    bool looks; /* any of these */
+    bool only_within; /* that one alone of these */
+    uint8_t left_out[COUNTED_NUMBERS]; /* by the numbers of intrinsics */
+};
+VISIBLE extern struct filter filter;
+
+/* Read the filter in `directory`, for the process of that lineage (empty: the founder). */
+void filter_read(const char *directory, const char *lineage, uint32_t changes);
+
+/* There is none. */
+void filter_forget(void);
+
+/* An intrinsic has that number, name and kind: its calls are known to the filter from now on. */
+VISIBLE void filter_know(uint32_t number, const char *name, const char *kind);
+
+/* The number in strings of the name of a transaction that is asked for, which stays the same however many strings there
+   are; 0 for all other text. */
+uint32_t filter_number_of(const char *text, size_t bytes);
+
+/* May a call of that site be recorded? */
+VISIBLE bool filter_site(const struct call_site *site);
+
+/* Is the function one that calls have to be made within, or one within which they are left out? */
+enum { WITHIN_ASKED = 1, WITHIN_LEFT_OUT = 2 };
+VISIBLE unsigned filter_within(const struct call_site *site);
+
+/* May a call of that thread be recorded, made within calls in progress that are transactions; and at this time? */
+VISIBLE bool filter_thread(const struct thread *thread);
+VISIBLE bool filter_transaction(const struct thread_record *record);
+VISIBLE bool filter_time(void);
+
+/* Will none come to its turn any more? Is it the turn of a call that nothing else leaves out? That is counted. */
+VISIBLE bool filter_block_is_over(const struct control *control);
+VISIBLE bool filter_block(struct control *control);

@@ -1,0 +1,44 @@
+/* Numbers for what has been seen before: a cache of a fixed size in front of a file of records.
+
+   What falls out of the cache is written again under a new number when it comes back, so memory stays bounded whatever
+   the program does; readers compare contents, not numbers. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/visible.h"
+
+enum { CACHE_WAYS = 4, CACHE_SETS = 4096 };
+
+struct cache {
+    struct cached {
+        uint64_t key;
+        uint64_t value;
+    } (*sets)[CACHE_WAYS];
+};
+
+static inline uint64_t hash_mix(uint64_t hash, uint64_t word)
+{
+    __extension__ typedef unsigned __int128 wide;
+    wide product = (wide)(hash ^ word) * 0x9e3779b97f4a7c15u;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+VISIBLE uint64_t hash_bytes(const char *bytes, size_t length);
+
+/* Empty, with its memory. 0 or the error's number. */
+int cache_begin(struct cache *cache);
+
+/* The number kept for `key`, or 0. */
+static inline uint32_t cache_find(const struct cache *cache, uint64_t key)
+{
+    const struct cached *set = cache->sets[key % CACHE_SETS];
+    for (int way = 0; way < CACHE_WAYS; way++)
+        if (set[way].key == key)
+            return (uint32_t)set[way].value;
+    return 0;
+}
+
+/* Keep `value` for `key`; the oldest of its set gives way. */
+void cache_keep(struct cache *cache, uint64_t key, uint32_t value);

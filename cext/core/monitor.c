@@ -1,0 +1,199 @@
+#define _GNU_SOURCE
+#include "core/monitor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/file.h"
+
+enum { STACK_BYTES = 64 * 1024, NICE = 10, LAST_SIGNAL = 64 };
+enum { IOPRIO_WHO_PROCESS = 1, IOPRIO_IDLE = 3 << 13 };
+
+static const char code[] =
+    "import sys; sys.path[:0] = sys.argv[2].split(':')[:1]; sys.path += sys.argv[2].split(':')[1:]; "
+    "from interpose.monitor import main; main(sys.argv[1])";
+
+static char interpreter[PATH_BYTES], import_path[4 * PATH_BYTES];
+static size_t grown;
+
+void monitor_prepare(const char *with, const char *path)
+{
+    bool fits = with[0] == '/' && strlen(with) < sizeof interpreter && strlen(path) < sizeof import_path;
+    strcpy(interpreter, fits ? with : "");
+    strcpy(import_path, fits ? path : "");
+}
+
+/* --- whether one may be started */
+
+/* Under a filter the calls that are needed may be answered by a signal that kills. */
+static bool is_filtered(void)
+{
+    char text[4096];
+    int opened = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    ssize_t got = opened < 0 ? -1 : read(opened, text, sizeof text - 1);
+    if (opened >= 0)
+        close(opened);
+    if (got <= 0)
+        return true;
+    text[got] = 0;
+    const char *line = strstr(text, "\nSeccomp:");
+    return line && line[strlen("\nSeccomp:") + strspn(line + strlen("\nSeccomp:"), " \t")] != '0';
+}
+
+/* What is orphaned below a subreaper becomes its child, of the ordinary sort. */
+static bool is_subreaper(void)
+{
+    int set = 0;
+    return prctl(PR_GET_CHILD_SUBREAPER, &set) != 0 || set;
+}
+
+static bool may_start(void)
+{
+    return interpreter[0] && getpid() != 1 && geteuid() == getuid() && getegid() == getgid() && !is_subreaper() &&
+           !is_filtered();
+}
+
+/* 0 where nobody has the lock by which an experiment is watched, and it is the user's own; EBUSY where somebody has. */
+static int why_not_watched(const char *founder)
+{
+    struct stat status;
+    int opened = open(founder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (opened < 0)
+        return errno;
+    int failed = fstat(opened, &status) ? errno : status.st_uid != geteuid() ? EPERM : 0;
+    if (!failed && flock(opened, LOCK_EX | LOCK_NB))
+        failed = errno == EWOULDBLOCK ? EBUSY : errno;
+    close(opened);
+    return failed;
+}
+
+/* --- the two processes; both run in our memory, while we wait, until the second is another program */
+
+struct start {
+    const char *founder;
+    char *stack; /* of the second */
+    char *variables[4];
+    int error;
+};
+
+static void forget_signals(void)
+{
+    struct sigaction plain = {.sa_handler = SIG_DFL};
+    for (int number = 1; number <= LAST_SIGNAL; number++)
+        sigaction(number, &plain, NULL);
+}
+
+/* Standard input, output and error are nobody's; all other descriptors are closed. */
+static bool forget_descriptors(void)
+{
+    if (syscall(SYS_close_range, 0u, ~0u, 0u))
+        return false;
+    return open("/dev/null", O_RDWR) == 0 && dup(0) == 1 && dup(0) == 2;
+}
+
+static void be_quiet(void)
+{
+    struct sched_param ordinary = {0};
+    sched_setscheduler(0, SCHED_OTHER, &ordinary);
+    syscall(SYS_setpriority, 0, 0, NICE);
+    syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_IDLE);
+}
+
+static int become_monitor(void *data)
+{
+    struct start *start = data;
+    char *const words[] = {interpreter,           "-I", "-S", "-c", (char *)(uintptr_t)code,
+                           (char *)(uintptr_t)start->founder, import_path, NULL};
+    sigset_t none;
+    sigemptyset(&none);
+    forget_signals();
+    if (setsid() < 0 || chdir("/") || !forget_descriptors())
+        _exit(start->error = errno ? errno : ENOSYS);
+    umask(077);
+    be_quiet();
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execve(interpreter, words, start->variables);
+    _exit(start->error = errno);
+}
+
+static int leave_orphan(void *data)
+{
+    struct start *start = data;
+    if (clone(become_monitor, start->stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, start) < 0)
+        start->error = errno;
+    _exit(0);
+}
+
+/* All that the interpreter itself may need of the environment. */
+static void choose_variables(char *variables[4])
+{
+    static const char *const needed[] = {"LD_LIBRARY_PATH=", "PYTHONHOME=", "LC_ALL="};
+    extern char **environ;
+    int count = 0;
+    for (char **variable = environ; variable && *variable; variable++)
+        for (int each = 0; each < 3 && count < 3; each++)
+            if (strncmp(*variable, needed[each], strlen(needed[each])) == 0)
+                variables[count++] = *variable;
+    variables[count] = NULL;
+}
+
+static void reap(pid_t process)
+{
+    while (process > 0 && waitpid(process, NULL, __WCLONE) < 0 && errno == EINTR)
+        ;
+}
+
+/* Every signal waits meanwhile: a handler of the program's must not run in a process that is not the program. */
+static int start_blocked(struct start *start, char *stacks)
+{
+    sigset_t all, before;
+    int state;
+    sigfillset(&all);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    pid_t process = clone(leave_orphan, stacks + STACK_BYTES, CLONE_VM | CLONE_VFORK, start);
+    if (process < 0)
+        start->error = errno;
+    reap(process);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_setcancelstate(state, &state);
+    return start->error;
+}
+
+int monitor_start(const char *founder)
+{
+    int failed = why_not_watched(founder);
+    failed = failed ? failed : may_start() ? 0 : EPERM;
+    if (failed)
+        return failed;
+    char *stacks = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stacks == MAP_FAILED)
+        return errno;
+    struct start start = {.founder = founder, .stack = stacks + STACK_BYTES};
+    choose_variables(start.variables);
+    failed = start_blocked(&start, stacks);
+    munmap(stacks, 2 * STACK_BYTES);
+    return failed;
+}
+
+void monitor_grown(size_t bytes, const char *founder)
+{
+    grown += bytes;
+    if (grown < MONITOR_BYTES)
+        return;
+    grown = 0;
+    monitor_start(founder);
+}

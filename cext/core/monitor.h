@@ -1,0 +1,24 @@
+/* The monitor: a process beside the program that compresses what was recorded (interpose/monitor.py), started when an
+   experiment has grown and nobody watches it yet.
+
+   The program must not see it: a child that is forked in the ordinary way raises SIGCHLD and is returned by the
+   program's own waitpid(-1). So it is cloned twice with no signal at its end, and the one in between is reaped as only
+   children of that sort are. It is in a session of its own, and inherits neither descriptors, signals nor environment. */
+#pragma once
+
+#include <stddef.h>
+
+#include "core/visible.h"
+
+enum { MONITOR_BYTES = 16 * 1024 * 1024 }; /* what a process records before it starts one, and again until one is there */
+
+/* What is run: an interpreter, and the directories where it finds what it imports, with colons between. Called before
+   anything is recorded; without it, or where the texts are too long, there is no monitor. */
+VISIBLE void monitor_prepare(const char *interpreter, const char *path);
+
+/* So many bytes were appended to an experiment, whose founder's directory is this: start a monitor when it is time.
+   errno may change. */
+void monitor_grown(size_t bytes, const char *founder);
+
+/* Start one now, if one may be. 0 or the error's number: EBUSY where one is there. */
+int monitor_start(const char *founder);

@@ -1,0 +1,32 @@
+/* What a program is, as far as its file tells: whether a process that runs it can be followed. */
+#pragma once
+
+#include "core/file.h"
+
+/* Why a process cannot be followed. That an interpreter has nothing compiled for it, or is none of ours, is seen by its
+   experiment that is not there; a program of another language may still start one that is followed. */
+#define REASONS(X) \
+    X(NOT_PYTHON,   "not Python") \
+    X(STATIC,       "linked statically") \
+    X(RIGHTS,       "another user's rights") \
+    X(ARCHITECTURE, "another architecture") \
+    X(LOADER,       "another C library") \
+    X(SANITIZER,    "address sanitizer")
+
+#define NUMBER_OF_REASON(name, words) REASON_##name,
+enum reason { REASON_none, REASONS(NUMBER_OF_REASON) };
+
+/* The reason in words; NULL for none. */
+VISIBLE const char *reason_words(enum reason reason);
+
+/* Why a process that runs the file at `path` cannot be followed. Asked again only when it is another file. */
+VISIBLE enum reason program_reason(const char *path);
+
+/* Is it CPython, or PyPy, by its name? */
+VISIBLE bool program_is_python(const char *path);
+
+/* Where a program of this name is found, as execvp(3) does it; false where there is none. */
+VISIBLE bool program_find(const char *name, char path[PATH_BYTES]);
+
+/* Is there a file at `path` that can be run? */
+VISIBLE bool program_is_there(const char *path);

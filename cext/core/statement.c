@@ -1,0 +1,583 @@
+#include "core/statement.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+/* White space is put as soon as it is seen, so `text` may end with one space; the last is taken off at the end. */
+struct scan {
+    const char *begin, *at, *end;
+    char *text;
+    size_t length, room;
+    uint32_t row_depth; /* parentheses open since a row of VALUES began; 0 outside of rows */
+    bool hidden;        /* this row or value is like those before it: read, but not kept */
+    bool literals;
+};
+
+/* Most bytes are copied without a look. Those that need one are found by a table: what each byte is, and which ones may
+   not stand behind it without being looked at. */
+enum { DIGIT = 1, BLANK = 2, DASH = 4, MARK = 8 /* looked at wherever it stands */ };
+#define BYTE(is, looked_at_behind_it) ((is) | (looked_at_behind_it) << 4)
+#define WORD BYTE(0, MARK) /* a digit in a word is no number */
+#define OTHER BYTE(0, MARK | DIGIT)
+#define LOOKED_AT BYTE(MARK, MARK | DIGIT)
+
+static const uint8_t bytes_of[256] = {
+    [0 ... '\t' - 1] = OTHER,
+    ['\t' ... '\r'] = LOOKED_AT,
+    ['\r' + 1 ... ' ' - 1] = OTHER,
+    [' '] = BYTE(BLANK, MARK | BLANK | DIGIT),
+    ['!'] = OTHER,
+    ['"' ... '$'] = LOOKED_AT,
+    ['%' ... '&'] = OTHER,
+    ['\'' ... ')'] = LOOKED_AT,
+    ['*' ... ','] = OTHER,
+    ['-'] = BYTE(DASH, MARK | DASH | DIGIT),
+    ['.'] = OTHER,
+    ['/'] = LOOKED_AT,
+    ['0' ... '9'] = BYTE(DIGIT, MARK),
+    [':' ... '@'] = OTHER,
+    ['A' ... 'Z'] = WORD,
+    ['['] = LOOKED_AT,
+    ['\\' ... '^'] = OTHER,
+    ['_'] = WORD,
+    ['`'] = LOOKED_AT,
+    ['a' ... 'z'] = WORD,
+    ['{' ... 0x7f] = OTHER,
+    [0x80 ... 0xff] = WORD,
+};
+
+static unsigned looked_at_behind(char c)
+{
+    return bytes_of[(unsigned char)c] >> 4;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_word(char c)
+{
+    return !(looked_at_behind(c) & DIGIT);
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static char peek(const struct scan *scan, size_t ahead)
+{
+    return (size_t)(scan->end - scan->at) > ahead ? scan->at[ahead] : 0;
+}
+
+static void put(struct scan *scan, const char *bytes, size_t count)
+{
+    if (scan->hidden)
+        return;
+    if (count > scan->room - scan->length)
+        count = scan->room - scan->length;
+    memcpy(scan->text + scan->length, bytes, count);
+    scan->length += count;
+}
+
+static void put_from(struct scan *scan, const char *begin)
+{
+    put(scan, begin, (size_t)(scan->at - begin));
+}
+
+static bool ends_with_space(const struct scan *scan)
+{
+    return scan->length && scan->text[scan->length - 1] == ' ';
+}
+
+static void put_space(struct scan *scan)
+{
+    if (scan->length && scan->length < scan->room && !ends_with_space(scan))
+        put(scan, " ", 1);
+}
+
+static void put_placeholder(struct scan *scan)
+{
+    scan->literals = true;
+    put(scan, "?", 1);
+}
+
+/* For the further values of a list, the further rows. */
+static void put_more(struct scan *scan)
+{
+    static const char more[] = ", \u2026";
+    scan->length -= ends_with_space(scan);
+    put(scan, more, sizeof more - 1);
+}
+
+static void skip_spaces(struct scan *scan)
+{
+    while (scan->at < scan->end && is_space(*scan->at))
+        scan->at++;
+}
+
+static void skip_word(struct scan *scan)
+{
+    while (scan->at < scan->end && is_word(*scan->at))
+        scan->at++;
+}
+
+/* Past the quote that closes; a doubled quote, and where `backslash` says so an escaped one, is part of the text. */
+static const char *quoted_end(const struct scan *scan, char quote, bool backslash)
+{
+    const char *at = scan->at + 1, *end = scan->end;
+    for (; at < end; at++) {
+        if (backslash && *at == '\\' && at + 1 < end)
+            at++;
+        else if (*at == quote && (at + 1 == end || at[1] != quote))
+            return at + 1;
+        else if (*at == quote)
+            at++;
+    }
+    return end;
+}
+
+/* A backslash may or may not escape a quote (MySQL; standard SQL). Where it matters, what is text and what is not
+   cannot be told from here on, and the rest of the statement is hidden. */
+static __attribute__((noinline)) void skip_doubtful_string(struct scan *scan, char quote)
+{
+    const char *end = quoted_end(scan, quote, false);
+    scan->at = quoted_end(scan, quote, true) == end ? end : scan->end;
+}
+
+static inline void skip_string(struct scan *scan, char quote)
+{
+    const char *at = scan->at + 1;
+    while (at < scan->end && *at != quote && *at != '\\')
+        at++;
+    if (at < scan->end && *at == quote && (at + 1 == scan->end || at[1] != quote))
+        scan->at = at + 1;
+    else
+        skip_doubtful_string(scan, quote);
+}
+
+/* What begins a comment in one database is an operator in another: with a quote in it, what follows cannot be told. */
+static bool skip_line_comment(struct scan *scan, bool certain)
+{
+    for (; scan->at < scan->end && *scan->at != '\n'; scan->at++)
+        if (!certain && (*scan->at == '\'' || *scan->at == '"')) {
+            scan->at = scan->end;
+            return false;
+        }
+    put_space(scan);
+    return true;
+}
+
+static void skip_block_comment(struct scan *scan)
+{
+    for (scan->at += 2; scan->at < scan->end; scan->at++)
+        if (*scan->at == '*' && peek(scan, 1) == '/') {
+            scan->at += 2;
+            break;
+        }
+    put_space(scan);
+}
+
+/* $tag$ … $tag$ of PostgreSQL; false where it is not one ($1 is a placeholder). */
+static bool skip_dollar_quoted(struct scan *scan)
+{
+    const char *tag = scan->at, *at = scan->at + 1;
+    while (at < scan->end && is_word(*at))
+        at++;
+    if (at >= scan->end || *at != '$' || is_digit(tag[1]))
+        return false;
+    size_t length = (size_t)(at + 1 - tag);
+    for (at++; at < scan->end; at++)
+        if ((size_t)(scan->end - at) >= length && memcmp(at, tag, length) == 0) {
+            scan->at = at + length;
+            return true;
+        }
+    scan->at = scan->end;
+    return true;
+}
+
+/* With its exponent: 1e-10. */
+static void skip_number(struct scan *scan)
+{
+    for (scan->at++; scan->at < scan->end; scan->at++) {
+        char c = *scan->at;
+        bool sign = (c == '+' || c == '-') && (scan->at[-1] | 0x20) == 'e' && is_digit(peek(scan, 1));
+        if (!is_word(c) && c != '.' && !sign)
+            break;
+    }
+}
+
+/* Where the word begins that ends at `end` of the text; `end` where there is none. */
+static size_t word_begin(const struct scan *scan, size_t end)
+{
+    while (end > 0 && is_word(scan->text[end - 1]))
+        end--;
+    return end;
+}
+
+static size_t before_space(const struct scan *scan, size_t end)
+{
+    return end > 0 && scan->text[end - 1] == ' ' ? end - 1 : end;
+}
+
+/* Is `word` the last one before `end` of the text? Behind a dot it is a name. */
+static inline bool word_is(const struct scan *scan, size_t end, const char *word)
+{
+    size_t length = strlen(word);
+    end = before_space(scan, end);
+    return end >= length && (scan->text[end - 1] | 0x20) == word[length - 1] &&
+           strncasecmp(scan->text + end - length, word, length) == 0 &&
+           (end == length || (!is_word(scan->text[end - length - 1]) && scan->text[end - length - 1] != '.'));
+}
+
+/* IS DISTINCT FROM is followed by a value. */
+static bool after_distinct(const struct scan *scan)
+{
+    static const char distinct[] = "distinct";
+    size_t last = word_begin(scan, before_space(scan, scan->length));
+    size_t end = before_space(scan, last), begin = word_begin(scan, end);
+    return end - begin >= sizeof distinct - 1 &&
+           strncasecmp(scan->text + begin, distinct, sizeof distinct - 1) == 0;
+}
+
+static bool expects_identifier(const struct scan *scan)
+{
+    static const char *const words[] = {"from",  "join",  "into",   "update", "table",      "index", "as",
+                                        "view",  "exists", "column", "trigger", "references", "constraint",
+                                        "schema", "only"};
+    size_t end = before_space(scan, scan->length);
+    if (end && scan->text[end - 1] == '.')
+        return true;
+    if (after_distinct(scan))
+        return false;
+    for (size_t index = 0; index < sizeof words / sizeof *words; index++)
+        if (word_is(scan, scan->length, words[index]))
+            return true;
+    return false;
+}
+
+/* [a name], and not the subscript or the array of another database. */
+static bool is_bracketed_name(const struct scan *scan)
+{
+    const char *at = scan->at + 1;
+    if (at >= scan->end || !is_word(*at) || is_digit(*at))
+        return false;
+    while (at < scan->end && (is_word(*at) || *at == ' '))
+        at++;
+    return at < scan->end && *at == ']';
+}
+
+static void take_identifier(struct scan *scan, char closing)
+{
+    const char *begin = scan->at;
+    const char *bracket = closing == ']' ? memchr(begin, ']', (size_t)(scan->end - begin)) : NULL;
+    scan->at = bracket ? bracket + 1 : quoted_end(scan, closing, false);
+    put_from(scan, begin);
+}
+
+static void take_double_quoted(struct scan *scan)
+{
+    const char *end = quoted_end(scan, '"', false);
+    if (expects_identifier(scan) || (end < scan->end && *end == '.')) {
+        take_identifier(scan, '"');
+        return;
+    }
+    skip_string(scan, '"');
+    put_placeholder(scan);
+}
+
+/* ?1, $1 and :1 are placeholders with a number, not literals; x::1 and a[1:2] are not. */
+static bool numbers_placeholder(const struct scan *scan)
+{
+    ptrdiff_t before = scan->at - scan->begin;
+    char sign = before > 0 ? scan->at[-1] : 0;
+    if (sign == '?' || sign == '$')
+        return true;
+    return sign == ':' && (before < 2 || is_space(scan->at[-2]) || scan->at[-2] == '(' || scan->at[-2] == ',' ||
+                           scan->at[-2] == '=');
+}
+
+static void take_number(struct scan *scan)
+{
+    const char *begin = scan->at;
+    bool placeholder = numbers_placeholder(scan);
+    skip_number(scan);
+    if (placeholder)
+        put_from(scan, begin);
+    else
+        put_placeholder(scan);
+}
+
+/* --- lists and rows */
+
+/* ?, ?1, $1, :name, @name, %s, %(name)s: what the program fills in. */
+static bool take_program_placeholder(struct scan *scan)
+{
+    const char *begin = scan->at++;
+    bool named = *begin == '%' && peek(scan, 0) == '(';
+    if (is_digit(peek(scan, 0)) && !numbers_placeholder(scan))
+        return false;
+    scan->at += named;
+    skip_word(scan);
+    if (named && (peek(scan, 0) != ')' || peek(scan, 1) != 's'))
+        return false;
+    scan->at += 2 * named;
+    put_from(scan, begin);
+    return true;
+}
+
+/* A literal, with its sign, or a placeholder; false where it is neither. */
+static bool take_plain_value(struct scan *scan)
+{
+    const char *begin = scan->at;
+    if (peek(scan, 0) && strchr("?:@%", *begin))
+        return take_program_placeholder(scan);
+    if (peek(scan, 0) == '$' && is_digit(peek(scan, 1)))
+        return take_program_placeholder(scan);
+    if (peek(scan, 0) == '-' || peek(scan, 0) == '+')
+        scan->at++;
+    if (is_digit(peek(scan, 0)) || (peek(scan, 0) == '.' && is_digit(peek(scan, 1)))) {
+        skip_number(scan);
+    } else if (peek(scan, 0) == '"') {
+        take_double_quoted(scan);
+        return true;
+    } else if (peek(scan, 0) != '$' || !skip_dollar_quoted(scan)) {
+        skip_word(scan);
+        if (peek(scan, 0) != '\'')
+            return false;
+        skip_string(scan, '\'');
+    }
+    put_placeholder(scan);
+    return true;
+}
+
+/* The next value of a list; false where it is none or only a part of it is: 2 + x. */
+static bool take_value(struct scan *scan, char closing)
+{
+    skip_spaces(scan);
+    if (scan->at >= scan->end || !take_plain_value(scan))
+        return false;
+    skip_spaces(scan);
+    return peek(scan, 0) == ',' || peek(scan, 0) == closing;
+}
+
+/* The values of IN or ARRAY, as many as they may be: the first one and three dots. What is no plain value is left to be
+   taken as elsewhere. */
+static void take_list(struct scan *scan, char closing)
+{
+    struct scan ahead = *scan;
+    if (!take_value(&ahead, closing))
+        return;
+    *scan = ahead;
+    ahead.hidden = true;
+    bool more = false;
+    while (*ahead.at == ',') {
+        ahead.at++;
+        if (!take_value(&ahead, closing))
+            break;
+        scan->at = ahead.at;
+        more = true;
+    }
+    scan->literals |= ahead.literals;
+    if (more)
+        put_more(scan);
+}
+
+/* Does a row of VALUES begin here, or of IN ((1, 2), (3, 4))? */
+static bool begins_row(const struct scan *scan)
+{
+    size_t end = before_space(scan, scan->length);
+    if (end && scan->text[end - 1] == '(')
+        return word_is(scan, end - 1, "in");
+    return word_is(scan, end, "values");
+}
+
+static void take_opening(struct scan *scan)
+{
+    bool list = word_is(scan, scan->length, "in");
+    if (scan->row_depth || begins_row(scan))
+        scan->row_depth++;
+    put(scan, scan->at++, 1);
+    if (list)
+        take_list(scan, ')');
+}
+
+/* Past the comma and the parenthesis that begin another row. */
+static bool skip_to_row(struct scan *scan)
+{
+    struct scan ahead = *scan;
+    skip_spaces(&ahead);
+    if (peek(&ahead, 0) != ',')
+        return false;
+    ahead.at++;
+    skip_spaces(&ahead);
+    if (peek(&ahead, 0) != '(')
+        return false;
+    scan->at = ahead.at + 1;
+    return true;
+}
+
+/* Rows after the first are not kept. */
+static void take_closing(struct scan *scan)
+{
+    put(scan, scan->at++, 1);
+    if (scan->row_depth == 0 || --scan->row_depth)
+        return;
+    bool more = skip_to_row(scan);
+    if (more && !scan->hidden)
+        put_more(scan);
+    scan->row_depth = more;
+    scan->hidden = more;
+}
+
+static void take_bracket(struct scan *scan)
+{
+    bool list = word_is(scan, scan->length, "array");
+    if (is_bracketed_name(scan)) {
+        take_identifier(scan, ']');
+        return;
+    }
+    put(scan, scan->at++, 1);
+    if (list)
+        take_list(scan, ']');
+}
+
+/* --- the whole */
+
+/* Copy up to the first byte that needs a look. */
+static inline void copy_plain(struct scan *scan)
+{
+    const char *at = scan->at, *end = scan->end;
+    char *to = scan->text + scan->length;
+    if ((size_t)(end - at) > scan->room - scan->length)
+        end = at + (scan->room - scan->length);
+    unsigned looked_at = !scan->length || to[-1] == ' ' ? looked_at_behind(' ') : MARK | DIGIT;
+    for (; at < end; at++) {
+        unsigned byte = bytes_of[(unsigned char)*at];
+        if (byte & looked_at)
+            break;
+        *to++ = *at;
+        looked_at = byte >> 4;
+    }
+    scan->at = at;
+    scan->length = (size_t)(to - scan->text);
+}
+
+/* The same where nothing is kept. */
+static __attribute__((noinline)) void skip_plain(struct scan *scan)
+{
+    unsigned looked_at = MARK | DIGIT;
+    for (; scan->at < scan->end; scan->at++) {
+        unsigned byte = bytes_of[(unsigned char)*scan->at];
+        if (byte & looked_at & ~BLANK)
+            break;
+        looked_at = byte >> 4;
+    }
+}
+
+/* What was copied last belongs to the literal or comment that begins here: x of x'00', the dot of .5, a dash. */
+static inline void take_back(struct scan *scan, const char *begin)
+{
+    size_t back = 0;
+    if (*scan->at == '\'')
+        while (scan->at - back > begin && is_word(scan->at[-1 - (ptrdiff_t)back]))
+            back++;
+    else if (*scan->at == '-' || (is_digit(*scan->at) && scan->at > begin && scan->at[-1] == '.'))
+        scan->at -= back = 1;
+    if (!scan->hidden)
+        scan->length -= back;
+}
+
+/* What is neither a string nor a number. */
+static __attribute__((noinline)) void take_mark(struct scan *scan)
+{
+    char c = *scan->at, next = peek(scan, 1);
+    if (is_space(c)) {
+        skip_spaces(scan);
+        put_space(scan);
+    } else if (c == '(') {
+        take_opening(scan);
+    } else if (c == ')') {
+        take_closing(scan);
+    } else if (c == '"') {
+        take_double_quoted(scan);
+    } else if (c == '`') {
+        take_identifier(scan, c);
+    } else if (c == '[') {
+        take_bracket(scan);
+    } else if (c == '-' || (c == '#' && (is_space(next) || !next))) {
+        if (!skip_line_comment(scan, c == '-' && is_space(peek(scan, 2))))
+            put_placeholder(scan);
+    } else if (c == '/' && next == '*') {
+        skip_block_comment(scan);
+    } else if (c == '$' && !is_digit(next) && skip_dollar_quoted(scan)) {
+        put_placeholder(scan);
+    } else {
+        put(scan, scan->at++, 1);
+    }
+}
+
+static inline void take_token(struct scan *scan)
+{
+    if (*scan->at == '\'') {
+        skip_string(scan, '\'');
+        put_placeholder(scan);
+    } else if (is_digit(*scan->at) || *scan->at == '.') {
+        take_number(scan);
+    } else {
+        take_mark(scan);
+    }
+}
+
+/* Where the value of PRAGMA key = value begins: a key may be a bare word (SQLCipher). NULL where it is no such pragma. */
+static char *key_of_pragma(char *text, const char *end)
+{
+    static const char pragma[] = "pragma";
+    bool begins = end - text >= (ptrdiff_t)sizeof pragma && (*text | 0x20) == 'p';
+    if (!begins || strncasecmp(text, pragma, sizeof pragma - 1) != 0)
+        return NULL;
+    char *name = text + sizeof pragma - 1, *at = name;
+    while (at < end && *at != '=' && *at != '(' && *at != ';')
+        at++;
+    for (; name + 3 <= at; name++)
+        if (strncasecmp(name, "key", 3) == 0)
+            return at < end && *at != ';' ? at + 1 : NULL;
+    return NULL;
+}
+
+/* Cut the statements off where a key begins; gives the length that is left. */
+static size_t hide_keys(char *text, size_t length)
+{
+    char *end = text + length;
+    for (char *at = text; at < end;) {
+        char *key = key_of_pragma(at, end);
+        if (key && key + 2 <= end) {
+            memcpy(key, " ?", 2);
+            return (size_t)(key + 2 - text);
+        }
+        char *next = memchr(at, ';', (size_t)(end - at));
+        for (at = next ? next + 1 : end; at < end && is_space(*at);)
+            at++;
+    }
+    return length;
+}
+
+size_t statement_normalise(const char *sql, size_t bytes, char *text, size_t room, bool *literals)
+{
+    struct scan scan = {.begin = sql, .at = sql, .end = sql + bytes, .text = text, .room = room};
+    while (scan.at < scan.end && scan.length < room) {
+        const char *begin = scan.at;
+        if (scan.hidden)
+            skip_plain(&scan);
+        else
+            copy_plain(&scan);
+        if (scan.at == scan.end || scan.length == room)
+            break;
+        take_back(&scan, begin);
+        take_token(&scan);
+    }
+    *literals = scan.literals;
+    return hide_keys(text, scan.length - (scan.length < room && ends_with_space(&scan)));
+}

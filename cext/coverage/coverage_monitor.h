@@ -1,0 +1,134 @@
+/* Statement coverage by sys.monitoring: each place is told of once, and never again. Where contexts are wanted it is told
+   each time. */
+#pragma once
+
+#include "coverage/covered_code.h"
+#include "cpython/monitoring.h"
+
+static struct {
+    int line, instruction, branch;
+} coverage_events;
+
+static frame *innermost_frame(void)
+{
+    return frame_innermost(running_state());
+}
+
+static PyObject *again_or_not(void)
+{
+    return coverage.contexts ? Py_NewRef(Py_None) : not_again();
+}
+
+/* The events of a code object are told from now on. */
+static void observe(struct covered_code *known)
+{
+    const struct covered_plan *plan = plan_covered(known);
+    known->observed = 1;
+    if (!plan)
+        return;
+    int events = plan->has_parts ? coverage_events.instruction : coverage_events.line;
+    monitor_code(known->is.code, events | (plan->branches ? coverage_events.branch : 0));
+}
+
+static PyObject *see_start(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
+{
+    (void)self, (void)count, (void)names;
+    frame *here = innermost_frame();
+    struct covered_code *known = here ? covered_code_of((PyCodeObject *)*arguments, here) : NULL;
+    if (known && known->is.chosen && !known->observed && coverage_is_here()) {
+        observe(known);
+        table_of(known, here);
+    }
+    return not_again();
+}
+
+static struct covered_code *known_covered(PyObject *code)
+{
+    struct covered_code *known = code_extra((PyCodeObject *)code, known_codes.index);
+    return LIKELY(known && known->plan) ? known : NULL;
+}
+
+static PyObject *see_place(PyObject *code, frame *here, uint32_t unit,
+                           uint32_t (*place_at)(const struct covered_plan *plan, uint32_t unit))
+{
+    struct covered_code *known = known_covered(code);
+    if (UNLIKELY(recorder_paused()))
+        Py_RETURN_NONE;
+    if (LIKELY(known && here))
+        come_to(known, place_at(known->plan, unit), here);
+    return again_or_not();
+}
+
+static PyObject *see_line(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
+{
+    (void)self, (void)count, (void)names;
+    frame *here = innermost_frame();
+    return see_place(arguments[0], here, here ? (uint32_t)frame_instruction(here) : 0, place_of_unit);
+}
+
+static PyObject *see_instruction(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
+{
+    (void)self, (void)count, (void)names;
+    return see_place(arguments[0], innermost_frame(), (uint32_t)PyLong_AsLong(arguments[1]) / 2, place_begun_by);
+}
+
+/* A jump is told of until it went both ways. */
+static PyObject *see_branch(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
+{
+    (void)self, (void)count, (void)names;
+    frame *here = innermost_frame();
+    struct covered_code *known = known_covered(arguments[0]);
+    const struct planned_branch *planned =
+        known ? branch_at(known->plan, (uint32_t)PyLong_AsLong(arguments[1]) / 2) : NULL;
+    if (!planned || !here)
+        return not_again();
+    struct coverage_table *table = coverage_is_here() && !recorder_paused() ? table_of(known, here) : NULL;
+    if (!table)
+        Py_RETURN_NONE;
+    struct covered_branch *branch = branch_in(table, (uint32_t)(planned - known->plan->branch));
+    note_branch(branch, planned, (uint32_t)PyLong_AsLong(arguments[2]) / 2);
+    return branch->went_next && branch->went_other ? again_or_not() : Py_NewRef(Py_None);
+}
+
+static const struct monitored coverage_events_told[] = {
+    {"PY_START", see_start}, {"LINE", see_line}, {"INSTRUCTION", see_instruction}, {"BRANCH", see_branch}, {0},
+};
+
+/* Functions that are in progress are seen from their next line on. */
+static void observe_running(void)
+{
+    PyThreadState *state = PyInterpreterState_ThreadHead(known_codes.interpreter);
+    for (; state; state = PyThreadState_Next(state))
+        for (frame *here = frame_innermost(state); here; here = frame_outer(here)) {
+            struct covered_code *known = covered_code_of(frame_code(here), here);
+            if (known && known->is.chosen && !known->observed)
+                observe(known);
+        }
+}
+
+/* Have the events told; why not, or NULL. */
+static const char *coverage_events_begin(void)
+{
+    static const int tools[] = {3, 4};
+    const char *why = monitoring_begin(tools, coverage_events_told);
+    if (why)
+        return why;
+    coverage_events.line = event_number("LINE");
+    coverage_events.instruction = event_number("INSTRUCTION");
+    coverage_events.branch = event_number("BRANCH");
+    observe_running();
+    monitor_all(event_number("PY_START"));
+    return NULL;
+}
+
+/* Gives what was missed meanwhile, or NULL. */
+static const char *coverage_events_end(void)
+{
+    for (struct known_code *known = known_codes.first; known; known = known->next)
+        if (((struct covered_code *)known)->observed) {
+            ((struct covered_code *)known)->observed = 0;
+            monitor_code(known->code, 0);
+        }
+    monitoring_end(coverage_events_told);
+    return NULL;
+}

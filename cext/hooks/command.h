@@ -1,0 +1,86 @@
+/* The program that a call is about to start, with its words: whether it is an interpreter that our boot library must be
+   preloaded into. Only texts and plain lists are looked at; for anything else it is said no. */
+#pragma once
+
+#include "hooks/call.h"
+#include "core/preload.h"
+#include "core/program.h"
+
+enum { PROGRAM_WORDS = 32 };
+
+/* The program's path and the beginning of its words, as they are given to exec. */
+struct program_words {
+    PyObject *kept[PROGRAM_WORDS + 1]; /* what the texts are of */
+    const char *words[PROGRAM_WORDS + 1];
+    int count;
+    char path[PATH_BYTES];
+};
+
+static void forget_words(struct program_words *program)
+{
+    for (int each = 0; each < program->count; each++)
+        Py_DECREF(program->kept[each]);
+}
+
+/* The text as bytes that stay until the words are forgotten; NULL for what is no text. */
+static const char *keep_text(struct program_words *program, PyObject *text)
+{
+    PyObject *bytes = text && program->count <= PROGRAM_WORDS ? encoded(text) : NULL;
+    if (!bytes)
+        return NULL;
+    program->kept[program->count++] = bytes;
+    return PyBytes_AS_STRING(bytes);
+}
+
+static bool is_plain_list(PyObject *list)
+{
+    return list && (PyList_CheckExact(list) || PyTuple_CheckExact(list));
+}
+
+static bool take_words(struct program_words *program, PyObject *list)
+{
+    Py_ssize_t count = is_plain_list(list) ? PySequence_Fast_GET_SIZE(list) : 0;
+    int number = 0;
+    for (; number < count && number < PROGRAM_WORDS; number++) {
+        program->words[number] = keep_text(program, PySequence_Fast_GET_ITEM(list, number));
+        if (!program->words[number])
+            return false;
+    }
+    program->words[number] = NULL;
+    return number > 0;
+}
+
+/* The first of the paths that there is, as fork_exec tries them in turn. */
+static const char *first_executable(struct program_words *program, PyObject *paths)
+{
+    const char *found = NULL;
+    for (Py_ssize_t each = 0; is_plain_list(paths) && !found && each < PySequence_Fast_GET_SIZE(paths); each++) {
+        PyObject *path = PySequence_Fast_GET_ITEM(paths, each);
+        if (PyBytes_CheckExact(path) && program_is_there(PyBytes_AS_STRING(path)))
+            found = keep_text(program, path);
+    }
+    return found;
+}
+
+static bool take_path(struct program_words *program, const struct slot *slot, PyObject *const *items)
+{
+    bool listed = slot->passes == PASSES_list;
+    const char *path = listed ? first_executable(program, items[1]) : keep_text(program, items[0]);
+    if (!path || strlen(path) >= sizeof program->path)
+        return false;
+    if (slot->passes == PASSES_search && !strchr(path, '/'))
+        return program_find(path, program->path);
+    strcpy(program->path, path);
+    return *path == '/' || !listed || items[4] == Py_None; /* else it is looked for in another directory */
+}
+
+static bool program_needs_preload(const struct slot *slot, PyObject *const *items, Py_ssize_t count)
+{
+    struct program_words program = {.count = 0};
+    if (slot->passes == PASSES_shell || count < (slot->passes == PASSES_list ? 5 : 2))
+        return false;
+    bool known = take_path(&program, slot, items) && take_words(&program, items[slot->passes != PASSES_list]);
+    bool needed = known && preload_is_needed(program.path, program.words);
+    forget_words(&program);
+    return needed;
+}

@@ -1,0 +1,221 @@
+/* Line trace by sys.monitoring: callbacks in C. Events are asked for of the chosen code objects alone; of all others only
+   their first beginning is seen, and then no more. */
+#pragma once
+
+#include "cpython/monitoring.h"
+
+static struct {
+    int all;          /* of a chosen code object */
+    int jump, branch; /* the same, of one with loops in one line */
+} line_events;
+
+static PyThreadState *here_state(void)
+{
+    return running_state();
+}
+
+/* From now on the code's own events are told. */
+static void observe(struct traced_code *known)
+{
+    known->observed = 1;
+    known->plan = known->plan ? known->plan : plan_of(known->is.code);
+    int events = line_events.all;
+    if (known->plan && known->plan->ways_back_in_line)
+        events |= line_events.jump | (known->plan->entries_by_branch ? line_events.branch : 0);
+    monitor_code(known->is.code, events);
+}
+
+static __attribute__((noinline)) struct traced_code *look_and_observe(PyCodeObject *code, PyThreadState *state, frame *here)
+{
+    uint64_t begin = ticks_now();
+    struct traced_code *known = traced_code_of(code, here);
+    struct line_thread *thread = lines_of(state);
+    if (known && known->is.chosen && !known->observed)
+        observe(known);
+    if (thread)
+        lines_own(thread, begin);
+    return known;
+}
+
+static PyObject *see_begin(PyObject *const *arguments, bool begins)
+{
+    PyThreadState *state = here_state();
+    frame *here = frame_innermost(state);
+    struct traced_code *known = here ? code_extra((PyCodeObject *)*arguments, known_codes.index) : NULL;
+    if (UNLIKELY(!known || known->is.serial != known_codes.serial || !known->observed))
+        known = here ? look_and_observe((PyCodeObject *)*arguments, state, here) : NULL;
+    if (!known || !known->is.chosen || !lines.on)
+        return not_again();
+    function_begins(state, known, here, begins);
+    Py_RETURN_NONE;
+}
+
+static PyObject *see_start(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
+{
+    (void)self, (void)count, (void)names;
+    return see_begin(arguments, true);
+}
+
+static PyObject *see_resume(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
+{
+    (void)self, (void)count, (void)names;
+    return see_begin(arguments, false);
+}
+
+/* It cannot be switched off for a place. */
+static PyObject *see_throw(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
+{
+    (void)self, (void)count, (void)names;
+    Py_DECREF(see_begin(arguments, false));
+    Py_RETURN_NONE;
+}
+
+static PyObject *see_end(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
+{
+    (void)self, (void)arguments, (void)count, (void)names;
+    struct line_thread *thread = current_lines();
+    if (LIKELY(thread != NULL))
+        function_ends(thread, frame_running(thread->state));
+    Py_RETURN_NONE;
+}
+
+/* All functions' are told, those not chosen too. */
+static PyObject *see_unwind(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
+{
+    (void)self, (void)count, (void)names;
+    struct line_thread *thread = current_lines();
+    frame *here = frame_innermost(here_state());
+    struct traced_code *known = thread && thread->beyond ? code_extra((PyCodeObject *)*arguments, known_codes.index) : NULL;
+    if (thread && (thread->top->frame == here || (known && known->is.chosen)))
+        function_ends(thread, here);
+    Py_RETURN_NONE;
+}
+
+static __attribute__((noinline)) void line_begins_elsewhere(void)
+{
+    PyThreadState *state = here_state();
+    frame *here = frame_innermost(state);
+    struct line_thread *thread = find_frame(state, here);
+    if (thread)
+        line_begins(thread, here);
+}
+
+static PyObject *see_line(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
+{
+    (void)self, (void)arguments, (void)count, (void)names;
+    struct line_thread *thread = current_lines();
+    frame *here = LIKELY(thread != NULL) ? frame_running(thread->state) : NULL;
+    if (LIKELY(here && thread->top->frame == here))
+        line_begins(thread, here);
+    else
+        line_begins_elsewhere();
+    Py_RETURN_NONE;
+}
+
+static inline struct line_thread *innermost(PyThreadState *state, frame *here)
+{
+    struct line_thread *thread = current_lines();
+    return LIKELY(thread && thread->top->frame == here) ? thread : find_frame(state, here);
+}
+
+/* A jump within a line: its way back, if it is one. */
+static PyObject *see_jump(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
+{
+    (void)self, (void)count, (void)names;
+    PyThreadState *state = here_state();
+    frame *here = frame_innermost(state);
+    struct line_thread *thread = innermost(state, here);
+    if (!thread)
+        Py_RETURN_NONE;
+    const struct plan *plan = thread->top->plan;
+    size_t from = (size_t)PyLong_AsLong(arguments[1]) / 2, to = (size_t)PyLong_AsLong(arguments[2]) / 2;
+    if (from >= plan->units || to >= from)
+        return not_again();
+    uint32_t left = plan->spot_of[from] & SPOT_NUMBER, spot = plan->spot_of[to];
+    if (plan->spot[left].line != plan->spot[spot & SPOT_NUMBER].line)
+        return not_again();
+    lines_charge(thread, thread->event_ticks);
+    come_to(thread, plan, spot, here);
+    Py_RETURN_NONE;
+}
+
+/* A loop of one line whose body is come to by the test at its top. */
+static PyObject *see_branch(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
+{
+    (void)self, (void)count, (void)names;
+    PyThreadState *state = here_state();
+    struct line_thread *thread = innermost(state, frame_innermost(state));
+    if (!thread)
+        Py_RETURN_NONE;
+    const struct plan *plan = thread->top->plan;
+    uint32_t from = (uint32_t)PyLong_AsLong(arguments[1]) / 2, to = (uint32_t)PyLong_AsLong(arguments[2]) / 2;
+    int line = from < plan->units ? plan->spot[plan->spot_of[from] & SPOT_NUMBER].line : -1;
+    for (uint32_t index = 0; index < plan->loops; index++) {
+        const struct planned_loop *loop = &plan->loop[index];
+        if (!loop->in_one_line || loop->is_for || loop->line != line || from >= loop->target)
+            continue;
+        thread->top->table->loops[index].passes += to == loop->target && !thread->paused;
+        Py_RETURN_NONE;
+    }
+    return not_again();
+}
+
+static const struct monitored line_events_told[] = {
+    {"PY_START", see_start}, {"PY_RESUME", see_resume}, {"PY_THROW", see_throw},
+    {"PY_RETURN", see_end},  {"PY_YIELD", see_end},     {"PY_UNWIND", see_unwind},
+    {"LINE", see_line},      {"JUMP", see_jump},        {"BRANCH", see_branch},      {0},
+};
+
+/* Functions that are in progress are seen from their next line on, of all threads. */
+static void observe_running(void)
+{
+    PyThreadState *state = PyInterpreterState_ThreadHead(known_codes.interpreter);
+    for (; state; state = PyThreadState_Next(state))
+        for (frame *here = frame_innermost(state); here; here = frame_outer(here)) {
+            struct traced_code *known = traced_code_of(frame_code(here), here);
+            if (known && known->is.chosen && !known->observed)
+                observe(known);
+        }
+}
+
+static void observe_no_more(void)
+{
+    for (struct traced_code *known = first_traced_code(); known; known = next_traced_code(known)) {
+        if (!known->observed)
+            continue;
+        known->observed = 0;
+        monitor_code(known->is.code, 0);
+    }
+}
+
+static void find_line_events(void)
+{
+    line_events.all = event_number("PY_START") | event_number("PY_RESUME") | event_number("PY_RETURN") |
+                      event_number("PY_YIELD") | event_number("LINE");
+    line_events.jump = event_number("JUMP");
+    line_events.branch = event_number("BRANCH");
+}
+
+/* They are told of all threads, or of none. */
+enum { EVENTS_BY_THREAD = 0 };
+
+/* Have the events told; why not, or NULL. */
+static const char *events_begin(void)
+{
+    static const int tools[] = {4, 3};
+    const char *why = monitoring_begin(tools, line_events_told);
+    if (why)
+        return why;
+    find_line_events();
+    observe_running();
+    monitor_all(event_number("PY_START") | event_number("PY_RESUME") | event_number("PY_THROW") | event_number("PY_UNWIND"));
+    return NULL;
+}
+
+/* What was missed meanwhile, or NULL. */
+static const char *events_end(void)
+{
+    observe_no_more();
+    monitoring_end(line_events_told);
+    return NULL;
+}

@@ -1,0 +1,92 @@
+/* Line trace on 3.11: a trace function in C. The interpreter asks at each instruction whether a line begins, in code that is not
+   chosen as well. */
+#pragma once
+
+#include <frameobject.h>
+
+#include "cpython/trace_function.h"
+
+/* Of what goes on where it was suspended, RESUME has another argument, or it is not there: an exception was thrown. */
+static bool is_beginning(frame *here)
+{
+    int opcode = _Py_OPCODE(*here->prev_instr);
+    return (opcode == RESUME || opcode == RESUME_QUICK) && _Py_OPARG(*here->prev_instr) == 0;
+}
+
+static void see_call(frame *here)
+{
+    PyThreadState *state = running_state();
+    struct traced_code *known = traced_code_of(frame_code(here), here);
+    if (known && known->is.chosen)
+        function_begins(state, known, here, is_beginning(here));
+}
+
+static bool is_passed_over(frame *here)
+{
+    struct traced_code *known = code_extra(frame_code(here), known_codes.index);
+    return known && known->is.serial == known_codes.serial && !known->is.chosen;
+}
+
+static void see_line(frame *here)
+{
+    struct line_thread *thread = current_lines();
+    if (UNLIKELY(!thread || thread->top->frame != here))
+        thread = is_passed_over(here) ? NULL : find_frame(running_state(), here);
+    if (LIKELY(thread != NULL))
+        line_begins(thread, here);
+}
+
+static int see_event(PyObject *nothing, PyFrameObject *object, int what, PyObject *argument)
+{
+    (void)nothing, (void)argument;
+    frame *here = object->f_frame;
+    if (UNLIKELY(!lines.on))
+        return 0;
+    if (LIKELY(what == PyTrace_LINE))
+        see_line(here);
+    else if (what == PyTrace_CALL)
+        see_call(here);
+    else if (what == PyTrace_RETURN && current_lines())
+        function_ends(current_lines(), here);
+    return 0;
+}
+
+/* A thread that has just begun. */
+static void trace_new_thread(void)
+{
+    PyThreadState *state = running_state();
+    if (lines.on && state && state->interp == known_codes.interpreter)
+        trace_thread(state, see_event);
+}
+
+static bool is_on(void)
+{
+    return lines.on;
+}
+
+static void say_what_is_not_seen(void)
+{
+    static uint32_t said; /* in which stretch */
+    if (said == lines.stretch || !recorder_directory())
+        return;
+    said = lines.stretch;
+    recorder_say("missed", "what=\"lines\" why=\"what ran under the program's own trace function (sys.settrace)\" ");
+}
+
+/* Where they cannot be told of one thread, they are of others. */
+enum { EVENTS_BY_THREAD = 1 };
+
+/* Have the events told; why not, or NULL. */
+static const char *events_begin(void)
+{
+    recorder.thread_begins = trace_new_thread;
+    watch_settrace(see_event, is_on, say_what_is_not_seen);
+    return trace_threads(see_event, true) ? "another trace function is there" : NULL;
+}
+
+/* What was missed meanwhile, or NULL. */
+static const char *events_end(void)
+{
+    recorder.thread_begins = NULL;
+    return trace_no_more(see_event);
+}

@@ -1,0 +1,216 @@
+/* Line trace, as far as it knows nothing of Python: what was counted of functions and their lines, in mapped files, and
+   for each thread the functions that it is in, with the line that its time is charged to.
+
+   At each event (a line, a beginning, an end) the time since the one before goes to the line that was current until
+   then; what the event itself takes, as calibrated, is taken off. One reading of the processor's counter gives both clocks:
+   as long as the clock's witness says that the thread stayed on its processor, its time was CPU time (core/clock.h). Where it does not
+   say so, or not lately, the clock is asked how much of the time since it last was asked the thread was away.
+
+   All of it runs with the interpreter's lock held. */
+#pragma once
+
+#include "core/recorder.h"
+#include "core/ticks.h"
+
+enum { LINES_DEPTH = 1024, LINES_DEEPEST = 65536, LINE_OWNERS = 64, ENTRY_SPOT = 0 };
+
+/* The lines of a function as one owner ran it. An owner is a thread, or a task of it. */
+struct line_table {
+    struct line_table *next; /* of the same code, for another owner */
+    uint32_t serial;         /* of the files that it lies in */
+    uint32_t trace, owner;
+    uint32_t active;         /* calls of it in progress */
+    bool rehearsed;          /* lies in no file */
+    uint32_t number, first;  /* of the function and of its first line, in the files */
+    struct function *function;
+    struct line *lines;
+    struct loop *loops;
+    uint32_t waiting[];      /* by line: calls made from it in progress */
+};
+
+/* A function in progress. */
+struct line_frame {
+    const void *frame; /* the interpreter's, compared only */
+    struct line_table *table;
+    const void *plan;  /* how its code's instructions are lines */
+    const void *code;  /* where these begin */
+    struct line *line; /* that its time goes to */
+    uint64_t start, start_off;          /* on the thread's own clocks, when it began or went on */
+    uint64_t caller_ticks, caller_off;  /* of the calling line, then */
+    uint32_t owner;    /* of what it calls */
+    uint32_t coroutine;
+};
+
+struct line_thread {
+    struct line_frame *top; /* the innermost; the first of all stands for what is outside of all functions */
+    struct line *line;      /* top->line */
+    uint64_t last;          /* when the last event was, by a clock that stands still while recording takes its time */
+    uint64_t own;           /* ticks that recording has taken, and those that passed while it was paused */
+    uint64_t passed;        /* of these the latter */
+    uint64_t off;           /* ticks that the thread was not on a processor */
+    uint64_t own_off;       /* of own the same, as far as lines were told of then */
+    uint64_t told;          /* of own what it took to tell of lines, since the clock was asked last */
+    uint64_t sure_until;    /* from then on the clock is asked again */
+    uint64_t event_ticks;   /* as in lines, at hand */
+    volatile uint64_t *word; /* the clock's witness, and what it holds as long as the thread stays where it is */
+    uint64_t mark;
+    struct clock *clock;
+    uint64_t counted;       /* until when its time is in what is said of it as a whole */
+    uint64_t sync_ticks;    /* when the clock was asked last, and what it said */
+    uint64_t sync_wall_ns, sync_cpu_ns;
+    uint32_t generation;    /* the clock's, then */
+    uint32_t stretch;       /* in which it began */
+    void *state;            /* the interpreter's, of this thread */
+    uint32_t paused;        /* nothing is counted or charged */
+    uint32_t apart;         /* a line takes more than to count it: recording is paused, or lines are events */
+    uint32_t beyond;        /* calls in progress that are too deep to be recorded */
+    uint32_t depth;         /* frames that there is room for */
+    uint64_t system_ns;     /* the thread's time in the kernel at the last event, where that is asked for */
+    struct thread *thread;
+    struct line_thread *next;
+    struct line_table *outside;
+    struct line_frame *frames;
+};
+
+struct lines {
+    uint32_t on;
+    uint32_t serial;  /* of the files; a forked child has files of its own */
+    uint32_t stretch; /* of the times that it was switched on */
+    uint32_t trace;   /* the stretch's number in traces */
+    uint32_t depth;
+    uint32_t system;  /* the time in the kernel is asked for at each line */
+    uint64_t event_ticks, call_ticks;
+    uint64_t first_ticks; /* what a function's first line takes, at which no time is read */
+    uint64_t ask_ticks;  /* what it takes to ask the clock, at least */
+    uint64_t sync_ticks; /* after so many the clock is asked again */
+    double ticks_in_ns;
+};
+
+VISIBLE extern struct lines lines;
+
+/* What a function's record says of it, and how many lines and loops follow it. */
+struct line_shape {
+    uint32_t kind, file, function, module, first_line, own;
+    uint32_t spots, loops;
+};
+
+/* Choose the clock, and how deep calls are recorded. */
+VISIBLE void lines_prepare(uint32_t depth, bool system);
+
+/* Switch on; `target` is the number of a global's name, or 0. Switched on already, it stays so. 0 or the error's number. */
+VISIBLE int lines_on(uint32_t target);
+
+/* Switch off; what all threads are in is left. A `target` goes before that given when it was switched on. */
+VISIBLE void lines_off(uint32_t target);
+
+/* The calling thread's part; NULL where nothing can be recorded of it. */
+VISIBLE struct line_thread *lines_thread(void *state);
+
+/* Are the lines of this table those of this owner now? */
+static inline bool line_table_is_of(const struct line_table *table, uint32_t owner)
+{
+    return table->owner == owner && table->serial == lines.serial && table->trace == lines.trace;
+}
+
+/* A function's record with its lines and loops; NULL where there is no room, which is counted. */
+VISIBLE struct line_table *lines_table(uint32_t owner, const struct line_shape *shape);
+VISIBLE void lines_table_free(struct line_table *table);
+
+/* The owner that a task of the thread is. */
+VISIBLE uint32_t lines_owner(struct line_thread *thread, uint32_t task);
+
+/* A call that is too deep inside others begins. */
+VISIBLE void lines_count_beyond(struct line_thread *thread);
+
+/* Ask the clock; charge what passed until `now`, unless recording is paused. */
+VISIBLE void lines_settle(struct line_thread *thread, uint64_t now);
+
+/* Tables are made in ordinary memory meanwhile, for calibration. */
+VISIBLE void lines_rehearse(bool on);
+
+static inline bool line_clock_is_sure(const struct line_thread *thread, uint64_t now)
+{
+    return LIKELY(now < thread->sure_until && *thread->word == thread->mark &&
+                  thread->clock->generation == thread->generation);
+}
+
+/* What passed until now since the last event. Where that is less than recording takes, as calibrated, recording took less. */
+static inline uint64_t lines_passed(struct line_thread *thread, uint64_t now)
+{
+    int64_t passed = (int64_t)(now - thread->own - thread->last);
+    if (LIKELY(passed >= 0))
+        return (uint64_t)passed;
+    thread->own += (uint64_t)passed;
+    return 0;
+}
+
+/* Charge the time until now to the current line. What follows the event is charged from `cost` later on. */
+static inline void lines_charge(struct line_thread *thread, uint64_t cost)
+{
+    uint64_t now = ticks_now();
+    if (UNLIKELY(!line_clock_is_sure(thread, now) || said_from_outside() != recorder.heeded)) {
+        lines_settle(thread, now);
+    } else {
+        uint64_t passed = lines_passed(thread, now);
+        thread->line->ticks += passed;
+        thread->last += passed;
+    }
+    thread->own += cost;
+}
+
+/* What took from `begin` until now was recording's own, out of the ordinary way. */
+static inline void lines_own(struct line_thread *thread, uint64_t begin)
+{
+    thread->own += ticks_now() - begin;
+}
+
+/* From now on the thread's time goes to this line. */
+static inline void lines_go_to(struct line_thread *thread, struct line *line)
+{
+    thread->top->line = thread->line = line;
+}
+
+static inline bool lines_have_room(const struct line_thread *thread)
+{
+    return LIKELY(thread->top - thread->frames < (ptrdiff_t)thread->depth);
+}
+
+/* A function begins or goes on, called from the current line. What passed is charged already. */
+static inline void lines_push(struct line_thread *thread, const void *frame, struct line_table *table, const void *plan,
+                              const void *code, struct line *line, uint32_t owner)
+{
+    struct line_frame *caller = thread->top, *callee = caller + 1;
+    caller->table->waiting[caller->line - caller->table->lines]++;
+    table->active++;
+    callee->frame = frame;
+    callee->table = table;
+    callee->plan = plan;
+    callee->code = code;
+    callee->start = thread->last;
+    callee->start_off = thread->off;
+    callee->caller_ticks = caller->line->ticks;
+    callee->caller_off = caller->line->off_ticks;
+    callee->owner = owner;
+    callee->coroutine = 0;
+    thread->top = callee;
+    lines_go_to(thread, line);
+}
+
+/* The innermost function ends, or is suspended. What passed is charged already. */
+static inline void lines_pop(struct line_thread *thread)
+{
+    struct line_frame *callee = thread->top, *caller = callee - 1;
+    struct line_table *table = callee->table;
+    struct line *line = caller->line;
+    uint64_t ticks = thread->last - callee->start, off = thread->off - callee->start_off;
+    if (--table->active == 0) {
+        table->function->ticks += ticks;
+        table->function->off_ticks += off;
+    }
+    if (--caller->table->waiting[line - caller->table->lines] == 0) {
+        line->inner_ticks += ticks - (line->ticks - callee->caller_ticks);
+        line->inner_off_ticks += off - (line->off_ticks - callee->caller_off);
+    }
+    thread->top = caller;
+    thread->line = line;
+}
