@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from interpose import levels
+from interpose import levels, quantities
 from interpose.errors import SettingError
 from interpose.experiments import names
 
@@ -32,7 +32,6 @@ LAYERS = ("raw", "buffered")
 ROWS = ("each", "cursor", "auto")
 WAYS = ("place", "wrapt")
 WHEN_FULL = ("drop", "wait")
-SIZE_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 LEAST_SIZE_BYTES = 1 << 20
 ARCHIVES_OF_SOURCES = ("on", "src", "usedsrc", "all")
 ARCHIVES_OF_OBJECTS = ("ldobjects", "usedldobjects", "all")
@@ -49,7 +48,7 @@ LONGEST_EXPRESSION = 500
 LETTERS_OF_EXPRESSION = 10_000
 ANY_ERROR = "*"
 LONGEST_ERRORS = 500
-DURATION_UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+LEAST_SAMPLING_NS = 10**3
 
 
 def parse_record(text: str) -> tuple[str, ...]:
@@ -77,16 +76,15 @@ def parse_name(text: str) -> str:
 
 def parse_duration_ns(text: str) -> int | None:
     """Nanoseconds for `500us`, `10ms`, `2s`; None for `off`."""
-    if text == "off":
-        return None
-    number = text.rstrip("nums")
+    return None if text == "off" else _duration_ns(text, "nor off")
+
+
+def _duration_ns(text: str, instead: str, bare: str = "") -> int:
+    """Nanoseconds; the error says what may be there `instead`."""
     try:
-        duration_ns = round(float(number) * DURATION_UNITS_NS[text[len(number) :]])
-    except (KeyError, ValueError, OverflowError):
-        duration_ns = -1
-    if not 0 <= duration_ns < 1 << 63:
-        raise ValueError("not a duration like 10ms, 500us, 2s, nor off")
-    return duration_ns
+        return quantities.recorded_ns(text, bare)
+    except ValueError as error:
+        raise ValueError(f"{error}, {instead}") from None
 
 
 def one_of(choices: tuple[str, ...]) -> Callable[[str], str]:
@@ -104,12 +102,11 @@ def parse_size(text: str) -> int:
     """Bytes for `512MiB`, `2GiB` or a number of MiB; 0 for `off`. At least 1 MiB."""
     if text == "off":
         return 0
-    number, unit = (text[:-3], text[-3:]) if text[-3:] in SIZE_UNITS else (text, "MiB")
     try:
-        size_bytes = round(float(number) * SIZE_UNITS[unit])
-    except (ValueError, OverflowError):
-        size_bytes = -1
-    if not LEAST_SIZE_BYTES <= size_bytes < 1 << 63:
+        size_bytes = quantities.size_bytes(text, "MiB")
+    except ValueError:
+        size_bytes = 0
+    if not LEAST_SIZE_BYTES <= size_bytes < quantities.ABOVE_ALL:
         raise ValueError("not a size from 1MiB on, like 512MiB, 2GiB, nor off")
     return size_bytes
 
@@ -172,7 +169,7 @@ def _is_dotted_name(text: str) -> bool:
 def parse_sampling(text: str) -> int | None:
     """Nanoseconds from 1 us on; None for `off`."""
     interval_ns = parse_duration_ns(text)
-    if interval_ns is not None and interval_ns < DURATION_UNITS_NS["us"]:
+    if interval_ns is not None and interval_ns < LEAST_SAMPLING_NS:
         raise ValueError("an interval is of 1us at least")
     return interval_ns
 
@@ -217,20 +214,14 @@ def parse_waits(text: str) -> int | None:
     """Nanoseconds from which on a wait is recorded: 0 for `all`, None for `auto`, which is measured at the start."""
     if text in ("auto", "all"):
         return None if text == "auto" else 0
-    try:
-        duration_ns = parse_duration_ns(text)
-    except ValueError:
-        duration_ns = None
-    if duration_ns is None:
-        raise ValueError("not a duration like 10us, nor auto, nor all")
-    return duration_ns
+    return _duration_ns(text, "nor auto, nor all")
 
 
 def parse_interval(text: str) -> int | None:
     """Nanoseconds for `2s`, `500ms` or a number of seconds; 1 s for `on`, None for `off`."""
     if text == "on":
-        return DURATION_UNITS_NS["s"]
-    interval_ns = parse_duration_ns(f"{text}s" if text[-1:].isdigit() else text)
+        return quantities.TIMES_NS["s"]
+    interval_ns = None if text == "off" else _duration_ns(text, "nor seconds, on, off", bare="s")
     if interval_ns == 0:
         raise ValueError("an interval is longer than nothing")
     return interval_ns

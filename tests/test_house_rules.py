@@ -15,7 +15,7 @@ from interpose.commands.main import COMMANDS, load_commands, main
 TOP = Path(__file__).parents[1]
 
 # What the modules of a folder, or one module, may import of interpose; a folder's own modules always.
-STORAGE = ("interpose.errors", "interpose.experiments")
+STORAGE = ("interpose.errors", "interpose.experiments", "interpose.quantities")
 CAPTURE = (
     *STORAGE,
     "interpose",
@@ -39,7 +39,7 @@ CAPTURE = (
 )
 NOT_IN_THE_PROGRAM = ("interpose.analysis", "interpose.commands", "interpose.reports")
 MAY_IMPORT = {
-    "experiments": ("interpose.errors",),
+    "experiments": ("interpose.errors", "interpose.quantities"),
     "timing": (),
     "interpose/analysis": (*STORAGE, "interpose.codes"),
     "interpose/reports": (*STORAGE, "interpose.analysis", "interpose.codes"),
@@ -56,6 +56,7 @@ MAY_IMPORT = {
     "interpose/levels.py": (),
     "interpose/library.py": CAPTURE,
     "interpose/policy.py": CAPTURE,
+    "interpose/quantities.py": (),
     "interpose/session.py": CAPTURE,
     "interpose/settings.py": CAPTURE,
     "interpose/state.py": CAPTURE,

@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Collection, Sequence
 
-from interpose import filters, keywords, levels
+from interpose import filters, keywords, levels, quantities
 from interpose.analysis.ending import is_running
 from interpose.codes import STATEMENT
 from interpose.commands.output import positive
@@ -156,7 +156,7 @@ def _suggest(arguments: argparse.Namespace) -> int:
     if not arguments.cpu or not arguments.events:
         raise UsageError(f"{SUGGEST}: needs --cpu 2400s and --events 500000")
     try:
-        cpu_ns = filters.duration_ns(arguments.cpu)
+        cpu_ns = quantities.duration_ns(arguments.cpu)
     except ValueError as error:
         raise UsageError(f"--cpu {arguments.cpu}: {error}") from None
     print(f"{max(math.ceil(cpu_ns / arguments.events / _US_NS), 1)}us")
