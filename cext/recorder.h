@@ -14,11 +14,7 @@
 #include "fields.h"
 #include "levels.h"
 #include "pool.h"
-
-/* How fetches of rows are recorded: each, or those of a cursor put together, always or above a rate. */
-#define ROWS(X) X(each) X(cursor) X(auto)
-#define NUMBER_OF_ROWS(name) ROWS_##name,
-enum rows { ROWS(NUMBER_OF_ROWS) };
+#include "settings.h"
 
 enum { GATHERINGS = 8 }; /* cursors that a thread iterates over at a time */
 
@@ -94,30 +90,6 @@ struct recorder {
     void (*pause_ended)(void);     /* when calls went by that were not looked at, or NULL */
     void (*filter_changed)(void);  /* when another filter holds, or NULL */
     void (*tell_line)(void *frame); /* when line trace has come to a line of that frame; NULL: lines are no events */
-};
-
-struct recorder_settings {
-    const char *directory; /* exists */
-    const char *founder;   /* the founder's directory, where forked children get theirs */
-    const char *lineage;
-    enum clock_kind clock;
-    uint32_t stack_kept;
-    uint64_t stack_above_ns;
-    uint64_t wait_above_ns; /* 0: free locks as well */
-    uint64_t pool_bytes, limit_bytes; /* of the whole experiment, where this process is its founder */
-    uint32_t wait_when_full;
-    uint64_t ring_bytes; /* full blocks of each process go round in so much of the disk; 0: none is overwritten */
-    uint64_t trigger_above_ns; /* a call so long fires the trigger; UINT64_MAX: none does */
-    const char *trigger_errors; /* the names of errors that do, with spaces between them; "*" for all */
-    uint32_t trigger_exit; /* an exit status that is not 0 does */
-    uint32_t paused; /* nothing is recorded until somebody outside says so, where this process is its founder */
-    uint64_t sample_every_ns; /* UINT64_MAX: only at the beginning and the end */
-    uint64_t begun_wall_ns; /* since when the time is ours */
-    uint64_t begun_cpu_ns;
-    uint32_t objects; /* the files that are mapped are noted */
-    uint32_t group_reads;
-    uint32_t rows;
-    uint64_t dialogue_bytes; /* so much of the dialogue is kept; 0: none */
 };
 
 VISIBLE extern struct recorder recorder;

@@ -31,7 +31,6 @@ STAYING_MODULES = {
     "interpose.timing.coverage",
 }
 OUR_MODULES = ("interpose.", "__future__", "cython_runtime", "_cython_")
-OFF_NS = (1 << 64) - 1
 # The variables by which launchers tell a rank of MPI its number, and one without which each does not mean that.
 RANKS = {
     "OMPI_COMM_WORLD_RANK": "OMPI_COMM_WORLD_RANK",
@@ -512,29 +511,20 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
     wait_above_ns = shims.calibrate_waits() if wanted.wait_above_ns is None else wanted.wait_above_ns
     choose_transactions(shims, wanted, lineage)
     shims.begin(
-        os.fsencode(directory),
-        os.fsencode(founder),
-        lineage.encode(),
+        wanted,
+        directory=directory,
+        founder=founder,
+        lineage=lineage,
         clock=clock,
-        stacks=wanted.stack != "none",
-        stack_above_ns=OFF_NS if wanted.stack_above_ns is None else wanted.stack_above_ns,
         wait_above_ns=wait_above_ns,
-        pool_bytes=wanted.pool_bytes,
-        limit_bytes=wanted.limit_bytes,
-        wait_when_full=wanted.when_full == "wait",
-        ring_bytes=wanted.ring_bytes,
-        **_trigger(wanted.trigger),
-        paused=wanted.paused,
-        sample_every_ns=OFF_NS if wanted.sample_every_ns is None else wanted.sample_every_ns,
         begun_wall_ns=_begun[0],
         begun_cpu_ns=_begun[1],
-        libraries=[*map(os.fsencode, paths), *library_directories()],
-        roots=[os.fsencode(path) for path in roots],
         group_reads=names.does_group_read(directory),
         rows="each" if wanted.interval_ns else wanted.rows,
-        objects=wanted.archive in settings.ARCHIVES_OF_OBJECTS,
-        variables=variables_of(wanted),
         dialogue_bytes=0 if "screen" in wanted.forbidden else wanted.dialogue_bytes,
+        libraries=[*map(os.fsencode, paths), *library_directories()],
+        roots=[os.fsencode(path) for path in roots],
+        variables=variables_of(wanted),
     )
     call_ns, inside_ns, read_ns = shims.calibrate()
     cost = {"call_ns": call_ns, "inside_ns": inside_ns, "wait_above_ns": wait_above_ns}
@@ -570,15 +560,6 @@ def _collect(shims, collected):
 
     shims.note_libraries(collected.notes)
     shims.collect(collected.chosen, ours.RUNNING, ours.NAMED, ours.INTRINSICS)
-
-
-def _trigger(trigger):
-    """What the recorder is to take note of."""
-    if trigger is None:
-        return {"trigger_above_ns": OFF_NS, "trigger_errors": b"", "trigger_exit": False}
-    above_ns = OFF_NS if trigger.above_ns is None else trigger.above_ns
-    errors = " ".join(trigger.errors).encode()
-    return {"trigger_above_ns": above_ns, "trigger_errors": errors, "trigger_exit": trigger.exit}
 
 
 # --- which program this is

@@ -884,6 +884,36 @@ class Settings:
         self.within = ""  # what became of the transaction that the process was started in
         self.warnings: list[str] = []  # what could not be done of it, while all else is
 
+    @property
+    def stack_kept(self) -> bool:
+        """Whether it is recorded where calls come from."""
+        return self.stack != "none"
+
+    @property
+    def wait_when_full(self) -> bool:
+        """Whether the program waits for room, and no events are dropped."""
+        return self.when_full == "wait"
+
+    @property
+    def objects(self) -> bool:
+        """Whether the files that are mapped are noted."""
+        return self.archive in ARCHIVES_OF_OBJECTS
+
+    @property
+    def trigger_above_ns(self) -> int | None:
+        """How long a call is that fires the trigger; None where none does."""
+        return self.trigger.above_ns if self.trigger else None
+
+    @property
+    def trigger_errors(self) -> str:
+        """The names of errors that fire it, with spaces between them."""
+        return " ".join(self.trigger.errors) if self.trigger else ""
+
+    @property
+    def trigger_exit(self) -> bool:
+        """Whether an exit status that is not 0 does."""
+        return self.trigger is not None and self.trigger.exit
+
     def environment(self) -> dict[str, str]:
         """The variables that give a program these same settings, wherever it is started."""
         ours = {"INTERPOSE": ",".join(self.record) or "0", "INTERPOSE_DIR": self.dir, "INTERPOSE_GROUP": self.group}
