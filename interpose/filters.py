@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from interpose import quantities
 from interpose.codes import CODES, STATEMENT, codes_of
-from interpose.levels import KINDS, ON_REQUEST
+from interpose.kinds import KINDS, ON_REQUEST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

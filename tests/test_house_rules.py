@@ -15,7 +15,7 @@ from interpose.commands.main import COMMANDS, load_commands, main
 TOP = Path(__file__).parents[1]
 
 # What the modules of a folder, or one module, may import of interpose; a folder's own modules always.
-STORAGE = ("interpose.errors", "interpose.experiments", "interpose.quantities")
+STORAGE = ("interpose.errors", "interpose.experiments", "interpose.quantities", "interpose.kinds")
 CAPTURE = (
     *STORAGE,
     "interpose",
@@ -41,6 +41,7 @@ NOT_IN_THE_PROGRAM = ("interpose.analysis", "interpose.commands", "interpose.rep
 MAY_IMPORT = {
     "experiments": ("interpose.errors", "interpose.quantities"),
     "timing": (),
+    "interpose/kinds.py": (),
     "interpose/analysis": (*STORAGE, "interpose.codes"),
     "interpose/reports": (*STORAGE, "interpose.analysis", "interpose.codes"),
     "interpose/boot.py": CAPTURE,
@@ -53,7 +54,7 @@ MAY_IMPORT = {
     "interpose/codes.py": (),
     "interpose/filters.py": CAPTURE,
     "interpose/keywords.py": CAPTURE,
-    "interpose/levels.py": (),
+    "interpose/levels.py": CAPTURE,
     "interpose/library.py": CAPTURE,
     "interpose/policy.py": CAPTURE,
     "interpose/quantities.py": (),

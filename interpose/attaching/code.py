@@ -28,7 +28,7 @@ _RECORDING = (
     *("interpose", "interpose.attached", "interpose.boot", "interpose.errors"),
     *("interpose.experiments", "interpose.experiments.describe"),
     *("interpose.experiments.names", "interpose.levels", "interpose.library", "interpose.policy", "interpose.session"),
-    "interpose.quantities",
+    *("interpose.kinds", "interpose.quantities"),
     *("interpose.settings", "interpose.timing", "interpose.timing.shims", "__future__"),
 )
 _DECLARED = "interpose.system_library"

@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Collection, Sequence
 
-from interpose import filters, keywords, levels, quantities
+from interpose import filters, keywords, quantities
 from interpose.analysis.ending import is_running
 from interpose.codes import STATEMENT
 from interpose.commands.output import positive
@@ -18,6 +18,7 @@ from interpose.experiments.control import Control
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.filtering import change_filter, note
 from interpose.experiments.pauses import Switch
+from interpose.kinds import KINDS, ON_REQUEST
 from interpose.reports.table import clean
 
 NAME = "control"
@@ -91,7 +92,7 @@ def _filter(experiment: Experiment, text: str) -> None:
         raise InterposeError(f"{experiment.name}/filter: {error.strerror}") from error
 
 
-def _parsed(text: str, recorded: Collection[str] = levels.KINDS) -> filters.Filter | None:
+def _parsed(text: str, recorded: Collection[str] = KINDS) -> filters.Filter | None:
     """The filter; of the kinds `recorded` it has to leave something. Raises UsageError."""
     try:
         return filters.parse(text, recorded)
@@ -101,7 +102,7 @@ def _parsed(text: str, recorded: Collection[str] = levels.KINDS) -> filters.Filt
 
 def _kinds_recorded(experiment: Experiment) -> set[str]:
     """The kinds of which calls are recorded, or may be once a package is imported."""
-    usual = {kind for kind in levels.KINDS if kind not in levels.ON_REQUEST}
+    usual = {kind for kind in KINDS if kind not in ON_REQUEST}
     return usual | {each.kind for process in experiment.processes for each in process.intrinsics if not each.why_not}
 
 
