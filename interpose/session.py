@@ -11,7 +11,8 @@ _begun = (time.monotonic_ns(), time.thread_time_ns())
 import os  # noqa: E402
 import sys  # noqa: E402
 
-from interpose import __version__, levels, library, policy, settings, system_library  # noqa: E402
+from interpose import __version__, levels, library, policy, system_library  # noqa: E402
+from interpose.config import precedence, project_file  # noqa: E402
 from interpose.errors import InterposeError, SettingError  # noqa: E402
 from interpose.experiments import describe, names  # noqa: E402
 
@@ -95,7 +96,7 @@ def _begin():
     if parent == EXEMPT or (is_exempt(sys.orig_argv) and not _is_chosen(parent)):
         _exempt(environment)
         raise NotRecorded
-    wanted = settings.in_force(environment)
+    wanted = precedence.in_force(environment)
     wanted.within = environment.get(WITHIN, "") if parent else ""
     if not wanted.record:
         raise NotRecorded
@@ -368,8 +369,8 @@ def find_group(directory, home):
 
 
 def _names_libraries(directory):
-    data = settings.read_plain(f"{directory}/{settings.FILE}")
-    return data is not None and settings.names_libraries(data)
+    data = project_file.read_plain(f"{directory}/{project_file.FILE}")
+    return data is not None and project_file.names_libraries(data)
 
 
 def _is_recorded():
@@ -442,7 +443,8 @@ def begin_filter(shims, wanted, is_founder):
     """Record only what the filter of the experiment lets pass, which is the founder's; what could not be done of what
     was asked is noted."""
     compiled = b""
-    if is_founder and wanted.filter and not settings.why_no_filter(wanted.filter, "", settings.kinds_recorded(wanted)):
+    recorded = precedence.kinds_recorded(wanted) if is_founder and wanted.filter else None
+    if recorded and not precedence.why_no_filter(wanted.filter, "", recorded):
         from interpose import filters
 
         found = filters.parse(wanted.filter)

@@ -2,10 +2,11 @@
 
 import pytest
 
-from interpose import filters, quantities, settings
+from interpose import filters, quantities
 from interpose.analysis.comparison.conditions import parse_condition
 from interpose.analysis.expressions import scanner
 from interpose.commands.times import duration_ns
+from interpose.config import values
 
 
 @pytest.mark.parametrize(("unit", "unit_ns"), quantities.TIMES_NS.items())
@@ -13,7 +14,7 @@ def test_every_unit_of_time_is_known_wherever_a_duration_is_written(unit, unit_n
     text = f"90{unit}"
 
     assert quantities.duration_ns(text) == 90 * unit_ns
-    assert settings.parse_duration_ns(text) == 90 * unit_ns
+    assert values.parse_duration_ns(text) == 90 * unit_ns
     assert filters.parse(f"from={text}").rules == [("from", False, (90 * unit_ns,))]
     assert [*scanner.scan(f"WALL > {text}")][2].value == 90 * unit_ns
     assert parse_condition(f"max(all) > {text}").limit == 90 * unit_ns

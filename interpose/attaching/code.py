@@ -29,7 +29,8 @@ _RECORDING = (
     *("interpose.experiments", "interpose.experiments.describe"),
     *("interpose.experiments.names", "interpose.levels", "interpose.library", "interpose.policy", "interpose.session"),
     *("interpose.kinds", "interpose.quantities"),
-    *("interpose.settings", "interpose.timing", "interpose.timing.shims", "__future__"),
+    *("interpose.config", "interpose.config.precedence", "interpose.config.project_file", "interpose.config.schema"),
+    *("interpose.config.values", "interpose.timing", "interpose.timing.shims", "__future__"),
 )
 _DECLARED = "interpose.system_library"
 _CODE = """

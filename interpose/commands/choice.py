@@ -14,6 +14,7 @@ from interpose import state
 from interpose.analysis.estimate import is_sampled
 from interpose.commands.archiving import archive_at_once
 from interpose.commands.consolidating import consolidate_at_once
+from interpose.config.precedence import in_force
 from interpose.errors import ExperimentError, UsageError
 from interpose.experiments import group, names
 from interpose.experiments.collection import Collection
@@ -22,7 +23,6 @@ from interpose.experiments.files import Damages
 from interpose.experiments.labels import Window, windows
 from interpose.experiments.packed import SUFFIX, unpack
 from interpose.reports.table import clean
-from interpose.settings import in_force
 
 _SHOWN = 1
 

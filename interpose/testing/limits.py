@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from interpose import levels
-from interpose.settings import parse_one_in, parse_record
+from interpose.config.values import parse_one_in, parse_record
 from interpose.experiments.process import Process
 from interpose.experiments.records import Event
 from interpose.kinds import KINDS, ON_REQUEST
