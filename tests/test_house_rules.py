@@ -156,6 +156,17 @@ def test_only_commands_print():
     assert not printing
 
 
+def test_one_module_writes_to_stderr():
+    writing = {
+        path.name
+        for path in modules("interpose")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and re.search(r"sys\.stderr\.write|file=sys\.stderr", ast.unparse(node))
+    }
+
+    assert writing == {"messages.py"}
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_is_in_the_readme_and_has_help(name):
     command = load_commands()[name]

@@ -8,7 +8,8 @@ import tempfile
 
 from interpose.analysis.ending import ending
 from interpose.commands.archiving import archive_as_asked, is_on_another_host
-from interpose.commands.choice import note_damages, open_experiment, say
+from interpose.commands.choice import note_damages, open_experiment
+from interpose.commands.messages import say
 from interpose.commands.save import copy
 from interpose.config.schema import ARCHIVES
 from interpose.errors import InterposeError, UsageError

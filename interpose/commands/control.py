@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from collections.abc import Callable, Collection, Sequence
 
 from interpose import filters, keywords, quantities
 from interpose.analysis.ending import is_running
 from interpose.codes import STATEMENT
+from interpose.commands.messages import say
 from interpose.commands.output import positive
 from interpose.commands.save import save
 from interpose.commands.target import experiment_of, running_experiment_of
@@ -127,7 +127,7 @@ def _tell_of_absent(experiment: Experiment, made: filters.Filter) -> None:
         if wanted and wanted <= absent:
             raise UsageError(f"filter {made.text}: {'; '.join(whys)}")
     if whys:
-        _tell(f"filter {made.text}: {'; '.join(whys)}")
+        say(f"filter {made.text}: {'; '.join(whys)}")
 
 
 def _status(experiment: Experiment, text: str) -> None:
@@ -173,7 +173,7 @@ def _follow(path: str, target: str | None) -> int:
     except ValueError as error:
         raise InterposeError(str(error)) from error
     for line in wrong:
-        _tell(line)
+        say(line)
     code = 2 if wrong else 0
     for place, step in enumerate(steps):
         if step.name in keywords.PROCESSING:
@@ -189,15 +189,15 @@ def _control(steps: Sequence[keywords.Step], target: str | None) -> int:
     if step.name != "FILTER":
         _turn(paused=step.name != "START")(experiment, "")
         if given := [key for key in step.keys if key != "RESOURCE"]:
-            _tell(f"{step.place}: {', '.join(given)}: only when a program starts (INTERPOSE_CONTROL)")
+            say(f"{step.place}: {', '.join(given)}: only when a program starts (INTERPOSE_CONTROL)")
         return 2 if given else 0
     text, wrong = keywords.filter_of(steps)
     for line in wrong:
-        _tell(line)
+        say(line)
     try:
         _filter(experiment, text or filters.OFF)
     except UsageError as error:
-        _tell(f"{step.place}: {error}")
+        say(f"{step.place}: {error}")
         return 2
     return 2 if wrong else 0
 
@@ -218,7 +218,3 @@ def _process(step: keywords.Step, target: str | None) -> int:
         raise UsageError(f"{step.place}: {step.name} needs a RESOURCE, or an experiment behind the file")
     command = load(words[0])
     return command.run(make_parser({words[0]: command}).parse_args(words))
-
-
-def _tell(line: str) -> None:
-    sys.stderr.write(f"interpose: {clean(line)}\n")

@@ -9,7 +9,8 @@ import os
 from interpose.analysis.line_sources import line_files
 from interpose.analysis.lines import Trace, line_trace
 from interpose.analysis.nodes import nodes
-from interpose.commands.choice import add_experiments_argument, note_damages, open_experiments, say
+from interpose.commands.choice import add_experiments_argument, note_damages, open_experiments
+from interpose.commands.messages import say
 from interpose.commands.output import add_output_arguments, opened_output, positive, write_table
 from interpose.errors import ExperimentError, UsageError
 from interpose.experiments.experiment import Experiment

@@ -6,7 +6,7 @@ import argparse
 import os
 import time
 
-from interpose.commands.choice import say
+from interpose.commands.messages import say
 from interpose.commands.output import add_output_arguments, write_table
 from interpose.config.precedence import in_force
 from interpose.errors import ExperimentError

@@ -7,7 +7,8 @@ import os
 import sys
 
 from interpose import interpreters, mapping
-from interpose.commands.choice import open_experiment, say
+from interpose.commands.choice import open_experiment
+from interpose.commands.messages import say
 from interpose.commands.output import add_output_arguments, write_table
 from interpose.config import precedence
 from interpose.errors import InterposeError, UsageError

@@ -13,6 +13,7 @@ from functools import partial
 
 from interpose import interpreters, state
 from interpose.commands import child
+from interpose.commands.messages import say, show
 from interpose.commands.pausing import Toggle
 from interpose.commands.sampling import Sampler
 from interpose.commands.saving import Saver
@@ -115,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         return not_started(words, experiment, error)
     if experiment is None:
-        tell("not recorded: INTERPOSE is 0")
+        say("not recorded: INTERPOSE is 0")
     elif names.is_recorded(experiment):
         endings.complete(experiment, ended.pid, ended.returncode, ended.time_ns)
         watching.end()
@@ -123,7 +124,7 @@ def run(arguments: argparse.Namespace) -> int:
         archive(experiment, in_force)
     else:
         names.remove_empty(experiment)
-        tell(why_not_recorded(words, ended.pid, began_s))
+        say(why_not_recorded(words, ended.pid, began_s))
     return child.end_as(ended.returncode)
 
 
@@ -254,7 +255,7 @@ def create_experiment(directory: str, name: str, group_reads: bool) -> str:
         if not number:
             raise
     path = names.create(directory, stem, group_reads)
-    tell(f"{name} is there already: this is {os.path.basename(path)}")
+    say(f"{name} is there already: this is {os.path.basename(path)}")
     return path
 
 
@@ -265,7 +266,7 @@ def note(experiment: str, texts: list[str]) -> None:
     try:
         write_notes(experiment, [line for text in texts for line in text.splitlines()])
     except (OSError, InterposeError) as error:
-        tell(f"-C: {error}")
+        say(f"-C: {error}")
 
 
 def program_environment(in_force: Settings, experiment: str | None) -> dict[str, str]:
@@ -282,7 +283,7 @@ def not_started(words: list[str], experiment: str | None, error: OSError) -> int
     if experiment is not None:
         names.remove_empty(experiment)
     missing = error.errno == errno.ENOENT
-    tell(f"{words[0]}: {'command not found' if missing and '/' not in words[0] else error.strerror}")
+    say(f"{words[0]}: {'command not found' if missing and '/' not in words[0] else error.strerror}")
     return 127 if missing else 126
 
 
@@ -314,11 +315,11 @@ def show_summary(experiment: str) -> None:
     try:
         screen = screen_for(sys.stderr, Experiment(experiment))
     except InterposeError as error:
-        return tell(str(error))
+        return say(str(error))
     lines = [*summary.notes(screen), *summary.first_lines(screen), *summary.totals(screen)]
     lines += summary.triggers(screen)
     lines.append(summary.next_commands(screen))
-    sys.stderr.write("".join(f"{line}\n" for line in lines))
+    show(lines)
 
 
 def archive(experiment: str, in_force: Settings) -> None:
@@ -331,9 +332,4 @@ def archive(experiment: str, in_force: Settings) -> None:
     try:
         archive_at_once(Experiment(experiment))
     except InterposeError as error:
-        tell(str(error))
-
-
-def tell(line: str) -> None:
-    """One line on stderr."""
-    sys.stderr.write(f"interpose: {line}\n")
+        say(str(error))
