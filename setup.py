@@ -4,6 +4,7 @@ Names, versions and dependencies are in pyproject.toml.
 """
 
 import os
+import runpy
 import tempfile
 from glob import glob
 from typing import ClassVar
@@ -28,6 +29,7 @@ WERROR = ["-Werror"] if os.environ.get("INTERPOSE_BUILD_WERROR") == "1" else []
 # What Cython's own output is warned about; ours is not excused.
 GENERATED = ["-Wno-unused-parameter", "-Wno-missing-field-initializers"]
 
+KINDS_FILE = os.path.join("interpose", "kinds.py")
 NO_COMPILER = (
     "interpose is built from C: a C compiler (gcc or clang) and Python's headers (python3-dev) are needed:"
     " {why}"
@@ -39,7 +41,7 @@ def library():
     return Extension(
         LIBRARY,
         sorted(set(glob("cext/*/*.c")) - {BOOT_SOURCE}),
-        depends=glob("cext/*/*.h"),
+        depends=[*glob("cext/*/*.h"), KINDS_FILE],
         include_dirs=INCLUDES,
         extra_compile_args=[*FLAGS, *WERROR, "-pthread"],
         # Threads outlive the interpreter, and their destructors run here: it is never unmapped.
@@ -63,7 +65,7 @@ def generated(source, **options):
     return Extension(
         name if name.startswith("interpose.") else f"interpose.{name}",
         [source],
-        depends=[*glob("cext/*/*.h"), *glob("interpose/include/*.h"), *glob("timing/*.px[di]")],
+        depends=[*glob("cext/*/*.h"), KINDS_FILE, *glob("interpose/include/*.h"), *glob("timing/*.px[di]")],
         include_dirs=INCLUDES,
         extra_compile_args=[*FLAGS, *GENERATED, *WERROR],
         **options,
@@ -100,6 +102,9 @@ class BuildExt(build_ext):
     def build_extensions(self):
         self.require_compiler()
         self.cython_include_dirs.append(self.link_packages())
+        kinds = self.write_kinds()
+        for extension in self.extensions:
+            extension.include_dirs = [*extension.include_dirs, kinds]
         super().build_extensions()
 
     def build_extension(self, ext):
@@ -120,6 +125,15 @@ class BuildExt(build_ext):
             if not os.path.islink(link):
                 os.symlink(os.path.abspath(folder), link)
         return packages
+
+    def write_kinds(self):
+        """The directory of the header that C has the kinds of calls from; they are listed in interpose/kinds.py."""
+        text = runpy.run_path(KINDS_FILE)["c_header"]()
+        directory = os.path.join(self.get_finalized_command("build").build_base, "made")
+        os.makedirs(directory, exist_ok=True)
+        with open(os.path.join(directory, "kinds.h"), "w") as header:
+            header.write(text)
+        return directory
 
     def require_compiler(self):
         """Raise SetupError, in one line, where no C that includes Python's headers can be compiled."""

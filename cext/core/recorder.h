@@ -10,32 +10,9 @@
 #include "core/log.h"
 #include "core/recording.h"
 #include "core/room.h"
+#include "core/settings.h"
 #include "core/spans.h"
 #include "core/usage.h"
-
-struct recorder_settings {
-    const char *directory; /* exists */
-    const char *founder;   /* the founder's directory, where forked children get theirs */
-    const char *lineage;
-    enum clock_kind clock;
-    uint32_t stack_kept;
-    uint64_t stack_above_ns;
-    uint64_t wait_above_ns; /* 0: free locks as well */
-    uint64_t pool_bytes, limit_bytes; /* of the whole experiment, where this process is its founder */
-    uint32_t wait_when_full;
-    uint64_t ring_bytes; /* full blocks of each process go round in so much of the disk; 0: none is overwritten */
-    uint64_t trigger_above_ns; /* a call so long fires the trigger; UINT64_MAX: none does */
-    const char *trigger_errors; /* the names of errors that do, with spaces between them; "*" for all */
-    uint32_t trigger_exit; /* an exit status that is not 0 does */
-    uint32_t paused; /* nothing is recorded until somebody outside says so, where this process is its founder */
-    uint64_t sample_every_ns; /* UINT64_MAX: only at the beginning and the end */
-    uint64_t begun_wall_ns; /* since when the time is ours */
-    uint64_t begun_cpu_ns;
-    uint32_t objects; /* the files that are mapped are noted */
-    uint32_t group_reads;
-    uint32_t rows;
-    uint64_t dialogue_bytes; /* so much of the dialogue is kept; 0: none */
-};
 
 /* Begin recording into a directory that was made for it. 0 or the error's number. */
 VISIBLE int recorder_begin(const struct recorder_settings *settings);

@@ -1,12 +1,8 @@
 /* Whether this thread records, and what every call looks at to know what is to be recorded. */
 #pragma once
 
+#include "core/settings.h"
 #include "core/threads.h"
-
-/* How fetches of rows are recorded: each, or those of a cursor put together, always or above a rate. */
-#define ROWS(X) X(each) X(cursor) X(auto)
-#define NUMBER_OF_ROWS(name) ROWS_##name,
-enum rows { ROWS(NUMBER_OF_ROWS) };
 
 /* What the shims look at; the rest of the recorder's state is in the file that it belongs to.
 

@@ -11,15 +11,18 @@ from pathlib import Path
 import pytest
 from tracing import environment, events_of
 
+from interpose import kinds
 from interpose.experiments.experiment import Experiment
 
 TOP = Path(__file__).parents[2]
 FLAGS = ["-O1", "-g", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{TOP / 'cext'}"]
 
+NO_LEAKS = "detect_leaks=0"  # a forked child has its parent's memory, and not the threads that know of it
+
 # How it is built, what the sanitizer is told, and whether children may start threads.
 SORTS = {
     "plain": ([], {}, True),
-    "address": (["-fsanitize=address,undefined", "-fno-sanitize-recover=all"], {"ASAN_OPTIONS": "detect_leaks=0"}, False),
+    "address": (["-fsanitize=address,undefined", "-fno-sanitize-recover=all"], {"ASAN_OPTIONS": NO_LEAKS}, False),
     "thread": (["-fsanitize=thread"], {}, False),
 }
 
@@ -42,8 +45,9 @@ def build(directory, flags):
     if compiler is None:
         pytest.skip("there is no C compiler")
     program = directory / "threads"
+    (directory / "kinds.h").write_text(kinds.c_header())
     sources = [*(TOP / "cext" / "core").glob("*.c"), Path(__file__).with_name("threads.c")]
-    subprocess.run([compiler, *flags, *FLAGS, *map(str, sources), "-o", str(program)], check=True)
+    subprocess.run([compiler, *flags, *FLAGS, f"-I{directory}", *map(str, sources), "-o", str(program)], check=True)
     return program
 
 
