@@ -16,6 +16,8 @@ from interpose.experiments.archives import Archive
 from interpose.experiments.experiment import Experiment
 from tests.build import START_NS, Build, event
 
+pytestmark = pytest.mark.any_python
+
 MS = 1_000_000
 SOURCE = '''"""Orders."""
 

@@ -26,6 +26,8 @@ from interpose.experiments.pauses import Pauses
 from interpose.experiments.sequences import Ranges
 from tests.build import START_NS, Build, event
 
+pytestmark = pytest.mark.any_python
+
 BLOCKS, EVENTS = 4, 60
 
 

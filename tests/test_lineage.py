@@ -12,6 +12,8 @@ import pytest
 from interpose import settings
 from interpose.commands.main import load_commands
 
+pytestmark = pytest.mark.any_python
+
 TOP = Path(__file__).parents[1]
 SYSTEMS = ("Natural Profiler", "STROBE", "HP3000", "GT.M", "gprofng")
 NOT_YET = "not yet"

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from interpose import settings
 from interpose.errors import SettingError
 
+pytestmark = pytest.mark.any_python
+
 TOP = Path(__file__).parents[1]
 
 
