@@ -35,6 +35,11 @@ def main():
 
 
 @pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
+@pytest.fixture
 def shop(tmp_path):
     """Orders are written from one line and logged from another; one write fails."""
     directory = tmp_path / "shop"

@@ -32,6 +32,11 @@ BLOCKS, EVENTS = 4, 60
 
 
 @pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
+@pytest.fixture
 def built(tmp_path):
     """An experiment of a thread that reads, queries and shows, some of it inside of other calls, in several blocks."""
     chance = random.Random(3)
