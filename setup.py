@@ -3,6 +3,7 @@
 Names, versions and dependencies are in pyproject.toml.
 """
 
+import fcntl
 import os
 import runpy
 import tempfile
@@ -86,7 +87,7 @@ class BuildExt(build_ext):
 
     def finalize_options(self):
         super().finalize_options()
-        self.parallel = None  # the shims are linked against the library, which comes before them
+        self.parallel = None  # build_extensions chooses
 
     def get_ext_filename(self, fullname):
         for name, file in PLAIN_FILES.items():
@@ -101,18 +102,46 @@ class BuildExt(build_ext):
 
     def build_extensions(self):
         self.require_compiler()
-        self.cython_include_dirs.append(self.link_packages())
         kinds = self.write_kinds()
-        for extension in self.extensions:
-            extension.include_dirs = [*extension.include_dirs, kinds]
-        super().build_extensions()
-
-    def build_extension(self, ext):
-        # Cython would copy plain C there too, and the compiler's messages would name the copy.
-        self.cython_c_in_temp = ext.name not in PLAIN_FILES
-        if ext.name not in PLAIN_FILES:
+        for ext in self.extensions:
+            ext.include_dirs = [*ext.include_dirs, kinds]
+        plain = [ext for ext in self.extensions if ext.name in PLAIN_FILES]
+        generated = [ext for ext in self.extensions if ext.name not in PLAIN_FILES]
+        self.build_several(plain)
+        self.generate_c(generated)
+        for ext in generated:
             ext.library_dirs = [os.path.dirname(self.get_ext_fullpath(LIBRARY))]
-        super().build_extension(ext)
+        self.build_several(generated)
+
+    def build_several(self, extensions):
+        """Build extensions that do not need each other, as many at a time as there are processors."""
+        every, self.extensions, self.parallel = self.extensions, extensions, len(os.sched_getaffinity(0))
+        try:
+            super().build_extensions()
+        finally:
+            self.extensions, self.parallel = every, None
+
+    def generate_c(self, extensions):
+        """Put C in the place of Cython in the sources of `extensions`.
+
+        It is the same for every interpreter, and lies where all of them find it, under a name that does not depend on
+        the build: so a compiler cache knows it again. Cython itself must not run in several threads.
+        """
+        from Cython.Build import cythonize
+
+        directory = os.path.join(self.get_finalized_command("build").build_base, "generated")
+        os.makedirs(directory, exist_ok=True)
+        with open(os.path.join(directory, "lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            made = cythonize(
+                extensions,
+                force=self.force,
+                build_dir=directory,
+                include_path=[self.link_packages(), *INCLUDES],
+                compiler_directives=self.cython_directives,
+            )
+        for ext, with_c in zip(extensions, made, strict=True):
+            ext.sources = with_c.sources
 
     def link_packages(self):
         """A directory where the folders lie as they do when installed: so Cython looks for `cimport`."""

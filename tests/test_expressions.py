@@ -22,6 +22,8 @@ from interpose.experiments.experiment import Experiment
 from interpose.experiments.labels import RESERVED, Mark, write_marks
 from tests.build import SECOND, START_NS, Build, event
 
+pytestmark = pytest.mark.any_python
+
 MS = 1_000_000
 TOP = Path(__file__).parents[1]
 

@@ -12,6 +12,8 @@ import pytest
 
 from interpose.commands.main import COMMANDS, load_commands, main
 
+pytestmark = pytest.mark.any_python
+
 TOP = Path(__file__).parents[1]
 
 # What the modules of a folder, or one module, may import of interpose; a folder's own modules always.

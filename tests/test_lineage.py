@@ -12,6 +12,8 @@ import pytest
 from interpose.commands.main import load_commands
 from interpose.config import schema
 
+pytestmark = pytest.mark.any_python
+
 TOP = Path(__file__).parents[1]
 SYSTEMS = ("Natural Profiler", "STROBE", "HP3000", "GT.M", "gprofng")
 NOT_YET = "not yet"

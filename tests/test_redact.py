@@ -11,6 +11,8 @@ import pytest
 from interpose.cext import __path__ as cext_path
 from interpose.config import values
 
+pytestmark = pytest.mark.any_python
+
 MAIL = b"[A-Za-z0-9._]+@[a-z]+"
 
 

@@ -15,6 +15,8 @@ from interpose.commands.run import add_settings
 from interpose.config import page, precedence, project_file, schema, values
 from interpose.errors import SettingError
 
+pytestmark = pytest.mark.any_python
+
 TOP = Path(__file__).parents[1]
 
 
