@@ -4,6 +4,7 @@ Names, versions and dependencies are in pyproject.toml.
 """
 
 import os
+import sysconfig
 import tempfile
 from glob import glob
 from typing import ClassVar
@@ -19,9 +20,28 @@ INCLUDES = ["cext", os.path.join("interpose", "include")]
 
 LIBRARY = "interpose.cext.libinterpose"
 LIBRARY_FILE = os.path.join("interpose", "cext", "libinterpose.so")
+# What knows Python is built for one version of it, and its name says for which, as an extension's does.
+CPYTHON_LIBRARY = "interpose.cext.libinterpose_cpython"
+VERSION_TAG = sysconfig.get_config_var("EXT_SUFFIX").removesuffix(".so")
 BOOT_LIBRARY = "interpose.cext.libinterpose_boot"
 BOOT_SOURCE = os.path.join("cext", "boot", "boot.c")
 PLAIN_FILES = {LIBRARY: LIBRARY_FILE, BOOT_LIBRARY: os.path.join("interpose", "cext", "libinterpose_boot.so")}
+
+# What is free of Python: it may run on any thread, and is one library for each process.
+PLAIN_SOURCES = [*sorted(glob("cext/core/*.c")), "cext/lines/lines.c", "cext/coverage/coverage.c"]
+
+
+def sources_of(*folders):
+    """What an extension is built from beside its own source: the rest of these folders of cext."""
+    found = {source for folder in folders for source in glob(f"cext/{folder}/*.c")}
+    return sorted(found - set(PLAIN_SOURCES))
+
+
+EXTENSION_SOURCES = {
+    "timing/coverage.pyx": sources_of("coverage"),
+}
+
+LIBRARIES = (*PLAIN_FILES, CPYTHON_LIBRARY)
 
 FLAGS = ["-O2", "-std=gnu11", "-fvisibility=hidden", "-Wall", "-Wextra"]
 WERROR = ["-Werror"] if os.environ.get("INTERPOSE_BUILD_WERROR") == "1" else []
@@ -38,12 +58,26 @@ def library():
     """The plain C library, one for each process, that everything else is linked against."""
     return Extension(
         LIBRARY,
-        sorted(set(glob("cext/*/*.c")) - {BOOT_SOURCE}),
+        PLAIN_SOURCES,
         depends=glob("cext/*/*.h"),
         include_dirs=INCLUDES,
         extra_compile_args=[*FLAGS, *WERROR, "-pthread"],
         # Threads outlive the interpreter, and their destructors run here: it is never unmapped.
         extra_link_args=["-pthread", "-Wl,-soname,libinterpose.so", "-Wl,-z,nodelete"],
+    )
+
+
+def cpython_library():
+    """What several extensions know of the interpreter: one owner for each state."""
+    return Extension(
+        CPYTHON_LIBRARY,
+        sources_of("cpython"),
+        depends=glob("cext/*/*.h"),
+        include_dirs=INCLUDES,
+        libraries=["interpose"],
+        # Nobody's symbols go before ours: what the library itself calls may be inlined.
+        extra_compile_args=[*FLAGS, *WERROR, "-fno-semantic-interposition"],
+        extra_link_args=[f"-Wl,-soname,libinterpose_cpython{VERSION_TAG}.so", "-Wl,-rpath,$ORIGIN"],
     )
 
 
@@ -58,11 +92,11 @@ def boot_library():
 
 
 def generated(source, **options):
-    """An extension in Cython, named by where its source lies."""
+    """An extension in Cython, named by where its source lies, and the C that belongs to it."""
     name = os.path.splitext(source)[0].replace(os.sep, ".")
     return Extension(
         name if name.startswith("interpose.") else f"interpose.{name}",
-        [source],
+        [source, *EXTENSION_SOURCES.get(source, ())],
         depends=[*glob("cext/*/*.h"), *glob("interpose/include/*.h"), *glob("timing/*.px[di]")],
         include_dirs=INCLUDES,
         extra_compile_args=[*FLAGS, *GENERATED, *WERROR],
@@ -71,12 +105,13 @@ def generated(source, **options):
 
 
 def shim(source):
-    """An extension in Cython that uses the library, found beside it wherever the package lies."""
-    return generated(source, libraries=["interpose"], extra_link_args=["-Wl,-rpath,$ORIGIN/../cext"])
+    """An extension in Cython that uses the libraries, found beside it wherever the package lies."""
+    libraries = [f"interpose_cpython{VERSION_TAG}", "interpose"]
+    return generated(source, libraries=libraries, extra_link_args=["-Wl,--as-needed,-rpath,$ORIGIN/../cext"])
 
 
 class BuildExt(build_ext):
-    """Builds the library first, under its plain file name, and keeps generated C out of the source tree."""
+    """Builds the libraries first, under their plain file names, and keeps generated C out of the source tree."""
 
     def initialize_options(self):
         super().initialize_options()
@@ -84,7 +119,7 @@ class BuildExt(build_ext):
 
     def finalize_options(self):
         super().finalize_options()
-        self.parallel = None  # the shims are linked against the library, which comes before them
+        self.parallel = None  # the shims are linked against the libraries, which come before them
 
     def get_ext_filename(self, fullname):
         for name, file in PLAIN_FILES.items():
@@ -95,7 +130,7 @@ class BuildExt(build_ext):
         return super().get_ext_filename(fullname)
 
     def get_export_symbols(self, ext):
-        return [] if ext.name in PLAIN_FILES else super().get_export_symbols(ext)
+        return [] if ext.name in LIBRARIES else super().get_export_symbols(ext)
 
     def build_extensions(self):
         self.require_compiler()
@@ -104,7 +139,7 @@ class BuildExt(build_ext):
 
     def build_extension(self, ext):
         # Cython would copy plain C there too, and the compiler's messages would name the copy.
-        self.cython_c_in_temp = ext.name not in PLAIN_FILES
+        self.cython_c_in_temp = ext.name not in LIBRARIES
         if ext.name not in PLAIN_FILES:
             ext.library_dirs = [os.path.dirname(self.get_ext_fullpath(LIBRARY))]
         super().build_extension(ext)
@@ -177,6 +212,7 @@ setup(
     package_data={"": ["py.typed", "*.pyi"], "interpose": ["include/*.h"], "interpose.reports.page": ["assets/*"]},
     ext_modules=[
         library(),
+        cpython_library(),
         boot_library(),
         *(shim(source) for source in sorted(glob("timing/*.pyx"))),
         *(generated(source) for source in sorted(glob("experiments/*.pyx"))),

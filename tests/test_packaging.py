@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import zipfile
 from pathlib import Path
@@ -29,7 +30,8 @@ NOT_COPIED = (
 BUILT = """
 import interpose.analysis.consolidator, interpose.timing.clocks, interpose.timing.shims, os, sys
 import interpose.cext
-print(os.path.exists(os.path.join(os.path.dirname(interpose.cext.__file__), "libinterpose.so")))
+names = os.listdir(os.path.dirname(interpose.cext.__file__))
+print("libinterpose.so" in names and any(name.startswith("libinterpose_cpython.") for name in names))
 """
 
 
@@ -111,6 +113,7 @@ def test_a_wheel_has_one_package_and_the_start_up_files(source, tmp_path):
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"interpose", *STARTUP_FILES}
     assert "interpose/cext/libinterpose.so" in names
+    assert f"interpose/cext/libinterpose_cpython{sysconfig.get_config_var('EXT_SUFFIX')}" in names
     assert "interpose/py.typed" in names
     assets = {str(path.relative_to(source)) for path in source.glob("interpose/reports/page/assets/*")}
     assert assets and assets <= set(names)
