@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pytest
 from told_lines import ON, statements
 from tracing import Traced
 
@@ -36,6 +37,33 @@ async def main():
 
 asyncio.run(main())
 """
+GREENLETS = """
+import time
+from greenlet import getcurrent, greenlet
+
+def other():
+    time.sleep(0.001)
+
+def inner():
+    time.sleep(0.001)
+
+def work0():
+    getcurrent().parent.switch()
+    time.sleep(0.001)
+
+def work1():
+    time.sleep(0.001)
+    getcurrent().parent.switch()
+
+def work2():
+    getcurrent().parent.switch()
+    time.sleep(0.001)
+
+greenlet(other).switch()
+greenlets = [greenlet(each) for each in (work0, work1, work2)]
+[each.switch() for each in greenlets]
+[each.switch() for each in reversed(greenlets)]
+"""
 WORK = {"work0", "work1", "work2"}
 
 
@@ -55,8 +83,11 @@ def tasks_of_functions(done: Traced) -> set[tuple[str, int]]:
     }
 
 
-def test_a_task_has_the_same_number_in_calls_line_events_and_functions(traced):
-    done = traced(TASKS, **ON, INTERPOSE_LINES="__main__:work*")
+@pytest.mark.parametrize(("program", "needed"), [(TASKS, "asyncio"), (GREENLETS, "greenlet")])
+def test_a_task_has_the_same_number_in_calls_line_events_and_functions(traced, program, needed):
+    pytest.importorskip(needed)
+
+    done = traced(program, **ON, INTERPOSE_LINES="__main__:work*")
 
     events = [done.events("time.sleep"), statements(done.experiment.founder)]
     told = [*(tasks_of(done, each) for each in events), tasks_of_functions(done)]
