@@ -6,6 +6,7 @@ Names, versions and dependencies are in pyproject.toml.
 import fcntl
 import os
 import runpy
+import sysconfig
 import tempfile
 from glob import glob
 from typing import ClassVar
@@ -21,9 +22,28 @@ INCLUDES = ["cext", os.path.join("interpose", "include")]
 
 LIBRARY = "interpose.cext.libinterpose"
 LIBRARY_FILE = os.path.join("interpose", "cext", "libinterpose.so")
+# What knows Python is built for one version of it, and its name says for which, as an extension's does.
+CPYTHON_LIBRARY = "interpose.cext.libinterpose_cpython"
+VERSION_TAG = sysconfig.get_config_var("EXT_SUFFIX").removesuffix(".so")
 BOOT_LIBRARY = "interpose.cext.libinterpose_boot"
 BOOT_SOURCE = os.path.join("cext", "boot", "boot.c")
 PLAIN_FILES = {LIBRARY: LIBRARY_FILE, BOOT_LIBRARY: os.path.join("interpose", "cext", "libinterpose_boot.so")}
+
+# What is free of Python: it may run on any thread, and is one library for each process.
+PLAIN_SOURCES = [*sorted(glob("cext/core/*.c")), "cext/lines/lines.c", "cext/coverage/coverage.c"]
+
+
+def sources_of(*folders):
+    """What an extension is built from beside its own source: the rest of these folders of cext."""
+    found = {source for folder in folders for source in glob(f"cext/{folder}/*.c")}
+    return sorted(found - set(PLAIN_SOURCES))
+
+
+EXTENSION_SOURCES = {
+    "timing/coverage.pyx": sources_of("coverage"),
+}
+
+LIBRARIES = (*PLAIN_FILES, CPYTHON_LIBRARY)
 
 FLAGS = ["-O2", "-std=gnu11", "-fvisibility=hidden", "-Wall", "-Wextra"]
 WERROR = ["-Werror"] if os.environ.get("INTERPOSE_BUILD_WERROR") == "1" else []
@@ -31,6 +51,7 @@ WERROR = ["-Werror"] if os.environ.get("INTERPOSE_BUILD_WERROR") == "1" else []
 GENERATED = ["-Wno-unused-parameter", "-Wno-missing-field-initializers"]
 
 KINDS_FILE = os.path.join("interpose", "kinds.py")
+
 NO_COMPILER = (
     "interpose is built from C: a C compiler (gcc or clang) and Python's headers (python3-dev) are needed:"
     " {why}"
@@ -41,12 +62,26 @@ def library():
     """The plain C library, one for each process, that everything else is linked against."""
     return Extension(
         LIBRARY,
-        sorted(set(glob("cext/*/*.c")) - {BOOT_SOURCE}),
+        PLAIN_SOURCES,
         depends=[*glob("cext/*/*.h"), KINDS_FILE],
         include_dirs=INCLUDES,
         extra_compile_args=[*FLAGS, *WERROR, "-pthread"],
         # Threads outlive the interpreter, and their destructors run here: it is never unmapped.
         extra_link_args=["-pthread", "-Wl,-soname,libinterpose.so", "-Wl,-z,nodelete"],
+    )
+
+
+def cpython_library():
+    """What several extensions know of the interpreter: one owner for each state."""
+    return Extension(
+        CPYTHON_LIBRARY,
+        sources_of("cpython"),
+        depends=[*glob("cext/*/*.h"), KINDS_FILE],
+        include_dirs=INCLUDES,
+        libraries=["interpose"],
+        # Nobody's symbols go before ours: what the library itself calls may be inlined.
+        extra_compile_args=[*FLAGS, *WERROR, "-fno-semantic-interposition"],
+        extra_link_args=[f"-Wl,-soname,libinterpose_cpython{VERSION_TAG}.so", "-Wl,-rpath,$ORIGIN"],
     )
 
 
@@ -61,11 +96,11 @@ def boot_library():
 
 
 def generated(source, **options):
-    """An extension in Cython, named by where its source lies."""
+    """An extension in Cython, named by where its source lies, and the C that belongs to it."""
     name = os.path.splitext(source)[0].replace(os.sep, ".")
     return Extension(
         name if name.startswith("interpose.") else f"interpose.{name}",
-        [source],
+        [source, *EXTENSION_SOURCES.get(source, ())],
         depends=[*glob("cext/*/*.h"), KINDS_FILE, *glob("interpose/include/*.h"), *glob("timing/*.px[di]")],
         include_dirs=INCLUDES,
         extra_compile_args=[*FLAGS, *GENERATED, *WERROR],
@@ -74,12 +109,13 @@ def generated(source, **options):
 
 
 def shim(source):
-    """An extension in Cython that uses the library, found beside it wherever the package lies."""
-    return generated(source, libraries=["interpose"], extra_link_args=["-Wl,-rpath,$ORIGIN/../cext"])
+    """An extension in Cython that uses the libraries, found beside it wherever the package lies."""
+    libraries = [f"interpose_cpython{VERSION_TAG}", "interpose"]
+    return generated(source, libraries=libraries, extra_link_args=["-Wl,--as-needed,-rpath,$ORIGIN/../cext"])
 
 
 class BuildExt(build_ext):
-    """Builds the library first, under its plain file name, and keeps generated C out of the source tree."""
+    """Builds the libraries first, under their plain file names, and keeps generated C out of the source tree."""
 
     def initialize_options(self):
         super().initialize_options()
@@ -98,7 +134,7 @@ class BuildExt(build_ext):
         return super().get_ext_filename(fullname)
 
     def get_export_symbols(self, ext):
-        return [] if ext.name in PLAIN_FILES else super().get_export_symbols(ext)
+        return [] if ext.name in LIBRARIES else super().get_export_symbols(ext)
 
     def build_extensions(self):
         self.require_compiler()
@@ -106,11 +142,13 @@ class BuildExt(build_ext):
         for ext in self.extensions:
             ext.include_dirs = [*ext.include_dirs, kinds]
         plain = [ext for ext in self.extensions if ext.name in PLAIN_FILES]
-        generated = [ext for ext in self.extensions if ext.name not in PLAIN_FILES]
-        self.build_several(plain)
-        self.generate_c(generated)
-        for ext in generated:
+        linked = [ext for ext in self.extensions if ext.name not in PLAIN_FILES]
+        generated = [ext for ext in linked if ext.name != CPYTHON_LIBRARY]
+        for ext in linked:
             ext.library_dirs = [os.path.dirname(self.get_ext_fullpath(LIBRARY))]
+        self.generate_c(generated)
+        self.build_several(plain)
+        self.build_several([ext for ext in linked if ext.name == CPYTHON_LIBRARY])
         self.build_several(generated)
 
     def build_several(self, extensions):
@@ -220,6 +258,7 @@ setup(
     package_data={"": ["py.typed", "*.pyi"], "interpose": ["include/*.h"], "interpose.reports.page": ["assets/*"]},
     ext_modules=[
         library(),
+        cpython_library(),
         boot_library(),
         *(shim(source) for source in sorted(glob("timing/*.pyx"))),
         *(generated(source) for source in sorted(glob("experiments/*.pyx"))),

@@ -477,7 +477,7 @@ def begin_coverage(wanted):
             from interpose.timing import coverage
 
         choices = [(os.fsencode(module), os.fsencode(function)) for module, function in wanted.coverage]
-        coverage.begin(choices, library_directories(), wanted.branches, wanted.contexts, wanted.probes)
+        coverage.begin(choices, wanted.branches, wanted.contexts, wanted.probes)
 
 
 class Lines:
@@ -488,7 +488,6 @@ class Lines:
 
         self._unrecorded = shims.unrecorded
         self._choices = [(os.fsencode(module), os.fsencode(function)) for module, function in wanted.lines]
-        self._libraries = library_directories()
         self._how = (wanted.lines_depth, wanted.lines_system)
 
     def __call__(self, on, to):
@@ -496,7 +495,7 @@ class Lines:
             from interpose.timing import lines
 
         if on and not lines.is_prepared():
-            lines.begin(self._choices, self._libraries, *self._how)
+            lines.begin(self._choices, *self._how)
         return lines.trace(on, os.fsencode(to))
 
 

@@ -72,13 +72,17 @@ def test_the_environment_has_one_more_variable_and_only_for_children(seen):
     assert set(off["C environment"]) - set(on["C environment"]) == {"INTERPOSE=0"}
 
 
-def test_two_libraries_and_the_experiments_files_are_mapped(sides, seen):
+def test_three_libraries_and_the_experiments_files_are_mapped(sides, seen):
     off, on = seen
     experiment = sides[1].experiment
     mapped = set(on["mapped files"]) - set(off["mapped files"])
     ours = {path for path in mapped if not path.startswith(sides[1].path)}
 
-    assert {os.path.basename(path).partition(".")[0] for path in ours} == {"libinterpose", "shims"}
+    assert {os.path.basename(path).partition(".")[0] for path in ours} == {
+        "libinterpose",
+        "libinterpose_cpython",
+        "shims",
+    }
     assert {os.path.basename(path) for path in mapped - ours} <= set(experiment.founder.log.data)
 
 

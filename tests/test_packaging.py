@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -31,7 +32,8 @@ NOT_COPIED = (
 BUILT = """
 import interpose.analysis.consolidator, interpose.timing.clocks, interpose.timing.shims, os, sys
 import interpose.cext
-print(os.path.exists(os.path.join(os.path.dirname(interpose.cext.__file__), "libinterpose.so")))
+names = os.listdir(os.path.dirname(interpose.cext.__file__))
+print("libinterpose.so" in names and any(name.startswith("libinterpose_cpython.") for name in names))
 """
 
 
@@ -163,6 +165,7 @@ def test_a_wheel_has_one_package_and_the_start_up_files(wheel):
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"interpose", *STARTUP_FILES}
     assert "interpose/cext/libinterpose.so" in names
+    assert f"interpose/cext/libinterpose_cpython{sysconfig.get_config_var('EXT_SUFFIX')}" in names
     assert "interpose/py.typed" in names
     assets = {str(path.relative_to(TOP)) for path in TOP.glob("interpose/reports/page/assets/*")}
     assert assets and assets <= set(names)

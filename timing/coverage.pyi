@@ -3,6 +3,6 @@
 from collections.abc import Iterable
 
 def begin(
-    choices: Iterable[tuple[bytes, bytes]], libraries: Iterable[bytes], branches: bool, contexts: bool, probes: bool
+    choices: Iterable[tuple[bytes, bytes]], branches: bool, contexts: bool, probes: bool
 ) -> bool: ...
 def end() -> None: ...

@@ -3,17 +3,22 @@ headers beside it; nothing here runs then."""
 
 from libc.stdint cimport uint32_t
 
+cdef extern from "cpython/known_code.h":
+    struct code_choice:
+        pass
+    struct known_codes:
+        code_choice choice
+    int known_codes_begin(known_codes *)
+    void choose_own_code(code_choice *)
+    bint choose(code_choice *, const char *, const char *)
+
 cdef extern from "coverage/coverage_events.h":
     struct c_coverage "coverage":
         uint32_t on
     c_coverage state "coverage"
     int coverage_on(bint, bint, bint)
     void coverage_off()
-    int covered_begin()
-    void choose_own_code()
-    bint choose(const char *, const char *)
-    void forget_library_prefixes()
-    bint add_library_prefix(const char *)
+    known_codes covered_codes
     const char *coverage_events_begin()
     const char *coverage_events_end()
 
@@ -24,23 +29,19 @@ cdef extern from "<string.h>":
     const char *strerror(int)
 
 
-def begin(choices, libraries, bint branches, bint contexts, bint probes):
+def begin(choices, bint branches, bint contexts, bint probes):
     """Record from now on which places of the chosen functions are come to.
 
     `choices` are the chosen functions, (module, qualified name), each a pattern in bytes; where there are none, the
-    program's own code is. `libraries` are the directories (bytes, ending with a slash) of code that is not its own.
-    Gives whether it could be begun; why not is kept in the experiment.
+    program's own code is. Gives whether it could be begun; why not is kept in the experiment.
     """
     cdef int failed
     cdef const char *why
-    if covered_begin() < 0:
+    if known_codes_begin(&covered_codes) < 0:
         raise MemoryError("no room for what is known of code objects")
-    forget_library_prefixes()
-    for prefix in libraries:
-        add_library_prefix(prefix)
-    choose_own_code()
+    choose_own_code(&covered_codes.choice)
     for module, function in choices:
-        choose(module, function)
+        choose(&covered_codes.choice, module, function)
     failed = coverage_on(branches, contexts, probes)
     why = strerror(failed) if failed else coverage_events_begin()
     if why != NULL:

@@ -3,7 +3,16 @@ cext/lines/line_events.h; nothing here runs then."""
 
 from libc.stdint cimport uint32_t, uint64_t
 
+cdef extern from "cpython/known_code.h":
+    struct code_choice:
+        pass
+    struct known_codes:
+        code_choice choice
+    void choose_own_code(code_choice *)
+    bint choose(code_choice *, const char *, const char *)
+
 cdef extern from "lines/line_events.h":
+    known_codes traced_codes
     struct c_lines "lines":
         uint32_t on
         uint64_t event_ticks
@@ -20,11 +29,6 @@ cdef extern from "lines/line_events.h":
     void lines_rehearse(bint)
     int traced_begin()
     void forget_tables()
-    void tasks_forget()
-    void choose_own_code()
-    bint choose(const char *, const char *)
-    void forget_library_prefixes()
-    bint add_library_prefix(const char *)
     void uncount_line(thread_state *)
     enum:
         EVENTS_BY_THREAD
@@ -70,26 +74,21 @@ def is_prepared():
     return _prepared
 
 
-def begin(choices, libraries, uint32_t depth, bint system):
+def begin(choices, uint32_t depth, bint system):
     """Prepare line trace for the recording that has begun.
 
     `choices` are the chosen functions, (module, qualified name), each a pattern in bytes; where there are none, the
-    program's own code is. `libraries` are the directories (bytes, ending with a slash) of code that is not its own.
-    Calls up to `depth` inside each other are recorded. `system`: the time in the kernel is asked for at each line.
+    program's own code is. Calls up to `depth` inside each other are recorded. `system`: the time in the kernel is asked for at each line.
     """
     global _prepared
     if traced_begin() < 0:
         raise MemoryError("no room for what is known of code objects")
-    forget_library_prefixes()
-    for prefix in libraries:
-        add_library_prefix(prefix)
-    tasks_forget()
     forget_tables()
     lines_prepare(depth, system)
     calibrate()
-    choose_own_code()
+    choose_own_code(&traced_codes.choice)
     for module, function in choices:
-        choose(module, function)
+        choose(&traced_codes.choice, module, function)
     _prepared = True
 
 
@@ -193,8 +192,8 @@ cdef bint calibrate() except False:
     functions = [names["lines"], names["calls"]]
     line_state.event_ticks = line_state.call_ticks = line_state.first_ticks = 0
     bare = [least_ticks(function) for function in functions]
-    choose_own_code()
-    choose(CALIBRATED.encode(), b"*")
+    choose_own_code(&traced_codes.choice)
+    choose(&traced_codes.choice, CALIBRATED.encode(), b"*")
     lines_rehearse(True)
     if teller != NULL:
         recorder_state.tell_line = tell_nobody

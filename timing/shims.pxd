@@ -251,11 +251,15 @@ cdef extern from "hooks/shim.h":
     void descriptor_owner_add(unsigned, PyTypeObject *, void *)
     int details_begin()
     int plain_begin()
-    uint32_t is_own(PyObject *)
     void release_sites(void *)
     int sites_begin(void (*)(void *))
+
+cdef extern from "cpython/ownership.h":
+    uint32_t is_own(PyObject *)
     void forget_library_prefixes()
     bint add_library_prefix(const char *)
+
+cdef extern from "cpython/code_origins.h":
     void forget_roots()
     bint add_known_root(const char *)
 

@@ -1,10 +1,11 @@
-/* How a place is seen to be come to: by sys.monitoring from 3.12 on, before by probes in the bytecode, or by a trace function. */
+/* How a place is seen to be come to: by sys.monitoring from 3.12 on (coverage_monitor.c), before by a trace function or by probes
+   in the bytecode (coverage_probes.c). */
 #pragma once
 
 #include "coverage/covered_code.h"
 
-#if PY_VERSION_HEX >= 0x030c0000
-#include "coverage/coverage_monitor.h"
-#else
-#include "coverage/coverage_probes.h"
-#endif
+/* Have the events told; why not, or NULL. */
+const char *coverage_events_begin(void);
+
+/* Gives what was missed meanwhile, or NULL. */
+const char *coverage_events_end(void);

@@ -2,12 +2,10 @@
    opcodes, where jumps lead to, and the places in the source. */
 #pragma once
 
-#include <limits.h>
 #include <opcode.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "cpython/frame.h"
+#include "core/visible.h"
+#include "cpython/version.h"
 
 enum { NO_JUMP = UINT32_MAX, NO_COLUMN = -1 };
 
@@ -21,51 +19,12 @@ struct bytecode {
     int *ends;         /* where it ends in that line; INT_MAX where it ends in another */
 };
 
-static bool leads_back(uint8_t opcode)
-{
-    switch (opcode) {
-    case JUMP_BACKWARD:
-#if PY_VERSION_HEX < 0x030c0000
-    case POP_JUMP_BACKWARD_IF_TRUE:
-    case POP_JUMP_BACKWARD_IF_FALSE:
-    case POP_JUMP_BACKWARD_IF_NONE:
-    case POP_JUMP_BACKWARD_IF_NOT_NONE:
-#endif
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool leads_forward(uint8_t opcode)
-{
-    switch (opcode) {
-    case JUMP_FORWARD:
-    case FOR_ITER:
-#if PY_VERSION_HEX < 0x030c0000
-    case POP_JUMP_FORWARD_IF_TRUE:
-    case POP_JUMP_FORWARD_IF_FALSE:
-    case POP_JUMP_FORWARD_IF_NONE:
-    case POP_JUMP_FORWARD_IF_NOT_NONE:
-    case JUMP_IF_TRUE_OR_POP:
-    case JUMP_IF_FALSE_OR_POP:
-#else
-    case POP_JUMP_IF_TRUE:
-    case POP_JUMP_IF_FALSE:
-    case POP_JUMP_IF_NONE:
-    case POP_JUMP_IF_NOT_NONE:
-#endif
-        return true;
-    default:
-        return false;
-    }
-}
+/* False where memory is short; then too it is to be freed. An exception must not be set. */
+VISIBLE bool bytecode_read(struct bytecode *code, PyCodeObject *of);
+VISIBLE void bytecode_free(struct bytecode *code);
 
 /* A jump that may not be taken. */
-static inline bool is_conditional(uint8_t opcode)
-{
-    return (leads_back(opcode) && opcode != JUMP_BACKWARD) || (leads_forward(opcode) && opcode != JUMP_FORWARD);
-}
+VISIBLE bool is_conditional(uint8_t opcode);
 
 /* The instruction behind this one and its caches. */
 static inline uint32_t next_instruction(const struct bytecode *code, uint32_t unit)
@@ -73,135 +32,4 @@ static inline uint32_t next_instruction(const struct bytecode *code, uint32_t un
     for (unit++; unit < code->units && code->opcodes[unit] == CACHE;)
         unit++;
     return unit;
-}
-
-/* Jumps count from behind their caches. */
-static void find_targets(struct bytecode *code, const uint8_t *bytes)
-{
-    uint32_t argument = 0;
-    for (uint32_t unit = 0; unit < code->units; unit++) {
-        argument = argument << 8 | bytes[2 * unit + 1];
-        code->targets[unit] = NO_JUMP;
-        if (code->opcodes[unit] == EXTENDED_ARG)
-            continue;
-        uint32_t next = next_instruction(code, unit);
-        if (leads_back(code->opcodes[unit]) && argument <= next)
-            code->targets[unit] = next - argument;
-        else if (leads_forward(code->opcodes[unit]) && argument < code->units - next)
-            code->targets[unit] = next + argument;
-        argument = 0;
-    }
-}
-
-static void find_instructions(struct bytecode *code, const uint8_t *bytes)
-{
-    for (uint32_t unit = 0; unit < code->units; unit++)
-        code->opcodes[unit] = bytes[2 * unit];
-    find_targets(code, bytes);
-}
-
-/* --- the table of locations, as CPython's Objects/locations.md says it is written */
-
-static unsigned location_number(const uint8_t **at, const uint8_t *end)
-{
-    unsigned number = 0;
-    for (int shift = 0; *at < end && shift < 32; shift += 6) {
-        uint8_t piece = *(*at)++;
-        number |= (unsigned)(piece & 63) << shift;
-        if (!(piece & 64))
-            break;
-    }
-    return number;
-}
-
-static int location_difference(const uint8_t **at, const uint8_t *end)
-{
-    unsigned number = location_number(at, end);
-    return number & 1 ? -(int)(number >> 1) : (int)(number >> 1);
-}
-
-struct location {
-    int line, column, end; /* `line` goes on from one to the next */
-    bool is_known;
-};
-
-static uint8_t location_byte(const uint8_t **at, const uint8_t *end)
-{
-    return *at < end ? *(*at)++ : 0;
-}
-
-static void next_location(struct location *here, unsigned kind, const uint8_t **at, const uint8_t *end)
-{
-    enum { SHORT_LAST = 9, ONE_LINE_LAST = 12, NO_COLUMNS = 13, LONG = 14, NONE = 15 };
-    here->is_known = kind != NONE;
-    here->column = here->end = NO_COLUMN;
-    if (kind <= SHORT_LAST) {
-        uint8_t second = location_byte(at, end);
-        here->column = (int)(kind << 3 | second >> 4);
-        here->end = here->column + (second & 15);
-    } else if (kind <= ONE_LINE_LAST) {
-        here->line += (int)kind - (SHORT_LAST + 1);
-        here->column = location_byte(at, end);
-        here->end = location_byte(at, end);
-    } else if (kind == NO_COLUMNS) {
-        here->line += location_difference(at, end);
-    } else if (kind == LONG) {
-        here->line += location_difference(at, end);
-        bool elsewhere = location_number(at, end) != 0;
-        here->column = (int)location_number(at, end) - 1;
-        int last = (int)location_number(at, end) - 1;
-        here->end = elsewhere ? INT_MAX : last;
-    }
-}
-
-static void find_locations(struct bytecode *code, PyCodeObject *of)
-{
-    const uint8_t *at = (const uint8_t *)PyBytes_AS_STRING(of->co_linetable);
-    const uint8_t *end = at + PyBytes_GET_SIZE(of->co_linetable);
-    struct location here = {.line = of->co_firstlineno};
-    uint32_t unit = 0;
-    while (at < end) {
-        uint8_t first = *at++;
-        next_location(&here, first >> 3 & 15, &at, end);
-        for (unsigned count = (first & 7) + 1; count && unit < code->units; count--, unit++) {
-            code->lines[unit] = here.is_known ? here.line : -1;
-            code->columns[unit] = here.column;
-            code->ends[unit] = here.end;
-        }
-    }
-    for (; unit < code->units; unit++)
-        code->lines[unit] = -1;
-}
-
-static void bytecode_free(struct bytecode *code)
-{
-    free(code->opcodes);
-    free(code->targets);
-    free(code->lines);
-    free(code->columns);
-    free(code->ends);
-}
-
-/* False where memory is short; then too it is to be freed. An exception must not be set. */
-static bool bytecode_read(struct bytecode *code, PyCodeObject *of)
-{
-    memset(code, 0, sizeof *code);
-    PyObject *bytes = PyCode_GetCode(of);
-    if (!bytes) {
-        PyErr_Clear();
-        return false;
-    }
-    code->units = (uint32_t)(PyBytes_GET_SIZE(bytes) / 2);
-    code->opcodes = malloc(code->units + 1);
-    code->targets = malloc((code->units + 1) * sizeof *code->targets);
-    code->lines = malloc((code->units + 1) * sizeof *code->lines);
-    code->columns = malloc((code->units + 1) * sizeof *code->columns);
-    code->ends = malloc((code->units + 1) * sizeof *code->ends);
-    bool room = code->opcodes && code->targets && code->lines && code->columns && code->ends;
-    if (room) {
-        find_instructions(code, (const uint8_t *)PyBytes_AS_STRING(bytes));
-        find_locations(code, of);
-    }
-    Py_DECREF(bytes);
-    return room;
 }

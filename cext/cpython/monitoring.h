@@ -1,11 +1,11 @@
-/* sys.monitoring from C: a tool's number, its callbacks, and which events are told of which code. */
+/* sys.monitoring from C (3.12 on): a tool's number, its callbacks, and which events are told of which code. */
 #pragma once
 
-#include <stddef.h>
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
 
-#include "cpython/frame.h"
-
-enum { INSTRUCTION_EVENT = 6 }; /* its place in the interpreter's lists by events */
+#include "core/visible.h"
 
 /* An event by its name, and what is called at it; a list of them ends with one without a name. */
 struct monitored {
@@ -13,147 +13,29 @@ struct monitored {
     vectorcallfunc call;
 };
 
-static struct {
-    PyObject *disable; /* sys.monitoring.DISABLE */
-    PyObject *set_local_events;
-    int tool;
-} monitoring;
+struct monitor_tool {
+    int numbers[2]; /* the first that is free is taken */
+    const struct monitored *events;
+    int number; /* which it has */
+};
+
+VISIBLE extern PyObject *monitoring_disable; /* sys.monitoring.DISABLE */
 
 /* What a callback gives that is not to be called again for this place. */
-static PyObject *not_again(void)
+static inline PyObject *not_again(void)
 {
-    return Py_NewRef(monitoring.disable);
+    return Py_NewRef(monitoring_disable);
 }
 
-/* What sys.monitoring calls: the least that can be called, for a built-in function would do more than the callback. */
-struct callback {
-    PyObject_HEAD
-    vectorcallfunc call;
-};
-
-static PyTypeObject callback_type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "interpose.callback",
-    .tp_basicsize = sizeof(struct callback),
-    .tp_vectorcall_offset = offsetof(struct callback, call),
-    .tp_call = PyVectorcall_Call,
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
-};
-
-static PyObject *new_callback(vectorcallfunc call)
-{
-    struct callback *callback = PyObject_New(struct callback, &callback_type);
-    if (callback)
-        callback->call = call;
-    return (PyObject *)callback;
-}
-
-/* The number of an event by its name; 0 where there is none. */
-static int event_number(const char *name)
-{
-    PyObject *events = PyObject_GetAttrString(PySys_GetObject("monitoring"), "events");
-    PyObject *number = events ? PyObject_GetAttrString(events, name) : NULL;
-    int found = number ? (int)PyLong_AsLong(number) : 0;
-    if (!number)
-        PyErr_Clear();
-    Py_XDECREF(events);
-    Py_XDECREF(number);
-    return found;
-}
-
-static bool done(PyObject *result)
-{
-    if (!result)
-        PyErr_Clear();
-    Py_XDECREF(result);
-    return result != NULL;
-}
-
-static bool register_callbacks(PyObject *monitor, const struct monitored *events, bool on)
-{
-    bool registered = true;
-    for (; events->event; events++) {
-        PyObject *callback = on ? new_callback(events->call) : Py_NewRef(Py_None);
-        registered &= callback && done(PyObject_CallMethod(monitor, "register_callback", "iiO", monitoring.tool,
-                                                           event_number(events->event), callback));
-        Py_XDECREF(callback);
-    }
-    return registered;
-}
-
-/* Whom to tell of each instruction CPython writes down only where several tools look at a code object. When a second one comes it
-   begins an empty list, and whoever was there before, we or a tool of the program's, is told of no instruction any more (3.12,
-   3.13). Hence the list is made before that. */
-static void keep_instruction_tools(PyCodeObject *code)
-{
-    _PyCoMonitoringData *data = code->_co_monitoring;
-    if (!data || !data->per_instruction_opcodes || data->per_instruction_tools)
-        return;
-    uint8_t *tools = PyMem_Malloc((size_t)Py_SIZE(code));
-    for (Py_ssize_t unit = 0; tools && unit < Py_SIZE(code); unit++)
-        tools[unit] = data->per_instruction_opcodes[unit] ? data->active_monitors.tools[INSTRUCTION_EVENT] : 0;
-    data->per_instruction_tools = tools;
-}
-
-/* From now on these events are told of the code object. */
-static bool monitor_code(PyCodeObject *code, int events)
-{
-    keep_instruction_tools(code);
-    bool is_monitored = done(PyObject_CallFunction(monitoring.set_local_events, "iOi", monitoring.tool, code, events));
-    keep_instruction_tools(code);
-    return is_monitored;
-}
-
-/* From now on these events are told of all code. */
-static bool monitor_all(int events)
-{
-    return done(PyObject_CallMethod(PySys_GetObject("monitoring"), "set_events", "ii", monitoring.tool, events));
-}
-
-/* Two of the numbers that CPython has given to nobody are 3 and 4; 0 to 2 and 5 are for debuggers, coverage, profilers and
-   optimizers. */
-static bool take_tool(PyObject *monitor, const int tools[2])
-{
-    for (int index = 0; index < 2; index++) {
-        monitoring.tool = tools[index];
-        if (done(PyObject_CallMethod(monitor, "use_tool_id", "is", monitoring.tool, "interpose")))
-            return true;
-    }
-    return false;
-}
-
-static bool monitoring_prepare(PyObject *monitor)
-{
-    if (!monitoring.disable)
-        monitoring.disable = PyObject_GetAttrString(monitor, "DISABLE");
-    if (!monitoring.set_local_events)
-        monitoring.set_local_events = PyObject_GetAttrString(monitor, "set_local_events");
-    return monitoring.disable && monitoring.set_local_events && PyType_Ready(&callback_type) == 0;
-}
-
-/* Become a tool, by the first of two numbers that is free, with callbacks; no event is asked for yet. Why not, or NULL. */
-static const char *monitoring_begin(const int tools[2], const struct monitored *events)
-{
-    PyObject *monitor = PySys_GetObject("monitoring");
-    if (PY_VERSION_HEX >= 0x030e0000) /* whose loops and conditions are compiled otherwise */
-        return "CPython 3.14: neither lines nor coverage are recorded there yet";
-    if (!monitor || !monitoring_prepare(monitor)) {
-        PyErr_Clear();
-        return "sys.monitoring is not there";
-    }
-    if (!take_tool(monitor, tools))
-        return "sys.monitoring: the numbers for tools that are nobody's are taken by others";
-    register_callbacks(monitor, events, true);
-    return NULL;
-}
+/* Become a tool, with callbacks; no event is asked for yet. Why not, or NULL. */
+VISIBLE const char *monitoring_begin(struct monitor_tool *tool);
 
 /* Be a tool no longer. */
-static void monitoring_end(const struct monitored *events)
-{
-    PyObject *monitor = PySys_GetObject("monitoring");
-    if (!monitor)
-        return;
-    monitor_all(0);
-    register_callbacks(monitor, events, false);
-    done(PyObject_CallMethod(monitor, "free_tool_id", "i", monitoring.tool));
-}
+VISIBLE void monitoring_end(const struct monitor_tool *tool);
+
+/* The number of an event by its name; 0 where there is none. */
+VISIBLE int event_number(const char *name);
+
+/* From now on these events are told of the code object, or of all code. */
+VISIBLE bool monitor_code(const struct monitor_tool *tool, PyCodeObject *code, int events);
+VISIBLE bool monitor_all(const struct monitor_tool *tool, int events);

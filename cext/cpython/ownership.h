@@ -5,57 +5,14 @@
 #include <Python.h>
 #include <stdbool.h>
 
-#include "core/recorder.h"
+#include "core/visible.h"
 
-enum { OWN_PREFIXES = 16, PREFIX_BYTES = 1024 };
-
-/* Where the standard library and installed packages lie. */
-static char library_prefixes[OWN_PREFIXES][PREFIX_BYTES];
-static unsigned library_prefix_count;
-
-/* As the file system has it: a file's name need not be UTF-8. */
-static uint32_t intern_text(PyObject *text)
-{
-    PyObject *encoded = PyUnicode_EncodeFSDefault(text);
-    if (!encoded) {
-        PyErr_Clear();
-        return string_intern("?", 1);
-    }
-    uint32_t number = string_intern(PyBytes_AS_STRING(encoded), (size_t)PyBytes_GET_SIZE(encoded));
-    Py_DECREF(encoded);
-    return number;
-}
-
-static uint32_t is_own_name(const char *name)
-{
-    if (strncmp(name, "<frozen ", 8) == 0)
-        return 0;
-    for (unsigned index = 0; index < library_prefix_count; index++)
-        if (strncmp(name, library_prefixes[index], strlen(library_prefixes[index])) == 0)
-            return 0;
-    return 1;
-}
-
-static uint32_t is_own(PyObject *file)
-{
-    PyObject *encoded = PyUnicode_EncodeFSDefault(file);
-    uint32_t own = encoded ? is_own_name(PyBytes_AS_STRING(encoded)) : 1;
-    if (!encoded)
-        PyErr_Clear();
-    Py_XDECREF(encoded);
-    return own;
-}
-
-static void forget_library_prefixes(void)
-{
-    library_prefix_count = 0;
-}
+/* Is the code of this file the program's own? An exception must not be set. */
+VISIBLE uint32_t is_own(PyObject *file);
 
 /* Code below this directory is a library's, not the program's own. False when there are too many. */
-static bool add_library_prefix(const char *prefix)
-{
-    if (library_prefix_count == OWN_PREFIXES || strlen(prefix) >= PREFIX_BYTES)
-        return false;
-    strcpy(library_prefixes[library_prefix_count++], prefix);
-    return true;
-}
+VISIBLE bool add_library_prefix(const char *prefix);
+VISIBLE void forget_library_prefixes(void);
+
+/* The number of a text, as the file system has it: a file's name need not be UTF-8. */
+VISIBLE uint32_t intern_text(PyObject *text);

@@ -5,6 +5,7 @@
 #include "hooks/locks.h"
 #include "hooks/plain_attributes.h"
 #include "core/recorder.h"
+#include "cpython/ownership.h"
 #include "hooks/database_server.h"
 #include "hooks/stubs.h"
 

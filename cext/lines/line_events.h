@@ -18,12 +18,13 @@ static inline struct line_thread *lines_of(PyThreadState *state)
     return LIKELY(thread && thread->stretch == lines.stretch) ? thread : lines_thread(state);
 }
 
-/* The task that runs is told by its outermost coroutine; what that calls is its as well. */
+/* The task that runs is told by its outermost coroutine, or by the greenlet; what that calls is its as well. */
 static uint32_t owner_of(struct line_thread *thread, const struct traced_code *known, frame *here)
 {
-    if (LIKELY(!known->coroutine) || thread->top->coroutine || here->owner != FRAME_OWNED_BY_GENERATOR)
-        return thread->top->owner;
-    return lines_owner(thread, task_here(frame_generator(here)));
+    bool is_switched = thread->thread->greenlet != thread->top->greenlet;
+    if (UNLIKELY(known->coroutine) && (is_switched || !thread->top->coroutine) && here->owner == FRAME_OWNED_BY_GENERATOR)
+        return lines_owner(thread, task_here(frame_generator(here)));
+    return LIKELY(!is_switched) ? thread->top->owner : lines_owner(thread, thread->thread->greenlet);
 }
 
 static inline uint32_t unit_of(frame *here, const struct plan *plan)
@@ -49,6 +50,7 @@ static bool enter_function(struct line_thread *thread, struct traced_code *known
     uint32_t spot = begins ? (uint32_t)ENTRY_SPOT : known->plan->spot_of[unit_of(here, known->plan)] & SPOT_NUMBER;
     lines_push(thread, here, table, known->plan, _PyCode_CODE(known->is.code), &table->lines[spot], owner);
     thread->top->coroutine = known->coroutine;
+    thread->top->greenlet = thread->thread->greenlet;
     return true;
 }
 

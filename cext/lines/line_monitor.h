@@ -9,6 +9,8 @@ static struct {
     int jump, branch; /* the same, of one with loops in one line */
 } line_events;
 
+static struct monitor_tool line_tool;
+
 static PyThreadState *here_state(void)
 {
     return running_state();
@@ -22,7 +24,7 @@ static void observe(struct traced_code *known)
     int events = line_events.all;
     if (known->plan && known->plan->ways_back_in_line)
         events |= line_events.jump | (known->plan->entries_by_branch ? line_events.branch : 0);
-    monitor_code(known->is.code, events);
+    monitor_code(&line_tool, known->is.code, events);
 }
 
 static __attribute__((noinline)) struct traced_code *look_and_observe(PyCodeObject *code, PyThreadState *state, frame *here)
@@ -41,8 +43,8 @@ static PyObject *see_begin(PyObject *const *arguments, bool begins)
 {
     PyThreadState *state = here_state();
     frame *here = frame_innermost(state);
-    struct traced_code *known = here ? code_extra((PyCodeObject *)*arguments, known_codes.index) : NULL;
-    if (UNLIKELY(!known || known->is.serial != known_codes.serial || !known->observed))
+    struct traced_code *known = here ? code_extra((PyCodeObject *)*arguments, traced_codes.index) : NULL;
+    if (UNLIKELY(!known || known->is.serial != traced_codes.choice.serial || !known->observed))
         known = here ? look_and_observe((PyCodeObject *)*arguments, state, here) : NULL;
     if (!known || !known->is.chosen || !lines.on)
         return not_again();
@@ -85,7 +87,7 @@ static PyObject *see_unwind(PyObject *self, PyObject *const *arguments, size_t c
     (void)self, (void)count, (void)names;
     struct line_thread *thread = current_lines();
     frame *here = frame_innermost(here_state());
-    struct traced_code *known = thread && thread->beyond ? code_extra((PyCodeObject *)*arguments, known_codes.index) : NULL;
+    struct traced_code *known = thread && thread->beyond ? code_extra((PyCodeObject *)*arguments, traced_codes.index) : NULL;
     if (thread && (thread->top->frame == here || (known && known->is.chosen)))
         function_ends(thread, here);
     Py_RETURN_NONE;
@@ -166,10 +168,12 @@ static const struct monitored line_events_told[] = {
     {"LINE", see_line},      {"JUMP", see_jump},        {"BRANCH", see_branch},      {0},
 };
 
+static struct monitor_tool line_tool = {.numbers = {4, 3}, .events = line_events_told};
+
 /* Functions that are in progress are seen from their next line on, of all threads. */
 static void observe_running(void)
 {
-    PyThreadState *state = PyInterpreterState_ThreadHead(known_codes.interpreter);
+    PyThreadState *state = PyInterpreterState_ThreadHead(traced_codes.interpreter);
     for (; state; state = PyThreadState_Next(state))
         for (frame *here = frame_innermost(state); here; here = frame_outer(here)) {
             struct traced_code *known = traced_code_of(frame_code(here), here);
@@ -184,7 +188,7 @@ static void observe_no_more(void)
         if (!known->observed)
             continue;
         known->observed = 0;
-        monitor_code(known->is.code, 0);
+        monitor_code(&line_tool, known->is.code, 0);
     }
 }
 
@@ -202,13 +206,12 @@ enum { EVENTS_BY_THREAD = 0 };
 /* Have the events told; why not, or NULL. */
 static const char *events_begin(void)
 {
-    static const int tools[] = {4, 3};
-    const char *why = monitoring_begin(tools, line_events_told);
+    const char *why = monitoring_begin(&line_tool);
     if (why)
         return why;
     find_line_events();
     observe_running();
-    monitor_all(event_number("PY_START") | event_number("PY_RESUME") | event_number("PY_THROW") | event_number("PY_UNWIND"));
+    monitor_all(&line_tool, event_number("PY_START") | event_number("PY_RESUME") | event_number("PY_THROW") | event_number("PY_UNWIND"));
     return NULL;
 }
 
@@ -216,6 +219,6 @@ static const char *events_begin(void)
 static const char *events_end(void)
 {
     observe_no_more();
-    monitoring_end(line_events_told);
+    monitoring_end(&line_tool);
     return NULL;
 }

@@ -23,8 +23,8 @@ static void see_call(frame *here)
 
 static bool is_passed_over(frame *here)
 {
-    struct traced_code *known = code_extra(frame_code(here), known_codes.index);
-    return known && known->is.serial == known_codes.serial && !known->is.chosen;
+    struct traced_code *known = code_extra(frame_code(here), traced_codes.index);
+    return known && known->is.serial == traced_codes.choice.serial && !known->is.chosen;
 }
 
 static void see_line(frame *here)
@@ -51,12 +51,14 @@ static int see_event(PyObject *nothing, PyFrameObject *object, int what, PyObjec
     return 0;
 }
 
+static struct tracer line_tracer;
+
 /* A thread that has just begun. */
 static void trace_new_thread(void)
 {
     PyThreadState *state = running_state();
-    if (lines.on && state && state->interp == known_codes.interpreter)
-        trace_thread(state, see_event);
+    if (lines.on && state && state->interp == traced_codes.interpreter)
+        trace_thread(&line_tracer, state);
 }
 
 static bool is_on(void)
@@ -73,6 +75,8 @@ static void say_what_is_not_seen(void)
     recorder_say("missed", "what=\"lines\" why=\"what ran under the program's own trace function (sys.settrace)\" ");
 }
 
+static struct tracer line_tracer = {.see = see_event, .is_on = is_on, .lend = say_what_is_not_seen};
+
 /* Where they cannot be told of one thread, they are of others. */
 enum { EVENTS_BY_THREAD = 1 };
 
@@ -80,13 +84,14 @@ enum { EVENTS_BY_THREAD = 1 };
 static const char *events_begin(void)
 {
     recorder.thread_begins = trace_new_thread;
-    watch_settrace(see_event, is_on, say_what_is_not_seen);
-    return trace_threads(see_event, true) ? "another trace function is there" : NULL;
+    line_tracer.interpreter = traced_codes.interpreter;
+    watch_settrace(&line_tracer);
+    return trace_threads(&line_tracer) ? "another trace function is there" : NULL;
 }
 
 /* What was missed meanwhile, or NULL. */
 static const char *events_end(void)
 {
     recorder.thread_begins = NULL;
-    return trace_no_more(see_event);
+    return trace_no_more(&line_tracer);
 }

@@ -39,6 +39,7 @@ struct line_frame {
     uint64_t caller_ticks, caller_off;  /* of the calling line, then */
     uint32_t owner;    /* of what it calls */
     uint32_t coroutine;
+    uint32_t greenlet; /* the task of the greenlet that it runs in, or 0 */
 };
 
 struct line_thread {

@@ -44,9 +44,16 @@ static void meet_code(struct known_code *code)
     known->coroutine = (code->code->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE)) != 0;
 }
 
+static struct known_codes traced_codes = {
+    .index = -1,
+    .bytes = sizeof(struct traced_code),
+    .meet = meet_code,
+    .let_go = let_go_of_code,
+};
+
 static struct traced_code *first_traced_code(void)
 {
-    return (struct traced_code *)known_codes.first;
+    return (struct traced_code *)traced_codes.first;
 }
 
 static struct traced_code *next_traced_code(struct traced_code *known)
@@ -57,12 +64,12 @@ static struct traced_code *next_traced_code(struct traced_code *known)
 /* What is known of a code object; NULL where memory is short. */
 static inline struct traced_code *traced_code_of(PyCodeObject *code, frame *here)
 {
-    return (struct traced_code *)known_code_of(code, here);
+    return (struct traced_code *)known_code_of(&traced_codes, code, here);
 }
 
 static int traced_begin(void)
 {
-    return known_codes_begin(sizeof(struct traced_code), meet_code, let_go_of_code);
+    return known_codes_begin(&traced_codes);
 }
 
 /* --- tables */

@@ -1,13 +1,10 @@
-/* Statement coverage on 3.11: by a trace function or, where these are wanted, by probes, put where code is about to be executed for
-   the first time. Where each coming-to is to be seen (contexts), and where branches are, by the trace function all the same.
+#include "coverage/expected_code.h"
 
-   Modules are executed by the built-in functions exec and eval, whose definitions are changed in place; the main script by the
-   interpreter itself. Which code that will be is known when its frame is there: for so long a frame evaluation function of ours
-   (PEP 523) is. */
-#pragma once
+#include <string.h>
 
-#include "coverage/coverage_trace.h"
-#include "coverage/probes.h"
+#include "coverage/probed_code.h"
+
+#if !HAS_MONITORING
 
 enum { MOST_FRAMES = 100000 }; /* that are waited for what does not come */
 
@@ -33,7 +30,7 @@ static PyObject *evaluate(PyThreadState *state, struct _PyInterpreterFrame *here
 
 static void expect(struct expected what)
 {
-    PyInterpreterState *interpreter = known_codes.interpreter;
+    PyInterpreterState *interpreter = covered_codes.interpreter;
     expected = what;
     if (!what.is_on || hooks.expecting++)
         return;
@@ -44,7 +41,7 @@ static void expect(struct expected what)
 
 static void expect_no_more(void)
 {
-    PyInterpreterState *interpreter = known_codes.interpreter;
+    PyInterpreterState *interpreter = covered_codes.interpreter;
     if (!expected.is_on)
         return;
     expected.is_on = false;
@@ -52,7 +49,7 @@ static void expect_no_more(void)
         _PyInterpreterState_SetEvalFrameFunc(interpreter, hooks.before);
 }
 
-static bool is_named(PyObject *name, const char *wanted)
+bool is_named(PyObject *name, const char *wanted)
 {
     return name && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, wanted) == 0;
 }
@@ -102,7 +99,7 @@ static PyObject *evaluate(PyThreadState *state, struct _PyInterpreterFrame *here
 
 static bool is_ours(void)
 {
-    return coverage.on && PyInterpreterState_Get() == known_codes.interpreter;
+    return coverage.on && PyInterpreterState_Get() == covered_codes.interpreter;
 }
 
 /* What is executed by the call that begins is expected; what was until now is returned. */
@@ -155,7 +152,7 @@ static PyMethodDef *definition_of(const char *name, int flags)
     return definition->ml_flags == flags && strcmp(definition->ml_name, name) == 0 ? definition : NULL;
 }
 
-static const char *hooks_begin(void)
+const char *expecting_begin(void)
 {
     hooks.exec = definition_of("exec", METH_FASTCALL | METH_KEYWORDS);
     hooks.eval = definition_of("eval", METH_FASTCALL);
@@ -168,7 +165,7 @@ static const char *hooks_begin(void)
     return NULL;
 }
 
-static void hooks_end(void)
+void expecting_end(void)
 {
     expect_no_more();
     if (hooks.exec && hooks.exec->ml_meth == (PyCFunction)(void (*)(void))call_exec)
@@ -177,64 +174,9 @@ static void hooks_end(void)
         hooks.eval->ml_meth = hooks.real_eval;
 }
 
-/* --- functions that are there already */
-
-static void put_code_in_function(PyObject *object)
+void expect_main(void)
 {
-    PyFunctionObject *function = (PyFunctionObject *)object;
-    frame here = {.f_globals = function->func_globals};
-    PyCodeObject *made = PyCode_Check(function->func_code) ? once_with_probes((PyCodeObject *)function->func_code, &here) : NULL;
-    if (!made)
-        return;
-    function->func_version = 0; /* what calls were specialised on */
-    Py_SETREF(function->func_code, Py_NewRef((PyObject *)made));
+    expect((struct expected){true, true, NULL, NULL});
 }
 
-/* Functions of modules that were imported before; there are some to choose only where patterns are given. */
-static void put_code_in_functions(void)
-{
-    PyObject *gc = known_codes.choices ? PyImport_ImportModule("gc") : NULL;
-    PyObject *objects = gc ? PyObject_CallMethod(gc, "get_objects", NULL) : NULL;
-    for (Py_ssize_t index = 0; objects && index < PyList_GET_SIZE(objects); index++)
-        if (PyFunction_Check(PyList_GET_ITEM(objects, index)))
-            put_code_in_function(PyList_GET_ITEM(objects, index));
-    Py_XDECREF(objects);
-    Py_XDECREF(gc);
-    PyErr_Clear();
-}
-
-static bool has_main_begun(void)
-{
-    frame *here = frame_innermost(running_state()), *outermost = here;
-    for (; here; here = frame_outer(here))
-        outermost = here;
-    return outermost && (is_named(module_of(outermost), "__main__") || is_named(module_of(outermost), "runpy"));
-}
-
-/* Have the events told; why not, or NULL. */
-static const char *coverage_events_begin(void)
-{
-    if (!coverage.probes || coverage.contexts || coverage.branches)
-        return coverage_trace_begin();
-    if (!probes_begin())
-        return "there is no place for probes";
-    const char *why = hooks_begin();
-    if (why) {
-        probes_end();
-        return why;
-    }
-    put_code_in_functions();
-    if (!has_main_begun())
-        expect((struct expected){true, true, NULL, NULL});
-    return NULL;
-}
-
-/* Gives what was missed meanwhile, or NULL. */
-static const char *coverage_events_end(void)
-{
-    if (!probing.on)
-        return coverage_trace_end();
-    hooks_end();
-    probes_end();
-    return probing.is_traced ? coverage_trace_end() : NULL;
-}
+#endif

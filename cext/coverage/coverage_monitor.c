@@ -1,13 +1,16 @@
 /* Statement coverage by sys.monitoring: each place is told of once, and never again. Where contexts are wanted it is told
    each time. */
-#pragma once
+#include "coverage/coverage_events.h"
 
-#include "coverage/covered_code.h"
+#if HAS_MONITORING
+
 #include "cpython/monitoring.h"
 
 static struct {
     int line, instruction, branch;
 } coverage_events;
+
+static struct monitor_tool coverage_tool;
 
 static frame *innermost_frame(void)
 {
@@ -27,7 +30,7 @@ static void observe(struct covered_code *known)
     if (!plan)
         return;
     int events = plan->has_parts ? coverage_events.instruction : coverage_events.line;
-    monitor_code(known->is.code, events | (plan->branches ? coverage_events.branch : 0));
+    monitor_code(&coverage_tool, known->is.code, events | (plan->branches ? coverage_events.branch : 0));
 }
 
 static PyObject *see_start(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
@@ -44,7 +47,7 @@ static PyObject *see_start(PyObject *self, PyObject *const *arguments, size_t co
 
 static struct covered_code *known_covered(PyObject *code)
 {
-    struct covered_code *known = code_extra((PyCodeObject *)code, known_codes.index);
+    struct covered_code *known = covered_code_known((PyCodeObject *)code);
     return LIKELY(known && known->plan) ? known : NULL;
 }
 
@@ -94,10 +97,12 @@ static const struct monitored coverage_events_told[] = {
     {"PY_START", see_start}, {"LINE", see_line}, {"INSTRUCTION", see_instruction}, {"BRANCH", see_branch}, {0},
 };
 
+static struct monitor_tool coverage_tool = {.numbers = {3, 4}, .events = coverage_events_told};
+
 /* Functions that are in progress are seen from their next line on. */
 static void observe_running(void)
 {
-    PyThreadState *state = PyInterpreterState_ThreadHead(known_codes.interpreter);
+    PyThreadState *state = PyInterpreterState_ThreadHead(covered_codes.interpreter);
     for (; state; state = PyThreadState_Next(state))
         for (frame *here = frame_innermost(state); here; here = frame_outer(here)) {
             struct covered_code *known = covered_code_of(frame_code(here), here);
@@ -106,29 +111,28 @@ static void observe_running(void)
         }
 }
 
-/* Have the events told; why not, or NULL. */
-static const char *coverage_events_begin(void)
+const char *coverage_events_begin(void)
 {
-    static const int tools[] = {3, 4};
-    const char *why = monitoring_begin(tools, coverage_events_told);
+    const char *why = monitoring_begin(&coverage_tool);
     if (why)
         return why;
     coverage_events.line = event_number("LINE");
     coverage_events.instruction = event_number("INSTRUCTION");
     coverage_events.branch = event_number("BRANCH");
     observe_running();
-    monitor_all(event_number("PY_START"));
+    monitor_all(&coverage_tool, event_number("PY_START"));
     return NULL;
 }
 
-/* Gives what was missed meanwhile, or NULL. */
-static const char *coverage_events_end(void)
+const char *coverage_events_end(void)
 {
-    for (struct known_code *known = known_codes.first; known; known = known->next)
+    for (struct known_code *known = covered_codes.first; known; known = known->next)
         if (((struct covered_code *)known)->observed) {
             ((struct covered_code *)known)->observed = 0;
-            monitor_code(known->code, 0);
+            monitor_code(&coverage_tool, known->code, 0);
         }
-    monitoring_end(coverage_events_told);
+    monitoring_end(&coverage_tool);
     return NULL;
 }
+
+#endif

@@ -1,0 +1,73 @@
+#include "coverage/covered_plan.h"
+
+#define CASE(opcode) case opcode:
+
+static bool returns(uint8_t opcode)
+{
+    switch (opcode) {
+    RETURNS(CASE)
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Where it goes on then is nothing that a condition leads to. */
+static bool raises(uint8_t opcode)
+{
+    return opcode == RERAISE || opcode == RAISE_VARARGS;
+}
+
+/* Of what nobody wrote (the end of a function, the way back of a loop) the compiler says that it stands where the jump does. */
+static bool stands_where(const struct bytecode *code, uint32_t unit, uint32_t jump)
+{
+    return code->lines[unit] < 0 || (code->lines[unit] == code->lines[jump] && code->columns[unit] <= code->columns[jump]);
+}
+
+/* The first place from here on that is not the jump's own; 0 where the code ends before, its own where it raises. */
+static uint32_t place_behind(const struct covered_plan *plan, const struct bytecode *code, uint32_t unit, uint32_t jump)
+{
+    uint32_t own = plan->place_of[jump];
+    for (uint32_t steps = 0; steps < code->units && unit < code->units; steps++) {
+        uint8_t opcode = code->opcodes[unit];
+        bool wrote = plan->place_of[unit] && plan->place_of[unit] != own && !stands_where(code, unit, jump);
+        if (wrote || is_conditional(opcode))
+            return plan->place_of[unit];
+        if (returns(opcode))
+            return 0;
+        if (raises(opcode))
+            return own;
+        unit = code->targets[unit] != NO_JUMP ? code->targets[unit] : next_instruction(code, unit);
+    }
+    return own;
+}
+
+void find_branches(struct covered_plan *plan, const struct bytecode *code)
+{
+    for (uint32_t unit = 0; unit < code->units; unit++) {
+        if (!is_conditional(code->opcodes[unit]) || code->targets[unit] == NO_JUMP || !plan->place_of[unit])
+            continue;
+        uint32_t next = next_instruction(code, unit);
+        plan->branch[plan->branches++] = (struct planned_branch){
+            .unit = unit,
+            .origin = plan->place_of[unit],
+            .next = place_behind(plan, code, next, unit),
+            .other = place_behind(plan, code, code->targets[unit], unit),
+            .next_unit = next,
+            .target = code->targets[unit],
+        };
+    }
+}
+
+const struct planned_branch *branch_at(const struct covered_plan *plan, uint32_t unit)
+{
+    uint32_t low = 0, high = plan->branches;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (plan->branch[middle].unit < unit)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < plan->branches && plan->branch[low].unit == unit ? &plan->branch[low] : NULL;
+}

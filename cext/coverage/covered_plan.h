@@ -1,0 +1,56 @@
+/* The places of a code object, and the branches between them, as its bytecode tells them.
+
+   A place is a run of instructions of one line, or a part of it that may be executed without the rest: what follows an
+   instruction that ends a statement, or decides, and stands behind all that came before. That may divide what is one statement;
+   whoever reads knows the syntax tree and puts it together again. */
+#pragma once
+
+#include "coverage/coverage.h"
+#include "cpython/bytecode.h"
+
+struct planned_branch {
+    uint32_t unit;              /* of the jump */
+    uint32_t origin;            /* the place that it stands in, from 1 */
+    uint32_t next, other;       /* the places it leads to, from 1, or 0: it ends there */
+    uint32_t next_unit, target; /* the instructions there */
+};
+
+struct covered_plan {
+    uint32_t units, places, branches;
+    bool has_parts;   /* there are lines with several places in a row */
+    bool has_columns;
+    struct covered_place *place;
+    struct planned_branch *branch;
+    uint32_t place_of[]; /* by instruction, from 1; 0: in none */
+};
+
+/* NULL where memory is short. */
+struct covered_plan *covered_plan_of(const struct bytecode *code);
+void covered_plan_free(struct covered_plan *plan);
+
+/* Fill in the plan's places, for which there is room; then its branches. */
+void find_places(struct covered_plan *plan, const struct bytecode *code);
+void find_branches(struct covered_plan *plan, const struct bytecode *code);
+
+/* The conditional jump that this instruction is, or NULL. */
+const struct planned_branch *branch_at(const struct covered_plan *plan, uint32_t unit);
+
+/* The place that an instruction is in, from 1, or 0. */
+static inline uint32_t place_of_unit(const struct covered_plan *plan, uint32_t unit)
+{
+    return LIKELY(unit < plan->units) ? plan->place_of[unit] : 0;
+}
+
+/* The same, of the first instruction of a place; 0 of others. Who jumps into the middle of a part of a line has not come to
+   the part, but to an end of the line's that the compiler put there. */
+static inline uint32_t place_begun_by(const struct covered_plan *plan, uint32_t unit)
+{
+    uint32_t place = place_of_unit(plan, unit);
+    return unit && place_of_unit(plan, unit - 1) == place ? 0 : place;
+}
+
+/* Must instructions be told, for lines are not enough? */
+static inline bool needs_instructions(const struct covered_plan *plan)
+{
+    return plan->has_parts || plan->branches;
+}

@@ -1,0 +1,37 @@
+#include "cpython/code_extra.h"
+
+bool extras_lie_as_known;
+
+int code_extra_index(freefunc release)
+{
+    return extra_index(release);
+}
+
+void *code_extra_asked(PyCodeObject *code, int index)
+{
+    void *extra = NULL;
+    extra_get(code, index, &extra);
+    return extra;
+}
+
+/* What others keep with code objects is let go of by their functions, which CPython calls where they keep nothing as well, as soon
+   as there is room for it. So there is room for ours alone, unless they made some before. */
+static void code_extra_fit(PyCodeObject *code, Py_ssize_t size_before, int index)
+{
+    struct code_extras *extras = (struct code_extras *)code->co_extra;
+    extras->size = size_before > index ? size_before : index + 1;
+}
+
+int code_extra_set(PyCodeObject *code, int index, void *value)
+{
+    const struct code_extras *before = (const struct code_extras *)code->co_extra;
+    Py_ssize_t size_before = before && extras_lie_as_known ? before->size : 0;
+    bool fits = !before || extras_lie_as_known;
+    int failed = extra_set(code, index, value);
+    if (failed)
+        return failed;
+    extras_lie_as_known = code_extra_direct(code, index) == value;
+    if (fits && extras_lie_as_known)
+        code_extra_fit(code, size_before, index);
+    return 0;
+}

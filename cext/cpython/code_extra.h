@@ -1,0 +1,34 @@
+/* What is kept with code objects: each keeper has an index, and what it keeps is let go of with the code object. */
+#pragma once
+
+#include "core/visible.h"
+#include "cpython/frame.h"
+
+/* How a code object keeps its extra data in all versions; whether it does is asked at the first use. */
+struct code_extras {
+    Py_ssize_t size;
+    void *extras[];
+};
+
+VISIBLE extern bool extras_lie_as_known;
+
+/* An index; below 0 where there is none left. */
+VISIBLE int code_extra_index(freefunc release);
+
+/* 0, or an exception is set. */
+VISIBLE int code_extra_set(PyCodeObject *code, int index, void *value);
+
+/* The same as code_extra, by CPython's function. */
+VISIBLE void *code_extra_asked(PyCodeObject *code, int index);
+
+static inline void *code_extra_direct(const PyCodeObject *code, int index)
+{
+    const struct code_extras *known = code->co_extra;
+    return known && index < known->size ? known->extras[index] : NULL;
+}
+
+/* What was kept with the code object, or NULL. */
+static inline void *code_extra(PyCodeObject *code, int index)
+{
+    return LIKELY(extras_lie_as_known) ? code_extra_direct(code, index) : code_extra_asked(code, index);
+}

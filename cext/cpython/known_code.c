@@ -1,0 +1,126 @@
+#include "cpython/known_code.h"
+
+#include <stdlib.h>
+
+#include "core/recorder.h"
+#include "cpython/ownership.h"
+
+PyObject *module_of(frame *here)
+{
+    PyObject *names = here->f_globals;
+    PyObject *name = names && PyDict_CheckExact(names) ? PyDict_GetItemString(names, "__name__") : NULL;
+    return name && PyUnicode_CheckExact(name) ? name : NULL;
+}
+
+static const char *utf8(PyObject *text)
+{
+    const char *plain = text ? PyUnicode_AsUTF8(text) : NULL;
+    if (!plain)
+        PyErr_Clear();
+    return plain ? plain : "";
+}
+
+static void known_code_free(void *extra)
+{
+    struct known_code *known = extra;
+    if (!known)
+        return;
+    if (known->next)
+        known->next->previous = known->previous;
+    if (known->previous)
+        known->previous->next = known->next;
+    else
+        known->kept_by->first = known->next;
+    known->kept_by->let_go(known);
+    free(known);
+}
+
+static void put_first(struct known_codes *codes, struct known_code *known)
+{
+    known->next = codes->first;
+    if (codes->first)
+        codes->first->previous = known;
+    codes->first = known;
+}
+
+static struct known_code *new_known_code(struct known_codes *codes, PyCodeObject *code)
+{
+    struct known_code *known = calloc(1, codes->bytes);
+    if (!known)
+        return NULL;
+    if (code_extra_set(code, codes->index, known)) {
+        PyErr_Clear();
+        free(known);
+        return NULL;
+    }
+    known->kept_by = codes;
+    known->code = code;
+    put_first(codes, known);
+    if (codes->meet)
+        codes->meet(known);
+    return known;
+}
+
+/* What start-up files have executed is the interpreter's start. */
+static bool is_of_start(frame *here)
+{
+    PyObject *module = module_of(here);
+    return module && PyUnicode_CompareWithASCIIString(module, "site") == 0;
+}
+
+/* What namedtuple makes lies in no file, and has no built-ins to use; the program did not write it. */
+static bool is_of_namedtuple(const PyCodeObject *code, const frame *here)
+{
+    PyObject *builtins = here->f_builtins;
+    return builtins && PyDict_CheckExact(builtins) && PyDict_GET_SIZE(builtins) == 0 &&
+           PyUnicode_CompareWithASCIIString(code->co_filename, "<string>") == 0;
+}
+
+bool is_own_code(const PyCodeObject *code, frame *here)
+{
+    return is_own(code->co_filename) && !is_of_start(here) && !is_of_namedtuple(code, here);
+}
+
+bool is_chosen_code(const struct known_codes *codes, const PyCodeObject *code, frame *here, bool own)
+{
+    return is_chosen(&codes->choice, utf8(module_of(here)), utf8(code->co_qualname), own);
+}
+
+static void look_at(struct known_code *known, frame *here)
+{
+    const struct known_codes *codes = known->kept_by;
+    known->serial = codes->choice.serial;
+    known->own = is_own_code(known->code, here);
+    known->chosen = is_chosen_code(codes, known->code, here, known->own);
+}
+
+void known_code_name(struct known_code *known, frame *here)
+{
+    if (known->texts == recorder.serial)
+        return;
+    PyObject *module = module_of(here);
+    known->texts = recorder.serial;
+    known->file = intern_text(known->code->co_filename);
+    known->function = intern_text(known->code->co_qualname);
+    known->module = module ? intern_text(module) : 0;
+}
+
+struct known_code *known_code_look(struct known_codes *codes, PyCodeObject *code, frame *here)
+{
+    PyObject *type, *value, *traceback;
+    struct known_code *known = code_extra(code, codes->index);
+    PyErr_Fetch(&type, &value, &traceback);
+    known = known ? known : new_known_code(codes, code);
+    if (known)
+        look_at(known, here);
+    PyErr_Restore(type, value, traceback);
+    return known;
+}
+
+int known_codes_begin(struct known_codes *codes)
+{
+    codes->interpreter = PyInterpreterState_Get();
+    if (codes->index < 0)
+        codes->index = code_extra_index(known_code_free);
+    return codes->index < 0 ? -1 : 0;
+}

@@ -1,0 +1,56 @@
+#include "cpython/ownership.h"
+
+#include <string.h>
+
+#include "core/recorder.h"
+
+enum { OWN_PREFIXES = 32, PREFIX_BYTES = 1024 };
+
+/* Where the standard library and installed packages lie. */
+static char library_prefixes[OWN_PREFIXES][PREFIX_BYTES];
+static unsigned library_prefix_count;
+
+uint32_t intern_text(PyObject *text)
+{
+    PyObject *encoded = PyUnicode_EncodeFSDefault(text);
+    if (!encoded) {
+        PyErr_Clear();
+        return string_intern("?", 1);
+    }
+    uint32_t number = string_intern(PyBytes_AS_STRING(encoded), (size_t)PyBytes_GET_SIZE(encoded));
+    Py_DECREF(encoded);
+    return number;
+}
+
+static bool is_own_name(const char *name)
+{
+    if (strncmp(name, "<frozen ", 8) == 0)
+        return false;
+    for (unsigned index = 0; index < library_prefix_count; index++)
+        if (strncmp(name, library_prefixes[index], strlen(library_prefixes[index])) == 0)
+            return false;
+    return true;
+}
+
+uint32_t is_own(PyObject *file)
+{
+    PyObject *encoded = PyUnicode_EncodeFSDefault(file);
+    uint32_t own = encoded ? is_own_name(PyBytes_AS_STRING(encoded)) : 1;
+    if (!encoded)
+        PyErr_Clear();
+    Py_XDECREF(encoded);
+    return own;
+}
+
+void forget_library_prefixes(void)
+{
+    library_prefix_count = 0;
+}
+
+bool add_library_prefix(const char *prefix)
+{
+    if (library_prefix_count == OWN_PREFIXES || strlen(prefix) >= PREFIX_BYTES)
+        return false;
+    strcpy(library_prefixes[library_prefix_count++], prefix);
+    return true;
+}
