@@ -6,6 +6,7 @@ Names, versions and dependencies are in pyproject.toml.
 import os
 import sysconfig
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 from typing import ClassVar
 
@@ -39,6 +40,7 @@ def sources_of(*folders):
 
 EXTENSION_SOURCES = {
     "timing/coverage.pyx": sources_of("coverage"),
+    "timing/shims.pyx": sources_of("hooks", "collectors"),
 }
 
 LIBRARIES = (*PLAIN_FILES, CPYTHON_LIBRARY)
@@ -142,7 +144,22 @@ class BuildExt(build_ext):
         self.cython_c_in_temp = ext.name not in LIBRARIES
         if ext.name not in PLAIN_FILES:
             ext.library_dirs = [os.path.dirname(self.get_ext_fullpath(LIBRARY))]
+        self.compile_plain(ext)
         super().build_extension(ext)
+
+    def compile_plain(self, ext):
+        """Put object files in the place of the sources in plain C: several are compiled at a time, and warned about."""
+        plain = [source for source in ext.sources if source.endswith(".c")]
+        flags = [flag for flag in ext.extra_compile_args if flag not in GENERATED]
+
+        def objects_of(source):
+            return self.compiler.compile(
+                [source], output_dir=self.build_temp, include_dirs=ext.include_dirs, extra_postargs=flags
+            )
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            ext.extra_objects = [each for objects in pool.map(objects_of, plain) for each in objects]
+        ext.sources = [source for source in ext.sources if source not in plain]
 
     def link_packages(self):
         """A directory where the folders lie as they do when installed: so Cython looks for `cimport`."""
