@@ -4,12 +4,19 @@
    statement; the call's real stack is the one that it was called from. So every report shows it. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+
 #include "collectors/identification.h"
 #include "core/intern.h"
 #include "interpose_collector.h"
 
-enum { CLAIMS = 4096, COLLECTORS_AT_MOST = 8, SECTION_BYTES = 32, PREFIX_OF_MODULES = 64 };
-enum { LONGEST_NAME = INTERPOSE_NAME_BYTES - 1, RECENT_CLAIMS = 256, RECENT_BYTES = 52, LEAST_PAGE = 4096 };
+enum { COLLECTORS_AT_MOST = 8, SECTION_BYTES = 32, PREFIX_OF_MODULES = 64 };
+
+enum { LEAST_PAGE = 4096 };
+
+enum { LONGEST_NAME = INTERPOSE_NAME_BYTES - 1 };
+
+enum { CLAIMS = 4096, RECENT_CLAIMS = 256, RECENT_BYTES = 52 };
 
 struct claim {
     const char *module, *section;
@@ -25,6 +32,7 @@ struct pseudo_section {
 };
 
 static const char system_module[] = ".SYSTEM";
+
 static struct pseudo_sections {
     struct pseudo_section all[COLLECTORS_AT_MOST * INTERPOSE_SECTIONS];
     uint32_t count;
@@ -58,6 +66,7 @@ static struct claimed {
     uint64_t key;
     uint32_t number;
 } claimed_stacks[CLAIMS], claimed_sites[CLAIMS];
+
 static uint32_t claims_serial;
 
 /* Stacks that were claimed lately by short names, with these: they are compared for less than they are hashed. */

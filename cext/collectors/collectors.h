@@ -7,6 +7,8 @@
    takes too much, is called no more; the reason is in the experiment. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+
 #include "collectors/claims.h"
 
 enum {
@@ -18,6 +20,7 @@ enum {
     MEMORY_LOOKS = 32,      /* so many in a row that kept some are too many */
     BLOCKS_AT_MOST = 1000000, /* of memory that one call may keep */
 };
+
 static const uint64_t SLOW_CALL_NS = 250000000, SLOW_MEAN_NS = 50000;
 
 /* What the end of a call means, by its intrinsic: bits. */

@@ -4,6 +4,8 @@
    there are data collectors (collectors/collectors.h), which are told it. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+
 #include "interpose_collector.h"
 #include "cpython/sites.h"
 

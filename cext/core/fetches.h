@@ -5,6 +5,8 @@
    long, or that had recorded calls inside is an event of its own. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+
 #include "core/recorder.h"
 
 /* Above this rate fetches are put together: once there were so many, no more than so far apart in the mean. */

@@ -10,6 +10,8 @@
    suspended is added to what was called inside: self time is what its own steps took on the thread. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+
 #include "hooks/transaction_marks.h"
 
 VISIBLE extern int _PyGen_SetStopIterationValue(PyObject *);
@@ -35,7 +37,9 @@ struct sort {
 };
 
 static struct sort coroutines, sendings, throwings, generators;
+
 static struct sort *const sorts[] = {&coroutines, &sendings, &throwings, &generators};
+
 static PyObject *name_of_awaited;
 
 /* --- what is in progress */
@@ -718,6 +722,7 @@ static int steps_begin(struct sort *sort, PyTypeObject *plain, PyMethodDef *meth
 }
 
 static PyAsyncMethods coroutine_async = {.am_await = coroutine_await, .am_send = step_send};
+
 static PyAsyncMethods generator_async = {.am_anext = generator_next};
 
 /* What was made only to be looked at is closed, lest it be warned of. */

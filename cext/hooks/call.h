@@ -1,6 +1,8 @@
 /* A call that a shim times, and what it was given; how its detail and its kind are found. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+
 #include "hooks/detail.h"
 #include "hooks/locks.h"
 #include "hooks/plain_attributes.h"
@@ -214,6 +216,7 @@ static __attribute__((noinline)) uint32_t late_detail(const struct call *call, P
 
 /* The kinds of numbers of intrinsics, each plus one; all that are numbered higher are of none. */
 enum { NUMBERS_KNOWN = 4096 };
+
 static uint8_t number_kinds[NUMBERS_KNOWN];
 
 static void number_is_of(uint32_t number, enum kind kind)

@@ -1,6 +1,8 @@
 /* What a call changes in what is known of descriptors and of children. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+
 #include "hooks/child_processes.h"
 
 static void set_role(int number, enum role role)

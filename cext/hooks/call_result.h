@@ -1,6 +1,8 @@
 /* How a call ended: the error that it raised, the bytes that it moved. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+
 #include "hooks/child_processes.h"
 
 /* --- error */

@@ -1,6 +1,7 @@
 /* What a call tells of processes: that one was started, with which program, or could not be; that one ended. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
 #include <sys/wait.h>
 
 #include "hooks/call.h"

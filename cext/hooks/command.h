@@ -2,6 +2,8 @@
    preloaded into. Only texts and plain lists are looked at; for anything else it is said no. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+
 #include "hooks/call.h"
 #include "core/preload.h"
 #include "core/program.h"

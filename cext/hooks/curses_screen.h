@@ -3,6 +3,7 @@
    marked. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
 #include <dlfcn.h>
 
 #include "core/dialogue.h"

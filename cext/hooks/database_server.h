@@ -2,6 +2,8 @@
    a password, however it was put. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+
 #include "hooks/detail.h"
 
 enum { PART_BYTES = 256 };
@@ -43,6 +45,7 @@ static bool is_one_of(const char *word, size_t bytes, const char *words)
 }
 
 static const char words_of_host[] = "host\0unix_socket\0hostname\0server\0";
+
 static const char words_of_name[] = "dbname\0database\0db\0path\0";
 
 static void put_named(struct server *server, const char *name, size_t name_bytes, const char *text, size_t bytes)

@@ -5,6 +5,8 @@
    the program closes it or makes another in its place. All of it runs with the interpreter's lock held. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -15,9 +17,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "core/detail_levels.h"
 #include "core/recorder.h"
 #include "hooks/stubs.h"
@@ -25,6 +24,7 @@
 enum { DESCRIPTORS_KNOWN = 8192 };
 
 enum role { ROLE_NONE, ROLE_CLIENT, ROLE_CONNECTION, ROLE_LISTENER };
+
 enum last { LAST_NOTHING, LAST_SENT, LAST_RECEIVED };
 
 enum { WATCHERS = 2 };
@@ -39,13 +39,18 @@ struct descriptor {
 };
 
 static struct descriptor descriptors[DESCRIPTORS_KNOWN];
+
 static int descriptors_end; /* above the highest one that was ever known */
+
 static int watched_end;     /* and that anything ever waited for */
+
 static bool networks_known; /* any of them is a socket */
+
 static uint32_t answers;    /* given on servers' connections */
 
 /* How the descriptor of a raw file and of a socket is had: their own C methods. */
 enum { DESCRIPTOR_OWNERS = 3 };
+
 static struct {
     PyTypeObject *type;
     PyObject *(*ask)(PyObject *, PyObject *);
@@ -104,6 +109,7 @@ static PyObject *what_lies_under(PyObject *object)
 }
 
 static int descriptor_of(PyObject *object);
+
 static __attribute__((noinline)) int descriptor_under(PyObject *object)
 {
     for (unsigned place = 0; place < DESCRIPTOR_OWNERS; place++)

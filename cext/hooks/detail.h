@@ -12,9 +12,12 @@
 #include "cpython/sites.h"
 #include "core/statement.h"
 
-enum { STATEMENT_READ = 64 * 1024, TEXT_BYTES = 1024 };
+enum { STATEMENT_READ = 64 * 1024 };
+
+enum { TEXT_BYTES = 1024 }; /* so much of a text is kept */
 
 static PyObject *name_of_path, *name_of_owner, *name_of_buffer, *name_of_blocking, *name_of_module, *name_of_taking;
+
 static PyObject *name_of_query, *name_of_kept_query;
 
 static int details_begin(void)
@@ -236,7 +239,9 @@ static int descriptor_of_tls(PyObject *connection)
 
 /* --- commands and databases */
 
-static const char blanks[] = " \t\r\n", expands[] = "\"'`$\\", ends_word[] = " \t\r\n;|&<>()";
+static const char blanks[] = " \t\r\n";
+
+static const char expands[] = "\"'`$\\", ends_word[] = " \t\r\n;|&<>()";
 
 /* The first word that is not an assignment: what a shell would run. Where that depends on what would be expanded or
    quoted, the shell is all that is told. */

@@ -5,6 +5,7 @@
    these codes is for sure: of one that is freed all is forgotten, for another may lie there next. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
 #include <string.h>
 
 #include "core/filter.h"

@@ -4,6 +4,8 @@
    it was made for, as in reports. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+
 #include "hooks/call.h"
 #include "core/transaction_sampling.h"
 #include "core/filter.h"

@@ -67,11 +67,15 @@ static void take_up(const struct aside *aside)
 
 /* Of greenlet's table of functions for C, which is read at every call of one. */
 enum { GREENLET_THROW = 5, GREENLET_SWITCH = 6 };
+
 typedef PyObject *(*switch_function)(PyObject *, PyObject *, PyObject *);
+
 typedef PyObject *(*throw_function)(PyObject *, PyObject *, PyObject *, PyObject *);
 
 static void **greenlet_table;
+
 static switch_function real_switch;
+
 static throw_function real_throw;
 
 static PyObject *switch_aside(PyObject *greenlet, PyObject *arguments, PyObject *keywords)

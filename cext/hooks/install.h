@@ -1,6 +1,7 @@
 /* Putting a stub in the place of a function, and taking it out again. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>

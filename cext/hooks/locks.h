@@ -4,6 +4,7 @@
    own code, as what is known of the code object. That is freed with the code, and leaves the table then. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
 #include <semaphore.h>
 
 #include "hooks/filtered_stacks.h"

@@ -1,6 +1,8 @@
 /* What is kept of objects of packages: attributes that are plain data, words, URLs. None of their code is run. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+
 #include "cpython/attributes.h"
 #include "hooks/detail.h"
 
@@ -122,7 +124,9 @@ static void append_parts(struct text *text, PyObject *parts)
 }
 
 static PyObject *url_ways; /* how yarl keeps them: the names of scheme, authority and path */
+
 static PyObject *way_to_path; /* how a route keeps its own */
+
 static PyObject *way_to_scope; /* how a server, or a request, keeps what ASGI hands on */
 
 static bool append_by_ways(struct text *text, PyObject *url)

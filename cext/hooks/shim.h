@@ -1,6 +1,8 @@
 /* What every shim does before and after the real call; the shims themselves are in timing/bodies.pxi. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+
 #include "hooks/call_effects.h"
 #include "collectors/collectors.h"
 #include "hooks/child_environment.h"
@@ -121,6 +123,7 @@ static __attribute__((noinline)) bool begin_serving(struct call *call, struct th
 /* The innermost call in progress of an intrinsic, from the place `lowest` in the table on, as it was begun; false where
    there is none. `any_detail`: whatever it is about. */
 static const uint32_t any_detail = UINT32_MAX;
+
 static bool find_open(struct span *span, struct thread *thread, uint32_t intrinsic, uint32_t detail, uint32_t lowest)
 {
     const struct thread_record *record = thread->record;

@@ -3,6 +3,8 @@
    lines. What it takes to tell of one is timed by line trace (lines/line_events.h). */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+
 #include "hooks/transaction_marks.h"
 
 static const struct slot *told_lines; /* what they are recorded as; NULL: they are not */

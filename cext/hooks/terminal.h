@@ -6,6 +6,7 @@
    to be kept. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
 #include <sys/ioctl.h>
 #include <termios.h>
 

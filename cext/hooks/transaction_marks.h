@@ -6,6 +6,7 @@
    the next call of another begins, so that a little of what the loop did between counts for it. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
 #include <stdlib.h>
 
 #include "hooks/shim.h"

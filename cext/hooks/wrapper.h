@@ -18,7 +18,9 @@ struct wrapper {
 };
 
 static PyTypeObject *wrapper_type, *wrapt_type;
+
 static Py_ssize_t wrapper_place;
+
 static PyObject *name_of_wrapped, *name_of_qualname;
 
 static inline struct wrapper *wrapper_of(PyObject *object)
