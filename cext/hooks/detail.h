@@ -8,6 +8,8 @@
 #include <Python.h>
 #include <structmember.h>
 
+#include "hooks/object_descriptor.h"
+#include "hooks/idle_descriptors.h"
 #include "hooks/descriptors.h"
 #include "cpython/sites.h"
 #include "core/statement.h"
