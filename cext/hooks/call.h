@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 #include <structmember.h>
@@ -28,6 +29,10 @@
 #include "hooks/path_detail.h"
 #include "hooks/address_detail.h"
 #include "hooks/command_detail.h"
+#include "core/filter.h"
+#include "cpython/frame.h"
+#include "hooks/filtered_stacks.h"
+#include "hooks/lock_holders.h"
 #include "hooks/locks.h"
 #include "cpython/attributes.h"
 #include "hooks/url_detail.h"

@@ -5,136 +5,16 @@
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
+#include <string.h>
 
 #include "hooks/call.h"
 #include "core/transaction_sampling.h"
 #include "core/filter.h"
 #include "core/recorder.h"
+#include "cpython/frame.h"
 #include "hooks/filtered_stacks.h"
 #include "cpython/sites.h"
-
-/* What was decided of a place, below the filter's serial. */
-enum { DECIDED_BITS = 2, LEFT_OUT = 1 };
-
-static inline uint32_t decided(unsigned bits)
-{
-    return filter.serial << DECIDED_BITS | bits;
-}
-
-static inline bool is_decided(uint32_t verdict)
-{
-    return (verdict ^ decided(0)) >> DECIDED_BITS == 0;
-}
-
-static const char *text_or_null(PyObject *text)
-{
-    const char *found = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8(text) : NULL;
-    if (!found)
-        PyErr_Clear();
-    return found;
-}
-
-static struct call_site call_site_of(frame *here)
-{
-    PyCodeObject *code = frame_code(here);
-    PyObject *names = here->f_globals;
-    PyObject *module = names && PyDict_CheckExact(names) ? PyDict_GetItemString(names, "__name__") : NULL;
-    int line = PyCode_Addr2Line(code, (int)((size_t)frame_instruction(here) * sizeof(_Py_CODEUNIT)));
-    return (struct call_site){
-        .module = text_or_null(module),
-        .file = text_or_null(code->co_filename),
-        .function = text_or_null(code->co_qualname),
-        .line = line > 0 ? (uint32_t)line : 0,
-    };
-}
-
-static unsigned decide_site(const struct call_site *site)
-{
-    return filter_site(site) ? 0 : LEFT_OUT;
-}
-
-/* An exception that is set stays as it is. */
-static __attribute__((noinline)) unsigned decide(frame *here, unsigned (*by)(const struct call_site *))
-{
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    struct call_site site = call_site_of(here);
-    unsigned bits = by(&site);
-    PyErr_Restore(type, value, traceback);
-    return bits;
-}
-
-/* The place of the innermost frame of the program's own code, else of the innermost; NULL where there is none. */
-static struct place *calling_place(PyThreadState *state, frame **where)
-{
-    uint32_t own = 0;
-    frame *innermost = frame_innermost(state);
-    for (*where = innermost; *where; *where = frame_outer(*where)) {
-        struct place *place = place_of(*where, &own);
-        if (!place || own)
-            return place;
-    }
-    *where = innermost;
-    return innermost ? place_of(innermost, &own) : NULL;
-}
-
-static bool site_passes(PyThreadState *state)
-{
-    static const struct call_site nowhere;
-    frame *where;
-    struct place *place = calling_place(state, &where);
-    if (UNLIKELY(!place))
-        return filter_site(&nowhere);
-    if (UNLIKELY(!is_decided(place->verdict)))
-        place->verdict = decided(decide(where, decide_site));
-    return !(place->verdict & LEFT_OUT);
-}
-
-static __attribute__((noinline)) unsigned within_of(frame *frame, struct code_sites *sites)
-{
-    sites->within = decided(decide(frame, filter_within));
-    return sites->within;
-}
-
-/* What the functions from that frame out are to the filter: bits. Not farther than one that is left out. */
-static __attribute__((noinline)) unsigned within_from(frame *frame, struct seen_stack *seen)
-{
-    unsigned found = 0;
-    for (; frame && !(found & WITHIN_LEFT_OUT); frame = frame->previous) {
-        bool hidden = frame_is_hidden(frame);
-        struct code_sites *sites = hidden ? NULL : sites_of(frame);
-        unsigned bits = !sites ? 0 : LIKELY(is_decided(sites->within)) ? sites->within : within_of(frame, sites);
-        bits &= WITHIN_ASKED | WITHIN_LEFT_OUT;
-        found |= bits;
-        if (sites || hidden)
-            seen_add(seen, frame, bits);
-        else if (seen)
-            seen->cut = true;
-    }
-    return found;
-}
-
-static __attribute__((noinline)) unsigned within_anew(frame *innermost)
-{
-    struct seen_stack seen;
-    seen_begin(&seen);
-    unsigned found = within_from(innermost, &seen);
-    seen_keep(innermost, &seen, decided(0));
-    return found;
-}
-
-/* Is one of the functions that run one of those asked for, and none one of those left out? */
-static inline bool within_passes(PyThreadState *state)
-{
-    frame *innermost = frame_running(state), *behind;
-    if (UNLIKELY(!innermost))
-        return !filter.asks_within;
-    const struct seen_stack *seen = seen_stack(innermost, decided(0), &behind);
-    unsigned found = LIKELY(seen) ? seen->found : within_anew(innermost);
-    if (UNLIKELY(seen && behind && !(found & WITHIN_LEFT_OUT)))
-        found |= within_from(behind, NULL);
-    return !(found & WITHIN_LEFT_OUT) && (!filter.asks_within || found & WITHIN_ASKED);
-}
+#include "hooks/filtered_places.h"
 
 /* What is not of the intrinsic; each class of rules only where there is one. */
 static inline bool is_let_pass(struct thread *thread, PyThreadState *state)
