@@ -12,6 +12,7 @@
 #include "cpython/tasks.h"
 #include "hooks/terminal.h"
 #include "cpython/thread_names.h"
+#include "hooks/open_calls.h"
 
 static void marks_settle(struct thread *thread);
 
@@ -117,25 +118,6 @@ static __attribute__((noinline)) bool begin_serving(struct call *call, struct th
     bool is_there = depth && is_number_or_further(record->open[depth - 1].intrinsic, thread->serving);
     if (thread->serving && !is_there)
         span_begin(&span, thread, chosen_number(thread->serving, thread), stack_here(state), 0);
-    return false;
-}
-
-/* The innermost call in progress of an intrinsic, from the place `lowest` in the table on, as it was begun; false where
-   there is none. `any_detail`: whatever it is about. */
-static const uint32_t any_detail = UINT32_MAX;
-
-static bool find_open(struct span *span, struct thread *thread, uint32_t intrinsic, uint32_t detail, uint32_t lowest)
-{
-    const struct thread_record *record = thread->record;
-    for (uint32_t index = record->fields.depth; index-- > lowest;) {
-        const struct open_call *open = &record->open[index];
-        if (open->call && is_number_or_further(open->intrinsic, intrinsic) && (detail == any_detail || open->detail == detail)) {
-            *span = (struct span){.thread = thread, .begin = {open->start_ns, open->start_cpu_ns}, .index = index,
-                                  .call = open->call, .intrinsic = open->intrinsic, .stack = open->stack,
-                                  .detail = open->detail};
-            return true;
-        }
-    }
     return false;
 }
 

@@ -11,6 +11,7 @@
 
 #include "hooks/shim.h"
 #include "cpython/tasks.h"
+#include "hooks/open_calls.h"
 
 struct mark {
     PyObject *coroutine; /* no reference */
@@ -29,15 +30,6 @@ static __thread struct {
     struct mark *places;
     uint32_t used, room;
 } marks;
-
-/* Where in the table a call is; the table's size where it is not there. */
-static uint32_t place_in_table(const struct thread_record *record, uint32_t call)
-{
-    for (uint32_t index = record->fields.depth; index-- > 0;)
-        if (record->open[index].call == call)
-            return index;
-    return OPEN_CALLS;
-}
 
 static void mark_lay_aside(struct mark *mark, struct thread_record *record, uint32_t index, struct reading now,
                            uint32_t under)
