@@ -2,17 +2,59 @@
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <string.h>
+#include <structmember.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "core/detail_levels.h"
+#include "core/recorder.h"
+#include "hooks/stubs.h"
+#include "hooks/object_descriptor.h"
+#include "hooks/idle_descriptors.h"
+#include "hooks/descriptors.h"
+#include "cpython/sites.h"
+#include "core/statement.h"
+#include "hooks/attribute_names.h"
+#include "hooks/object_texts.h"
+#include "hooks/statement_detail.h"
+#include "hooks/path_detail.h"
+#include "hooks/address_detail.h"
+#include "hooks/command_detail.h"
+#include "core/filter.h"
+#include "cpython/frame.h"
+#include "hooks/filtered_stacks.h"
+#include "hooks/lock_holders.h"
+#include "hooks/locks.h"
+#include "cpython/attributes.h"
+#include "hooks/url_detail.h"
+#include "hooks/route_detail.h"
+#include "cpython/ownership.h"
+#include "hooks/database_server.h"
+#include "hooks/call.h"
+#include "hooks/call_detail.h"
+#include "hooks/open_calls.h"
+#include "hooks/call_kind.h"
+#include "core/program.h"
+#include "hooks/call_result.h"
+#include "hooks/child_processes.h"
 #include "hooks/call_effects.h"
 #include "collectors/collectors.h"
 #include "hooks/child_environment.h"
 #include "hooks/filtering.h"
-#include "hooks/call_result.h"
 #include "core/fetches.h"
 #include "cpython/tasks.h"
 #include "hooks/terminal.h"
 #include "cpython/thread_names.h"
-#include "hooks/open_calls.h"
 
 static void marks_settle(struct thread *thread);
 
