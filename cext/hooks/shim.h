@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <semaphore.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <structmember.h>
@@ -49,7 +50,15 @@
 #include "hooks/child_processes.h"
 #include "hooks/call_effects.h"
 #include "collectors/collectors.h"
+#include "core/transaction_sampling.h"
+#include "core/follow.h"
+#include "core/child_variables.h"
+#include "core/preload.h"
+#include "hooks/started_program.h"
+#include "hooks/environment_variables.h"
+#include "hooks/environment_copies.h"
 #include "hooks/child_environment.h"
+#include "hooks/passed_environment.h"
 #include "hooks/filtering.h"
 #include "core/fetches.h"
 #include "cpython/tasks.h"

@@ -1,51 +1,11 @@
-/* The program that a call is about to start, with its words: whether it is an interpreter that our boot library must be
-   preloaded into. Only texts and plain lists are looked at; for anything else it is said no. */
-#pragma once
+#include "hooks/started_program.h"
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
-#include <semaphore.h>
-#include <stdio.h>
 #include <string.h>
-#include <structmember.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
-#include "core/detail_levels.h"
-#include "core/recorder.h"
-#include "hooks/stubs.h"
-#include "hooks/object_descriptor.h"
-#include "hooks/idle_descriptors.h"
-#include "hooks/descriptors.h"
-#include "cpython/sites.h"
-#include "core/statement.h"
-#include "hooks/attribute_names.h"
-#include "hooks/object_texts.h"
-#include "hooks/statement_detail.h"
-#include "hooks/path_detail.h"
-#include "hooks/address_detail.h"
-#include "hooks/command_detail.h"
-#include "core/filter.h"
-#include "cpython/frame.h"
-#include "hooks/filtered_stacks.h"
-#include "hooks/lock_holders.h"
-#include "hooks/locks.h"
-#include "cpython/attributes.h"
-#include "hooks/url_detail.h"
-#include "hooks/route_detail.h"
-#include "cpython/ownership.h"
-#include "hooks/database_server.h"
-#include "hooks/call.h"
-#include "hooks/call_detail.h"
-#include "hooks/open_calls.h"
-#include "hooks/call_kind.h"
+#include "core/file.h"
 #include "core/preload.h"
 #include "core/program.h"
+#include "hooks/object_texts.h"
 
 enum { PROGRAM_WORDS = 32 };
 
@@ -115,7 +75,7 @@ static bool take_path(struct program_words *program, const struct slot *slot, Py
     return *path == '/' || !listed || items[4] == Py_None; /* else it is looked for in another directory */
 }
 
-static bool program_needs_preload(const struct slot *slot, PyObject *const *items, Py_ssize_t count)
+bool program_needs_preload(const struct slot *slot, PyObject *const *items, Py_ssize_t count)
 {
     struct program_words program = {.count = 0};
     if (slot->passes == PASSES_shell || count < (slot->passes == PASSES_list ? 5 : 2))
