@@ -4,6 +4,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <semaphore.h>
@@ -11,10 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <structmember.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "core/detail_levels.h"
@@ -62,6 +65,8 @@
 #include "hooks/filtering.h"
 #include "core/fetches.h"
 #include "cpython/tasks.h"
+#include "core/dialogue.h"
+#include "hooks/curses_screen.h"
 #include "hooks/terminal.h"
 #include "cpython/thread_names.h"
 
