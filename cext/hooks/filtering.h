@@ -1,71 +1,16 @@
-/* Whether a call is recorded, as the filter has it: first what costs least, and what is of a call site once for each.
-
-   A call that is made from the standard library or an installed package is of the line of the program's own code that
-   it was made for, as in reports. */
+/* Whether a call is recorded, as the filter has it: first what costs least. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
-#include <semaphore.h>
-#include <stdio.h>
-#include <string.h>
-#include <structmember.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "core/detail_levels.h"
-#include "core/recorder.h"
-#include "hooks/stubs.h"
-#include "hooks/object_descriptor.h"
-#include "hooks/idle_descriptors.h"
-#include "hooks/descriptors.h"
-#include "cpython/sites.h"
-#include "core/statement.h"
-#include "hooks/attribute_names.h"
-#include "hooks/object_texts.h"
-#include "hooks/statement_detail.h"
-#include "hooks/path_detail.h"
-#include "hooks/address_detail.h"
-#include "hooks/command_detail.h"
 #include "core/filter.h"
-#include "cpython/frame.h"
-#include "hooks/filtered_stacks.h"
-#include "hooks/lock_holders.h"
-#include "hooks/locks.h"
-#include "cpython/attributes.h"
-#include "hooks/url_detail.h"
-#include "hooks/route_detail.h"
-#include "cpython/ownership.h"
-#include "hooks/database_server.h"
-#include "hooks/call.h"
-#include "hooks/call_detail.h"
-#include "hooks/open_calls.h"
-#include "hooks/call_kind.h"
-#include "core/transaction_sampling.h"
-#include "hooks/filtered_places.h"
-
-/* What is not of the intrinsic; each class of rules only where there is one. */
-static inline bool is_let_pass(struct thread *thread, PyThreadState *state)
-{
-    if (!filter.looks)
-        return true;
-    if (filter.by_block && filter_block_is_over(recorder.control))
-        return false;
-    if (filter.by_thread && !filter_thread(thread))
-        return false;
-    if (filter.by_time && !filter_time())
-        return false;
-    if (filter.by_site && !site_passes(state))
-        return false;
-    if (filter.by_transaction && !filter_transaction(thread->record))
-        return false;
-    return !filter.by_within || within_passes(state);
-}
+#include "core/levels.h"
+#include "core/recorder.h"
+#include "core/visible.h"
+#include "hooks/slot.h"
 
 /* Are calls of that number left out wherever they are made? */
 static inline bool is_left_out(uint32_t intrinsic)
@@ -73,87 +18,22 @@ static inline bool is_left_out(uint32_t intrinsic)
     return UNLIKELY(filter.on) && (filter.none || (intrinsic < COUNTED_NUMBERS && filter.left_out[intrinsic]));
 }
 
-/* May a call of that intrinsic be recorded? What starts processes is, for descendants are followed by it. */
-static inline bool passes_filter(const struct slot *slot, uint32_t intrinsic, struct thread *thread, PyThreadState *state)
-{
-    if (is_always_timed(slot))
-        return true;
-    if (is_left_out(intrinsic) || !is_let_pass(thread, state))
-        return false;
-    return !filter.by_block || filter_block(recorder.control);
-}
-
 /* The same of one whose kind is known later, where `passed` tells what is not of the kind. */
-static inline bool passes_late(const struct slot *slot, uint32_t intrinsic, bool passed)
-{
-    if (is_always_timed(slot))
-        return true;
-    return passed && !is_left_out(intrinsic) && (!filter.by_block || filter_block(recorder.control));
-}
+bool passes_late(const struct slot *slot, uint32_t intrinsic, bool passed);
 
 /* May a transaction? Where calls are chosen by transactions, these have to be known. */
-static inline bool transaction_passes(const struct slot *slot, struct thread *thread, PyThreadState *state)
-{
-    if (filter.by_transaction || slot->sampled)
-        return !filter.none;
-    return passes_filter(slot, slot->intrinsic, thread, state);
-}
+bool transaction_passes(const struct slot *slot, struct thread *thread, PyThreadState *state);
 
 /* May a call, as far as it is known before all else: within a transaction that is passed over nothing is recorded but what
    starts processes, for the same reason. */
-static inline bool passes_early(const struct slot *slot, uint32_t intrinsic, bool simple, struct thread *thread,
-                                PyThreadState *state)
-{
-    if (slot->sampled)
-        return !filter.on || transaction_passes(slot, thread, state);
-    if (chosen.one_in && !is_always_timed(slot) && is_passed_over(thread))
-        return false;
-    if (!filter.on)
-        return true;
-    return simple ? passes_filter(slot, intrinsic, thread, state) : is_let_pass(thread, state);
-}
-
-/* All of its calls, of whatever kind they turn out to be, but for those numbered `but`? */
-static bool is_closed(const struct slot *slot, uint32_t but)
-{
-    for (uint32_t number = slot->intrinsic; number < slot->intrinsic + slot->numbers; number++)
-        if (number != but && !is_left_out(number))
-            return false;
-    return true;
-}
+bool passes_early(const struct slot *slot, uint32_t intrinsic, bool simple, struct thread *thread,
+                  PyThreadState *state);
 
 /* What its calls change, or start, is to be known even where they are not recorded; but what is sent and received only of
    sockets. */
-static void slot_watch(struct slot *slot)
-{
-    bool changes = slot->lock || (slot->effect != EFFECT_none && !slot->traffic);
-    bool looks = filter.looks || chosen.one_in;
-    slot->watched = WATCHED_not;
-    if ((!filter.on && !chosen.one_in) || slot->sampled || !slot->through || !slot->numbers || changes || keeps_dialogue(slot))
-        return;
-    if (is_closed(slot, 0))
-        slot->watched = WATCHED_closed;
-    else if (slot->kinds[KIND_db] && is_closed(slot, slot->intrinsic + slot->kinds[KIND_db]))
-        slot->watched = WATCHED_outside_db;
-    else if (looks)
-        slot->watched = WATCHED_look;
-}
+void slot_watch(struct slot *slot);
 
-static __attribute__((noinline)) bool is_left_out_at_once(const struct slot *slot)
-{
-    if (slot->effect != EFFECT_none && networks_known)
-        return false;
-    if (slot->watched == WATCHED_closed)
-        return true;
-    PyThreadState *state = recorded_state();
-    struct thread *thread = state ? current_thread : NULL;
-    if (!thread || !thread->recording || thread->quiet)
-        return false;
-    if (slot->watched == WATCHED_outside_db)
-        return !inside(thread, KIND_db);
-    if (UNLIKELY(chosen.one_in) && !thread->marked && is_passed_over(thread))
-        return true;
-    if (filter.only_within)
-        return !within_passes(state);
-    return filter.on && !is_let_pass(thread, state);
-}
+bool is_left_out_at_once(const struct slot *slot);
+
+/* Another filter holds. */
+void slots_watch(void);

@@ -2,11 +2,18 @@
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
+#include <Python.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/kinds.h"
+#include "core/levels.h"
+#include "core/recorder.h"
+#include "hooks/slot.h"
 #include "hooks/stubs.h"
+#include "hooks/filtering.h"
 
 /* May this address be written to? The table of a module may lie in read-only memory. The mapping found last is kept:
    most tables lie in the interpreter's own data. */

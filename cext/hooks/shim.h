@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <semaphore.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <structmember.h>
@@ -22,7 +23,11 @@
 
 #include "core/detail_levels.h"
 #include "core/recorder.h"
+#include "core/kinds.h"
+#include "core/levels.h"
+#include "hooks/slot.h"
 #include "hooks/stubs.h"
+#include "hooks/filtering.h"
 #include "hooks/object_descriptor.h"
 #include "hooks/idle_descriptors.h"
 #include "hooks/descriptors.h"
@@ -62,8 +67,8 @@
 #include "hooks/environment_copies.h"
 #include "hooks/child_environment.h"
 #include "hooks/passed_environment.h"
-#include "hooks/filtering.h"
-#include "core/fetches.h"
+#include "hooks/filtered_places.h"
+#include "hooks/fetches.h"
 #include "cpython/tasks.h"
 #include "core/dialogue.h"
 #include "hooks/curses_screen.h"

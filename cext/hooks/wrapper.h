@@ -7,9 +7,16 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <structmember.h>
 
+#include "core/kinds.h"
+#include "core/levels.h"
+#include "core/recorder.h"
+#include "hooks/slot.h"
 #include "hooks/stubs.h"
+#include "hooks/filtering.h"
 
 /* What it keeps, behind what wrapt does. */
 struct wrapper {
