@@ -306,16 +306,26 @@ cdef extern from "<dlfcn.h>":
     void *dlsym(void *, const char *)
     const char *dlerror()
 
+cdef extern from "core/levels.h":
+    enum:
+        COUNTED_NUMBERS
+
+cdef extern from "collectors/identification.h":
+    struct c_identified "identified":
+        PyObject **texts
+    int identified_begin()
+    void identified_forget()
+
+cdef extern from "collectors/collecting.h":
+    struct c_told "told":
+        const c_identified *place
+
 cdef extern from "collectors/collectors.h":
     enum:
-        COLLECTORS_AT_MOST
         COLLECTOR_SAMPLED
-        SECTION_BYTES
-        PREFIX_OF_MODULES
         BOUNDARY_IS
         BOUNDARY_OTHER
         BOUNDARY_READS
-        COUNTED_NUMBERS
     struct c_collector "collector":
         void (*collect)(interpose_area *) noexcept
         PyObject *function
@@ -324,10 +334,6 @@ cdef extern from "collectors/collectors.h":
         uint32_t name
         uint32_t per
         uint64_t identifier
-    struct c_identified "identified":
-        PyObject **texts
-    struct c_told "told":
-        const c_identified *place
     struct c_collectors "collectors":
         c_collector *all
         uint32_t count
@@ -344,6 +350,12 @@ cdef extern from "collectors/collectors.h":
         void (*note)(const c_collector *, const char *, bint) noexcept
         void (*identify)(const c_collector *, const char *) noexcept
     c_collectors collectors
+
+cdef extern from "collectors/pseudo_sections.h":
+    enum:
+        COLLECTORS_AT_MOST
+        SECTION_BYTES
+        PREFIX_OF_MODULES
     struct c_pseudo_section "pseudo_section":
         uint32_t collector
         char *name
@@ -352,8 +364,6 @@ cdef extern from "collectors/collectors.h":
         c_pseudo_section *all
         uint32_t count
     c_pseudo_sections pseudo_sections
-    int identified_begin()
-    void identified_forget()
 
 cdef extern from "hooks/transaction_marks.h":
     uint32_t marking
