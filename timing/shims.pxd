@@ -407,10 +407,14 @@ cdef extern from "hooks/statement_events.h":
 
 cdef extern from "hooks/awaits.h":
     int awaits_begin(object, object) except -1
-    void loop_runs(const PyObject *)
-    void awaits_forget()
     void see_steps(PyObject *)
     void shim_end_or_await(c_call *, PyObject *)
+
+cdef extern from "hooks/await_table.h":
+    void awaits_forget()
+
+cdef extern from "cpython/tasks.h":
+    void loop_runs(const PyObject *)
 
 cdef extern from "hooks/greenlets.h":
     struct c_aside "aside":
