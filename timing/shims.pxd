@@ -435,6 +435,8 @@ cdef extern from "hooks/install.h":
     bint is_writable(const void *)
     void **type_slot(PyTypeObject *, const char *, c_signature *)
     bint exchange_in_types(PyTypeObject *, const char *, void *, void *) except False
+
+cdef extern from "hooks/python_functions.h":
     int interposed_function_begin() except -1
     bint is_python_function(object)
     bint is_gone_round(object)
