@@ -8,6 +8,7 @@ import os
 import runpy
 import sysconfig
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 from typing import ClassVar
 
@@ -41,6 +42,7 @@ def sources_of(*folders):
 
 EXTENSION_SOURCES = {
     "timing/coverage.pyx": sources_of("coverage"),
+    "timing/shims.pyx": sources_of("hooks", "collectors"),
 }
 
 LIBRARIES = (*PLAIN_FILES, CPYTHON_LIBRARY)
@@ -180,6 +182,24 @@ class BuildExt(build_ext):
             )
         for ext, with_c in zip(extensions, made, strict=True):
             ext.sources = with_c.sources
+
+    def build_extension(self, ext):
+        self.compile_plain(ext)
+        super().build_extension(ext)
+
+    def compile_plain(self, ext):
+        """Put object files in the place of the sources in plain C: several are compiled at a time, and warned about."""
+        plain = [source for source in ext.sources if source.startswith("cext")]
+        flags = [flag for flag in ext.extra_compile_args if flag not in GENERATED]
+
+        def objects_of(source):
+            return self.compiler.compile(
+                [source], output_dir=self.build_temp, include_dirs=ext.include_dirs, extra_postargs=flags
+            )
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            ext.extra_objects = [each for objects in pool.map(objects_of, plain) for each in objects]
+        ext.sources = [source for source in ext.sources if source not in plain]
 
     def link_packages(self):
         """A directory where the folders lie as they do when installed: so Cython looks for `cimport`."""

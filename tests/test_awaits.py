@@ -396,6 +396,7 @@ def test_with_wrappers_alone_awaits_are_timed_too(tmp_path, recorded):
     done = recorded("""
     import asyncio
     from interpose.library import Intrinsic
+    from interpose.config import schema
     os.environ["INTERPOSE_BY"] = "wrapt"
     schema.BY_KEY["by"].default = "wrapt"
     record(Intrinsic("nest", "shapes.awaited:nest", "net"))

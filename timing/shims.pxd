@@ -108,6 +108,10 @@ cdef extern from "core/child_variables.h":
 cdef extern from "<time.h>":
     int CLOCK_MONOTONIC
 
+cdef extern from "Python.h":
+    struct thread_state "_ts":
+        pass
+
 cdef extern from "hooks/stubs.h":
     enum:
         STUBS
@@ -211,9 +215,7 @@ ctypedef PyObject *(*vector_body)(slot *, PyObject *, PyObject *const *, size_t,
 ctypedef PyObject *(*unary_body)(slot *, PyObject *) noexcept
 ctypedef int (*initialise_body)(slot *, PyObject *, PyObject *, PyObject *) noexcept
 
-cdef extern from "hooks/shim.h":
-    struct thread_state "_ts":
-        pass
+cdef extern from "hooks/call.h":
     struct c_call "call":
         span span
         PyObject *names
@@ -222,36 +224,62 @@ cdef extern from "hooks/shim.h":
         SHAPE_ONE
         SHAPE_TUPLE
         SHAPE_METHOD
-    thread_state *recorded_state()
-    void see_asking_thread(thread_state *)
-    void shims_begin()
-    void slot_watch(slot *)
+    PyObject *first_of(PyObject *)
+
+cdef extern from "hooks/hot_path.h":
     bint shim_begin(c_call *, const slot *, PyObject *, PyObject *const *, Py_ssize_t, PyObject *)
     bint begin_pair(c_call *, const slot *, PyObject *, PyObject *const *)
     bint begin_tuple(c_call *, const slot *, PyObject *, PyObject *, PyObject *)
     bint begin_vector(c_call *, const slot *, PyObject *, PyObject *const *, size_t, PyObject *)
     void shim_end(c_call *, PyObject *, bint)
-    PyObject *first_of(PyObject *)
+
+cdef extern from "hooks/shim.h":
+    void shims_begin()
+    PyObject *do_nothing(PyObject *, PyObject *)
+    object given(PyObject *)
+
+cdef extern from "hooks/filtering.h":
+    void slot_watch(slot *)
+
+cdef extern from "hooks/passed_environment.h":
     struct c_passed "passed":
         pass
     PyObject *const *pass_items(c_passed *, const slot *, PyObject *const *, Py_ssize_t, PyObject *)
     PyObject *pass_tuple(c_passed *, const slot *, PyObject *)
     void pass_end(c_passed *, const slot *)
+
+cdef extern from "hooks/lock_passing.h":
     c_thread *lock_passes(const slot *, PyObject *, thread_state *, PyObject *, PyObject *)
     void lock_passed(const slot *, PyObject *, thread_state *, c_thread *, PyObject *)
     void lock_waited(const slot *, PyObject *, thread_state *, PyObject *)
+
+cdef extern from "hooks/locks.h":
     bint plain_lock_is_known(object)
     bint recursive_lock_is_known(object)
-    PyObject *do_nothing(PyObject *, PyObject *)
-    object given(PyObject *)
+
+cdef extern from "hooks/lock_holders.h":
+    void forget_holders()
+    void release_sites(void *)
+
+cdef extern from "hooks/open_calls.h":
     void number_is_of(uint32_t, int)
     void forget_number_kinds()
-    void forget_holders()
+
+cdef extern from "hooks/descriptors.h":
     void forget_descriptors()
+
+cdef extern from "hooks/object_descriptor.h":
     void descriptor_owner_add(unsigned, PyTypeObject *, void *)
+
+cdef extern from "hooks/attribute_names.h":
     int details_begin()
     int plain_begin()
-    void release_sites(void *)
+
+cdef extern from "cpython/thread_names.h":
+    void see_asking_thread(thread_state *)
+
+cdef extern from "cpython/sites.h":
+    thread_state *recorded_state()
     int sites_begin(void (*)(void *))
 
 cdef extern from "cpython/ownership.h":
@@ -313,16 +341,26 @@ cdef extern from "<dlfcn.h>":
     void *dlsym(void *, const char *)
     const char *dlerror()
 
+cdef extern from "core/levels.h":
+    enum:
+        COUNTED_NUMBERS
+
+cdef extern from "collectors/identification.h":
+    struct c_identified "identified":
+        PyObject **texts
+    int identified_begin()
+    void identified_forget()
+
+cdef extern from "collectors/collecting.h":
+    struct c_told "told":
+        const c_identified *place
+
 cdef extern from "collectors/collectors.h":
     enum:
-        COLLECTORS_AT_MOST
         COLLECTOR_SAMPLED
-        SECTION_BYTES
-        PREFIX_OF_MODULES
         BOUNDARY_IS
         BOUNDARY_OTHER
         BOUNDARY_READS
-        COUNTED_NUMBERS
     struct c_collector "collector":
         void (*collect)(interpose_area *) noexcept
         PyObject *function
@@ -331,10 +369,6 @@ cdef extern from "collectors/collectors.h":
         uint32_t name
         uint32_t per
         uint64_t identifier
-    struct c_identified "identified":
-        PyObject **texts
-    struct c_told "told":
-        const c_identified *place
     struct c_collectors "collectors":
         c_collector *all
         uint32_t count
@@ -351,6 +385,12 @@ cdef extern from "collectors/collectors.h":
         void (*note)(const c_collector *, const char *, bint) noexcept
         void (*identify)(const c_collector *, const char *) noexcept
     c_collectors collectors
+
+cdef extern from "collectors/pseudo_sections.h":
+    enum:
+        COLLECTORS_AT_MOST
+        SECTION_BYTES
+        PREFIX_OF_MODULES
     struct c_pseudo_section "pseudo_section":
         uint32_t collector
         char *name
@@ -359,11 +399,11 @@ cdef extern from "collectors/collectors.h":
         c_pseudo_section *all
         uint32_t count
     c_pseudo_sections pseudo_sections
-    int identified_begin()
-    void identified_forget()
+
+cdef extern from "hooks/serving.h":
+    uint32_t marking
 
 cdef extern from "hooks/transaction_marks.h":
-    uint32_t marking
     PyObject *mark_enter(const slot *, uint32_t)
     void mark_event(const slot *, uint32_t)
     void mark_exit(const slot *, uint32_t, bint)
@@ -374,10 +414,14 @@ cdef extern from "hooks/statement_events.h":
 
 cdef extern from "hooks/awaits.h":
     int awaits_begin(object, object) except -1
-    void loop_runs(const PyObject *)
-    void awaits_forget()
     void see_steps(PyObject *)
     void shim_end_or_await(c_call *, PyObject *)
+
+cdef extern from "hooks/await_table.h":
+    void awaits_forget()
+
+cdef extern from "cpython/tasks.h":
+    void loop_runs(const PyObject *)
 
 cdef extern from "hooks/greenlets.h":
     struct c_aside "aside":
@@ -398,6 +442,8 @@ cdef extern from "hooks/install.h":
     bint is_writable(const void *)
     void **type_slot(PyTypeObject *, const char *, c_signature *)
     bint exchange_in_types(PyTypeObject *, const char *, void *, void *) except False
+
+cdef extern from "hooks/python_functions.h":
     int interposed_function_begin() except -1
     bint is_python_function(object)
     bint is_gone_round(object)

@@ -1,140 +1,27 @@
 /* How a call ended: the error that it raised, the bytes that it moved. */
 #pragma once
 
-#include "hooks/child_processes.h"
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-/* --- error */
+#include "core/visible.h"
+#include "hooks/call.h"
+#include "hooks/slot.h"
 
-/* Is the class called so: by its name alone, or by its module and its name? */
-static bool type_is_called(PyTypeObject *type, const char *name, size_t bytes)
-{
-    const char *full = type->tp_name, *dot = strrchr(full, '.'), *last = dot ? dot + 1 : full;
-    const char *parted = memrchr(name, '.', bytes), *wanted = parted ? parted + 1 : name;
-    size_t wanted_bytes = (size_t)(name + bytes - wanted), module_bytes = parted ? (size_t)(parted - name) : 0;
-    if (strlen(last) != wanted_bytes || memcmp(last, wanted, wanted_bytes) != 0)
-        return false;
-    if (!parted)
-        return true;
-    if (dot)
-        return (size_t)(dot - full) == module_bytes && memcmp(full, name, module_bytes) == 0;
-    PyObject *module = _PyType_Lookup(type, name_of_module);
-    if (!module || !PyUnicode_Check(module) || !PyUnicode_IS_COMPACT_ASCII(module))
-        return module_bytes == strlen("builtins") && memcmp(name, "builtins", module_bytes) == 0;
-    return (size_t)PyUnicode_GET_LENGTH(module) == module_bytes &&
-           memcmp(PyUnicode_DATA(module), name, module_bytes) == 0;
-}
-
-/* Is it, or one of those that it is derived from, called so? */
-static bool is_error_called(PyTypeObject *type, const char *name, size_t bytes)
-{
-    Py_ssize_t count = type->tp_mro ? PyTuple_GET_SIZE(type->tp_mro) : 0;
-    if (bytes == 1 && *name == '*')
-        return true;
-    for (Py_ssize_t place = 0; place < count; place++) {
-        PyObject *base = PyTuple_GET_ITEM(type->tp_mro, place);
-        if (PyType_Check(base) && type_is_called((PyTypeObject *)base, name, bytes))
-            return true;
-    }
-    return false;
-}
-
-static bool fires_trigger(PyTypeObject *type)
-{
-    for (const char *name = recorder.trigger_errors; *name;) {
-        size_t bytes = strcspn(name, " ");
-        if (is_error_called(type, name, bytes))
-            return true;
-        name += bytes + strspn(name + bytes, " ");
-    }
-    return false;
-}
+/* The same of the exception that is set, which stays; EINVAL where it never came to a system call. */
+uint32_t error_number_here(void);
 
 /* The exception that is set, by its type's name and the system's error number; it stays set. */
-static __attribute__((noinline)) uint32_t error_here(void)
-{
-    char text[256];
-    PyObject *type, *value, *traceback;
-    struct thread *thread = current_thread;
-    struct reading begin = own_begin(thread);
-    PyErr_Fetch(&type, &value, &traceback);
-    int bytes = 0;
-    if (type && PyType_Check(type)) {
-        const char *full = ((PyTypeObject *)type)->tp_name, *dot = strrchr(full, '.'), *name = dot ? dot + 1 : full;
-        long number = errno_of(type, value);
-        bytes = number ? snprintf(text, sizeof text, "%s errno %ld", name, number)
-                       : snprintf(text, sizeof text, "%s", name);
-        if (fires_trigger((PyTypeObject *)type))
-            recorder_trigger();
-    }
-    PyErr_Restore(type, value, traceback);
-    if (bytes <= 0)
-        bytes = snprintf(text, sizeof text, "error");
-    size_t length = strnlen(text, sizeof text);
-    uint32_t number = string_intern(text, length);
-    own_end(thread, begin);
-    return number;
-}
-
-/* --- bytes */
+uint32_t error_here(void);
 
 /* Is its buffer given by a method written in Python? That is not called. */
-static bool is_programs_buffer(PyObject *object)
-{
-#if PY_VERSION_HEX >= 0x030c0000
-    PyObject *method = _PyType_Lookup(Py_TYPE(object), name_of_buffer);
-    return !method || !Py_IS_TYPE(method, &PyWrapperDescr_Type);
-#else
-    (void)object;
-    return false;
-#endif
-}
+bool is_programs_buffer(PyObject *object);
 
-static uint64_t size_of_buffer(PyObject *object)
-{
-    PyObject *type, *value, *traceback;
-    Py_buffer view;
-    uint64_t bytes = 0;
-    PyErr_Fetch(&type, &value, &traceback);
-    if (PyObject_CheckBuffer(object) && !is_programs_buffer(object) && PyObject_GetBuffer(object, &view, PyBUF_SIMPLE) == 0) {
-        bytes = (uint64_t)view.len;
-        PyBuffer_Release(&view);
-    }
-    PyErr_Restore(type, value, traceback);
-    return bytes;
-}
+uint64_t size_of(PyObject *moved);
 
-static uint64_t size_of(PyObject *moved)
-{
-    int overflow;
-    if (!moved)
-        return 0;
-    if (PyLong_CheckExact(moved)) {
-        long long bytes = PyLong_AsLongLongAndOverflow(moved, &overflow);
-        return overflow || bytes < 0 ? 0 : (uint64_t)bytes;
-    }
-    if (PyBytes_Check(moved))
-        return (uint64_t)PyBytes_GET_SIZE(moved);
-    if (PyByteArray_Check(moved))
-        return (uint64_t)PyByteArray_GET_SIZE(moved);
-    if (PyUnicode_Check(moved))
-        return (uint64_t)PyUnicode_GET_LENGTH(moved);
-    if (PyMemoryView_Check(moved))
-        return (uint64_t)PyMemoryView_GET_BUFFER(moved)->len;
-    if (PyTuple_Check(moved))
-        return PyTuple_GET_SIZE(moved) ? size_of(PyTuple_GET_ITEM(moved, 0)) : 0;
-    return size_of_buffer(moved);
-}
-
-static uint64_t rows_of(const struct slot *slot, PyObject *result)
-{
-    if (!result || result == Py_None)
-        return 0;
-    if (slot->moves == MOVES_row)
-        return 1;
-    if (slot->moves == MOVES_cursor)
-        return 0;
-    return PyList_Check(result) || PyTuple_Check(result) ? (uint64_t)PySequence_Fast_GET_SIZE(result) : 0;
-}
+uint64_t rows_of(const struct slot *slot, PyObject *result);
 
 static inline uint64_t bytes_of(const struct call *call, PyObject *result)
 {

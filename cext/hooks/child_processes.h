@@ -1,229 +1,25 @@
 /* What a call tells of processes: that one was started, with which program, or could not be; that one ended. */
 #pragma once
 
-#include <sys/wait.h>
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
 
 #include "hooks/call.h"
-#include "core/program.h"
 
-/* Before CPython 3.12 the error may not have been made yet: then its arguments are there. */
-static long errno_of(PyObject *type, PyObject *error)
-{
-    if (!error || !PyType_IsSubtype((PyTypeObject *)type, (PyTypeObject *)PyExc_OSError))
-        return 0;
-    PyObject *number = PyTuple_Check(error) ? first_of(error)
-                       : PyObject_TypeCheck(error, (PyTypeObject *)PyExc_OSError) ? ((PyOSErrorObject *)error)->myerrno
-                                                                                  : NULL;
-    int overflow = 0;
-    return number && PyLong_CheckExact(number) ? PyLong_AsLongAndOverflow(number, &overflow) : 0;
-}
+void becomes(struct call *call);
 
-/* The same of the exception that is set, which stays; EINVAL where it never came to a system call. */
-static uint32_t error_number_here(void)
-{
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    long number = type && PyType_Check(type) ? errno_of(type, value) : 0;
-    PyErr_Restore(type, value, traceback);
-    return number > 0 ? (uint32_t)number : EINVAL;
-}
+void starts_shell(struct call *call);
 
-/* --- programs */
+void forked(const struct call *call, PyObject *result);
 
-/* A path in text or bytes, as the system has it; false for anything else. */
-static bool copy_path(PyObject *path, char text[PATH_BYTES])
-{
-    PyObject *bytes = path ? encoded(path) : NULL;
-    bool fits = bytes && PyBytes_GET_SIZE(bytes) < PATH_BYTES;
-    if (fits)
-        memcpy(text, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes) + 1);
-    Py_XDECREF(bytes);
-    return fits;
-}
+void spawned(const struct call *call, PyObject *result);
 
-static void name_program(struct child *child, const char *path)
-{
-    const char *why = reason_words(program_reason(path));
-    child->command = argument_intern(KIND_process, path, strlen(path));
-    child->why = why ? intern_literal(why) : 0;
-}
-
-static void name_by_path(struct child *child, PyObject *path)
-{
-    char text[PATH_BYTES];
-    if (copy_path(path, text))
-        name_program(child, text);
-}
-
-/* An open file is run under its number. */
-static void name_by_descriptor(struct child *child, const struct call *call)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", call->descriptor);
-    name_program(child, path);
-    child->command = call->span.detail;
-}
-
-static void name_by_search(struct child *child, PyObject *name)
-{
-    char text[PATH_BYTES], path[PATH_BYTES];
-    if (copy_path(name, text))
-        name_program(child, program_find(text, path) ? path : text);
-}
-
-/* A relative path begins where the child does. */
-static bool copy_path_from(PyObject *path, PyObject *directory, char text[PATH_BYTES])
-{
-    char relative[PATH_BYTES];
-    if (!copy_path(path, text) || text[0] == '/' || !directory || directory == Py_None)
-        return path && text[0];
-    memcpy(relative, text, sizeof relative);
-    if (!copy_path(directory, text))
-        return false;
-    size_t bytes = strlen(text), more = strlen(relative);
-    if (bytes + 1 + more >= PATH_BYTES)
-        return false;
-    text[bytes] = '/';
-    memcpy(text + bytes + 1, relative, more + 1);
-    return true;
-}
-
-static void name_by_paths(struct child *child, PyObject *paths, PyObject *directory)
-{
-    char text[PATH_BYTES] = "";
-    for (Py_ssize_t index = 0; index < count_of(paths); index++)
-        if (copy_path_from(PyTuple_GET_ITEM(paths, index), directory, text) && program_is_there(text))
-            break;
-    if (text[0])
-        name_program(child, text);
-}
-
-static void name_spawned(struct child *child, const struct call *call)
-{
-    struct reading begin = own_begin(current_thread);
-    if (call->slot->effect == EFFECT_fork_exec)
-        name_by_paths(child, argument_of(call, 1), argument_of(call, 4));
-    else if (call->slot->effect == EFFECT_search)
-        name_by_search(child, argument_of(call, 0));
-    else if (call->slot->effect == EFFECT_exec && call->descriptor >= 0)
-        name_by_descriptor(child, call);
-    else
-        name_by_path(child, argument_of(call, 0));
-    own_end(current_thread, begin);
-}
-
-/* --- before the call: what may not return, or not soon */
-
-static void becomes(struct call *call)
-{
-    struct child child = {.start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_EXEC};
-    name_spawned(&child, call);
-    call->child = recorder_starts(&child);
-}
-
-static void starts_shell(struct call *call)
-{
-    struct child child = {.start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_SHELL};
-    name_program(&child, "/bin/sh");
-    call->child = recorder_starts(&child);
-}
-
-/* --- after it */
-
-static uint32_t pid_of(PyObject *number)
-{
-    int pid = number && PyLong_Check(number) ? descriptor_of_number(number) : -1;
-    return pid > 0 ? (uint32_t)pid : 0;
-}
-
-static void forked(const struct call *call, PyObject *result)
-{
-    recorder_starts(&(struct child){
-        .start_ns = call->span.begin.wall_ns,
-        .how = CHILD_FORK,
-        .pid = pid_of(PyTuple_Check(result) ? first_of(result) : result),
-        .number = call->span.thread->fork,
-    });
-}
-
-static void spawned(const struct call *call, PyObject *result)
-{
-    struct child child = {.start_ns = call->span.begin.wall_ns, .how = CHILD_SPAWN, .pid = pid_of(result)};
-    name_spawned(&child, call);
-    recorder_starts(&child);
-}
-
-static void shell_ended(const struct call *call, PyObject *result)
-{
-    int overflow;
-    long status = PyLong_CheckExact(result) ? PyLong_AsLongAndOverflow(result, &overflow) : 0;
-    if (call->child)
-        child_ended(call->child, (int32_t)status, clock_ns(CLOCK_MONOTONIC));
-}
+void shell_ended(const struct call *call, PyObject *result);
 
 /* Nothing was started, or nothing that could be. */
-static __attribute__((noinline)) void start_failed(const struct call *call)
-{
-    struct child child = {.start_ns = call->span.begin.wall_ns, .how = CHILD_SPAWN, .error = error_number_here()};
-    switch ((enum effect)call->slot->effect) {
-    case EFFECT_fork:
-        child.how = CHILD_FORK;
-        child.number = call->span.thread->fork;
-        recorder_starts(&child);
-        break;
-    case EFFECT_spawn:
-    case EFFECT_search:
-    case EFFECT_fork_exec:
-        name_spawned(&child, call);
-        recorder_starts(&child);
-        break;
-    case EFFECT_popen:
-        children_failed(call->span.thread->number, child.start_ns, child.error);
-        break;
-    case EFFECT_exec:
-    case EFFECT_shell:
-        if (call->child)
-            call->child->error = child.error;
-        break;
-    default:
-        break;
-    }
-}
+void start_failed(const struct call *call);
 
-/* --- waiting */
-
-static void waited(PyObject *result)
-{
-    PyObject *status = PyTuple_Check(result) && PyTuple_GET_SIZE(result) > 1 ? PyTuple_GET_ITEM(result, 1) : NULL;
-    uint32_t pid = pid_of(first_of(result));
-    int overflow, how = status && PyLong_CheckExact(status) ? (int)PyLong_AsLongAndOverflow(status, &overflow) : -1;
-    if (pid && how >= 0 && (WIFEXITED(how) || WIFSIGNALED(how)))
-        children_ended(pid, how, clock_ns(CLOCK_MONOTONIC));
-}
-
-/* What waitid(2) says, as waitpid(2) would: -1 where the child goes on. */
-static int status_of_code(long code, long status)
-{
-    switch (code) {
-    case CLD_EXITED:
-        return W_EXITCODE((int)status & 0xff, 0);
-    case CLD_KILLED:
-        return (int)status & 0x7f;
-    case CLD_DUMPED:
-        return ((int)status & 0x7f) | WCOREFLAG;
-    default:
-        return -1;
-    }
-}
+void waited(PyObject *result);
 
 /* The result's fields: pid, uid, signal, status, code. */
-static void waited_by_id(PyObject *result)
-{
-    if (!PyTuple_Check(result) || PyTuple_GET_SIZE(result) < 5)
-        return;
-    int overflow;
-    long status = PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(result, 3), &overflow);
-    int how = status_of_code(PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(result, 4), &overflow), status);
-    if (how >= 0)
-        children_ended(pid_of(first_of(result)), how, clock_ns(CLOCK_MONOTONIC));
-}
+void waited_by_id(PyObject *result);

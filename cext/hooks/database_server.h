@@ -2,7 +2,10 @@
    a password, however it was put. */
 #pragma once
 
-#include "hooks/detail.h"
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 enum { PART_BYTES = 256 };
 
@@ -10,194 +13,10 @@ struct server {
     char host[PART_BYTES], name[PART_BYTES];
 };
 
-/* One too long is none. */
-static void put_part(char part[PART_BYTES], const char *text, size_t bytes)
-{
-    if (bytes >= PART_BYTES)
-        bytes = 0;
-    memcpy(part, text, bytes);
-    part[bytes] = 0;
-}
-
-/* Without ports: one, or several with commas. What is in brackets is an address. */
-static void put_hosts(char part[PART_BYTES], const char *text, size_t bytes)
-{
-    char hosts[PART_BYTES];
-    size_t length = 0;
-    bool port = false, bracket = false;
-    for (size_t at = 0; at < bytes && length < sizeof hosts; at++) {
-        bracket = text[at] == '[' || (bracket && text[at] != ']');
-        port = !bracket && text[at] != ',' && (port || text[at] == ':');
-        if (!port)
-            hosts[length++] = text[at];
-    }
-    put_part(part, hosts, length);
-}
-
-static bool is_one_of(const char *word, size_t bytes, const char *words)
-{
-    for (; *words; words += strlen(words) + 1)
-        if (strlen(words) == bytes && memcmp(words, word, bytes) == 0)
-            return true;
-    return false;
-}
-
-static const char words_of_host[] = "host\0unix_socket\0hostname\0server\0";
-static const char words_of_name[] = "dbname\0database\0db\0path\0";
-
-static void put_named(struct server *server, const char *name, size_t name_bytes, const char *text, size_t bytes)
-{
-    if (is_one_of(name, name_bytes, words_of_host))
-        put_hosts(server->host, text, bytes);
-    else if (is_one_of(name, name_bytes, words_of_name))
-        put_part(server->name, text, bytes);
-}
-
-/* What follows a URI's question mark. */
-static void read_parameters(struct server *server, const char *text, const char *end)
-{
-    while (text < end) {
-        const char *next = memchr(text, '&', (size_t)(end - text));
-        const char *stop = next ? next : end, *sign = memchr(text, '=', (size_t)(stop - text));
-        if (sign)
-            put_named(server, text, (size_t)(sign - text), sign + 1, (size_t)(stop - sign - 1));
-        text = next ? next + 1 : end;
-    }
-}
-
-/* scheme://user:password@host:port/name?parameters. A password may have any of these signs in it, unescaped by mistake:
-   the host begins behind the last @; where one stands behind a question mark, nothing can be told. */
-static void read_uri(struct server *server, const char *text, const char *end)
-{
-    const char *mark = memchr(text, '?', (size_t)(end - text)), *stop = mark ? mark : end;
-    if (mark && memchr(mark, '@', (size_t)(end - mark)))
-        return;
-    const char *user = memrchr(text, '@', (size_t)(stop - text)), *host = user ? user + 1 : text;
-    const char *slash = memchr(host, '/', (size_t)(stop - host)), *host_end = slash ? slash : stop;
-    put_hosts(server->host, host, (size_t)(host_end - host));
-    if (slash)
-        put_part(server->name, slash + 1, (size_t)(stop - slash - 1));
-    if (mark)
-        read_parameters(server, mark + 1, end);
-}
-
-static const char *skip_blanks(const char *text, const char *end)
-{
-    while (text < end && *text && strchr(blanks, *text))
-        text++;
-    return text;
-}
-
-/* One value of a connection string, bare or in quotes; a backslash escapes. Gives where it ends. */
-static const char *read_value(const char *text, const char *end, char value[PART_BYTES], size_t *bytes)
-{
-    bool quoted = text < end && *text == '\'';
-    for (text += quoted; text < end; text++) {
-        if (quoted ? *text == '\'' : *text && strchr(blanks, *text))
-            return text + quoted;
-        if (*text == '\\' && text + 1 < end)
-            text++;
-        if (*bytes < PART_BYTES)
-            value[(*bytes)++] = *text;
-    }
-    return end;
-}
-
-/* name = value name = 'value' */
-static void read_pairs(struct server *server, const char *text, const char *end)
-{
-    while ((text = skip_blanks(text, end)) < end) {
-        char value[PART_BYTES];
-        size_t bytes = 0;
-        const char *name = text;
-        while (text < end && *text != '=' && !(*text && strchr(blanks, *text)))
-            text++;
-        const char *name_end = text;
-        text = skip_blanks(text, end);
-        if (text >= end || *text != '=')
-            return;
-        text = read_value(skip_blanks(text + 1, end), end, value, &bytes);
-        put_named(server, name, (size_t)(name_end - name), value, bytes);
-    }
-}
-
-static const char *text_of(PyObject *object, Py_ssize_t *bytes)
-{
-    PyObject *type, *value, *traceback;
-    if (!object || !PyUnicode_Check(object))
-        return NULL;
-    PyErr_Fetch(&type, &value, &traceback);
-    const char *text = PyUnicode_AsUTF8AndSize(object, bytes);
-    PyErr_Restore(type, value, traceback);
-    return text;
-}
-
-static void read_dsn(struct server *server, PyObject *dsn)
-{
-    Py_ssize_t bytes;
-    const char *text = text_of(dsn, &bytes);
-    const char *scheme = text ? memmem(text, (size_t)bytes, "://", 3) : NULL;
-    const char *pair = text ? memchr(text, '=', (size_t)bytes) : NULL;
-    if (scheme && (!pair || scheme < pair))
-        read_uri(server, scheme + 3, text + bytes);
-    else if (pair)
-        read_pairs(server, text, text + bytes);
-}
-
-static void read_argument(struct server *server, PyObject *key, PyObject *value)
-{
-    Py_ssize_t name_bytes, bytes;
-    const char *name = text_of(key, &name_bytes), *text = text_of(value, &bytes);
-    if (!name || !text)
-        return;
-    if (is_one_of(name, (size_t)name_bytes, "dsn\0conninfo\0"))
-        read_dsn(server, value);
-    else
-        put_named(server, name, (size_t)name_bytes, text, (size_t)bytes);
-}
-
-/* Arguments by name: in a dictionary, or names in a tuple and their values. */
-static void read_arguments(struct server *server, PyObject *names, PyObject *const *values)
-{
-    PyObject *key, *value;
-    Py_ssize_t at = 0;
-    if (names && PyTuple_Check(names))
-        for (; at < PyTuple_GET_SIZE(names); at++)
-            read_argument(server, PyTuple_GET_ITEM(names, at), values[at]);
-    else
-        while (names && PyDict_Next(names, &at, &key, &value))
-            read_argument(server, key, value);
-}
-
-static uint32_t intern_server(const struct server *server)
-{
-    char text[2 * PART_BYTES + 8];
-    const char *host = *server->host ? server->host : "[local]";
-    if (!*server->host && !*server->name)
-        return 0;
-    return argument_intern(KIND_db, text, (size_t)snprintf(text, sizeof text, "%s/%s", host, server->name));
-}
+bool is_one_of(const char *word, size_t bytes, const char *words);
 
 /* Of a connection string, and of arguments by name, which go before it. */
-static uint32_t dsn_detail(PyObject *dsn, PyObject *names, PyObject *const *values)
-{
-    struct server server = {"", ""};
-    read_dsn(&server, dsn);
-    read_arguments(&server, names, values);
-    return intern_server(&server);
-}
+uint32_t dsn_detail(PyObject *dsn, PyObject *names, PyObject *const *values);
 
 /* Of a host and a name, and of arguments by name. */
-static uint32_t server_detail(PyObject *host, PyObject *name, PyObject *names, PyObject *const *values)
-{
-    struct server server = {"", ""};
-    Py_ssize_t bytes;
-    const char *text = text_of(host, &bytes);
-    if (text)
-        put_hosts(server.host, text, (size_t)bytes);
-    text = text_of(name, &bytes);
-    if (text)
-        put_part(server.name, text, (size_t)bytes);
-    read_arguments(&server, names, values);
-    return intern_server(&server);
-}
+uint32_t server_detail(PyObject *host, PyObject *name, PyObject *names, PyObject *const *values);

@@ -5,102 +5,11 @@
    these codes is for sure: of one that is freed all is forgotten, for another may lie there next. */
 #pragma once
 
-#include <string.h>
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
 
-#include "core/filter.h"
-#include "cpython/frame.h"
-#include "core/recorder.h"
+void seen_stacks_forget(void);
 
-enum { SEEN_STACKS = 32, SEEN_FRAMES = 64 };
-
-struct seen_frame {
-    uintptr_t first, bytes; /* it is at one of these instructions */
-};
-
-struct seen_stack {
-    uint32_t serial, recording; /* of what was found, and of the recorder; below, what is known by these */
-    uint32_t found;             /* bits, of all that are kept */
-    uint32_t frames;            /* 0 of none */
-    bool cut;                   /* there were more, which cannot be told */
-    struct seen_frame frame[SEEN_FRAMES];
-};
-
-static struct seen_stack seen_stacks[SEEN_STACKS];
-
-static void seen_stacks_forget(void)
-{
-    for (unsigned each = 0; each < SEEN_STACKS; each++)
-        seen_stacks[each].frames = 0;
-}
-
-static inline struct seen_stack *seen_stack_at(frame *innermost)
-{
-    uintptr_t code = (uintptr_t)frame_code(innermost);
-    return &seen_stacks[(code >> 4 ^ code >> 10) % SEEN_STACKS];
-}
-
-/* A stack that was seen with that serial and whose codes now run, or NULL. `behind`: the frame behind those that were kept
-   of it, or NULL. */
-static inline const struct seen_stack *seen_stack(frame *innermost, uint32_t serial, frame **behind)
-{
-    const struct seen_stack *seen = seen_stack_at(innermost);
-    const struct seen_frame *known = seen->frame, *end = known + seen->frames;
-    frame *each = innermost;
-    if (UNLIKELY(known == end || seen->serial != serial || seen->recording != recorder.serial))
-        return NULL;
-    for (; known < end; known++, each = each->previous)
-        if (UNLIKELY(!each || (uintptr_t)frame_place(each) - known->first >= known->bytes))
-            return NULL;
-    *behind = each;
-    return LIKELY(!each) || seen->cut || seen->found & WITHIN_LEFT_OUT ? seen : NULL;
-}
-
-/* A frame that is hidden for as long as it is there: no frame of code that may be freed is at that place. */
-static inline bool frame_stays_hidden(frame *frame)
-{
-#if PY_VERSION_HEX >= 0x030c0000
-    if (frame->owner == FRAME_OWNED_BY_CSTACK)
-        return true;
-    PyCodeObject *code = frame_code(frame);
-    return _Py_IsImmortal((PyObject *)code) && !(code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR));
-#else
-    (void)frame;
-    return false;
-#endif
-}
-
-static void seen_begin(struct seen_stack *seen)
-{
-    seen->found = seen->frames = 0;
-    seen->cut = false;
-}
-
-/* A frame more, and the bits of its code; none any more behind one that could not be told again. `seen` may be NULL. */
-static void seen_add(struct seen_stack *seen, frame *frame, unsigned bits)
-{
-    struct seen_frame known = {.first = (uintptr_t)frame_place(frame), .bytes = sizeof(_Py_CODEUNIT)};
-    uintptr_t place = known.first;
-    if (!seen || seen->cut)
-        return;
-    if (!frame_is_hidden(frame)) {
-        PyCodeObject *code = frame_code(frame);
-        uintptr_t begin = (uintptr_t)_PyCode_CODE(code);
-        known.first = begin + (uintptr_t)code->_co_firsttraceable * sizeof(_Py_CODEUNIT);
-        known.bytes = begin + (uintptr_t)Py_SIZE(code) * sizeof(_Py_CODEUNIT) - known.first;
-        seen->cut = place - known.first >= known.bytes;
-    } else
-        seen->cut = !frame_stays_hidden(frame);
-    seen->cut |= seen->frames == SEEN_FRAMES;
-    if (seen->cut)
-        return;
-    seen->found |= bits;
-    seen->frame[seen->frames++] = known;
-}
-
-static void seen_keep(frame *innermost, const struct seen_stack *seen, uint32_t serial)
-{
-    struct seen_stack *place = seen_stack_at(innermost);
-    memcpy(place, seen, offsetof(struct seen_stack, frame) + seen->frames * sizeof *seen->frame);
-    place->serial = serial;
-    place->recording = recorder.serial;
-}
+/* Is one of the functions that run one of those asked for, and none one of those left out? */
+bool within_passes(PyThreadState *state);

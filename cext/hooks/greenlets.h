@@ -8,9 +8,12 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
 
+#include "core/clock.h"
+#include "core/fields.h"
 #include "core/recorder.h"
-#include "cpython/tasks.h"
 
 /* The calls in progress of a greenlet that is not running. */
 struct aside {
@@ -22,98 +25,11 @@ struct aside {
     struct open_call open[OPEN_CALLS];
 };
 
-static void lay_aside(struct aside *aside, PyObject *next)
-{
-    struct thread *thread = current_thread;
-    bool is_recorded = thread && thread->recording;
-    uint32_t task = is_recorded && next ? number_of_task(next) : 0; /* now: who knows whether it lives when it is asked for */
-    aside->record = NULL;
-    aside->thread = is_recorded && thread->recording ? thread : NULL;
-    if (!aside->thread)
-        return;
-    aside->greenlet = thread->greenlet;
-    thread->greenlet = task;
-    if (thread->record->fields.depth == 0 && !thread->serving)
-        return;
-    struct thread_record *record = thread->record;
-    aside->record = record;
-    aside->count = record->fields.depth;
-    aside->serving = thread->serving;
-    thread->serving = 0;
-    memcpy(aside->open, record->open, aside->count * sizeof *aside->open);
-    aside->left = clock_read(&thread->clock);
-    __atomic_store_n(&record->fields.depth, 0, __ATOMIC_RELEASE);
-}
+void lay_aside(struct aside *aside, PyObject *next);
 
 /* Not in a child that was forked meanwhile, whose table is another. */
-static void take_up(const struct aside *aside)
-{
-    struct thread *thread = current_thread;
-    if (!aside->thread || thread != aside->thread || !thread->recording)
-        return;
-    thread->greenlet = aside->greenlet;
-    if (!aside->record || thread->record != aside->record)
-        return;
-    struct thread_record *record = thread->record;
-    struct reading now = clock_read(&thread->clock);
-    memcpy(record->open, aside->open, aside->count * sizeof *aside->open);
-    for (uint32_t index = 0; index < aside->count; index++)
-        record->open[index].start_cpu_ns += now.cpu_ns - aside->left.cpu_ns;
-    if (aside->count)
-        record->open[aside->count - 1].inner_wall_ns += now.wall_ns - aside->left.wall_ns;
-    thread->serving = aside->serving;
-    __atomic_store_n(&record->fields.depth, aside->count, __ATOMIC_RELEASE);
-}
+void take_up(const struct aside *aside);
 
-/* Of greenlet's table of functions for C, which is read at every call of one. */
-enum { GREENLET_THROW = 5, GREENLET_SWITCH = 6 };
-typedef PyObject *(*switch_function)(PyObject *, PyObject *, PyObject *);
-typedef PyObject *(*throw_function)(PyObject *, PyObject *, PyObject *, PyObject *);
+bool greenlets_begin(PyObject *capsule);
 
-static void **greenlet_table;
-static switch_function real_switch;
-static throw_function real_throw;
-
-static PyObject *switch_aside(PyObject *greenlet, PyObject *arguments, PyObject *keywords)
-{
-    struct aside aside;
-    lay_aside(&aside, greenlet);
-    PyObject *result = real_switch(greenlet, arguments, keywords);
-    take_up(&aside);
-    return result;
-}
-
-static PyObject *throw_aside(PyObject *greenlet, PyObject *type, PyObject *value, PyObject *traceback)
-{
-    struct aside aside;
-    lay_aside(&aside, greenlet);
-    PyObject *result = real_throw(greenlet, type, value, traceback);
-    take_up(&aside);
-    return result;
-}
-
-static bool greenlets_begin(PyObject *capsule)
-{
-    void **table = PyCapsule_GetPointer(capsule, "greenlet._C_API");
-    if (!table) {
-        PyErr_Clear();
-        return false;
-    }
-    if (table[GREENLET_SWITCH] == (void *)switch_aside)
-        return true;
-    greenlet_table = table;
-    real_switch = (switch_function)table[GREENLET_SWITCH];
-    real_throw = (throw_function)table[GREENLET_THROW];
-    table[GREENLET_SWITCH] = (void *)switch_aside;
-    table[GREENLET_THROW] = (void *)throw_aside;
-    return true;
-}
-
-static void greenlets_end(void)
-{
-    if (greenlet_table && greenlet_table[GREENLET_SWITCH] == (void *)switch_aside) {
-        greenlet_table[GREENLET_SWITCH] = (void *)real_switch;
-        greenlet_table[GREENLET_THROW] = (void *)real_throw;
-    }
-    greenlet_table = NULL;
-}
+void greenlets_end(void);

@@ -1,10 +1,11 @@
-/* The program that a call is about to start, with its words: whether it is an interpreter that our boot library must be
-   preloaded into. Only texts and plain lists are looked at; for anything else it is said no. */
-#pragma once
+#include "hooks/started_program.h"
 
-#include "hooks/call.h"
+#include <string.h>
+
+#include "core/file.h"
 #include "core/preload.h"
 #include "core/program.h"
+#include "hooks/object_texts.h"
 
 enum { PROGRAM_WORDS = 32 };
 
@@ -74,7 +75,7 @@ static bool take_path(struct program_words *program, const struct slot *slot, Py
     return *path == '/' || !listed || items[4] == Py_None; /* else it is looked for in another directory */
 }
 
-static bool program_needs_preload(const struct slot *slot, PyObject *const *items, Py_ssize_t count)
+bool program_needs_preload(const struct slot *slot, PyObject *const *items, Py_ssize_t count)
 {
     struct program_words program = {.count = 0};
     if (slot->passes == PASSES_shell || count < (slot->passes == PASSES_list ? 5 : 2))

@@ -1,11 +1,8 @@
-/* Fetches of rows, put together: what one cursor gives from one place, fast, is added to the event of a fetch that is
-   already there, in place. So there is never anything that is not in the file yet, whatever ends the process.
+#include "hooks/fetches.h"
 
-   The event is in the block that the thread is writing; a new block begins a new event. A fetch that failed, that took
-   long, or that had recorded calls inside is an event of its own. */
-#pragma once
-
-#include "core/recorder.h"
+#include "core/fields.h"
+#include "core/pool.h"
+#include "core/visible.h"
 
 /* Above this rate fetches are put together: once there were so many, no more than so far apart in the mean. */
 enum { ROWS_SINGLE = 10, ROW_APART_NS = 1000000 };
@@ -65,9 +62,7 @@ static void add_fetch(struct gathering *gathering, const struct span *span, uint
         thread_look(thread);
 }
 
-/* Add a fetch that succeeded to the event of one before it; one without a row is the last. False: it is an event of its
-   own. */
-static bool rows_gather(const void *owner, const struct span *span, uint64_t rows)
+bool rows_gather(const void *owner, const struct span *span, uint64_t rows)
 {
     struct thread *thread = span->thread;
     struct thread_record *record = thread->record;
@@ -94,8 +89,7 @@ static struct gathering *take_gathering(struct thread *thread)
     return &thread->gathering[thread->next_gathering++ % GATHERINGS];
 }
 
-/* A fetch was recorded: those that follow may be added to its event. */
-static void rows_recorded(const void *owner, const struct span *span, uint64_t rows)
+void rows_recorded(const void *owner, const struct span *span, uint64_t rows)
 {
     struct thread *thread = span->thread;
     struct thread_record *record = thread->record;
@@ -122,8 +116,7 @@ static void rows_recorded(const void *owner, const struct span *span, uint64_t r
     found->fetches++;
 }
 
-/* A statement was begun: what is fetched from the cursor, or from the result, is another iteration's. */
-static __attribute__((noinline)) void rows_begin(struct thread *thread, const void *cursor, const void *result)
+void rows_begin(struct thread *thread, const void *cursor, const void *result)
 {
     for (uint32_t place = 0; place < thread->gatherings; place++)
         if (thread->gathering[place].owner == cursor || thread->gathering[place].owner == result)

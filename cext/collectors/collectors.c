@@ -1,0 +1,62 @@
+#include "collectors/collectors.h"
+
+#include "core/fields.h"
+
+static const uint64_t SLOW_CALL_NS = 250000000, SLOW_MEAN_NS = 50000;
+
+struct collectors collectors;
+
+void note_wrong(const struct collector *collector, const char *why, bool is_off)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    collectors.note(collector, why, is_off);
+    PyErr_Restore(type, value, traceback);
+}
+
+void collector_switch_off(struct collector *collector, const char *why)
+{
+    uint32_t bit = 1u << collector->place;
+    if (!(collectors.on & bit))
+        return;
+    collectors.on &= ~bit;
+    collectors.in_python &= ~bit;
+    note_wrong(collector, why, true);
+}
+
+/* --- what it costs */
+
+void look_at_cost(struct collector *collector, uint64_t cpu_ns)
+{
+    collector->cpu_ns += cpu_ns;
+    if (cpu_ns > SLOW_CALL_NS)
+        collector_switch_off(collector, "a call took more than 250 ms of CPU time");
+    if (++collector->timed % COLLECTOR_LOOK)
+        return;
+    collectors.sampled = COLLECTOR_KNOWN;
+    if (collector->cpu_ns / COLLECTOR_LOOK > SLOW_MEAN_NS)
+        collector_switch_off(collector, "256 calls took more than 50 us of CPU time each");
+    collector->cpu_ns = 0;
+}
+
+void look_at_memory(struct collector *collector, int64_t kept_blocks)
+{
+    collector->kept_in_a_row = kept_blocks > 0 ? collector->kept_in_a_row + 1 : 0;
+    if (kept_blocks > BLOCKS_AT_MOST)
+        collector_switch_off(collector, "a call kept more than 1,000,000 blocks of memory");
+    else if (collector->kept_in_a_row >= MEMORY_LOOKS)
+        collector_switch_off(collector, "each call keeps more memory");
+}
+
+void charge_collectors(struct thread *thread, uint32_t index, struct reading begin, struct reading end, uint64_t times)
+{
+    struct thread_record *record = thread->record;
+    uint64_t wall_ns = times * (end.wall_ns - begin.wall_ns), cpu_ns = times * (end.cpu_ns - begin.cpu_ns);
+    cpu_ns = cpu_ns < wall_ns ? cpu_ns : wall_ns;
+    record->fields.own_wall_ns += wall_ns;
+    record->fields.own_cpu_ns += cpu_ns;
+    if (index && times == 1) {
+        record->open[index - 1].inner_wall_ns += wall_ns;
+        record->open[index - 1].inner_cpu_ns += cpu_ns;
+    }
+}

@@ -1,0 +1,30 @@
+/* The event of an awaited call that has ended. */
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+
+#include "core/clock.h"
+#include "core/recorder.h"
+#include "hooks/await_table.h"
+
+struct step {
+    struct thread *thread; /* NULL: it is not timed */
+    struct reading begin;
+    uint32_t index, call;
+    PyObject *awaited;
+    PyObject *result; /* of the whole, where this was the last and it is told; no reference */
+};
+
+/* What the whole moved: as its result tells, or its arguments did. */
+uint64_t bytes_of_await(const struct await *await, PyObject *result);
+
+/* A fetch of rows that never was suspended, as a call would be. */
+struct span span_of_step(const struct step *step, uint64_t wall_ns, uint64_t cpu_ns);
+
+/* What collectors make of it; they may run for others meanwhile, and so the table may grow. NULL: it is no more. */
+struct await *collect_await(const struct step *step, struct await *await, uint64_t wall_ns);
+
+/* The event of an await that has ended. */
+void await_record(const struct step *step, struct await *await, uint64_t end_ns, uint64_t bytes, uint32_t error);

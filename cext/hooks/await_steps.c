@@ -1,0 +1,140 @@
+#include "hooks/await_steps.h"
+
+#include "collectors/collecting.h"
+#include "core/clock.h"
+#include "core/fields.h"
+#include "core/recorder.h"
+#include "core/transaction_sampling.h"
+#include "core/visible.h"
+#include "cpython/sites.h"
+#include "cpython/tasks.h"
+#include "hooks/await_table.h"
+#include "hooks/call_result.h"
+#include "hooks/fetches.h"
+#include "hooks/hot_path.h"
+#include "hooks/open_calls.h"
+#include "hooks/slot.h"
+#include "hooks/transaction_marks.h"
+
+/* A framework may serve a request in a task that it begins within the server's call: it is inside of that all the same,
+   and has its fate. */
+static void await_joins(struct await *await, const struct thread *thread)
+{
+    const struct await *around = request_around(await, thread);
+    unsigned further = chosen.one_in ? chosen_further(await->slot->intrinsic) : 0;
+    if (!around)
+        return;
+    await->parent = around->call;
+    if (!further)
+        return;
+    await->is_inside_passed_over = is_number_passed_over(around->intrinsic);
+    await->intrinsic = await->slot->intrinsic + (await->is_inside_passed_over ? further : 0);
+}
+
+static void await_begins(struct await *await, struct thread *thread, struct reading now, uint32_t task)
+{
+    struct thread_record *record = thread->record;
+    uint32_t index = record->fields.depth;
+    if (++thread->calls == 0)
+        thread->calls = 1;
+    await->call = thread->calls;
+    await->thread = thread->number;
+    await->start_ns = now.wall_ns;
+    await->start_cpu_ns = now.cpu_ns;
+    await->parent = index ? record->open[index - 1].call : 0;
+    await->task = task;
+    if (UNLIKELY(await->scope && !index))
+        await_joins(await, thread);
+}
+
+void step_begin(struct step *step, PyObject *awaited)
+{
+    struct await *await = await_find(awaited);
+    PyThreadState *state = await ? recorded_state() : NULL;
+    struct thread *thread = state && !recorder_paused() ? recording() : NULL;
+    step->thread = NULL;
+    if (!thread || thread->quiet || thread->record->fields.depth >= OPEN_CALLS)
+        return;
+    if (UNLIKELY(thread->marked))
+        marks_settle(thread);
+    uint32_t task = await->call ? await->task : task_here(awaited); /* runs anything; the table may have grown */
+    struct thread_record *record = thread->record;
+    await = await_find(awaited);
+    if (!await || !thread->recording || record->fields.depth >= OPEN_CALLS)
+        return;
+    struct reading now = clock_read(&thread->clock);
+    if (!await->call)
+        await_begins(await, thread, now, task);
+    *step = (struct step){thread, now, record->fields.depth, await->call, awaited, NULL};
+    struct open_call *open = &record->open[step->index];
+    *open = (struct open_call){
+        .start_ns = await->start_ns,
+        .start_cpu_ns = now.cpu_ns - await->cpu_ns,
+        .call = await->call,
+        .intrinsic = await->intrinsic,
+        .stack = await->stack,
+        .detail = await->detail,
+    };
+    record->fields.made++;
+    __atomic_store_n(&record->fields.depth, step->index + 1, __ATOMIC_RELEASE);
+    if (UNLIKELY(thread->marked))
+        marks_return(thread, await->call, now);
+}
+
+void step_end(struct step *step, bool ended, bool failed)
+{
+    struct thread *thread = step->thread;
+    struct await *await = thread ? await_find(step->awaited) : NULL;
+    if (!await || !thread->recording || thread != current_thread)
+        return;
+    struct thread_record *record = thread->record;
+    uint32_t index = step->index;
+    if (index >= record->fields.depth || record->open[index].call != step->call)
+        return;
+    struct reading now = clock_read(&thread->clock);
+    if (UNLIKELY(thread->marked))
+        marks_leave(thread, index, step->call, now);
+    uint64_t wall_ns = now.wall_ns - step->begin.wall_ns;
+    uint64_t cpu_ns = now.cpu_ns - record->open[index].start_cpu_ns - await->cpu_ns;
+    cpu_ns = cpu_ns < wall_ns ? cpu_ns : wall_ns;
+    uint64_t bytes = ended && !failed ? bytes_of_await(await, step->result) : 0;
+    bool fetches = ended && await->slot->waits == WAITS_rows && await->start_ns == step->begin.wall_ns;
+    struct span span = span_of_step(step, wall_ns, cpu_ns);
+    if (fetches && !failed && rows_gather(await->owner, &span, bytes))
+        return;
+    if (ended && is_wait(await->slot) && await->start_ns == step->begin.wall_ns && did_not_wait(await->slot, &span)) {
+        span_pass(&span);
+        return;
+    }
+    if (UNLIKELY(recorder.interval_ns))
+        wall_ns = cpu_ns = sampled_ns(thread, now.cpu_ns, cpu_ns);
+    await->running_ns += wall_ns;
+    await->cpu_ns += cpu_ns;
+    await->inner_wall_ns += record->open[index].inner_wall_ns;
+    await->inner_cpu_ns += record->open[index].inner_cpu_ns;
+    span.intrinsic = await->intrinsic;
+    if (is_inside_passed_over(&span) || UNLIKELY(await->is_inside_passed_over)) {
+        span_forget(&span);
+        return;
+    }
+    if (index) {
+        record->open[index - 1].inner_wall_ns += wall_ns;
+        record->open[index - 1].inner_cpu_ns += cpu_ns;
+    }
+    if (ended) {
+        if (now.wall_ns - await->start_ns >= recorder.trigger_above_ns && !is_idle_number(await->intrinsic))
+            recorder_trigger();
+        uint32_t error = failed ? error_here() : 0;
+        if (is_collecting())
+            await = collect_await(step, await, now.wall_ns - await->start_ns);
+        if (UNLIKELY(!await))
+            return;
+        await_record(step, await, now.wall_ns, bytes, error);
+        if (await->slot->detail == DETAIL_statement)
+            rows_begin(thread, await->owner, step->result);
+        if (fetches)
+            rows_recorded(await->owner, &span, bytes);
+    } else
+        record->fields.made--;
+    close_call(record, index);
+}

@@ -1,0 +1,50 @@
+/* The types that what is awaited has while it is suspended: each under its own, alike in everything but that its steps are
+   timed. */
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "hooks/await_table.h"
+#include "hooks/stubs.h"
+
+/* One of the types: its own, and the one under it. */
+struct sort {
+    PyTypeObject type, *plain;
+    PyCFunction send, close;
+    fast_function throw;
+};
+
+extern struct sort coroutines, sendings, throwings, generators;
+
+/* Of an object of either of the types: a method may be kept while it is of one, and called while it is of the other. */
+struct sort *sort_of(PyObject *object);
+
+PySendResult step_send(PyObject *awaited, PyObject *value, PyObject **result);
+
+PyObject *coroutine_next(PyObject *awaited);
+
+PyObject *step_next(PyObject *awaited);
+
+PyObject *method_send(PyObject *awaited, PyObject *value);
+
+PyObject *method_throw(PyObject *awaited, PyObject *const *arguments, Py_ssize_t count);
+
+/* Closed, it has ended, whatever it says; what it gives is None. What had not begun never was. */
+PyObject *method_close(PyObject *awaited, PyObject *nothing);
+
+extern PyMethodDef step_methods[];
+
+void await_becomes(PyObject *awaited, const struct await *like, struct sort *sort);
+
+PyCFunction method_of(PyTypeObject *type, const char *name, int flags);
+
+/* A type under the plain one, alike in everything but what it has been given already. */
+int type_begin(PyTypeObject *type, PyTypeObject *plain, PyMethodDef *methods);
+
+int sort_begin(struct sort *sort, PyTypeObject *plain, PyMethodDef *methods);
+
+int steps_begin(struct sort *sort, PyTypeObject *plain, PyMethodDef *methods);
+
+/* What was made only to be looked at is closed, lest it be warned of. */
+void never_awaited(PyObject *item);

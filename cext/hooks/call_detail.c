@@ -1,0 +1,130 @@
+#include "hooks/call_detail.h"
+
+#include "kinds.h"
+#include "core/visible.h"
+#include "cpython/attributes.h"
+#include "cpython/ownership.h"
+#include "hooks/address_detail.h"
+#include "hooks/command_detail.h"
+#include "hooks/database_server.h"
+#include "hooks/descriptors.h"
+#include "hooks/lock_holders.h"
+#include "hooks/path_detail.h"
+#include "hooks/route_detail.h"
+#include "hooks/statement_detail.h"
+#include "hooks/url_detail.h"
+
+/* --- detail and kind */
+
+static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
+{
+    switch ((enum detail_kind)call->slot->detail) {
+    case DETAIL_statement:
+        return statement_detail(subject);
+    case DETAIL_descriptor:
+        return descriptor_detail(subject);
+    case DETAIL_path:
+        return path_detail(subject);
+    case DETAIL_address:
+        return address_detail(subject);
+    case DETAIL_host:
+        return host_detail(subject, argument_of(call, call->slot->subject + 1));
+    case DETAIL_command:
+        return command_detail(subject);
+    case DETAIL_database:
+        return database_detail(subject);
+    case DETAIL_tls:
+        return detail_of_descriptor(descriptor_of_tls(subject));
+    case DETAIL_holder:
+        return holder_detail(subject);
+    case DETAIL_dsn:
+        return dsn_detail(subject, call->names, call->arguments + call->count);
+    case DETAIL_server:
+        return server_detail(subject, argument_of(call, 3), call->names, call->arguments + call->count);
+    case DETAIL_word:
+        return word_detail(subject);
+    case DETAIL_url:
+        return url_detail(KIND_net, NULL, subject);
+    case DETAIL_request:
+        return url_detail(KIND_net, subject, argument_of(call, call->slot->subject + 1));
+    case DETAIL_served:
+        return served_detail(call->owner, subject);
+    case DETAIL_type:
+        return PyType_Check(subject) ? intern_literal(((PyTypeObject *)subject)->tp_name) : 0;
+    case DETAIL_module:
+        return module_detail(subject);
+    case DETAIL_name:
+        return intern_text(call->slot->keyword);
+    case DETAIL_none:
+        break;
+    }
+    return 0;
+}
+
+/* Of what its attributes are: the last of the one or two, behind the other. */
+static __attribute__((noinline)) uint32_t detail_of_attributes(const struct call *call, PyObject *subject)
+{
+    PyObject *ways = call->slot->attributes;
+    PyObject *last = attribute_at(subject, PyTuple_GET_ITEM(ways, PyTuple_GET_SIZE(ways) - 1));
+    PyObject *first = PyTuple_GET_SIZE(ways) > 1 ? attribute_at(subject, PyTuple_GET_ITEM(ways, 0)) : NULL;
+    uint32_t number = 0;
+    if (last)
+        number = call->slot->detail == DETAIL_request ? url_detail(KIND_net, first, last) : detail_of_subject(call, last);
+    Py_XDECREF(first);
+    Py_XDECREF(last);
+    return number;
+}
+
+uint32_t detail_of_route(const struct slot *slot, PyObject *subject)
+{
+    PyObject *ways = slot->attributes;
+    if (slot->detail == DETAIL_served) {
+        PyObject *told = ways ? attribute_at(subject, PyTuple_GET_ITEM(ways, 0)) : Py_NewRef(subject);
+        uint32_t number = told ? told_route_detail(told) : 0;
+        Py_XDECREF(told);
+        return number;
+    }
+    PyObject *method = ways ? attribute_at(subject, PyTuple_GET_ITEM(ways, 0)) : NULL;
+    uint32_t number = kept_route_detail(subject, slot->route, method);
+    Py_XDECREF(method);
+    return number;
+}
+
+bool has_route(const struct slot *slot)
+{
+    return slot->detail == DETAIL_served || slot->route;
+}
+
+static uint32_t detail_of_what(const struct call *call, PyObject *subject)
+{
+    return UNLIKELY(call->slot->attributes) ? detail_of_attributes(call, subject) : detail_of_subject(call, subject);
+}
+
+/* Is it told by arguments that were given by name, whatever else was given? */
+static bool is_told_by_names(const struct slot *slot)
+{
+    return slot->subject != SUBJECT_RESULT && (slot->detail == DETAIL_dsn || slot->detail == DETAIL_server);
+}
+
+uint32_t detail_of(const struct call *call)
+{
+    PyObject *subject = subject_of(call);
+    if (UNLIKELY(!subject && !is_told_by_names(call->slot)))
+        return 0;
+    return detail_of_what(call, subject);
+}
+
+uint32_t late_detail(const struct call *call, PyObject *result)
+{
+    PyObject *type, *value, *traceback, *subject = subject_of(call);
+    uint32_t number = 0;
+    PyErr_Fetch(&type, &value, &traceback); /* a look-up clears what is set */
+    if (call->slot->subject == SUBJECT_RESULT)
+        number = result ? detail_of_what(call, result) : 0;
+    else if (call->slot->detail == DETAIL_path && subject)
+        number = kept_path(subject);
+    else if (call->slot->detail == DETAIL_statement && call->owner)
+        number = kept_statement(call->owner);
+    PyErr_Restore(type, value, traceback);
+    return number;
+}

@@ -1,0 +1,182 @@
+#include "hooks/call_effects.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kinds.h"
+#include "hooks/child_processes.h"
+#include "hooks/descriptors.h"
+#include "hooks/idle_descriptors.h"
+#include "hooks/object_descriptor.h"
+#include "hooks/slot.h"
+
+static void set_role(int number, enum role role)
+{
+    struct descriptor *known = descriptor_known(number);
+    if (known)
+        known->role = role;
+}
+
+static void set_last(int number, enum last last)
+{
+    struct descriptor *known = descriptor_known(number);
+    if (!known)
+        return;
+    known->last = last;
+    known->answers = answers;
+    answers += last == LAST_SENT && known->role == ROLE_CONNECTION;
+}
+
+static void set_watcher(int number, const PyObject *watcher, void (*set)(struct descriptor *, uint32_t))
+{
+    struct descriptor *known = descriptor_known(number);
+    if (known)
+        set(known, watcher_of(watcher));
+}
+
+static void forget_range(const struct call *call)
+{
+    PyObject *low = argument_of(call, 0), *high = argument_of(call, 1);
+    if (!low || !high || !PyLong_CheckExact(low) || !PyLong_CheckExact(high))
+        return;
+    int begin = descriptor_of_number(low), end = descriptor_of_number(high);
+    if (end < 0 || end > descriptors_end)
+        end = descriptors_end;
+    for (int number = begin < 0 ? 0 : begin; number < end; number++)
+        descriptor_forget(number);
+}
+
+static void connects(const struct call *call)
+{
+    struct descriptor *known = descriptor_known(call->descriptor);
+    if (!known)
+        return;
+    known->role = ROLE_CLIENT;
+    known->last = LAST_NOTHING;
+    if (call->span.detail)
+        known->name = call->span.detail;
+}
+
+void change_before(struct call *call)
+{
+    switch ((enum effect)call->slot->effect) {
+    case EFFECT_forget:
+        descriptor_forget(call->descriptor);
+        break;
+    case EFFECT_range:
+        forget_range(call);
+        break;
+    case EFFECT_connect:
+        connects(call);
+        break;
+    case EFFECT_watch:
+        set_watcher(call->descriptor, call->owner, watch);
+        break;
+    case EFFECT_unwatch:
+        set_watcher(call->descriptor, call->owner, unwatch);
+        break;
+    case EFFECT_exec:
+        becomes(call);
+        break;
+    case EFFECT_shell:
+        starts_shell(call);
+        break;
+    default:
+        break;
+    }
+}
+
+static void forget_made(PyObject *made)
+{
+    if (PyLong_CheckExact(made))
+        descriptor_forget(descriptor_of_number(made));
+    for (Py_ssize_t index = 0; PyTuple_CheckExact(made) && index < PyTuple_GET_SIZE(made); index++)
+        descriptor_forget(descriptor_of(PyTuple_GET_ITEM(made, index)));
+}
+
+/* Of what has a path: KIND_COUNT for a device, which may be a terminal, and for what is not there. */
+static enum kind kind_of_opened(int number)
+{
+    struct stat status;
+    int saved = errno;
+    bool there = fstat(number, &status) == 0;
+    errno = saved;
+    if (!there || S_ISCHR(status.st_mode) || S_ISSOCK(status.st_mode))
+        return KIND_COUNT;
+    return S_ISFIFO(status.st_mode) ? KIND_process : KIND_file;
+}
+
+/* A raw file is made by its initialiser, which gives no result. */
+static void opened(const struct call *call, PyObject *result)
+{
+    PyObject *path = subject_of(call);
+    int number = descriptor_of(result ? result : call->owner);
+    if (path && PyLong_Check(path))
+        return;
+    descriptor_forget(number);
+    enum kind kind = number > STDERR_FILENO && call->span.detail ? kind_of_opened(number) : KIND_COUNT;
+    if (kind != KIND_COUNT)
+        descriptor_set(number, (struct descriptor){.kind = (uint8_t)kind, .name = call->span.detail});
+}
+
+static void accepted(PyObject *result)
+{
+    PyObject *number = PyTuple_Check(result) && PyTuple_GET_SIZE(result) ? PyTuple_GET_ITEM(result, 0) : NULL;
+    int descriptor = descriptor_of(number);
+    descriptor_forget(descriptor);
+    set_role(descriptor, ROLE_CONNECTION);
+}
+
+void change_after(const struct call *call, PyObject *result, uint64_t bytes)
+{
+    switch ((enum effect)call->slot->effect) {
+    case EFFECT_open:
+        opened(call, result);
+        break;
+    case EFFECT_make:
+        forget_made(result);
+        break;
+    case EFFECT_socket:
+        if (!argument_of(call, 3) || argument_of(call, 3) == Py_None)
+            descriptor_forget(descriptor_of(call->owner));
+        break;
+    case EFFECT_unwatch_all:
+        unwatch_all(result && result != Py_None ? result : call->owner);
+        break;
+    case EFFECT_listen:
+        set_role(call->descriptor, ROLE_LISTENER);
+        break;
+    case EFFECT_accept:
+        accepted(result);
+        break;
+    case EFFECT_send:
+        set_last(call->descriptor, LAST_SENT);
+        break;
+    case EFFECT_receive:
+        if (bytes)
+            set_last(call->descriptor, LAST_RECEIVED);
+        break;
+    case EFFECT_fork:
+        if (PyTuple_Check(result))
+            forget_made(result);
+        forked(call, result);
+        break;
+    case EFFECT_spawn:
+    case EFFECT_search:
+    case EFFECT_fork_exec:
+        spawned(call, result);
+        break;
+    case EFFECT_shell:
+        shell_ended(call, result);
+        break;
+    case EFFECT_wait:
+        waited(result);
+        break;
+    case EFFECT_waitid:
+        waited_by_id(result);
+        break;
+    default:
+        break;
+    }
+}

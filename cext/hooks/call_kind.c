@@ -1,0 +1,65 @@
+#include "hooks/call_kind.h"
+
+#include "cpython/attributes.h"
+#include "hooks/database_server.h"
+#include "hooks/idle_descriptors.h"
+
+static bool is_generator_of(PyObject *object, const char *name)
+{
+    return object && PyGen_CheckExact(object) && PyUnicode_CompareWithASCIIString(((PyGenObject *)object)->gi_name, name) == 0;
+}
+
+/* Does a command of Redis wait for what others will put there? */
+static bool is_blocking_command(PyObject *command)
+{
+    static const char names[] = "BLPOP\0BRPOP\0BLMOVE\0BRPOPLPUSH\0BLMPOP\0BZPOPMIN\0BZPOPMAX\0BZMPOP\0";
+    Py_ssize_t bytes;
+    const char *text = bytes_of_text(command, &bytes);
+    return text && is_one_of(text, (size_t)bytes, names);
+}
+
+static enum kind kind_of_receiver(const struct descriptor *known)
+{
+    bool serves = known && (known->role == ROLE_CONNECTION || known->role == ROLE_LISTENER);
+    return serves && is_idle(known) ? KIND_idle : KIND_net;
+}
+
+/* Whose answer somebody waits for does not wait for work: a queue is another thread's, a child does its part. */
+static uint32_t busy_while_serving(const struct slot *slot, uint32_t kind, const struct thread *thread)
+{
+    bool has_other = slot->numbers > 1 && is_idle_number(slot->intrinsic + kind);
+    return has_other && is_serving(thread) ? !kind : kind;
+}
+
+static uint32_t kind_by_choice(const struct call *call)
+{
+    const struct slot *slot = call->slot;
+    switch ((enum choice)slot->choice) {
+    case CHOICE_receive:
+        return slot->kinds[kind_of_receiver(descriptor_known(call->descriptor))];
+    case CHOICE_select:
+        return slot->kinds[kind_of_selected(call->arguments, call->count)];
+    case CHOICE_outermost:
+        return slot->kinds[is_generator_of(argument_of(call, 0), "notifies") ? KIND_idle : KIND_db];
+    case CHOICE_blocking:
+        return slot->kinds[is_blocking_command(argument_of(call, 0)) ? KIND_idle : KIND_db];
+    case CHOICE_poll:
+        return slot->kinds[kind_of_watched(call->owner)];
+    case CHOICE_queue:
+        return subject_of(call) == Py_False;
+    default:
+        return 0;
+    }
+}
+
+uint32_t chosen_kind(const struct call *call, const struct thread *thread)
+{
+    const struct slot *slot = call->slot;
+    if (slot->choice == CHOICE_descriptor)
+        return kind_of_traffic(slot, descriptor_known(call->descriptor), thread);
+    if (slot->kinds[KIND_idle] && inside(thread, KIND_idle))
+        return slot->kinds[KIND_idle];
+    if (slot->kinds[KIND_db] && inside(thread, KIND_db)) /* how a driver in Python talks to its server */
+        return slot->kinds[KIND_db];
+    return busy_while_serving(slot, kind_by_choice(call), thread);
+}

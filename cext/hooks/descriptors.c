@@ -1,0 +1,142 @@
+#include "hooks/descriptors.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/detail_levels.h"
+#include "kinds.h"
+#include "core/recorder.h"
+
+struct descriptor descriptors[DESCRIPTORS_KNOWN];
+int descriptors_end;
+int watched_end;
+bool networks_known;
+
+/* --- what the kernel says */
+
+static uint32_t intern_address(const struct sockaddr_storage *address, socklen_t bytes)
+{
+    char text[sizeof(struct sockaddr_un) + 16], host[INET6_ADDRSTRLEN];
+    int length = 0;
+    if (address->ss_family == AF_INET && ((const struct sockaddr_in *)(const void *)address)->sin_port) {
+        const struct sockaddr_in *four = (const void *)address;
+        inet_ntop(AF_INET, &four->sin_addr, host, sizeof host);
+        length = snprintf(text, sizeof text, "%s:%u", host, ntohs(four->sin_port));
+    } else if (address->ss_family == AF_INET6 && ((const struct sockaddr_in6 *)(const void *)address)->sin6_port) {
+        const struct sockaddr_in6 *six = (const void *)address;
+        inet_ntop(AF_INET6, &six->sin6_addr, host, sizeof host);
+        length = snprintf(text, sizeof text, "[%s]:%u", host, ntohs(six->sin6_port));
+    } else if (address->ss_family == AF_UNIX && bytes > offsetof(struct sockaddr_un, sun_path)) {
+        const struct sockaddr_un *local = (const void *)address;
+        bool abstract = local->sun_path[0] == 0;
+        size_t room = bytes - offsetof(struct sockaddr_un, sun_path) - abstract;
+        length = snprintf(text, sizeof text, "%s%.*s", abstract ? "@" : "", (int)strnlen(local->sun_path + abstract, room),
+                          local->sun_path + abstract);
+    }
+    return length > 0 ? argument_intern(KIND_net, text, (size_t)length) : 0;
+}
+
+uint32_t intern_literal(const char *text)
+{
+    return string_intern(text, strlen(text));
+}
+
+static void learn_socket(struct descriptor *known, int number)
+{
+    struct sockaddr_storage address;
+    socklen_t bytes = sizeof address;
+    int listens = 0, sort = 0;
+    socklen_t size = sizeof listens;
+    known->kind = KIND_net;
+    networks_known = true;
+    if (getsockopt(number, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens)
+        known->role = ROLE_LISTENER;
+    if (getpeername(number, (struct sockaddr *)&address, &bytes) == 0)
+        known->name = intern_address(&address, bytes);
+    bytes = sizeof address;
+    if (!known->name && getsockname(number, (struct sockaddr *)&address, &bytes) == 0) {
+        known->name = intern_address(&address, bytes);
+        size = sizeof sort;
+        if (known->name && getsockopt(number, SOL_SOCKET, SO_TYPE, &sort, &size) == 0 && sort == SOCK_DGRAM)
+            known->role = ROLE_LISTENER; /* it has an address, and nobody in particular at the other end */
+    }
+    if (!known->name)
+        known->name = intern_literal("<socket>");
+}
+
+/* Its path, or what it is where it has none: `<pipe>`, `<eventpoll>`. */
+static uint32_t intern_link(int number)
+{
+    char link[64], text[4096];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", number);
+    ssize_t bytes = readlink(link, text, sizeof text - 1);
+    if (bytes <= 0)
+        return string_intern(link, (size_t)snprintf(link, sizeof link, "descriptor %d", number));
+    text[bytes] = 0;
+    if (text[0] == '/')
+        return argument_intern(KIND_file, text, (size_t)bytes);
+    char *named = strncmp(text, "anon_inode:", 11) == 0 ? text + 11 + (text[11] == '[') : text;
+    named[strcspn(named, ":]")] = 0;
+    return string_intern(link, (size_t)snprintf(link, sizeof link, "<%.40s>", named));
+}
+
+static void learn(struct descriptor *known, int number)
+{
+    static const char *const streams[] = {"<stdin>", "<stdout>", "<stderr>"};
+    struct stat status;
+    *known = (struct descriptor){.known = 1, .kind = KIND_file};
+    bool there = fstat(number, &status) == 0;
+    if (there && S_ISSOCK(status.st_mode)) {
+        learn_socket(known, number);
+        return;
+    }
+    if (there && S_ISFIFO(status.st_mode))
+        known->kind = KIND_process;
+    if (number <= STDERR_FILENO || (there && S_ISCHR(status.st_mode) && isatty(number)))
+        known->kind = KIND_screen;
+    known->name = number <= STDERR_FILENO ? intern_literal(streams[number]) : there ? intern_link(number) : 0;
+    known->known = there;
+}
+
+void first_use(struct descriptor *known, int number)
+{
+    struct thread *thread = current_thread;
+    struct reading begin = own_begin(thread);
+    int saved = errno;
+    learn(known, number);
+    errno = saved;
+    if (number >= descriptors_end)
+        descriptors_end = number + 1;
+    own_end(thread, begin);
+}
+
+void forget_descriptors(void)
+{
+    memset(descriptors, 0, sizeof *descriptors * (size_t)descriptors_end);
+    descriptors_end = watched_end = 0;
+    networks_known = false;
+}
+
+void descriptor_forget(int number)
+{
+    if (number >= 0 && number < DESCRIPTORS_KNOWN)
+        descriptors[number] = (struct descriptor){0};
+}
+
+void descriptor_set(int number, struct descriptor known)
+{
+    if (number < 0 || number >= DESCRIPTORS_KNOWN)
+        return;
+    known.known = 1;
+    descriptors[number] = known;
+    if (number >= descriptors_end)
+        descriptors_end = number + 1;
+}

@@ -1,0 +1,82 @@
+#include "hooks/environment_copies.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "hooks/environment_variables.h"
+
+/* --- what is given, and what is to be in it */
+
+static PyObject *list_of_own(void)
+{
+    PyObject *list = PyList_New(0);
+    for (char **text = environ; list && text && *text; text++) {
+        PyObject *bytes = PyBytes_FromString(*text);
+        if (!bytes || PyList_Append(list, bytes))
+            Py_CLEAR(list);
+        Py_XDECREF(bytes);
+    }
+    return list;
+}
+
+/* The dictionary behind os.environ, where `mapping` is that or another of its type; NULL where not. */
+static PyObject *data_of_environ(PyObject *mapping)
+{
+    PyObject *modules = PyImport_GetModuleDict();
+    PyObject *os = modules ? PyDict_GetItemString(modules, "os") : NULL;
+    PyObject *type = os && PyModule_Check(os) ? PyDict_GetItemString(PyModule_GetDict(os), "_Environ") : NULL;
+    if (!type || (PyObject *)Py_TYPE(mapping) != type)
+        return NULL;
+    PyObject *data = PyObject_GetAttrString(mapping, "_data");
+    if (data && !PyDict_CheckExact(data))
+        Py_CLEAR(data);
+    return data;
+}
+
+/* A list of texts as a dictionary; of a name that is there twice the first counts, as for getenv(3). */
+static PyObject *dictionary_of(PyObject *list)
+{
+    PyObject *dictionary = list ? PyDict_New() : NULL;
+    for (Py_ssize_t place = 0; dictionary && place < PyList_GET_SIZE(list); place++) {
+        const char *text = PyBytes_AS_STRING(PyList_GET_ITEM(list, place));
+        size_t bytes = strcspn(text, "=");
+        PyObject *name = PyBytes_FromStringAndSize(text, (Py_ssize_t)bytes);
+        PyObject *value = PyBytes_FromString(text + bytes + (text[bytes] == '='));
+        if (!name || !value || !PyDict_SetDefault(dictionary, name, value))
+            Py_CLEAR(dictionary);
+        Py_XDECREF(name);
+        Py_XDECREF(value);
+    }
+    Py_XDECREF(list);
+    return dictionary;
+}
+
+/* The process's own, in the form that the call takes; NULL where it takes no None for it. */
+static PyObject *copy_of_own(enum passes passes)
+{
+    switch (passes) {
+    case PASSES_list:
+    case PASSES_own:
+    case PASSES_shell:
+        return list_of_own();
+    case PASSES_spawn:
+    case PASSES_search:
+        return PY_VERSION_HEX >= 0x030d0000 ? dictionary_of(list_of_own()) : NULL;
+    default:
+        return NULL;
+    }
+}
+
+PyObject *copy_of(PyObject *given, enum passes passes)
+{
+    if (given == Py_None)
+        return copy_of_own(passes);
+    if (PyDict_CheckExact(given))
+        return PyDict_Copy(given);
+    if (passes == PASSES_list)
+        return is_list_of_bytes(given) ? PyList_GetSlice(given, 0, PyList_GET_SIZE(given)) : NULL;
+    PyObject *data = data_of_environ(given);
+    PyObject *copy = data ? PyDict_Copy(data) : NULL;
+    Py_XDECREF(data);
+    return copy;
+}

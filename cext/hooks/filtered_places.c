@@ -1,0 +1,67 @@
+#include "hooks/filtered_places.h"
+
+#include "core/visible.h"
+#include "cpython/sites.h"
+
+static const char *text_or_null(PyObject *text)
+{
+    const char *found = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8(text) : NULL;
+    if (!found)
+        PyErr_Clear();
+    return found;
+}
+
+static struct call_site call_site_of(frame *here)
+{
+    PyCodeObject *code = frame_code(here);
+    PyObject *names = here->f_globals;
+    PyObject *module = names && PyDict_CheckExact(names) ? PyDict_GetItemString(names, "__name__") : NULL;
+    int line = PyCode_Addr2Line(code, (int)((size_t)frame_instruction(here) * sizeof(_Py_CODEUNIT)));
+    return (struct call_site){
+        .module = text_or_null(module),
+        .file = text_or_null(code->co_filename),
+        .function = text_or_null(code->co_qualname),
+        .line = line > 0 ? (uint32_t)line : 0,
+    };
+}
+
+static unsigned decide_site(const struct call_site *site)
+{
+    return filter_site(site) ? 0 : LEFT_OUT;
+}
+
+unsigned decide(frame *here, unsigned (*by)(const struct call_site *))
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    struct call_site site = call_site_of(here);
+    unsigned bits = by(&site);
+    PyErr_Restore(type, value, traceback);
+    return bits;
+}
+
+/* The place of the innermost frame of the program's own code, else of the innermost; NULL where there is none. */
+static struct place *calling_place(PyThreadState *state, frame **where)
+{
+    uint32_t own = 0;
+    frame *innermost = frame_innermost(state);
+    for (*where = innermost; *where; *where = frame_outer(*where)) {
+        struct place *place = place_of(*where, &own);
+        if (!place || own)
+            return place;
+    }
+    *where = innermost;
+    return innermost ? place_of(innermost, &own) : NULL;
+}
+
+bool site_passes(PyThreadState *state)
+{
+    static const struct call_site nowhere;
+    frame *where;
+    struct place *place = calling_place(state, &where);
+    if (UNLIKELY(!place))
+        return filter_site(&nowhere);
+    if (UNLIKELY(!is_decided(place->verdict)))
+        place->verdict = decided(decide(where, decide_site));
+    return !(place->verdict & LEFT_OUT);
+}

@@ -1,0 +1,31 @@
+/* What the filter decides of a place in the code, once for it.
+
+   A call that is made from the standard library or an installed package is of the line of the program's own code that
+   it was made for, as in reports. */
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/filter.h"
+#include "cpython/frame.h"
+
+/* What was decided of a place, below the filter's serial. */
+enum { DECIDED_BITS = 2, LEFT_OUT = 1 };
+
+static inline uint32_t decided(unsigned bits)
+{
+    return filter.serial << DECIDED_BITS | bits;
+}
+
+static inline bool is_decided(uint32_t verdict)
+{
+    return (verdict ^ decided(0)) >> DECIDED_BITS == 0;
+}
+
+/* An exception that is set stays as it is. */
+unsigned decide(frame *here, unsigned (*by)(const struct call_site *));
+
+bool site_passes(PyThreadState *state);

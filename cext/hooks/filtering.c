@@ -1,0 +1,112 @@
+#include "hooks/filtering.h"
+
+#include "kinds.h"
+#include "core/transaction_sampling.h"
+#include "cpython/sites.h"
+#include "hooks/call.h"
+#include "hooks/descriptors.h"
+#include "hooks/filtered_places.h"
+#include "hooks/filtered_stacks.h"
+#include "hooks/open_calls.h"
+#include "hooks/stubs.h"
+
+/* What is not of the intrinsic; each class of rules only where there is one. */
+static bool is_let_pass(struct thread *thread, PyThreadState *state)
+{
+    if (!filter.looks)
+        return true;
+    if (filter.by_block && filter_block_is_over(recorder.control))
+        return false;
+    if (filter.by_thread && !filter_thread(thread))
+        return false;
+    if (filter.by_time && !filter_time())
+        return false;
+    if (filter.by_site && !site_passes(state))
+        return false;
+    if (filter.by_transaction && !filter_transaction(thread->record))
+        return false;
+    return !filter.by_within || within_passes(state);
+}
+
+/* May a call of that intrinsic be recorded? What starts processes is, for descendants are followed by it. */
+static bool passes_filter(const struct slot *slot, uint32_t intrinsic, struct thread *thread, PyThreadState *state)
+{
+    if (is_always_timed(slot))
+        return true;
+    if (is_left_out(intrinsic) || !is_let_pass(thread, state))
+        return false;
+    return !filter.by_block || filter_block(recorder.control);
+}
+
+bool passes_late(const struct slot *slot, uint32_t intrinsic, bool passed)
+{
+    if (is_always_timed(slot))
+        return true;
+    return passed && !is_left_out(intrinsic) && (!filter.by_block || filter_block(recorder.control));
+}
+
+bool transaction_passes(const struct slot *slot, struct thread *thread, PyThreadState *state)
+{
+    if (filter.by_transaction || slot->sampled)
+        return !filter.none;
+    return passes_filter(slot, slot->intrinsic, thread, state);
+}
+
+bool passes_early(const struct slot *slot, uint32_t intrinsic, bool simple, struct thread *thread, PyThreadState *state)
+{
+    if (slot->sampled)
+        return !filter.on || transaction_passes(slot, thread, state);
+    if (chosen.one_in && !is_always_timed(slot) && is_passed_over(thread))
+        return false;
+    if (!filter.on)
+        return true;
+    return simple ? passes_filter(slot, intrinsic, thread, state) : is_let_pass(thread, state);
+}
+
+/* All of its calls, of whatever kind they turn out to be, but for those numbered `but`? */
+static bool is_closed(const struct slot *slot, uint32_t but)
+{
+    for (uint32_t number = slot->intrinsic; number < slot->intrinsic + slot->numbers; number++)
+        if (number != but && !is_left_out(number))
+            return false;
+    return true;
+}
+
+void slot_watch(struct slot *slot)
+{
+    bool changes = slot->lock || (slot->effect != EFFECT_none && !slot->traffic);
+    bool looks = filter.looks || chosen.one_in;
+    slot->watched = WATCHED_not;
+    if ((!filter.on && !chosen.one_in) || slot->sampled || !slot->through || !slot->numbers || changes || keeps_dialogue(slot))
+        return;
+    if (is_closed(slot, 0))
+        slot->watched = WATCHED_closed;
+    else if (slot->kinds[KIND_db] && is_closed(slot, slot->intrinsic + slot->kinds[KIND_db]))
+        slot->watched = WATCHED_outside_db;
+    else if (looks)
+        slot->watched = WATCHED_look;
+}
+
+bool is_left_out_at_once(const struct slot *slot)
+{
+    if (slot->effect != EFFECT_none && networks_known)
+        return false;
+    if (slot->watched == WATCHED_closed)
+        return true;
+    PyThreadState *state = recorded_state();
+    struct thread *thread = state ? current_thread : NULL;
+    if (!thread || !thread->recording || thread->quiet)
+        return false;
+    if (slot->watched == WATCHED_outside_db)
+        return !inside(thread, KIND_db);
+    if (UNLIKELY(chosen.one_in) && !thread->marked && is_passed_over(thread))
+        return true;
+    if (filter.only_within)
+        return !within_passes(state);
+    return filter.on && !is_let_pass(thread, state);
+}
+
+void slots_watch(void)
+{
+    slots_each(slot_watch);
+}

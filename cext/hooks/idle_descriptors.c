@@ -1,0 +1,101 @@
+#include "hooks/idle_descriptors.h"
+
+#include "hooks/object_descriptor.h"
+
+uint32_t answers;
+
+/* --- waiting for work, or for an answer */
+
+bool is_idle(const struct descriptor *known)
+{
+    if (known->kind != KIND_net)
+        return true;
+    switch (known->role) {
+    case ROLE_CLIENT: /* where nothing is served, a client waits for the rest of its answer */
+        return known->last == LAST_RECEIVED && known->answers != answers;
+    case ROLE_CONNECTION:
+        return known->last != LAST_RECEIVED;
+    case ROLE_LISTENER:
+        return true;
+    default:
+        return known->last != LAST_SENT;
+    }
+}
+
+uint32_t watcher_of(const PyObject *object)
+{
+    uint32_t number = (uint32_t)((uintptr_t)object >> 4);
+    return number ? number : 1;
+}
+
+static bool is_watched_by(const struct descriptor *known, uint32_t watcher)
+{
+    return known->watchers[0] == watcher || known->watchers[1] == watcher;
+}
+
+void watch(struct descriptor *known, uint32_t watcher)
+{
+    if (!is_watched_by(known, watcher))
+        known->watchers[known->watchers[0] ? 1 : 0] = watcher;
+    if (known - descriptors >= watched_end)
+        watched_end = (int)(known - descriptors) + 1;
+}
+
+void unwatch(struct descriptor *known, uint32_t watcher)
+{
+    for (unsigned place = 0; place < WATCHERS; place++)
+        if (known->watchers[place] == watcher)
+            known->watchers[place] = 0;
+}
+
+void unwatch_all(const PyObject *object)
+{
+    uint32_t watcher = watcher_of(object);
+    for (int number = 0; number < watched_end; number++)
+        unwatch(&descriptors[number], watcher);
+}
+
+enum kind kind_of_watched(const PyObject *object)
+{
+    uint32_t watcher = watcher_of(object);
+    for (int number = 0; number < watched_end; number++)
+        if (is_watched_by(&descriptors[number], watcher) && descriptors[number].known && !is_idle(&descriptors[number]))
+            return KIND_net;
+    return KIND_idle;
+}
+
+/* A list of what a list, a tuple, a set or a dictionary holds; NULL for what only the program can iterate over. */
+static PyObject *selected_list(PyObject *selected)
+{
+    PyObject *type, *value, *traceback, *list = NULL;
+    if (PyList_CheckExact(selected) || PyTuple_CheckExact(selected))
+        return Py_NewRef(selected);
+    if (!PyAnySet_CheckExact(selected) && !PyDict_CheckExact(selected))
+        return NULL;
+    PyErr_Fetch(&type, &value, &traceback);
+    list = PySequence_List(selected);
+    PyErr_Restore(type, value, traceback);
+    return list;
+}
+
+static bool all_idle(PyObject *list)
+{
+    for (Py_ssize_t index = 0; index < PySequence_Fast_GET_SIZE(list); index++) {
+        const struct descriptor *known = descriptor_known(descriptor_of(PySequence_Fast_GET_ITEM(list, index)));
+        if (!known || !is_idle(known))
+            return false;
+    }
+    return true;
+}
+
+enum kind kind_of_selected(PyObject *const *lists, Py_ssize_t count)
+{
+    bool any = false, idle = true;
+    for (Py_ssize_t each = 0; each < count && each < 3; each++) {
+        PyObject *list = selected_list(lists[each]);
+        any = any || !list || PySequence_Fast_GET_SIZE(list);
+        idle = idle && list && all_idle(list);
+        Py_XDECREF(list);
+    }
+    return !any ? KIND_sleep : idle ? KIND_idle : KIND_net;
+}

@@ -1,0 +1,121 @@
+#include "hooks/install.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+bool is_writable(const void *address)
+{
+    static unsigned long known_begin, known_end;
+    unsigned long begin, end, wanted = (unsigned long)address;
+    char line[512], mode[8];
+    if (known_begin <= wanted && wanted < known_end)
+        return true;
+    bool writable = false;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    while (maps && !writable && fgets(line, sizeof line, maps)) {
+        writable = sscanf(line, "%lx-%lx %7s", &begin, &end, mode) == 3 && begin <= wanted && wanted < end &&
+                   mode[1] == 'w';
+        if (writable) {
+            known_begin = begin;
+            known_end = end;
+        }
+    }
+    if (maps)
+        fclose(maps);
+    return writable;
+}
+
+/* A function that Cython 3 has compiled begins as one of C does. However it is called, by its vectorcall too, the pointer
+   is taken from its definition at each call; where its vectorcall lies elsewhere, it was compiled for the limited API, and
+   its layout is another. */
+static bool is_cython_function(PyObject *callable)
+{
+    const PyTypeObject *type = Py_TYPE(callable);
+    const char *dot = strrchr(type->tp_name, '.'), *name = dot ? dot + 1 : type->tp_name;
+    return strcmp(name, "cython_function_or_method") == 0 && type->tp_basicsize > (Py_ssize_t)sizeof(PyCMethodObject) &&
+           type->tp_vectorcall_offset == (Py_ssize_t)offsetof(PyCFunctionObject, vectorcall);
+}
+
+PyMethodDef *definition_of(PyObject *callable)
+{
+    if (PyCFunction_Check(callable))
+        return ((PyCFunctionObject *)callable)->m_ml;
+    if (Py_IS_TYPE(callable, &PyMethodDescr_Type) || Py_IS_TYPE(callable, &PyClassMethodDescr_Type))
+        return ((PyMethodDescrObject *)callable)->d_method;
+    return is_cython_function(callable) ? ((PyCFunctionObject *)callable)->m_ml : NULL;
+}
+
+enum signature signature_of(const PyMethodDef *definition)
+{
+    switch (definition->ml_flags &
+            (METH_VARARGS | METH_KEYWORDS | METH_NOARGS | METH_O | METH_FASTCALL | METH_METHOD)) {
+    case METH_NOARGS:
+    case METH_O:
+    case METH_VARARGS:
+        return SIGNATURE_pair;
+    case METH_VARARGS | METH_KEYWORDS:
+        return SIGNATURE_triple;
+    case METH_FASTCALL:
+        return SIGNATURE_fast;
+    case METH_FASTCALL | METH_KEYWORDS:
+        return SIGNATURE_fast_keywords;
+    case METH_METHOD | METH_FASTCALL | METH_KEYWORDS:
+        return SIGNATURE_method;
+    default:
+        return SIGNATURE_COUNT;
+    }
+}
+
+bool takes_one_argument(const PyMethodDef *definition)
+{
+    return definition->ml_flags & METH_O;
+}
+
+bool takes_arguments(const PyMethodDef *definition)
+{
+    return definition->ml_flags & METH_VARARGS;
+}
+
+/* The slots of a type that can be interposed, by the name of the method that shows them. */
+#define TYPE_SLOTS(X) \
+    X("__next__", tp_iternext, SIGNATURE_unary) \
+    X("__iter__", tp_iter, SIGNATURE_unary) \
+    X("__call__", tp_call, SIGNATURE_triple) \
+    X("__init__", tp_init, SIGNATURE_initialise) \
+    X("__del__", tp_finalize, SIGNATURE_finish)
+
+void **type_slot(PyTypeObject *type, const char *name, enum signature *signature)
+{
+#define PLACE_OF_SLOT(method, member, pool) \
+    if (strcmp(name, method) == 0) { \
+        *signature = pool; \
+        return (void **)&type->member; \
+    }
+    TYPE_SLOTS(PLACE_OF_SLOT)
+    return NULL;
+}
+
+/* Put `to` in the place of `from` in the type's slot and in the descriptor that shows the slot as a method. */
+static void exchange_in_type(PyTypeObject *type, const char *name, void *from, void *to)
+{
+    enum signature signature;
+    void **place = type_slot(type, name, &signature);
+    if (*place == from)
+        *place = to;
+    PyObject *shown = type->tp_dict ? PyDict_GetItemString(type->tp_dict, name) : NULL;
+    if (shown && Py_IS_TYPE(shown, &PyWrapperDescr_Type) && ((PyWrapperDescrObject *)shown)->d_wrapped == from)
+        ((PyWrapperDescrObject *)shown)->d_wrapped = to;
+    PyType_Modified(type);
+}
+
+bool exchange_in_types(PyTypeObject *type, const char *name, void *from, void *to)
+{
+    exchange_in_type(type, name, from, to);
+    PyObject *subclasses = PyObject_CallMethod((PyObject *)&PyType_Type, "__subclasses__", "O", type);
+    bool done = subclasses != NULL;
+    for (Py_ssize_t index = 0; done && index < PyList_GET_SIZE(subclasses); index++)
+        done = exchange_in_types((PyTypeObject *)PyList_GET_ITEM(subclasses, index), name, from, to);
+    Py_XDECREF(subclasses);
+    return done;
+}

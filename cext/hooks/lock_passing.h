@@ -1,0 +1,60 @@
+/* Calls that take a lock: one that is free is passed through, and merely counted. */
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+
+#include "core/recorder.h"
+#include "core/visible.h"
+#include "hooks/filtering.h"
+#include "hooks/lock_holders.h"
+#include "hooks/locks.h"
+#include "hooks/slot.h"
+
+static inline bool is_free(const struct slot *slot, PyObject *lock)
+{
+    switch ((enum lock)slot->lock) {
+    case LOCK_plain:
+        return is_free_plain(lock);
+    case LOCK_recursive:
+        return is_free_recursive(lock);
+    default:
+        return is_free_semaphore(lock, slot->ask);
+    }
+}
+
+/* Was `acquire` told not to wait, by its first argument or by name? */
+bool will_not_wait(PyObject *first, PyObject *keywords);
+
+/* A lock that is free need not be waited for, and who asks without waiting does not wait: the call is passed through,
+   and merely counted. NULL: it is to be timed, or nothing is recorded. */
+static inline struct thread *lock_passes(const struct slot *slot, PyObject *lock, PyThreadState *state, PyObject *first,
+                                         PyObject *keywords)
+{
+    if (UNLIKELY(!state || recorder.all_waits) || (!is_free(slot, lock) && !will_not_wait(first, keywords)))
+        return NULL;
+    return recorder_paused() || is_left_out(slot->intrinsic) ? NULL : recording();
+}
+
+static inline bool is_taken(const PyObject *result)
+{
+    return result && result != Py_False;
+}
+
+/* Nobody had to wait. */
+static inline void lock_passed(const struct slot *slot, PyObject *lock, PyThreadState *state, struct thread *thread,
+                               PyObject *result)
+{
+    thread->record->fields.passed++;
+    if (slot->detail == DETAIL_holder && is_taken(result) && !(slot->lock == LOCK_recursive && is_taken_again(lock)))
+        lock_taken(state, lock, thread);
+}
+
+/* Somebody waited for it, and may have got it. */
+static inline void lock_waited(const struct slot *slot, PyObject *lock, PyThreadState *state, PyObject *result)
+{
+    struct thread *thread = current_thread;
+    if (slot->detail == DETAIL_holder && is_taken(result) && state && thread && thread->recording)
+        lock_taken(state, lock, thread);
+}

@@ -1,0 +1,53 @@
+#include "hooks/object_descriptor.h"
+
+#include <string.h>
+
+/* How the descriptor of a raw file and of a socket is had: their own C methods. */
+enum { DESCRIPTOR_OWNERS = 3 };
+static struct {
+    PyTypeObject *type;
+    PyObject *(*ask)(PyObject *, PyObject *);
+} descriptor_owners[DESCRIPTOR_OWNERS];
+
+void descriptor_owner_add(unsigned place, PyTypeObject *type, void *ask)
+{
+    descriptor_owners[place].type = type;
+    descriptor_owners[place].ask = (PyObject * (*)(PyObject *, PyObject *)) ask;
+}
+
+/* A closed one raises, which is nobody's business. */
+static int descriptor_of_owner(PyObject *owner, PyObject *(*ask)(PyObject *, PyObject *))
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *number = ask(owner, NULL);
+    int found = number && PyLong_CheckExact(number) ? descriptor_of_number(number) : -1;
+    Py_XDECREF(number);
+    PyErr_Restore(type, value, traceback);
+    return found;
+}
+
+/* What lies under a text or a buffer of the standard library, as its C type has it; a new reference or NULL. */
+static PyObject *what_lies_under(PyObject *object)
+{
+    PyObject *type, *value, *traceback;
+    const char *name = Py_TYPE(object)->tp_name;
+    const char *attribute = strcmp(name, "_io.TextIOWrapper") == 0 ? "buffer" : strncmp(name, "_io.Buffered", 12) == 0 ? "raw" : NULL;
+    if (!attribute)
+        return NULL;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *under = PyObject_GetAttrString(object, attribute);
+    PyErr_Restore(type, value, traceback);
+    return under;
+}
+
+int descriptor_under(PyObject *object)
+{
+    for (unsigned place = 0; place < DESCRIPTOR_OWNERS; place++)
+        if (descriptor_owners[place].type && PyObject_TypeCheck(object, descriptor_owners[place].type))
+            return descriptor_of_owner(object, descriptor_owners[place].ask);
+    PyObject *under = what_lies_under(object);
+    int number = under ? descriptor_of(under) : -1;
+    Py_XDECREF(under);
+    return number;
+}

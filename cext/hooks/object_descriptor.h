@@ -1,0 +1,40 @@
+/* The descriptor that an object stands for: a number, a raw file, a socket, or what lies over one. Nothing of the program's
+   is run. */
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "core/visible.h"
+
+void descriptor_owner_add(unsigned place, PyTypeObject *type, void *ask);
+
+/* The value of an int of one digit, as nearly all descriptors are; -1 of another. */
+static inline int value_of_digit(const PyObject *number)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    const PyLongObject *digits = (const PyLongObject *)number;
+    return PyUnstable_Long_IsCompact(digits) ? (int)PyUnstable_Long_CompactValue(digits) : -1;
+#else
+    return Py_SIZE(number) == 1 ? (int)((const PyLongObject *)number)->ob_digit[0] : -1;
+#endif
+}
+
+static inline int descriptor_of_number(PyObject *number)
+{
+    int overflow, digit = value_of_digit(number);
+    if (LIKELY(digit > 0))
+        return digit;
+    long value = PyLong_AsLongAndOverflow(number, &overflow);
+    return overflow || value < 0 || value > INT32_MAX ? -1 : (int)value;
+}
+
+int descriptor_under(PyObject *object);
+
+/* The descriptor that an object stands for, or -1. Nothing of the program's is run. */
+static inline int descriptor_of(PyObject *object)
+{
+    if (!object)
+        return -1;
+    return PyLong_CheckExact(object) ? descriptor_of_number(object) : descriptor_under(object);
+}

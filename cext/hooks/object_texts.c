@@ -1,0 +1,41 @@
+#include "hooks/object_texts.h"
+
+#include <structmember.h>
+
+const char *text_of(PyObject *object, Py_ssize_t *bytes)
+{
+    PyObject *type, *value, *traceback;
+    if (!object || !PyUnicode_Check(object))
+        return NULL;
+    PyErr_Fetch(&type, &value, &traceback);
+    const char *text = PyUnicode_AsUTF8AndSize(object, bytes);
+    PyErr_Restore(type, value, traceback);
+    return text;
+}
+
+/* --- paths */
+
+PyObject *encoded(PyObject *text)
+{
+    PyObject *type, *value, *traceback;
+    if (PyBytes_Check(text))
+        return Py_NewRef(text);
+    if (!PyUnicode_Check(text))
+        return NULL;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *bytes = PyUnicode_EncodeFSDefault(text);
+    PyErr_Restore(type, value, traceback);
+    return bytes;
+}
+
+/* --- what an object keeps: in its own structure, so that nothing of the program's is run to have it */
+
+PyObject *member_of(PyObject *object, PyObject *name)
+{
+    PyObject *member = _PyType_Lookup(Py_TYPE(object), name), *value = NULL;
+    if (member && Py_IS_TYPE(member, &PyMemberDescr_Type))
+        value = PyMember_GetOne((const char *)object, ((PyMemberDescrObject *)member)->d_member);
+    if (!value)
+        PyErr_Clear();
+    return value;
+}

@@ -1,0 +1,70 @@
+#include "hooks/route_detail.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/detail_levels.h"
+#include "kinds.h"
+#include "cpython/attributes.h"
+#include "hooks/attribute_names.h"
+#include "hooks/url_detail.h"
+
+static PyObject *method_told(PyObject *told)
+{
+    PyObject *method = PyDict_GetItemString(told, "REQUEST_METHOD");
+    return method ? method : PyDict_GetItemString(told, "method");
+}
+
+uint32_t served_detail(PyObject *owner, PyObject *told)
+{
+    if (!PyDict_CheckExact(told))
+        return 0;
+    PyObject *method = method_told(told), *path = PyDict_GetItemString(told, "PATH_INFO");
+    path = path ? path : PyDict_GetItemString(told, "path");
+    PyObject *route = owner ? attribute_at(owner, way_to_path) : NULL;
+    bool has_route = route && PyUnicode_CheckExact(route);
+    uint32_t number = url_detail(KIND_logic, method, has_route ? route : path);
+    Py_XDECREF(route);
+    return number;
+}
+
+/* A method, if any, and the pattern of a route, in which a `?` is a pattern's. Django's have no slash in front. */
+static uint32_t pattern_detail(PyObject *method, PyObject *pattern)
+{
+    struct text text = {.length = 0};
+    Py_ssize_t bytes;
+    const char *word = bytes_of_text(method, &bytes);
+    if (word && bytes < 32) {
+        append(&text, word, (size_t)bytes);
+        append(&text, " ", 1);
+    }
+    const char *given = bytes_of_text(pattern, &bytes);
+    if (!given)
+        return 0;
+    if (!bytes || !strchr("/^", *given))
+        append(&text, "/", 1);
+    append(&text, given, (size_t)bytes);
+    return argument_intern(KIND_logic, text.bytes, text.length);
+}
+
+uint32_t told_route_detail(PyObject *told)
+{
+    PyObject *route = PyDict_CheckExact(told) ? PyDict_GetItemWithError(told, name_of_route) : NULL;
+    PyObject *pattern = route ? attribute_at(route, way_to_path) : NULL;
+    bool is_text = pattern && PyUnicode_CheckExact(pattern);
+    uint32_t number = is_text ? pattern_detail(method_told(told), pattern) : 0;
+    Py_XDECREF(pattern);
+    return number;
+}
+
+uint32_t kept_route_detail(PyObject *object, PyObject *ways, PyObject *method)
+{
+    uint32_t number = 0;
+    for (Py_ssize_t place = 0; !number && place < PyTuple_GET_SIZE(ways); place++) {
+        PyObject *pattern = attribute_at(object, PyTuple_GET_ITEM(ways, place));
+        if (pattern && PyUnicode_CheckExact(pattern))
+            number = pattern_detail(method, pattern);
+        Py_XDECREF(pattern);
+    }
+    return number;
+}

@@ -1,0 +1,16 @@
+/* What a server answers: its method and the route that serves it, or else the path, as a number in strings. */
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+
+/* What is served: its method, and the path of the route that serves it, or else its own. */
+uint32_t served_detail(PyObject *owner, PyObject *told);
+
+/* The pattern of the route that served it, as its framework told by the end of the call: of FastAPI
+   `/orders/{id}`. 0 where none did. */
+uint32_t told_route_detail(PyObject *told);
+
+/* The same of an object that its framework keeps it in: the first of the ways that leads to a text. */
+uint32_t kept_route_detail(PyObject *object, PyObject *ways, PyObject *method);

@@ -1,0 +1,116 @@
+#include "hooks/serving.h"
+
+#include "collectors/collecting.h"
+#include "core/fields.h"
+#include "core/filter.h"
+#include "kinds.h"
+#include "core/transaction_sampling.h"
+#include "core/visible.h"
+#include "cpython/attributes.h"
+#include "cpython/sites.h"
+#include "hooks/attribute_names.h"
+#include "hooks/call_detail.h"
+#include "hooks/call_result.h"
+#include "hooks/filtering.h"
+#include "hooks/hot_path.h"
+#include "hooks/open_calls.h"
+#include "hooks/shim.h"
+#include "hooks/slot.h"
+
+bool takes_requests(const struct call *call)
+{
+    PyObject *ways = call->slot->attributes, *subject = subject_of(call);
+    PyObject *made = subject && ways ? attribute_at(subject, PyTuple_GET_ITEM(ways, 0)) : NULL;
+    bool takes = !made || !PyType_Check(made) || _PyType_Lookup((PyTypeObject *)made, name_of_taking);
+    Py_XDECREF(made);
+    return takes;
+}
+
+/* --- requests that a call waits for before it answers them
+
+   Such a call is none until the request is there: then an entry in the table of calls in progress begins, of the call
+   that is to end it. The waiting before it is inside of nothing. */
+
+bool begin_serving(struct call *call, struct thread *thread, PyThreadState *state)
+{
+    struct thread_record *record = thread->record;
+    uint32_t depth = record->fields.depth;
+    struct span span;
+    call->span.thread = NULL;
+    if (call->slot->effect == EFFECT_route)
+        return true;
+    if (call->slot->effect == EFFECT_serve) {
+        if (!is_timed(call->slot, call->slot->intrinsic))
+            return begin_untimed(call, thread, call->slot->intrinsic) && false;
+        if (UNLIKELY(filter.on) && !transaction_passes(call->slot, thread, state))
+            return false;
+        call->span.intrinsic = thread->serving;
+        call->span.index = depth;
+        thread->serving = call->slot->intrinsic;
+        return true;
+    }
+    bool is_there = depth && is_number_or_further(record->open[depth - 1].intrinsic, thread->serving);
+    if (thread->serving && !is_there)
+        span_begin(&span, thread, chosen_number(thread->serving, thread), stack_here(state), 0);
+    return false;
+}
+
+uint32_t marking;
+
+void tell_route(const struct call *call)
+{
+    struct thread *thread = current_thread;
+    PyObject *type, *value, *traceback, *subject = subject_of(call);
+    PyErr_Fetch(&type, &value, &traceback);
+    uint32_t number = subject && thread && thread->recording ? detail_of_route(call->slot, subject) : 0;
+    PyErr_Restore(type, value, traceback);
+    for (uint32_t index = number ? thread->record->fields.depth : 0; index-- > 0;)
+        if (is_number_of(thread->record->open[index].intrinsic, KIND_logic) &&
+            !is_number_or_further(thread->record->open[index].intrinsic, marking)) {
+            thread->record->open[index].detail = number;
+            return;
+        }
+}
+
+void name_by_route(struct call *call)
+{
+    PyObject *type, *value, *traceback, *subject = subject_of(call);
+    PyErr_Fetch(&type, &value, &traceback);
+    uint32_t number = subject ? detail_of_route(call->slot, subject) : 0;
+    PyErr_Restore(type, value, traceback);
+    call->span.detail = number ? number : call->span.thread->record->open[call->span.index].detail;
+}
+
+/* Nothing is kept of a request that could not be understood: what stands there is of the one before it. */
+static uint32_t detail_of_served(const struct call *call)
+{
+    PyObject *subject = subject_of(call), *ways = call->slot->attributes;
+    PyObject *method = subject && ways ? attribute_at(subject, PyTuple_GET_ITEM(ways, 0)) : NULL;
+    uint32_t number = method && PyUnicode_Check(method) ? detail_of(call) : 0;
+    Py_XDECREF(method);
+    return number;
+}
+
+void end_serving(struct call *call, bool failed)
+{
+    struct thread *thread = current_thread;
+    struct span span;
+    if (!thread || !thread->recording)
+        return;
+    uint32_t lowest = call->span.index;
+    thread->serving = call->span.intrinsic;
+    if (!find_open(&span, thread, call->slot->intrinsic, any_detail, lowest) || !span_stop(&span))
+        return;
+    if (is_inside_passed_over(&span)) {
+        span_forget(&span);
+        return;
+    }
+    uint32_t error = failed ? error_here() : 0;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    span.detail = detail_of_served(call);
+    PyErr_Restore(type, value, traceback);
+    if (span.wall_ns >= recorder.long_ns)
+        look_at_long_call(&span);
+    record_collected(&span, 0, error, NULL, false);
+}

@@ -1,0 +1,30 @@
+/* Requests that a call waits for before it answers them.
+
+   Such a call is none until the request is there: then an entry in the table of calls in progress begins, of the call
+   that is to end it. The waiting before it is inside of nothing. */
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/recorder.h"
+#include "hooks/call.h"
+
+/* Do a server's handlers take the requests of a connection one by one? Those that are not plainly of a class may. */
+bool takes_requests(const struct call *call);
+
+/* Of a call that waits for a request: that it does. Of one that has it: the call around it begins. Of one that finds its
+   route: nothing yet. */
+bool begin_serving(struct call *call, struct thread *thread, PyThreadState *state);
+
+extern uint32_t marking; /* the intrinsic of transactions that the program marks, whose names are theirs */
+
+/* What the innermost of the calls in progress that are the program's own work is about is known now. */
+void tell_route(const struct call *call);
+
+/* It is known now what it was. */
+void name_by_route(struct call *call);
+
+void end_serving(struct call *call, bool failed);

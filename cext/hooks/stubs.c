@@ -1,0 +1,92 @@
+#include "hooks/stubs.h"
+
+#include "core/recorder.h"
+#include "core/visible.h"
+#include "hooks/filtering.h"
+
+/* A call of which nothing is recorded goes straight on. */
+static bool goes_straight_on(const struct slot *slot)
+{
+    uint64_t said = said_from_outside();
+    if (LIKELY(said == recorder.heeded))
+        return UNLIKELY(slot->watched) && is_left_out_at_once(slot);
+    if (!(uint32_t)said || !slot->through)
+        return false;
+    recorder.heeded = LOOKED_AWAY;
+    return true;
+}
+
+#define STUB(index, name, result, declared, passed) \
+    static result stub_##name##_##index declared \
+    { \
+        struct slot *slot = &slots_##name[0x##index]; \
+        if (UNLIKELY(goes_straight_on(slot))) \
+            return ((name##_function)slot->real) passed; \
+        return ((name##_body)slot->body)(slot, STRIP passed); \
+    }
+#define REFERENCE(index, name, result, declared, passed) (void *)stub_##name##_##index,
+
+#define SIXTEEN(X, digit, ...) \
+    X(digit##0, __VA_ARGS__) X(digit##1, __VA_ARGS__) X(digit##2, __VA_ARGS__) X(digit##3, __VA_ARGS__) \
+    X(digit##4, __VA_ARGS__) X(digit##5, __VA_ARGS__) X(digit##6, __VA_ARGS__) X(digit##7, __VA_ARGS__) \
+    X(digit##8, __VA_ARGS__) X(digit##9, __VA_ARGS__) X(digit##a, __VA_ARGS__) X(digit##b, __VA_ARGS__) \
+    X(digit##c, __VA_ARGS__) X(digit##d, __VA_ARGS__) X(digit##e, __VA_ARGS__) X(digit##f, __VA_ARGS__)
+#define EACH_STUB(X, ...) \
+    SIXTEEN(X, 0, __VA_ARGS__) SIXTEEN(X, 1, __VA_ARGS__) SIXTEEN(X, 2, __VA_ARGS__) SIXTEEN(X, 3, __VA_ARGS__) \
+    SIXTEEN(X, 4, __VA_ARGS__) SIXTEEN(X, 5, __VA_ARGS__) SIXTEEN(X, 6, __VA_ARGS__) SIXTEEN(X, 7, __VA_ARGS__) \
+    SIXTEEN(X, 8, __VA_ARGS__) SIXTEEN(X, 9, __VA_ARGS__) SIXTEEN(X, a, __VA_ARGS__) SIXTEEN(X, b, __VA_ARGS__) \
+    SIXTEEN(X, c, __VA_ARGS__) SIXTEEN(X, d, __VA_ARGS__) SIXTEEN(X, e, __VA_ARGS__) SIXTEEN(X, f, __VA_ARGS__)
+
+#define POOL_OF_STUBS(name, result, declared, passed) \
+    static struct slot slots_##name[STUBS]; \
+    EACH_STUB(STUB, name, result, declared, passed) \
+    static void *const stubs_##name[STUBS] = {EACH_STUB(REFERENCE, name, result, declared, passed)};
+SIGNATURES(POOL_OF_STUBS)
+
+#define ENTRY_OF_POOL(name, ...) [SIGNATURE_##name] = {slots_##name, stubs_##name},
+static const struct stub_pool {
+    struct slot *slots;
+    void *const *stubs;
+} stub_pools[SIGNATURE_COUNT] = {SIGNATURES(ENTRY_OF_POOL)};
+
+struct slot *slot_take(enum signature signature)
+{
+    for (unsigned index = 0; index < STUBS; index++) {
+        struct slot *slot = &stub_pools[signature].slots[index];
+        if (!slot->taken) {
+            slot->taken = 1;
+            return slot;
+        }
+    }
+    return NULL;
+}
+
+void *slot_stub(enum signature signature, const struct slot *slot)
+{
+    return stub_pools[signature].stubs[slot - stub_pools[signature].slots];
+}
+
+bool slots_lower(uint32_t number, enum level level)
+{
+    bool found = false;
+    for (unsigned signature = 0; signature < SIGNATURE_COUNT; signature++)
+        for (unsigned index = 0; index < STUBS; index++)
+            found |= slot_lower(&stub_pools[signature].slots[index], number, level);
+    return found;
+}
+
+int is_stub(const void *function)
+{
+    for (unsigned signature = 0; signature < SIGNATURE_COUNT; signature++)
+        for (unsigned index = 0; index < STUBS; index++)
+            if (stub_pools[signature].stubs[index] == function)
+                return 1;
+    return 0;
+}
+
+void slots_each(void (*act)(struct slot *slot))
+{
+    for (unsigned signature = 0; signature < SIGNATURE_COUNT; signature++)
+        for (unsigned index = 0; index < STUBS; index++)
+            act(&stub_pools[signature].slots[index]);
+}

@@ -1,0 +1,139 @@
+#include "hooks/url_detail.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/detail_levels.h"
+#include "cpython/attributes.h"
+#include "hooks/attribute_names.h"
+#include "hooks/object_descriptor.h"
+
+/* --- URLs */
+
+void append(struct text *text, const char *bytes, size_t length)
+{
+    size_t room = sizeof text->bytes - text->length;
+    length = length < room ? length : room;
+    memcpy(text->bytes + text->length, bytes, length);
+    text->length += length;
+}
+
+static size_t length_until(const char *bytes, size_t length, const char *ends)
+{
+    size_t place = 0;
+    while (place < length && (!bytes[place] || !strchr(ends, bytes[place])))
+        place++;
+    return place;
+}
+
+/* Without what stands before the last @, which is a user and a password. */
+static void append_authority(struct text *text, const char *bytes, size_t length)
+{
+    const char *at = memrchr(bytes, '@', length);
+    size_t skipped = at ? (size_t)(at + 1 - bytes) : 0;
+    append(text, bytes + skipped, length - skipped);
+}
+
+/* Without the parameters that may stand behind a semicolon in each part. */
+static void append_path(struct text *text, const char *bytes, size_t length)
+{
+    length = length_until(bytes, length, "?#");
+    while (length) {
+        size_t kept = length_until(bytes, length, ";");
+        append(text, bytes, kept);
+        size_t skipped = kept + length_until(bytes + kept, length - kept, "/");
+        bytes += skipped;
+        length -= skipped;
+    }
+}
+
+/* Up to the first slash; but a password may have one that should have been written otherwise, and then stands where no
+   port can. */
+static size_t length_of_authority(const char *bytes, size_t length)
+{
+    size_t authority = length_until(bytes, length, "/\\?#");
+    const char *at = memrchr(bytes, '@', length), *colon = memchr(bytes, ':', authority);
+    if (!at || !colon || (size_t)(at - bytes) < authority)
+        return authority;
+    size_t digits = (size_t)(colon + 1 - bytes);
+    while (digits < authority && Py_ISDIGIT(bytes[digits]))
+        digits++;
+    size_t rest = (size_t)(at + 1 - bytes);
+    return digits == authority ? authority : rest + length_until(at + 1, length - rest, "/\\?#");
+}
+
+static void append_url(struct text *text, const char *url, size_t length)
+{
+    const char *colon = memmem(url, length_until(url, length, "?#"), "://", 3);
+    size_t scheme = colon ? (size_t)(colon + 3 - url) : 0;
+    if (!scheme && length > 1 && url[0] == '/' && url[1] == '/')
+        scheme = 2;
+    if (scheme) {
+        size_t authority = length_of_authority(url + scheme, length - scheme);
+        append(text, url, scheme);
+        append_authority(text, url + scheme, authority);
+        url += scheme + authority;
+        length -= scheme + authority;
+    }
+    append_path(text, url, length);
+}
+
+static void append_part(struct text *text, const char *before, PyObject *part,
+                        void (*put)(struct text *, const char *, size_t))
+{
+    Py_ssize_t bytes;
+    const char *found = bytes_of_text(part, &bytes);
+    if (!found || !bytes)
+        return;
+    append(text, before, strlen(before));
+    put(text, found, (size_t)bytes);
+}
+
+/* As httpx keeps it: scheme, user, host, port, path and more in a tuple. */
+static void append_parts(struct text *text, PyObject *parts)
+{
+    PyObject *port = PyTuple_GET_ITEM(parts, 3);
+    append_part(text, "", PyTuple_GET_ITEM(parts, 0), append);
+    append_part(text, "://", PyTuple_GET_ITEM(parts, 2), append);
+    if (PyLong_CheckExact(port)) {
+        char number[16];
+        append(text, number, (size_t)snprintf(number, sizeof number, ":%d", descriptor_of_number(port)));
+    }
+    append_part(text, "", PyTuple_GET_ITEM(parts, 4), append_path);
+}
+
+static bool append_by_ways(struct text *text, PyObject *url)
+{
+    static void (*const puts[])(struct text *, const char *, size_t) = {append, append_authority, append_path};
+    static const char *const before[] = {"", "://", ""};
+    for (Py_ssize_t place = 0; place < 3; place++) {
+        PyObject *part = attribute_at(url, PyTuple_GET_ITEM(url_ways, place));
+        bool found = part && PyUnicode_CheckExact(part);
+        append_part(text, before[place], part, puts[place]);
+        Py_XDECREF(part);
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+uint32_t url_detail(enum kind kind, PyObject *method, PyObject *url)
+{
+    struct text text = {.length = 0};
+    Py_ssize_t bytes;
+    const char *given = bytes_of_text(url, &bytes), *word = bytes_of_text(method, &bytes);
+    if (word && bytes < 32) {
+        append(&text, word, (size_t)bytes);
+        append(&text, " ", 1);
+    }
+    given = bytes_of_text(url, &bytes);
+    size_t before = text.length;
+    if (given)
+        append_url(&text, given, (size_t)bytes);
+    else if (url && PyTuple_Check(url) && PyTuple_GET_SIZE(url) == 7)
+        append_parts(&text, url);
+    else if (!url || !append_by_ways(&text, url))
+        text.length = before;
+    return text.length > before ? argument_intern(kind, text.bytes, text.length) : 0;
+}
