@@ -738,19 +738,19 @@ for thread in threads:
 print(seen.count("call") == 3, flush=True)
 sys.exit(7)
 """
-# Whoever attaches is killed when the given number of requests has been made.
+# Whoever attaches, or the program, is killed when the given number of requests has been made.
 KILLED = """
 import os, signal, sys
 from interpose.attaching import ptrace
 from interpose.commands.main import main
-left = [int(sys.argv[1])]
+left, program = [int(sys.argv[2])], int(sys.argv[4])
 def request(what, thread, address=0, data=0, request=ptrace.request):
     left[0] -= 1
     if not left[0]:
-        os.kill(os.getppid(), signal.SIGKILL)
+        os.kill(program if sys.argv[1] == "program" else os.getppid(), signal.SIGKILL)
     return request(what, thread, address, data)
 ptrace.request = request
-sys.exit(main(sys.argv[2:]))
+sys.exit(main(sys.argv[3:]))
 """
 
 
@@ -761,13 +761,24 @@ def test_when_attaching_is_killed_the_program_is_left_as_it_was(running):
     done = -signal.SIGKILL
     while done == -signal.SIGKILL:
         killed += 1
-        words = [sys.executable, "-c", KILLED, str(killed * 15), "attach", str(program.pid)]
+        words = [sys.executable, "-c", KILLED, "attaching", str(killed * 15), "attach", str(program.pid)]
         done = subprocess.run(words, cwd=program.directory, env=environment(), capture_output=True).returncode
         until(lambda: "TracerPid:\t0\n" in status.read_text())
         program.interpose("detach", str(program.pid))
 
     assert killed > 10
     assert program.end() == (7, "True\n", "")
+
+
+@by_ptrace_only
+def test_a_program_that_is_killed_meanwhile_is_told_in_a_line(running):
+    for requests in (1, 2, 3, 5, 8, 15, 30, 60, 100, 140):
+        program = running(TRACING)
+        words = [sys.executable, "-c", KILLED, "program", str(requests), "detach", str(program.pid)]
+        done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=PATIENCE_S)
+
+        assert (done.returncode, done.stderr) == (1, f"interpose: {program.pid}: has ended\n")
+        assert program.process.wait(timeout=PATIENCE_S) == -signal.SIGKILL
 
 
 @by_ptrace_only

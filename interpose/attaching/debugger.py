@@ -21,9 +21,7 @@ from interpose.attaching.tracee import CannotAttach, Tracee
 
 Condition = Callable[[Sequence[int]], bool]
 
-_OPTIONS = (
-    ptrace.REPORT_FORK | ptrace.REPORT_VFORK | ptrace.REPORT_CLONE | ptrace.REPORT_EXEC | ptrace.REPORT_EXIT
-)
+_OPTIONS = ptrace.REPORT_FORK | ptrace.REPORT_VFORK | ptrace.REPORT_CLONE | ptrace.REPORT_EXEC | ptrace.REPORT_EXIT
 _WAIT_ALL = 0x40000000  # __WALL: for threads as well
 _BY_TRAP, _BY_STEP = (0x80, 1), (2, signal.SIGTRAP)  # codes of a SIGTRAP; of others' it is another
 _TRAP_BIT = 1 << (signal.SIGTRAP - 1)
@@ -53,6 +51,7 @@ class Debugger:
         self._threads: dict[int, Thread] = {}
         self._words: dict[int, int] = {}  # what stood where there is a trap, or was one
         self._armed: dict[int, Condition | None] = {}
+        self._unmatched: set[int] = set()  # children: announced, or come, and the other of both is missing
         self._holds = False  # all threads but the borrowed one
         self._borrowed: Thread | None = None
 
@@ -80,7 +79,7 @@ class Debugger:
             if not thread.is_stopped:
                 _ask(ptrace.INTERRUPT, thread)
         until_s = time.monotonic() + _STOP_S
-        while not all(thread.is_stopped for thread in self._threads.values()):
+        while self._unmatched or not all(thread.is_stopped for thread in self._threads.values()):
             event = self._next_event(until_s)
             if event is None:
                 raise CannotAttach(f"{self._tracee.pid}: a thread of it cannot be stopped: it waits in the kernel")
@@ -182,13 +181,15 @@ class Debugger:
     def _handle(self, number: int, status: int) -> Thread | None:
         """The thread, where it came to a trap; any other goes on, unless all are held."""
         if not os.WIFSTOPPED(status):
+            self._unmatched.discard(number)
             self._forget(number)
             return None
         thread = self._threads.get(number)
-        if thread is None and not self._tracee.has_thread(number):
-            self._free_child(number)
-            return None
         if thread is None:
+            self._unmatched ^= {number}
+            if not self._tracee.has_thread(number):
+                self._free_child(number)
+                return None
             thread = self._threads[number] = Thread(number)
         try:
             return self._handle_stop(thread, status >> 16, os.WSTOPSIG(status))
@@ -205,6 +206,8 @@ class Debugger:
             self._resume(thread)
             self._forget(thread.number)
             return None
+        elif event in (ptrace.FORK, ptrace.VFORK, ptrace.CLONE):
+            self._unmatched ^= {ptrace.child(thread.number)}
         elif event == ptrace.STOP:
             thread.is_suspended = number != signal.SIGTRAP
         elif not event and not (number == signal.SIGTRAP and self._is_ours(thread)):
@@ -302,7 +305,10 @@ class Debugger:
         return self._tracee.read(address, len(trap)) == trap
 
     def _any_stopped(self) -> Thread:
-        return next(thread for thread in self._threads.values() if thread.is_stopped)
+        for thread in self._threads.values():
+            if thread.is_stopped:
+                return thread
+        raise ProcessLookupError
 
     def _set_trap(self, by: Thread, address: int) -> None:
         word = self._words[address].to_bytes(_WORD_BYTES, "little")

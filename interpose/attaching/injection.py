@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from interpose.attaching.code import Code
@@ -153,10 +154,7 @@ class Injection:
 
     def _leave(self) -> None:
         """Whatever has happened, the program runs on without traps."""
-        try:
-            self._debugger.stop()
-            self._debugger.disarm()
-        except (CannotAttach, ProcessLookupError):
-            pass
-        self._debugger.let_go()
+        for do in (self._debugger.stop, self._debugger.disarm, self._debugger.let_go):
+            with suppress(CannotAttach, ProcessLookupError):
+                do()
         self._goes_on()

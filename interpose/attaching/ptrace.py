@@ -10,10 +10,10 @@ import os
 
 CONT, STEP, DETACH, POKE = 7, 9, 17, 5
 SEIZE, INTERRUPT, LISTEN = 0x4206, 0x4207, 0x4208
-_GET_SIGNAL, _GET_SET, _SET_SET, _GET_MASK, _SET_MASK = 0x4202, 0x4204, 0x4205, 0x420A, 0x420B
+_GET_MESSAGE, _GET_SIGNAL, _GET_SET, _SET_SET, _GET_MASK, _SET_MASK = 0x4201, 0x4202, 0x4204, 0x4205, 0x420A, 0x420B
 # What a seized thread stops for: a fork or a thread of it, another program, its end.
 REPORT_FORK, REPORT_VFORK, REPORT_CLONE, REPORT_EXEC, REPORT_EXIT = 2, 4, 8, 0x10, 0x40
-EXEC, EXIT, STOP = 4, 6, 128  # in the upper half of a wait status
+FORK, VFORK, CLONE, EXEC, EXIT, STOP = 1, 2, 3, 4, 6, 128  # in the upper half of a wait status
 
 _FIRST_TRY_BYTES = 4096
 _MASK_BYTES = 8
@@ -63,6 +63,13 @@ def signal_code(thread: int) -> int:
     information = (ctypes.c_int * 32)()
     request(_GET_SIGNAL, thread, 0, ctypes.addressof(information))
     return information[2]
+
+
+def child(thread: int) -> int:
+    """The process or thread that a thread has started, where it is stopped for that."""
+    number = ctypes.c_ulong()
+    request(_GET_MESSAGE, thread, 0, ctypes.addressof(number))
+    return number.value
 
 
 def signal_mask(thread: int) -> int:

@@ -99,9 +99,9 @@ class Tracee:
             raise CannotAttach(f"{self.pid}: has ended")
 
     def refuse_shadow_stack(self) -> None:
-        """Raises CannotAttach where the processor checks where functions return to: calls from outside would kill it."""
+        """Raises CannotAttach where the processor checks where functions return to: our calls would end the program."""
         if "shstk" in self._status().get("x86_Thread_features", ""):
-            raise CannotAttach(f"{self.pid}: has a shadow stack (x86_shstk): it can be reached from Python 3.14 on")
+            raise CannotAttach(f"{self.pid}: has a shadow stack, with which it can be reached from Python 3.14 on")
 
     @property
     def user(self) -> int:
