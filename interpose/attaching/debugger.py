@@ -246,7 +246,7 @@ class Debugger:
 
     def _has_trap_pending(self, thread: Thread) -> bool:
         """Our request to stop overtakes a trap that the thread has just come to: that must not stay with it."""
-        return self._tracee.has_signal_pending(thread.number, signal.SIGTRAP)
+        return bool(self._armed) and self._tracee.has_signal_pending(thread.number, signal.SIGTRAP)
 
     def _step_ends(self, thread: Thread) -> None:
         address, thread.steps_over = thread.steps_over, None
