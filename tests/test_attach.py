@@ -1,7 +1,10 @@
 """A program that runs already is recorded from then on, goes on as it would have, and is as before when that ends."""
 
+import ctypes
+import errno
 import json
 import os
+import platform
 import re
 import shutil
 import signal
@@ -17,8 +20,9 @@ import pytest
 from tracing import environment, events_of, write_program
 
 from interpose.analysis.profile import thread_label
+from interpose.attaching import ptrace
 from interpose.attaching.code import code, refuse_what_others_could_change
-from interpose.attaching.reach import _by_gdb as by_gdb
+from interpose.attaching.reach import by_ptrace
 from interpose.attaching.symbols import NotELF, symbols
 from interpose.attaching.tracee import CannotAttach, Tracee
 from interpose.experiments.experiment import Experiment
@@ -27,11 +31,7 @@ from interpose.timing import clocks
 TESTS = str(Path(__file__).parent)
 PATIENCE_S = 60
 CYCLES = (4, pytest.param(200, marks=pytest.mark.slow))
-HAS_GDB = shutil.which("gdb") is not None
-needs_gdb = pytest.mark.skipif(
-    not HAS_GDB and sys.version_info < (3, 14), reason="gdb is not installed, which attaching needs before 3.14"
-)
-
+by_ptrace_only = pytest.mark.skipif(sys.version_info >= (3, 14), reason="from 3.14 on Python itself is asked")
 by_remote_exec = pytest.mark.skipif(sys.version_info < (3, 14), reason="Python has no sys.remote_exec before 3.14")
 
 # A loop with a database, until somebody says that it is enough.
@@ -328,7 +328,6 @@ def until(condition: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
-@needs_gdb
 @pytest.mark.parametrize(
     ("source", "intrinsic"),
     [
@@ -352,7 +351,6 @@ def test_a_running_program_is_recorded_from_then_on_and_ends_as_it_would(source,
     assert Experiment(path).founder.log.pid == program.pid
 
 
-@needs_gdb
 @pytest.mark.parametrize("source", [BUSY, SLEEPING, EIGHT_THREADS, AWAITING, COMPUTING])
 def test_after_detaching_it_goes_on_and_nothing_is_recorded_any_more(source, running):
     program = running(source)
@@ -371,7 +369,6 @@ def test_after_detaching_it_goes_on_and_nothing_is_recorded_any_more(source, run
     assert "complete, 0 events lost" in report.stdout
 
 
-@needs_gdb
 @pytest.mark.parametrize(
     "source",
     [
@@ -396,7 +393,6 @@ def test_what_the_program_imports_and_raises_meanwhile_it_gets(source, running):
     assert len(said) < len(done) and all("Enough: 14" in each or "recorded" in each for each in said)
 
 
-@needs_gdb
 def test_both_say_how_long_it_took_and_what_to_do_next(running):
     program = running(BUSY)
 
@@ -410,7 +406,6 @@ def test_both_say_how_long_it_took_and_what_to_do_next(running):
     assert f"interpose report late.1.er · interpose detach {program.pid}" in attached.stdout
 
 
-@needs_gdb
 def test_what_the_program_says_of_its_recording_holds_from_then_on(running):
     program = running(PAUSING)
     path = program.attach()
@@ -423,7 +418,6 @@ def test_what_the_program_says_of_its_recording_holds_from_then_on(running):
     assert [event.kind for event in Experiment(path).founder.log.events][:2] == ["pause", "resume"]
 
 
-@needs_gdb
 def test_settings_are_those_of_who_attaches_and_not_of_the_program(running):
     program = running(BUSY, INTERPOSE_NAME="theirs", INTERPOSE_KINDS="net")
 
@@ -434,7 +428,6 @@ def test_settings_are_those_of_who_attaches_and_not_of_the_program(running):
     assert settings["INTERPOSE_KINDS"] == "db"
 
 
-@needs_gdb
 def test_settings_of_one_time_do_not_hold_the_next(running):
     program = running(BUSY)
 
@@ -445,7 +438,6 @@ def test_settings_of_one_time_do_not_hold_the_next(running):
     until(lambda: "sqlite3.Connection.execute" in recorded_names(path))
 
 
-@needs_gdb
 def test_a_filter_holds_from_the_beginning_for_threads_that_call_meanwhile(running):
     program = running(EIGHT_THREADS)
 
@@ -455,7 +447,6 @@ def test_a_filter_holds_from_the_beginning_for_threads_that_call_meanwhile(runni
     assert recorded_names(path) == set()
 
 
-@needs_gdb
 def test_a_data_collector_is_told_from_the_beginning_of_what_threads_call_meanwhile(running, tmp_path):
     (tmp_path / "interpose.d").mkdir()
     (tmp_path / "interpose.d" / "interpose_program.py").write_text(
@@ -473,7 +464,6 @@ def test_a_data_collector_is_told_from_the_beginning_of_what_threads_call_meanwh
     assert len(calls) == 8
 
 
-@needs_gdb
 def test_threads_that_began_before_have_their_names_and_are_chosen_by_them(running):
     program = running("""
         import os, select, threading, time
@@ -498,7 +488,6 @@ def test_threads_that_began_before_have_their_names_and_are_chosen_by_them(runni
         assert calling == {wanted}
 
 
-@needs_gdb
 def test_children_that_it_starts_afterwards_are_recorded_too(running):
     program = running("""
         import select, subprocess, sys
@@ -515,7 +504,6 @@ def test_children_that_it_starts_afterwards_are_recorded_too(running):
     assert [process.lineage for process in Experiment(path).processes] == ["", "_c1"]
 
 
-@needs_gdb
 def test_what_was_bound_before_by_name_is_told(running, tmp_path):
     pytest.importorskip("wrapt")
     (tmp_path / "interpose.d").mkdir()
@@ -531,7 +519,6 @@ def test_what_was_bound_before_by_name_is_told(running, tmp_path):
     assert "bound before: __main__.get (shop.get)" in [event.why for event in log.events]
 
 
-@needs_gdb
 @pytest.mark.parametrize("cycles", CYCLES)
 def test_nothing_changes_in_it_however_often_one_attaches(cycles, running):
     program = running(TELLING)
@@ -557,7 +544,6 @@ def test_nothing_changes_in_it_however_often_one_attaches(cycles, running):
     assert compared == {"changed": [], "differing": {}}
 
 
-@needs_gdb
 @pytest.mark.skipif(clocks.choose("perf")[0] != "perf", reason="no perf events here")
 def test_the_clocks_of_its_threads_are_given_back(running):
     program = running(TELLING)
@@ -574,7 +560,6 @@ def test_the_clocks_of_its_threads_are_given_back(running):
     assert mappings[3] <= mappings[1]
 
 
-@needs_gdb
 def test_a_program_that_only_waits_is_left_as_it_was(running):
     program = running("""
         import socket, sys
@@ -600,7 +585,6 @@ def test_a_program_that_only_waits_is_left_as_it_was(running):
     assert not list(program.directory.glob("*.er"))
 
 
-@needs_gdb
 def test_one_that_is_recorded_already_is_not_begun_again(running):
     program = running(BUSY, INTERPOSE="1")
 
@@ -610,7 +594,6 @@ def test_one_that_is_recorded_already_is_not_begun_again(running):
     assert program.end() == (7, "True\n", "")
 
 
-@needs_gdb
 def test_a_program_recorded_from_its_beginning_can_be_detached_from(running):
     program = running(BUSY, INTERPOSE="1")
 
@@ -620,15 +603,14 @@ def test_a_program_recorded_from_its_beginning_can_be_detached_from(running):
     assert "detached, and ran on" in program.interpose("report").stdout
 
 
-def test_without_gdb_it_says_what_is_missing(running):
-    if sys.version_info >= (3, 14):
-        pytest.skip("Python itself runs code in another process from 3.14 on")
+@by_ptrace_only
+def test_no_other_program_is_needed(running):
     program = running(BUSY)
 
-    done = program.interpose("attach", str(program.pid), PATH="/nonexistent")
+    for command in ("attach", "detach"):
+        done = program.interpose(command, str(program.pid), PATH="/nonexistent")
 
-    assert done.returncode == 1
-    assert done.stderr.startswith("interpose: gdb is needed to reach a running program on this Python")
+        assert (done.returncode, done.stderr) == (0, "")
     assert program.end() == (7, "True\n", "")
 
 
@@ -706,15 +688,14 @@ def test_what_is_no_python_program_is_refused(command, interpose):
     assert gone.stderr == f"interpose: {sleeper.pid}: there is no such process\n"
 
 
-@pytest.mark.skipif(not HAS_GDB, reason="gdb is not installed")
 def test_one_that_ends_meanwhile_is_told_in_a_line(running):
     program = running(BUSY)
     tracee = Tracee(program.pid)
     program.process.kill()
     program.process.wait()
 
-    with pytest.raises(CannotAttach, match=f"^{program.pid}: there is no such process$"):
-        by_gdb(tracee, code("end", ()), 1.0)
+    with pytest.raises(CannotAttach, match=f"^{program.pid}: (has ended|there is no such process)$"):
+        by_ptrace(tracee, code("end", ()), 1.0)
 
 
 def test_a_stopped_program_is_refused(running):
@@ -757,32 +738,30 @@ for thread in threads:
 print(seen.count("call") == 3, flush=True)
 sys.exit(7)
 """
+# Whoever attaches, or the program, is killed when the given number of requests has been made.
 KILLED = """
 import os, signal, sys
-from interpose.attaching import gdb
+from interpose.attaching import ptrace
 from interpose.commands.main import main
-left = [int(sys.argv[1])]
-def ask(self, command, timeout_s=None, ask=gdb.Debugger.ask):
+left, program = [int(sys.argv[2])], int(sys.argv[4])
+def request(what, thread, address=0, data=0, request=ptrace.request):
     left[0] -= 1
     if not left[0]:
-        self._gdb.stdin.write(f"{command}\\n".encode())
-        self._gdb.stdin.flush()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return ask(self, command, timeout_s)
-gdb.Debugger.ask = ask
-sys.exit(main(sys.argv[2:]))
+        os.kill(program if sys.argv[1] == "program" else os.getppid(), signal.SIGKILL)
+    return request(what, thread, address, data)
+ptrace.request = request
+sys.exit(main(sys.argv[3:]))
 """
 
 
-@needs_gdb
-@pytest.mark.skipif(sys.version_info >= (3, 14), reason="there is no gdb in it")
+@by_ptrace_only
 def test_when_attaching_is_killed_the_program_is_left_as_it_was(running):
     program, killed = running(TRACING), 0
     status = Path(f"/proc/{program.pid}/status")
     done = -signal.SIGKILL
     while done == -signal.SIGKILL:
         killed += 1
-        words = [sys.executable, "-c", KILLED, str(killed + 13), "attach", str(program.pid)]
+        words = [sys.executable, "-c", KILLED, "attaching", str(killed * 15), "attach", str(program.pid)]
         done = subprocess.run(words, cwd=program.directory, env=environment(), capture_output=True).returncode
         until(lambda: "TracerPid:\t0\n" in status.read_text())
         program.interpose("detach", str(program.pid))
@@ -791,27 +770,330 @@ def test_when_attaching_is_killed_the_program_is_left_as_it_was(running):
     assert program.end() == (7, "True\n", "")
 
 
-@pytest.mark.skipif(not HAS_GDB, reason="gdb is not installed")
+@by_ptrace_only
+def test_a_program_that_is_killed_meanwhile_is_told_in_a_line(running):
+    for requests in (1, 2, 3, 5, 8, 15, 30, 60, 100, 140):
+        program = running(TRACING)
+        words = [sys.executable, "-c", KILLED, "program", str(requests), "detach", str(program.pid)]
+        done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=PATIENCE_S)
+
+        assert (done.returncode, done.stderr) == (1, f"interpose: {program.pid}: has ended\n")
+        assert program.process.wait(timeout=PATIENCE_S) == -signal.SIGKILL
+
+
+@by_ptrace_only
+def test_attaching_that_is_interrupted_leaves_the_program_at_once(running):
+    program = running("""
+        import sys
+        print("ready", flush=True)
+        sys.exit(len(sys.stdin.readline()))
+    """)
+    status = Path(f"/proc/{program.pid}/status")
+    attaching = subprocess.Popen(
+        [sys.executable, "-m", "interpose", "attach", str(program.pid), "--wait", "30"], env=environment()
+    )
+    until(lambda: "TracerPid:\t0\n" not in status.read_text())
+
+    attaching.send_signal(signal.SIGINT)
+    began_s = time.monotonic()
+    attaching.wait(timeout=PATIENCE_S)
+
+    assert time.monotonic() - began_s < 5
+    assert "TracerPid:\t0\n" in status.read_text()
+    out, errors = program.process.communicate("123\n", timeout=PATIENCE_S)
+    assert (program.process.returncode, out, errors) == (4, "", "")
+
+
+SEIZING = """
+import sys
+from interpose.attaching import ptrace
+ptrace.request(ptrace.SEIZE, int(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@by_ptrace_only
 def test_a_program_that_somebody_traces_is_refused(running):
     program = running(BUSY)
     tracee = Tracee(program.pid)
-    debugger = subprocess.Popen(
-        ["gdb", "-q", "-nx", "-p", str(program.pid), "-ex", "continue"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
+    tracer = subprocess.Popen(
+        [sys.executable, "-c", SEIZING, str(program.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    status = Path(f"/proc/{program.pid}/status")
-    until(lambda: f"TracerPid:\t{debugger.pid}" in status.read_text())
+    assert tracer.stdout is not None and tracer.stdout.readline() == b"ready\n"
 
     done = program.interpose("attach", str(program.pid))
     with pytest.raises(CannotAttach) as raised:
-        by_gdb(tracee, code("end", ()), 1.0)
-    debugger.kill()
-    debugger.communicate()
+        by_ptrace(tracee, code("end", ()), 1.0)
+    name = Path(f"/proc/{tracer.pid}/comm").read_text().strip()
+    tracer.communicate(b"")
 
-    told = f"{program.pid}: is traced already, by gdb ({debugger.pid})"
+    told = f"{program.pid}: is traced already, by {name} ({tracer.pid})"
     assert (done.returncode, done.stderr) == (1, f"interpose: {told}\n")
     assert str(raised.value) == told  # where both came at the same time
+    assert program.end() == (7, "True\n", "")
+
+
+@by_ptrace_only
+def test_of_several_who_attach_at_once_each_succeeds_or_says_why_not(running):
+    program = running(EIGHT_THREADS)
+    words = [sys.executable, "-m", "interpose", "attach", str(program.pid)]
+    attaching = [
+        subprocess.Popen(words, cwd=program.directory, env=environment(), stderr=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    ended = [(each.communicate(timeout=PATIENCE_S)[1], each.returncode) for each in attaching]
+
+    assert [code for _, code in ended].count(0) == 1
+    told = rf"interpose: {program.pid}: is (recorded already|traced already, by .* \(\d+\))\n"
+    assert all(re.fullmatch(told, error) for error, code in ended if code)
+    assert program.end() == (7, "True\n", "")
+
+
+@by_ptrace_only
+def test_a_program_that_starts_another_in_its_place_is_left_to_it(running):
+    program = running("""
+        import os, sys
+        def hook(event, what):
+            if event == "exec" and not sys._getframe(1).f_code.co_filename.endswith("program.py"):
+                os.execv(sys.executable, [sys.executable, "-c", "import sys; sys.exit(len(sys.stdin.readline()))"])
+        sys.addaudithook(hook)
+        print("ready", flush=True)
+        while True:
+            os.stat("/")
+    """)
+
+    done = program.interpose("attach", str(program.pid))
+    out, errors = program.process.communicate("12345\n", timeout=PATIENCE_S)
+
+    told = f"interpose: {program.pid}: has started another program in its place\n"
+    assert (done.returncode, done.stderr) == (1, told)
+    assert (program.process.returncode, out, errors) == (6, "", "")
+
+
+# It says what came of each of its system calls, and how many signals it got; it sends itself some all the time.
+SIGNALLED = """
+import ctypes, os, select, signal, socket, sys, threading, time
+enough, got, failed = [], [], []
+signal.signal(signal.SIGTERM, lambda number, frame: enough.append(number))
+signal.signal(signal.SIGUSR1, lambda number, frame: got.append(number))
+signal.siginterrupt(signal.SIGUSR1, True)
+class Pause(ctypes.Structure):
+    _fields_ = [("s", ctypes.c_long), ("ns", ctypes.c_long)]
+libc = ctypes.CDLL(None, use_errno=True)
+def sleep():
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGTERM})
+    while not enough:
+        begin, pause = time.monotonic(), Pause(0, 30_000_000)
+        if libc.nanosleep(ctypes.byref(pause), None) or time.monotonic() - begin < 0.03:
+            failed.append(("nanosleep", ctypes.get_errno()))
+def exchange():
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1, signal.SIGTERM})
+    here, there = socket.socketpair()
+    while not enough:
+        here.send(b"x")
+        if libc.recv(there.fileno(), ctypes.create_string_buffer(1), 1, 0) != 1:
+            failed.append(("recv", ctypes.get_errno()))
+        select.select([there], [], [], 0.001)
+threads = [threading.Thread(target=sleep), threading.Thread(target=exchange)]
+for thread in threads:
+    thread.start()
+print("ready", flush=True)
+sent = 0
+while not enough:
+    os.kill(os.getpid(), signal.SIGUSR1)
+    sent += 1
+    time.sleep(0.001)
+for thread in threads:
+    thread.join()
+print(failed or len(got) == sent, flush=True)
+sys.exit(7)
+"""
+# It starts processes all the time, each of which goes through the places where threads are stopped.
+FORKING = """
+import os, signal, subprocess, sys, threading, warnings
+warnings.simplefilter("ignore")  # of forks where there are threads
+enough, failed = [], []
+signal.signal(signal.SIGTERM, lambda number, frame: enough.append(number))
+def fork():
+    while not enough:
+        process = os.fork()
+        if not process:
+            os._exit(sum(map(int, map(str, range(200)))) % 100)
+        _, status = os.waitpid(process, 0)
+        if os.waitstatus_to_exitcode(status) != 0:
+            failed.append(status)
+def start():
+    while not enough:
+        done = subprocess.run(["/bin/sh", "-c", "exit 3"])
+        if done.returncode != 3:
+            failed.append(done)
+threads = [threading.Thread(target=fork), threading.Thread(target=start)]
+for thread in threads:
+    thread.start()
+print("ready", flush=True)
+for thread in threads:
+    while thread.is_alive():
+        thread.join(0.05)
+print(failed or True, flush=True)
+sys.exit(7)
+"""
+# Its threads are begun and ended all the time.
+SHORT_THREADS = """
+import os, signal, sys, threading
+enough, sums = [], []
+signal.signal(signal.SIGTERM, lambda number, frame: enough.append(number))
+def work():
+    sums.append(sum(range(1000)))
+print("ready", flush=True)
+begun = 0
+while not enough:
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    begun += 4
+print(len(sums) == begun and set(sums) == {499500}, flush=True)
+sys.exit(7)
+"""
+# Floating-point numbers are in vector registers when a thread is stopped: nothing may change in them.
+FLOATING = """
+import math, signal, sys, threading
+enough, results = [], set()
+signal.signal(signal.SIGTERM, lambda number, frame: enough.append(number))
+def compute():
+    x = 0.5
+    for number in range(3000):
+        x = math.fsum((math.sin(x) * 3.7, x * 0.25, float(number) / 7.0)) % 1.0
+    return x
+def work():
+    while not enough:
+        results.add(compute())
+threads = [threading.Thread(target=work) for _ in range(3)]
+for thread in threads:
+    thread.start()
+print("ready", flush=True)
+while not enough:
+    results.add(compute())
+for thread in threads:
+    thread.join()
+print(len(results) == 1, flush=True)
+sys.exit(7)
+"""
+BLOCKING_SIGNALS = """
+import os, signal, sys
+enough = False
+def end(number, frame):
+    global enough
+    enough = True
+signal.signal(signal.SIGTERM, end)
+signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - {signal.SIGTERM})
+blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+print("ready", flush=True)
+while not enough:
+    os.stat("/")
+print(signal.pthread_sigmask(signal.SIG_BLOCK, ()) == blocked, flush=True)
+sys.exit(7)
+"""
+
+
+@by_ptrace_only
+@pytest.mark.parametrize("times", [5, pytest.param(300, marks=[pytest.mark.slow, pytest.mark.reach])])
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(EIGHT_THREADS, id="eight threads"),
+        pytest.param(SIGNALLED, id="signalled"),
+        pytest.param(FORKING, id="forking"),
+        pytest.param(SHORT_THREADS, id="short threads"),
+        pytest.param(FLOATING, id="floating"),
+        pytest.param(BLOCKING_SIGNALS, id="blocking signals"),
+        pytest.param(COMPUTING, id="computing"),
+    ],
+)
+def test_a_program_does_the_same_however_often_it_is_stopped(source, times, running):
+    program, what, stills_ms = running(source), code("end", ()), []
+
+    for _ in range(times):
+        answer, still_ns = by_ptrace(Tracee(program.pid), what, PATIENCE_S)
+        stills_ms.append(still_ns / 1e6)
+        assert answer == {"why": "is not recorded"}
+    print(f"stood still: {sorted(stills_ms)[times // 2]:.1f} ms, at most {max(stills_ms):.1f} ms")
+
+    assert program.end() == (7, "True\n", "")
+
+
+@by_ptrace_only
+def test_a_program_that_is_stopped_meanwhile_stays_so_until_somebody_continues_it(running):
+    program = running("""
+        import sys
+        print("ready", flush=True)
+        sys.exit(len(sys.stdin.readline()))
+    """)
+    status = Path(f"/proc/{program.pid}/status")
+    words = [sys.executable, "-m", "interpose", "attach", str(program.pid), "--wait", "1"]
+    attaching = subprocess.Popen(words, env=environment(), stderr=subprocess.PIPE, text=True)
+    until(lambda: "TracerPid:\t0\n" not in status.read_text())
+    program.process.send_signal(signal.SIGSTOP)
+    _, told = attaching.communicate(timeout=PATIENCE_S)
+    until(lambda: "State:\tT" in status.read_text())
+    program.process.send_signal(signal.SIGCONT)
+    out, errors = program.process.communicate("123\n", timeout=PATIENCE_S)
+
+    assert told.startswith(f"interpose: {program.pid}: no thread of it came to a place")
+    assert (program.process.returncode, out, errors) == (4, "", "")
+
+
+@by_ptrace_only
+def test_a_program_with_a_shadow_stack_is_refused(running, monkeypatch):
+    program = running(BUSY)
+    tracee = Tracee(program.pid)
+    monkeypatch.setattr(tracee, "_status", lambda: {"x86_Thread_features": "shstk"})
+
+    with pytest.raises(CannotAttach, match=f"^{program.pid}: has a shadow stack"):
+        by_ptrace(tracee, code("end", ()), 1.0)
+
+
+def test_registers_are_read_and_written_in_the_size_that_the_kernel_gives(monkeypatch):
+    """As Linux does it where the state of AMX makes the set longer than any that was there before."""
+    kept = bytes(number % 251 for number in range(11_008))
+
+    def kernel(what, thread, address, data):
+        vector = ptrace._Vector.from_address(data)
+        if what == ptrace._GET_SET:
+            vector.size_bytes = min(vector.size_bytes, len(kept))
+            ctypes.memmove(vector.address, kept, vector.size_bytes)
+            return 0
+        assert ctypes.string_at(vector.address, vector.size_bytes) == kept
+        ctypes.set_errno(0 if vector.size_bytes == len(kept) else errno.EFAULT)
+        return 0 if vector.size_bytes == len(kept) else -1
+
+    monkeypatch.setattr(ptrace, "_ptrace", kernel)
+
+    assert ptrace.read_registers(1, 0x202) == kept
+    ptrace.write_registers(1, 0x202, kept)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="other machines have another set")
+def test_the_extended_state_of_this_processor_is_put_back_as_it_was(running):
+    program = running(BUSY)
+    script = f"""
+        import os
+        from interpose.attaching import ptrace
+        ptrace.request(ptrace.SEIZE, {program.pid})
+        ptrace.request(ptrace.INTERRUPT, {program.pid})
+        os.waitpid({program.pid}, 0x40000000)
+        before = ptrace.read_registers({program.pid}, 0x202)
+        ptrace.write_registers({program.pid}, 0x202, before)
+        assert ptrace.read_registers({program.pid}, 0x202) == before
+        print(len(before))
+    """
+
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True)
+
+    assert (done.stderr, int(done.stdout) >= 576) == ("", True)
+    assert program.end() == (7, "True\n", "")
 
 
 def test_another_users_program_is_refused(running, monkeypatch):
@@ -904,7 +1186,7 @@ def test_somebody_who_imports_is_waited_for():
     assert "raised" not in names
 
 
-# A program into which the code comes as through gdb, with what goes with it; what it says of that is not ours to show.
+# A program into which the code comes as by attaching, with what goes with it; what it says of that is not ours to show.
 REACHED = """
 import json, sys
 codes = [(start, bundle.encode("latin-1")) for start, bundle in json.load(sys.stdin)]

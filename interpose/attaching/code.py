@@ -10,6 +10,7 @@ While these are put in place nothing waits for a file, and the lock is not asked
 
 from __future__ import annotations
 
+import ast
 import marshal
 import os
 import stat
@@ -159,6 +160,15 @@ def code(do: str, given: tuple[Mapping[str, str], ...]) -> Code:
     end = len(modules) + len(compiled)
     start = _START.format(magic=MAGIC_NUMBER, begin=len(modules), end=end)
     return Code(text, start, modules + compiled + text.encode("ascii"))
+
+
+def dictionary(text: str) -> dict[str, object]:
+    """What the code said; what is none is told as such. It comes from somebody else's process."""
+    try:
+        answer = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        answer = None
+    return answer if isinstance(answer, dict) else {"why": "it gave no answer"}
 
 
 def _bundle() -> tuple[dict[str, object], bytes]:

@@ -1,4 +1,4 @@
-"""Having a running program do something: by sys.remote_exec where both Pythons have it (3.14), else by gdb."""
+"""Having a running program do something: by sys.remote_exec where both Pythons have it (3.14), else by ptrace."""
 
 from __future__ import annotations
 
@@ -8,20 +8,17 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from interpose.attaching import remote
+from interpose.attaching.apart import apart
 from interpose.attaching.code import Code, code, refuse_what_others_could_change
-from interpose.attaching.gdb import Debugger, NoAnswer
-from interpose.attaching.injection import Injection
+from interpose.attaching.machine import this_machine
 from interpose.attaching.tracee import CannotAttach, Tracee
-
-BY_GDB, BY_PYTHON = "gdb", "sys.remote_exec"
 
 
 class Reached(NamedTuple):
-    """What came of it: what the program said, by what way it was reached, how long all of it took, and for how long the
-    program stood still, where that can be told."""
+    """What came of it: what the program said, how long all of it took, and for how long the program stood still, where
+    that can be told."""
 
     answer: dict[str, object]
-    by: str
     took_ns: int
     still_ns: int | None
 
@@ -31,23 +28,22 @@ def reach(pid: int, do: str, *given: Mapping[str, str], timeout_s: float) -> Rea
     begun_ns = time.monotonic_ns()
     tracee = Tracee(pid)
     refuse_what_others_could_change(pid, tracee.user, tracee.group)
-    what = code(do, given)
-    if hasattr(sys, "remote_exec"):
-        (answer, still_ns), by = remote.run(tracee, what, timeout_s), BY_PYTHON
-    else:
-        (answer, still_ns), by = _by_gdb(tracee, what, timeout_s), BY_GDB
+    run = remote.run if hasattr(sys, "remote_exec") else by_ptrace
+    answer, still_ns = run(tracee, code(do, given), timeout_s)
     if why := answer.get("why"):
         raise CannotAttach(f"{pid}: {why}")
-    return Reached(answer, by, time.monotonic_ns() - begun_ns, still_ns)
+    return Reached(answer, time.monotonic_ns() - begun_ns, still_ns)
 
 
-def _by_gdb(tracee: Tracee, what: Code, timeout_s: float) -> tuple[dict[str, object], int]:
+def by_ptrace(tracee: Tracee, what: Code, timeout_s: float) -> tuple[dict[str, object], int]:
+    """What the code answers in one of the program's threads, and for how long the program stood still."""
+    machine = this_machine()
+    if machine is None:
+        raise CannotAttach(f"{tracee.pid}: attaching before Python 3.14 needs x86-64 or arm64")
+    tracee.refuse_shadow_stack()
     try:
-        debugger = Debugger(tracee.program)
-    except NoAnswer as error:
-        Tracee(tracee.pid)  # says so where it has ended meanwhile
-        raise CannotAttach(f"{tracee.pid}: gdb: {error}") from None
-    try:
-        return Injection(tracee, debugger).run(what, timeout_s)
-    finally:
-        debugger.close()
+        from interpose.attaching.injection import Injection
+    except ImportError as error:  # of ctypes, which some builds of Python lack
+        raise CannotAttach(f"{tracee.pid}: attaching before Python 3.14 needs the module ctypes: {error}") from None
+    answer, still_ns = apart(lambda is_given_up: tuple(Injection(tracee, machine, is_given_up).run(what, timeout_s)))
+    return answer, still_ns

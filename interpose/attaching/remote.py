@@ -17,8 +17,7 @@ import time
 from importlib.util import MAGIC_NUMBER
 from typing import NamedTuple
 
-from interpose.attaching.code import Code, package
-from interpose.attaching.injection import dictionary
+from interpose.attaching.code import Code, dictionary, package
 from interpose.attaching.tracee import CannotAttach, Tracee
 
 _LOOK_S = 0.005

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import re
+import struct
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ _PYTHON = re.compile(r"(?:libpython|python)(\d+)\.(\d+)(t?)[^/]*$")
 _LIBC = re.compile(r"/libc(?:-[\d.]+)?\.so[^/]*$")
 _SCOPE = "/proc/sys/kernel/yama/ptrace_scope"
 _READ_AT_MOST = 1 << 24
+_AUXILIARY, _ENTRY = struct.Struct("<QQ"), 9  # AT_ENTRY of <elf.h>
 
 
 class CannotAttach(InterposeError):
@@ -78,7 +80,7 @@ class Tracee:
             with open(f"/proc/{self.pid}/mem", mode, buffering=0) as file:
                 yield file
         except PermissionError:
-            raise CannotAttach(self._no_right()) from None
+            raise self.no_right() from None
         except OSError:
             raise CannotAttach(f"{self.pid}: has ended") from None
 
@@ -96,6 +98,11 @@ class Tracee:
         if self._status()["State"][:1] in "ZX":
             raise CannotAttach(f"{self.pid}: has ended")
 
+    def refuse_shadow_stack(self) -> None:
+        """Raises CannotAttach where the processor checks where functions return to: our calls would end the program."""
+        if "shstk" in self._status().get("x86_Thread_features", ""):
+            raise CannotAttach(f"{self.pid}: has a shadow stack, with which it can be reached from Python 3.14 on")
+
     @property
     def user(self) -> int:
         """Whose process it is."""
@@ -106,10 +113,33 @@ class Tracee:
         """Of which group it is."""
         return os.stat(f"/proc/{self.pid}").st_gid
 
-    @property
-    def program(self) -> str:
-        """What the interpreter's file is, for a debugger."""
-        return f"/proc/{self.pid}/exe"
+    def threads(self) -> set[int]:
+        """The numbers of its threads; none where it has ended."""
+        try:
+            return {int(name) for name in os.listdir(f"/proc/{self.pid}/task")}
+        except (FileNotFoundError, ProcessLookupError):
+            return set()
+
+    def has_thread(self, number: int) -> bool:
+        """Is this a thread of it?"""
+        return os.path.exists(f"/proc/{self.pid}/task/{number}")
+
+    def has_signal_pending(self, thread: int, number: int) -> bool:
+        """Has the kernel a signal for this thread that it has not delivered yet?"""
+        try:
+            pending = _read_status(f"{self.pid}/task/{thread}")["SigPnd"]
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        return bool(int(pending, 16) >> number - 1 & 1)
+
+    def entry(self) -> int:
+        """Where the program began: nothing executes that any more."""
+        try:
+            with open(f"/proc/{self.pid}/auxv", "rb") as file:
+                entries: dict[int, int] = dict(_AUXILIARY.iter_unpack(file.read()))
+        except OSError:
+            raise self.no_right() from None
+        return entries[_ENTRY]
 
     def _refuse_what_cannot_be_traced(self) -> None:
         status = self._status()
@@ -125,11 +155,9 @@ class Tracee:
 
     def _status(self) -> dict[str, str]:
         try:
-            with open(f"/proc/{self.pid}/status", encoding="utf-8", errors="replace") as file:
-                fields = [line.rstrip("\n").partition(":\t") for line in file]
+            return _read_status(str(self.pid))
         except (FileNotFoundError, ProcessLookupError):
             raise CannotAttach(f"{self.pid}: there is no such process") from None
-        return {name: value.strip() for name, _, value in fields}
 
     def _mappings(self) -> Iterator[Mapped]:
         """Each file that is mapped, once."""
@@ -149,18 +177,19 @@ class Tracee:
             with open(f"/proc/{self.pid}/maps", encoding="utf-8", errors="surrogateescape") as file:
                 return file.read(_READ_AT_MOST).splitlines()
         except PermissionError:
-            raise CannotAttach(self._no_right()) from None
+            raise self.no_right() from None
         except OSError:
             raise CannotAttach(f"{self.pid}: has ended") from None
 
-    def _no_right(self) -> str:
+    def no_right(self) -> CannotAttach:
+        """The error that says so, and what may be the reason."""
         try:
             with open(_SCOPE) as file:
                 scope = file.read().strip()
         except OSError:
             scope = "0"
         more = f" ({_SCOPE} is {scope})" if scope != "0" else ""
-        return f"{self.pid}: you have no right to trace it{more}"
+        return CannotAttach(f"{self.pid}: you have no right to trace it{more}")
 
     def _find_python(self) -> tuple[Mapped, re.Match[str] | None]:
         """The file that the interpreter is in: a library of it before the program itself."""
@@ -175,7 +204,7 @@ class Tracee:
 
     def _executable(self) -> str:
         try:
-            return os.readlink(self.program).removesuffix(" (deleted)")
+            return os.readlink(f"/proc/{self.pid}/exe").removesuffix(" (deleted)")
         except OSError:
             return ""
 
@@ -215,6 +244,12 @@ def _placed(mapped: Mapped, names: list[str]) -> dict[str, Symbol]:
     except (NotELF, OSError):
         return {}
     return {name: Symbol(mapped.address + each.offset, each.size_bytes) for name, each in found.items()}
+
+
+def _read_status(what: str) -> dict[str, str]:
+    with open(f"/proc/{what}/status", encoding="utf-8", errors="replace") as file:
+        fields = [line.rstrip("\n").partition(":\t") for line in file]
+    return {name: value.strip() for name, _, value in fields}
 
 
 def _name_of(pid: str) -> str:

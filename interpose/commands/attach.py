@@ -14,10 +14,11 @@ from interpose.errors import UsageError
 from interpose.reports.units import duration
 
 NAME = "attach"
-HELP = "begin recording a Python program that runs already (experimental where gdb is needed for it)"
+HELP = "begin recording a Python program that runs already (experimental before Python 3.14)"
 DESCRIPTION = """\
 Begins recording the running program PID, with the settings given here. From Python 3.14 on the program itself is
-asked (sys.remote_exec). Before, gdb stops it for a moment where it is safe to run code in it: that is experimental.
+asked (sys.remote_exec). Before, it is stopped for a moment where it is safe to run code in it (ptrace): that is
+experimental.
 `interpose detach PID` ends the recording, and the program runs on as it was."""
 WAIT_S = 10.0
 OF_LINES = ("lines", "lines_depth", "lines_system", "statements", "coverage", "branches", "contexts", "probes")

@@ -9,11 +9,11 @@ from interpose.commands.attach import add_process_arguments
 from interpose.reports.units import duration
 
 NAME = "detach"
-HELP = "end the recording of a program that runs on (experimental where gdb is needed for it)"
+HELP = "end the recording of a program that runs on (experimental before Python 3.14)"
 DESCRIPTION = """\
 Ends the recording of the running program PID, whether it was attached to or recorded from its beginning on. Its
 functions and types are what they were, the experiment's files are closed. What stays is in docs/limits.md.
-Before Python 3.14 it takes gdb, as attaching does: experimental."""
+Before Python 3.14 it is experimental, as attaching is."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
