@@ -1,7 +1,5 @@
 """What experiments are called and where they lie: made, listed, and their descendants found."""
 
-from __future__ import annotations
-
 import os
 
 from interpose.errors import ExperimentError

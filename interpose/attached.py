@@ -9,6 +9,7 @@ import os
 import sys
 
 from interpose import session, system_library
+from interpose.descent import NotRecorded
 from interpose.errors import InterposeError
 
 # What may go wrong with us. Anything else is told by who called, and knows what a handler of the program's raised.
@@ -22,7 +23,7 @@ def begin(given, before, told):
     so, whatever a handler of the program's raises afterwards."""
     try:
         return _without_collector(_begin, given, told)
-    except session.NotRecorded as reason:
+    except NotRecorded as reason:
         return {"why": str(reason) or "it is not to be recorded"}
     except OURS as error:
         if told:  # it was done before: that is nothing of ours
@@ -88,7 +89,7 @@ def _begin(given, told):
     from interpose.timing import shims
 
     if shims.is_recording():
-        raise session.NotRecorded("is recorded already")
+        raise NotRecorded("is recorded already")
     session.begins_now()
     system_library.forget()
     session.refuse_what_is_never_recorded()

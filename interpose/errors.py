@@ -1,7 +1,5 @@
 """The errors that interpose raises in its own programs; each names the thing and the place."""
 
-from __future__ import annotations
-
 
 class InterposeError(Exception):
     """Something that a user can mend: one line, without a traceback; the command ends with `exit_code`."""

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from interpose import resolved, session
+from interpose import resolved, search
 from interpose.config.schema import Settings
 from interpose.errors import InterposeError
 from interpose.experiments import names
@@ -88,9 +88,9 @@ class Mapped:
 def places_of(wanted: Settings, words: Sequence[str]) -> tuple[str, str, str] | None:
     """Where a program started with the words (an interpreter and what follows) looks for libraries, the file of what
     was resolved being brought up to date; None where there is none but ours. Raises SettingError."""
-    places = session.library_places(wanted, os.environ, words)
+    places = search.library_places(wanted, os.environ, words)
     resolved.refresh(places[0] if places else "")
-    found: tuple[str, str, str] | None = session.library_places(wanted, os.environ, words)
+    found: tuple[str, str, str] | None = search.library_places(wanted, os.environ, words)
     return found
 
 
@@ -105,7 +105,7 @@ def map_program(interpreter: Interpreter, wanted: Settings, every: bool = True) 
         answer = os.path.join(directory, "answer")
         options = [each for each in interpreter.options if each[:2] not in ("-i", "-c", "-m")]
         asked = [interpreter.path, *options, "-c", PROGRAM, answer, "1" if every else ""]
-        asked.append(session.library_start(words, os.environ.get("HOME", "")))
+        asked.append(search.library_start(words, os.environ.get("HOME", "")))
         environment = {**_environment(wanted, directory), "INTERPOSE_GROUP": (places[0] if places else "") or directory}
         said = _ask(asked, environment)
         experiment = os.path.join(directory, "trial.er")

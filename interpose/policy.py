@@ -1,9 +1,8 @@
 """What the administrator of this machine forbids: users, programs or kinds of which nothing is to be recorded.
 
 /etc/interpose.conf has lines `users = alice, @students`, `programs = /opt/payroll/*, wages.py` and `kinds = db, net`,
-comments after `#`. Where it is not there, one system call has told so. What is in it and means nothing forbids all:
-somebody wanted to forbid something. This is imported inside the traced program when it starts, so it imports next to
-nothing.
+comments after `#`. This is imported where the file is there. What is in it and means nothing forbids all:
+somebody wanted to forbid something. It is imported inside the traced program, so it imports next to nothing.
 """
 
 import os
@@ -11,7 +10,6 @@ import stat
 
 from interpose.kinds import KINDS
 
-PATH = "/etc/interpose.conf"
 LARGEST_BYTES = 1 << 16
 EVERYBODY = "*"
 WHAT = (*KINDS, "lines", "coverage")
@@ -33,7 +31,7 @@ class Policy:
         self.kinds = {}
 
 
-def read(path=PATH):
+def read(path):
     """The policy in the file at `path`; None where there is none. Raises Forbidden where it cannot be understood."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -112,7 +110,7 @@ def _names_of_user():
 
 def _names_of_program(arguments):
     """The interpreter, what it runs as it was said and from the root on, and the name of a module."""
-    from interpose.session import split_command
+    from interpose.command_line import split_command
 
     how, what = split_command(arguments)
     found = [arguments[0], os.path.basename(arguments[0]), how]

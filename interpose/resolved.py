@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from importlib.machinery import PathFinder
 
-from interpose import libraries, session, state
+from interpose import libraries, search, state
 from interpose.config import project_file
 from interpose.errors import SettingError
 
@@ -27,7 +27,7 @@ def refresh(group: str) -> list[str]:
 
     Raises SettingError for a project file that cannot be understood.
     """
-    known = libraries.read_resolved(session.resolved_file(os.environ))
+    known = libraries.read_resolved(search.resolved_file(os.environ))
     wanted = {each: libraries.stamp_of(each) for each in _sources(group)}
     stale = [each for each, stamp in wanted.items() if known.get(each, ("", []))[0] != stamp]
     kept = {each: known[each] for each in known if each not in stale and os.path.exists(each)}

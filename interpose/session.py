@@ -11,19 +11,27 @@ _begun = (time.monotonic_ns(), time.thread_time_ns())
 import os  # noqa: E402
 import sys  # noqa: E402
 
-from interpose import __version__, levels, library, policy, system_library  # noqa: E402
-from interpose.config import precedence, project_file  # noqa: E402
+from interpose import __version__  # noqa: E402
+from interpose.command_line import is_exempt, program_name  # noqa: E402
+from interpose.config import precedence  # noqa: E402
+from interpose.descent import NotRecorded, find_ancestor, find_place, is_chosen  # noqa: E402
+from interpose.directories import import_directories, import_roots, library_directories  # noqa: E402
 from interpose.errors import InterposeError, SettingError  # noqa: E402
 from interpose.experiments import describe, names  # noqa: E402
+from interpose.interposed import (  # noqa: E402
+    GROUP,
+    OUR_MODULES,
+    Packages,
+    intrinsics_of,
+    load_collectors,
+    load_libraries,
+)
 
+POLICY = "/etc/interpose.conf"  # what the administrator forbids
 LINEAGE = "INTERPOSE_LINEAGE"
-GROUP = "INTERPOSE_GROUP"  # where the founder found its group's libraries
 WITHIN = "INTERPOSE_WITHIN"  # what became of the transaction that we were started in
-LIBRARY_DIRECTORY = "interpose.d"
 ADDED = "INTERPOSE_ADDED"  # the names of the variables that an ancestor gave us, not the program
 EXEMPT = "off"  # as a lineage: what an exempt program starts is exempt too
-EXEMPT_PROGRAMS = ("interpose", "pip", "tox")
-OPTIONS_WITH_WORD = ("-W", "-X", "--check-hash-based-pycs")
 STAYING_MODULES = {
     "interpose",
     "interpose.boot",
@@ -31,26 +39,12 @@ STAYING_MODULES = {
     "interpose.timing.lines",
     "interpose.timing.coverage",
 }
-OUR_MODULES = ("interpose.", "__future__", "cython_runtime", "_cython_")
-# The variables by which launchers tell a rank of MPI its number, and one without which each does not mean that.
-RANKS = {
-    "OMPI_COMM_WORLD_RANK": "OMPI_COMM_WORLD_RANK",
-    "PMIX_RANK": "PMIX_RANK",
-    "PMI_RANK": "PMI_RANK",
-    "MV2_COMM_WORLD_RANK": "MV2_COMM_WORLD_RANK",
-    "SLURM_PROCID": "SLURM_STEP_ID",
-}
-ANCESTORS = 4  # a shell or two may stand between a program and its child
 
 
 def begins_now():
     """Recording begins now, and not when this was imported."""
     global _begun
     _begun = (time.monotonic_ns(), time.thread_time_ns())
-
-
-class NotRecorded(Exception):
-    """Why nothing is recorded of this process; without a text where that is as it should be."""
 
 
 def begin(before):
@@ -93,7 +87,7 @@ def _begin():
     environment = hide_added(os.environ)
     refuse_what_is_never_recorded()
     parent = environment.get(LINEAGE, "")
-    if parent == EXEMPT or (is_exempt(sys.orig_argv) and not _is_chosen(parent)):
+    if parent == EXEMPT or (is_exempt(sys.orig_argv) and not is_chosen(parent)):
         _exempt(environment)
         raise NotRecorded
     wanted = precedence.in_force(environment)
@@ -134,8 +128,12 @@ def begin_wanted(wanted, parent, environment):
 
 def heed_policy(wanted):
     """Have nothing recorded that the administrator forbids. Raises NotRecorded where that is all."""
+    if not _may_exist(POLICY):
+        return
+    from interpose import policy
+
     try:
-        forbidden = policy.read()
+        forbidden = policy.read(POLICY)
         if forbidden is None:
             return
         policy.check(forbidden, sys.orig_argv)
@@ -146,6 +144,16 @@ def heed_policy(wanted):
     wanted.warnings += [f"{place}: kinds = {kind}: not recorded" for kind, place in forbidden.kinds.items()]
     if not wanted.record:
         raise NotRecorded("; ".join(wanted.warnings))
+
+
+def _may_exist(path):
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        pass  # told where it is read
+    return True
 
 
 def hide_added(environ):
@@ -197,180 +205,6 @@ def _exempt(environment):
     for name in environment:
         if name.startswith("INTERPOSE") and name not in os.environ:
             os.unsetenv(name)
-
-
-def intrinsics_of(wanted, found=None, everything=False, collected=None):
-    """The intrinsics to be interposed, in the search order of their libraries; `found` are those besides ours. Where
-    there are such, or `everything` is wanted, what we declare of packages is among them; else it is declared later.
-    Where there are data collectors, `collected`, so is what stands for them."""
-    if "calls" not in wanted.record:
-        return []
-    layers = ("raw", "buffered") if wanted.files == "buffered" else ("raw",)
-    if found or everything:
-        every = (library.SYSTEM, [*system_library.every(), *_of_collectors(collected), *_of_statements(wanted)])
-        _sample([every, *(found.libraries if found else ())], wanted)
-        return _at_levels(found.resolve(every, layers) if found else library.resolve([every], layers), wanted)
-    ours = (library.SYSTEM, [*system_library.INTRINSICS, *_of_collectors(collected), *_of_statements(wanted)])
-    _sample([ours], wanted)
-    return _at_levels(library.resolve([ours], layers), wanted)
-
-
-def _sample(libraries, wanted):
-    """Have transactions be sampled, where that is wanted."""
-    if wanted.one_in:
-        for _, intrinsics in libraries:
-            for each in intrinsics:
-                each.be_sampled()
-
-
-def _of_collectors(collected):
-    if not collected:
-        return []
-    from interpose.system_library import collected as ours
-
-    return ours.INTRINSICS
-
-
-def _of_statements(wanted):
-    if not wanted.statements:
-        return []
-    from interpose.system_library import statements as ours
-
-    return ours.INTRINSICS
-
-
-def _at_levels(intrinsics, wanted):
-    if wanted.kinds or wanted.levels:
-        levels.assign(intrinsics, wanted.kinds, wanted.levels)
-    return levels.forbid(intrinsics, wanted.forbidden) if wanted.forbidden else intrinsics
-
-
-class Packages:
-    """What our library declares of packages, read when one of them has been imported; long after our other modules
-    have been forgotten, which are there again as long as it takes."""
-
-    def __init__(self, wanted):
-        self.names = list(system_library.PACKAGES)
-        self._wanted = wanted
-        self._declared = set()
-        self._modules = {module.__name__: module for module in (library, system_library)}
-
-    def declare(self, package, number):
-        """The intrinsics of a package, and of others that are declared beside it, numbered from `number` on."""
-        before = set(sys.modules)
-        sys.modules.update(self._modules)
-        try:
-            declared = [each for each in system_library.of_packages([package]) if each.target not in self._declared]
-        finally:
-            for name in set(sys.modules) - before:
-                if name.startswith(OUR_MODULES):
-                    del sys.modules[name]
-        self._declared.update([each.target for each in declared])
-        _sample([(library.SYSTEM, declared)], self._wanted)
-        layers = ("raw", "buffered") if self._wanted.files == "buffered" else ("raw",)
-        return _at_levels(library.resolve([(library.SYSTEM, declared)], layers, number), self._wanted)
-
-
-def load_libraries(wanted, environment):
-    """The libraries besides ours, loaded; None where there are none, as nearly always."""
-    places = library_places(wanted, environment, sys.orig_argv)
-    if places is None:
-        return None
-    from interpose import libraries
-
-    group = places[0]
-    if group and wanted.origins[GROUP] == "default":  # descendants have the same
-        wanted.group = wanted.texts[GROUP] = group
-        wanted.origins[GROUP] = "found"
-        os.putenv(GROUP, group)
-    found = libraries.load(wanted, places)
-    return found if found.libraries or found.notes else None
-
-
-def load_collectors(wanted, environment):
-    """The data collectors of this program, loaded; None where there are none, as nearly always."""
-    if wanted.collectors == ():
-        return None
-    places = library_places(wanted, environment, sys.orig_argv)
-    if places is None and wanted.collectors is None:
-        return None
-    from interpose import collecting
-    from interpose.timing import shims
-
-    program = program_name(sys.orig_argv).removeprefix("-m ")
-    return collecting.find(wanted.collectors, places or ("", "", ""), program, shims.native_collector)
-
-
-# --- which libraries may be there
-
-
-def library_places(wanted, environment, arguments):
-    """Where libraries are to be looked for: the group's directory, the account's, the file of what was resolved before,
-    each empty where there is none. None where no library but ours is there, or wanted."""
-    if wanted.lib == "S" and not wanted.xl:
-        return None
-    home = environment.get("HOME", "")
-    group = "" if wanted.lib == "P" and not wanted.xl else wanted.group
-    if group == "auto":
-        group = find_group(library_start(arguments, home), home)
-    account = _base(environment, "XDG_CONFIG_HOME", home, ".config")
-    account = account and f"{account}/{LIBRARY_DIRECTORY}"
-    resolved = resolved_file(environment)
-    account = account if account and os.path.isdir(account) else ""
-    resolved = resolved if resolved and os.path.isfile(resolved) else ""
-    return (group, account, resolved) if group or account or resolved or wanted.xl else None
-
-
-def resolved_file(environment):
-    """Where commands write down which libraries projects and packages name; empty where there is no such place."""
-    base = _base(environment, "XDG_STATE_HOME", environment.get("HOME", ""), ".local/state")
-    return base and f"{base}/libraries"
-
-
-def _base(environment, variable, home, below):
-    """Our directory among the user's; the XDG specification: a relative path is to be ignored."""
-    base = environment.get(variable, "")
-    if not base.startswith("/"):
-        base = f"{home}/{below}" if home.startswith("/") else ""
-    return base and f"{base}/interpose"
-
-
-def library_start(arguments, home):
-    """Where the way upward to the group's libraries begins: the main script's directory; the working directory for a
-    module, for what was typed, and for a command that was installed with an interpreter."""
-    how, what = split_command(arguments)
-    try:
-        here = os.getcwd()
-        if how != "script" or what == "-":
-            return here
-        path = os.path.join(here, what)
-        if os.path.islink(path):
-            path = os.path.realpath(path)
-        if not what.endswith(".py") and os.path.isdir(path):
-            return os.path.normpath(path)
-    except OSError:
-        return ""
-    directory = os.path.normpath(os.path.dirname(path))
-    interpreters = [os.path.dirname(sys.executable or ""), os.path.dirname(arguments[0])]
-    installed = [*interpreters, f"{sys.prefix}/bin", f"{sys.base_prefix}/bin", f"{home}/.local/bin"]
-    return here if directory in installed and not what.endswith(".py") else directory
-
-
-def find_group(directory, home):
-    """The nearest directory, from this one upward, that has libraries; never above the home or the repository."""
-    while directory:
-        if os.path.isdir(f"{directory}/{LIBRARY_DIRECTORY}") or _names_libraries(directory):
-            return directory
-        above = os.path.dirname(directory)
-        if above == directory or directory == home or os.path.lexists(f"{directory}/.git"):
-            break
-        directory = above
-    return ""
-
-
-def _names_libraries(directory):
-    data = project_file.read_plain(f"{directory}/{project_file.FILE}")
-    return data is not None and project_file.names_libraries(data)
 
 
 def _is_recorded():
@@ -561,232 +395,3 @@ def _collect(shims, collected):
 
     shims.note_libraries(collected.notes)
     shims.collect(collected.chosen, ours.RUNNING, ours.NAMED, ours.INTRINSICS)
-
-
-# --- which program this is
-
-
-def split_command(arguments):
-    """What an interpreter's command line runs: ("-m", module), ("-c", ""), ("script", path) or ("", "")."""
-    words = iter(arguments[1:])
-    for word in words:
-        if word in ("-m", "-c"):
-            return word, next(words, "") if word == "-m" else ""
-        if word in OPTIONS_WITH_WORD:
-            next(words, "")
-        elif not word.startswith("-") or word == "-":
-            return "script", word
-        elif not word.startswith("--") and "m" in word[1:] and word[-1] == "m":
-            return "-m", next(words, "")
-        elif not word.startswith("--") and word[-1] == "c":
-            return "-c", ""
-    return "", ""
-
-
-def program_name(arguments):
-    """What the user would call the program."""
-    how, what = split_command(arguments)
-    if how == "-m":
-        return f"-m {what}"
-    return os.path.basename(what) if what not in ("", "-") else how or "python"
-
-
-def is_exempt(arguments):
-    """Whether the program is one that never traces itself."""
-    how, what = split_command(arguments)
-    if how == "-m":
-        return what.partition(".")[0] in EXEMPT_PROGRAMS
-    name = os.path.basename(what).removesuffix(".py").rstrip("0123456789.")
-    return how == "script" and (name in EXEMPT_PROGRAMS or what.endswith("/site-packages/pip"))
-
-
-def _is_chosen(parent):
-    """Whether `interpose run` was told to run just this program."""
-    pid, _, rest = parent.partition(" ")
-    return pid == str(os.getppid()) and rest.endswith(" ")
-
-
-# --- where it is recorded
-
-
-def find_ancestor():
-    """The nearest ancestor that is recorded, as INTERPOSE_LINEAGE says it; empty where there is none.
-
-    A program may start its children with a copy of its own environment, which does not have what the recorder put into
-    the real one. Their parents' mapped files tell all the same.
-    """
-    pid = os.getppid()
-    for _ in range(ANCESTORS):
-        if pid <= 1:
-            break
-        if found := recorded_in(pid):
-            return f"{pid} {found[0]} {found[1]}"
-        pid = _parent_of(pid)
-    return ""
-
-
-def recorded_in(pid):
-    """The founder's directory and the lineage of the process `pid`, of this user's, which is recorded; None where it is
-    not."""
-    for directory in _mapped_experiments(pid):
-        if _is_own_directory(directory) and _is_of(directory, pid):
-            return _founder_and_lineage(directory)
-    return None
-
-
-def _read(path):
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
-
-
-def _mapped_experiments(pid):
-    """The directories of experiments whose threads the process has mapped."""
-    end = b".er/threads\n"
-    lines = [line for line in _read(f"/proc/{pid}/maps").splitlines(keepends=True) if line.endswith(end)]
-    return dict.fromkeys(os.fsdecode(line[line.index(b"/") : -len("/threads\n")]) for line in lines)
-
-
-def _founder_and_lineage(directory):
-    above, name = os.path.split(directory)
-    lineage = name.removesuffix(names.SUFFIX)
-    return (above, lineage) if above.endswith(names.SUFFIX) and names.is_lineage(lineage) else (directory, "")
-
-
-def _is_of(directory, pid):
-    """Whether the experiment is the process's own: a forked child has its parent's mapped as well."""
-    return b'<process pid="%d" ' % pid in _read(os.path.join(directory, names.LOG))
-
-
-def _parent_of(pid):
-    """The process's parent; 0 where it cannot be told."""
-    fields = _read(f"/proc/{pid}/stat").rpartition(b") ")[2].split()
-    return int(fields[1]) if len(fields) > 1 else 0
-
-
-def find_place(parent, wanted):
-    """The founder's directory, this process's lineage, and the directory of its own experiment. Raises NotRecorded."""
-    pid, _, rest = parent.partition(" ")
-    founder, _, lineage = rest.rpartition(" ")
-    if founder.startswith("/") and names.is_lineage(lineage) and _is_own_directory(founder):
-        rank = "" if lineage else find_rank(pid)
-        if not lineage and _may_be_founder(parent, wanted) and _claim(founder) and not rank:
-            return founder, "", founder
-        if wanted.follow == "off" or not os.path.exists(os.path.join(founder, names.LOG)):
-            raise NotRecorded
-        if rank and (directory := _make_followed(founder, rank)):
-            return founder, rank, directory
-        return founder, *_make_descendant(founder, lineage + ("_x" if pid == str(os.getpid()) else "_c"))
-    founder = _create(wanted)
-    _claim(founder)
-    return founder, "", founder
-
-
-def _is_own_directory(path):
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return False
-    return found.st_uid == os.getuid() and found.st_mode & 0o170022 == 0o040000
-
-
-def _claim(founder):
-    """Of all the processes that `interpose run` started, the first to come here is the founder."""
-    try:
-        _make_empty(os.path.join(founder, names.LOG))
-    except FileExistsError:
-        return False
-    return True
-
-
-def _make_empty(path):
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    os.close(os.open(path, flags, 0o600))
-
-
-def _may_be_founder(parent, wanted):
-    """Whether a process that `interpose run` has started, or what it has, may be the one that all others are of."""
-    from interpose.timing import shims
-
-    return wanted.follow == "off" or _is_chosen(parent) or shims.is_followed(b"")
-
-
-def find_rank(pid):
-    """The lineage of a rank of MPI, by what its launcher says, which the process that began all was not told itself;
-    empty for what is no rank."""
-    texts = _read(f"/proc/{pid}/environ").split(b"\0") if any(name in os.environ for name in RANKS) else []
-    for name, needed in RANKS.items():
-        rank = os.environ.get(name, "")
-        plain = rank.isascii() and rank.isdecimal() and len(rank) < 10
-        if plain and needed in os.environ and os.fsencode(f"{name}={rank}") not in texts:
-            return f"M_r{int(rank)}"
-    return ""
-
-
-def _make_descendant(founder, step):
-    number = 1
-    while not (directory := _make_followed(founder, f"{step}{number}")):
-        number += 1
-    return f"{step}{number}", directory
-
-
-def _make_followed(founder, lineage):
-    """The directory made for a lineage; empty where that is taken. Raises NotRecorded where it is not to be recorded:
-    then a file has the name, so that the next lineage has the next number."""
-    from interpose.timing import shims
-
-    directory = names.lineage_path(founder, lineage)
-    followed = shims.is_followed(lineage.encode())
-    try:
-        if followed:
-            names.make_like_above(directory)
-        else:
-            _make_empty(directory)
-    except FileExistsError:
-        return ""
-    if not followed:
-        raise NotRecorded
-    return directory
-
-
-def _create(wanted):
-    try:
-        return names.create(wanted.dir, wanted.name, wanted.group_reads)
-    except FileExistsError:
-        raise
-    except OSError:
-        from interpose import state
-
-        elsewhere = state.experiments_directory()
-        if elsewhere is None:
-            raise
-        return names.create(elsewhere, wanted.name)
-
-
-def import_roots():
-    """The directories that the program imports from, as far as is known before its first line."""
-    how, what = split_command(sys.orig_argv)
-    try:
-        own = os.path.dirname(os.path.realpath(what)) if how == "script" and what != "-" else os.getcwd()
-    except OSError:
-        own = ""
-    found = [own, *sys.path]
-    return [path for path in dict.fromkeys(found) if path.startswith("/")][:64]
-
-
-def import_directories():
-    """Where the monitor finds what it imports, as bytes: first where we lie, then what is installed beside."""
-    installed = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
-    found = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *installed]
-    return [os.fsencode(path) for path in dict.fromkeys(found) if ":" not in path]
-
-
-def library_directories():
-    """Where code lies that is not the program's own, as bytes that end with a slash."""
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    found = [os.path.dirname(os.__file__), os.path.dirname(os.path.dirname(__file__)) + "/interpose"]
-    found += [f"{prefix}/lib/{version}" for prefix in (sys.prefix, sys.base_prefix)]
-    found += [path for path in sys.path if path.endswith(("site-packages", "dist-packages", ".zip"))]
-    return [os.fsencode(path) + b"/" for path in dict.fromkeys(found)][:16]

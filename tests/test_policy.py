@@ -15,9 +15,8 @@ from interpose.policy import Forbidden, check, matches, parse
 USER = pwd.getpwuid(os.getuid()).pw_name
 BEGIN = """
 import os, sys
-from interpose import policy
-policy.PATH = sys.argv.pop(1)
-policy.read.__defaults__ = (policy.PATH,)
+from interpose import session
+session.POLICY = sys.argv.pop(1)
 os.environ["INTERPOSE"] = "1"
 from interpose import boot
 boot.boot()

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tracing import Traced, environment, events_of, write_program
 
-from interpose import session, state
+from interpose import command_line, state
 from interpose.experiments import describe, names
 from interpose.experiments.experiment import Experiment
 
@@ -165,8 +165,8 @@ COMMANDS = [
 
 @pytest.mark.parametrize(("command", "split", "name"), COMMANDS)
 def test_the_program_is_found_in_the_command_line(command, split, name):
-    assert session.split_command(command) == split
-    assert session.program_name(command) == name
+    assert command_line.split_command(command) == split
+    assert command_line.program_name(command) == name
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_the_program_is_found_in_the_command_line(command, split, name):
     ],
 )
 def test_few_programs_are_exempt(command, exempt):
-    assert session.is_exempt(command) is exempt
+    assert command_line.is_exempt(command) is exempt
 
 
 @pytest.mark.parametrize(

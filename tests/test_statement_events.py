@@ -456,11 +456,13 @@ def test_calls_too_deep_inside_others_have_no_lines(traced):
 
 def test_a_second_recording_in_one_process_has_numbers_of_its_own(recorded):
     done = recorded("""
+        from interpose import interposed
+
         def begin(number):
             directory = os.path.abspath(f"test.{number}.er")
             os.mkdir(directory, 0o700)
             wanted = precedence.resolve({}, {"INTERPOSE": "calls,lines", "INTERPOSE_STATEMENTS": "1"}, {})
-            session.record(wanted, directory, "", directory, session.intrinsics_of(wanted))
+            session.record(wanted, directory, "", directory, interposed.intrinsics_of(wanted))
 
         def work(n):
             return n

@@ -5,8 +5,8 @@ from types import ModuleType
 from typing import Self, TypeVar
 
 from interpose.collectors import Collector
+from interpose.interposed import Packages
 from interpose.library import Intrinsic
-from interpose.session import Packages
 from interpose.wrappers import Wrappers
 
 _Marked = TypeVar("_Marked")

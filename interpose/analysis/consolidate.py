@@ -247,7 +247,6 @@ class PlainConsolidator:
         inner_wall: int,
         inner_cpu: int,
         moved: int,
-        start_cpu: int,
         thread: int,
         call: int,
         parent: int,
@@ -256,6 +255,7 @@ class PlainConsolidator:
         detail: int,
         error: int,
         task: int,
+        start_cpu: int,
     ) -> None:
         awaited = self._awaited.pop((thread, call), None)
         role = self._roles.get(intrinsic, 0)

@@ -3,55 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from itertools import takewhile
 
 from interpose.analysis.histogram import Histogram
+from interpose.experiments.records import Event
 
 KEYS_AT_MOST = 5
-MEASURED = (
-    "start_ns",
-    "wall_ns",
-    "cpu_ns",
-    "inner_wall_ns",
-    "inner_cpu_ns",
-    "bytes",
-    "start_cpu_ns",
-    "thread",
-    "call",
-    "parent",
-    "intrinsic",
-    "stack",
-    "detail",
-    "error",
-    "task",
-)
+MEASURED = Event._fields
 
 MOST = 2**63 - 1  # no sum grows beyond it
 LONGEST_NS = 2**56  # two years: no call is longer
 LATEST_NS = 2**62
 WAITING_AT_MOST = 100_000  # calls that have not come and had others inside
 RECORDS_AT_MOST = 2_000_000  # different ones; what is beyond is put into one
-
-# The figures of a consolidated record, in the order in which both consolidators give them.
-FIGURES = (
-    "calls",
-    "errors",
-    "wall_ns",
-    "cpu_ns",
-    "self_wall_ns",
-    "self_cpu_ns",
-    "bytes",
-    "first_ns",
-    "last_ns",
-    "wall_least_ns",
-    "wall_most_ns",
-    "cpu_least_ns",
-    "cpu_most_ns",
-    "think_wall_ns",
-    "think_cpu_ns",
-)
-LEAST = frozenset(("first_ns", "wall_least_ns", "cpu_least_ns"))
-LARGEST = frozenset(("last_ns", "wall_most_ns", "cpu_most_ns"))
 
 
 @dataclass(slots=True)
@@ -81,6 +46,7 @@ class Sums:
     cpu_most_ns: int = 0
     think_wall_ns: int = 0
     think_cpu_ns: int = 0
+    # Up to here a consolidated record has them.
     top_cpu_ns: int = 0
     rows: int = 0
     statements: int = 0
@@ -120,6 +86,13 @@ class Sums:
         if self.walls is None or not self.walls.counts:
             return None
         return min(max(self.walls.percentile(percent), self.wall_least_ns), self.wall_most_ns)
+
+
+_SUMS = fields(Sums)
+# The figures of a consolidated record, in the order in which both consolidators give them.
+FIGURES = tuple([each.name for each in takewhile(lambda each: each.name != "top_cpu_ns", _SUMS)])
+LEAST = frozenset(each.name for each in _SUMS if each.default == MOST)
+LARGEST = frozenset(("last_ns", "wall_most_ns", "cpu_most_ns"))
 
 
 def total(sums: Iterable[Sums]) -> Sums:

@@ -29,7 +29,8 @@ _RECORDING = (
     *("interpose", "interpose.attached", "interpose.boot", "interpose.errors"),
     *("interpose.experiments", "interpose.experiments.describe"),
     *("interpose.experiments.names", "interpose.levels", "interpose.library", "interpose.policy", "interpose.session"),
-    *("interpose.kinds", "interpose.quantities"),
+    *("interpose.command_line", "interpose.descent", "interpose.directories", "interpose.interposed"),
+    *("interpose.kinds", "interpose.quantities", "interpose.search"),
     *("interpose.config", "interpose.config.precedence", "interpose.config.project_file", "interpose.config.schema"),
     *("interpose.config.values", "interpose.timing", "interpose.timing.shims", "__future__"),
 )

@@ -10,7 +10,18 @@ import stat
 import sys
 from collections.abc import Iterator
 
-from interpose import __version__, collecting, interpreters, libraries, mapping, resolved, session, state
+from interpose import (
+    __version__,
+    collecting,
+    command_line,
+    interpreters,
+    libraries,
+    mapping,
+    resolved,
+    search,
+    session,
+    state,
+)
 from interpose.config import precedence, schema
 from interpose.errors import InterposeError, SettingError
 from interpose.interpreters import Interpreter
@@ -120,7 +131,7 @@ def examine_libraries(words: list[str]) -> list[str]:
         return []
     program = [interpreter.path, *interpreter.options, *interpreter.words]
     try:
-        places = session.library_places(wanted, os.environ, program)
+        places = search.library_places(wanted, os.environ, program)
         new = resolved.refresh(places[0] if places else "")
         if mapping.places_of(wanted, program) is None:
             return new
@@ -141,8 +152,8 @@ def examine_collectors(words: list[str]) -> list[str]:
     if interpreter is None or wanted.collectors == ():
         return []
     program = [interpreter.path, *interpreter.options, *interpreter.words]
-    places = session.library_places(wanted, os.environ, program) or ("", "", "")
-    name = session.program_name(program).removeprefix("-m ")
+    places = search.library_places(wanted, os.environ, program) or ("", "", "")
+    name = command_line.program_name(program).removeprefix("-m ")
     chosen = collecting.choose(collecting.candidates(*places), wanted.collectors, name)
     return ["  ".join(_told_of_collector(each)) for each in chosen]
 
@@ -198,8 +209,8 @@ def examine_program(interpreter: Interpreter) -> Iterator[str]:
     mode = os.stat(interpreter.path).st_mode
     if mode & (stat.S_ISUID | stat.S_ISGID) or os.geteuid() != os.getuid():
         yield f"{interpreter.path} runs with another user's rights: never recorded"
-    if session.is_exempt([interpreter.path, *interpreter.options, *interpreter.words]):
-        exempt = ", ".join(session.EXEMPT_PROGRAMS)
+    if command_line.is_exempt([interpreter.path, *interpreter.options, *interpreter.words]):
+        exempt = ", ".join(command_line.EXEMPT_PROGRAMS)
         yield f"{exempt} are not recorded, except by `interpose run` itself"
 
 

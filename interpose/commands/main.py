@@ -93,11 +93,11 @@ def _run(given: list[str]) -> int:
 
 def _resolve_libraries() -> None:
     """Bring up to date what programs are told of libraries that take TOML or entry points to be found."""
-    from interpose import resolved, session
+    from interpose import resolved, search
 
     home = os.environ.get("HOME", "")
     try:
-        resolved.refresh(session.find_group(os.getcwd(), home))
+        resolved.refresh(search.find_group(os.getcwd(), home))
     except (OSError, InterposeError):
         pass  # told where the libraries matter
 

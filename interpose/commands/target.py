@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from interpose import session
+from interpose import descent
 from interpose.analysis.ending import is_running
 from interpose.commands.choice import open_experiment
 from interpose.errors import ExperimentError
@@ -30,7 +30,7 @@ def _founder_of(pid: int) -> str:
         raise ExperimentError(f"process {pid}: is another user's") from None
     except OSError:
         raise ExperimentError(f"process {pid}: there is none") from None
-    found = session.recorded_in(pid)
+    found = descent.recorded_in(pid)
     if found is None:
         raise ExperimentError(f"process {pid}: is not recorded")
     founder: str = found[0]

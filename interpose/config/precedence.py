@@ -4,8 +4,6 @@ What a control file or a filter asks for besides is added. This is imported insi
 it imports next to nothing.
 """
 
-from __future__ import annotations
-
 import os
 
 from interpose import levels
@@ -21,13 +19,13 @@ if TYPE_CHECKING:
     from interpose.config.project_file import FileSettings
 
 
-def in_force(environment: Mapping[str, str]) -> Settings:
+def in_force(environment: "Mapping[str, str]") -> Settings:
     """The settings of a program started here with `environment`. Raises SettingError."""
     return resolve({}, environment, project_file.read_file("."))
 
 
 def resolve(
-    options: Mapping[str, str | None], environment: Mapping[str, str], file: FileSettings
+    options: "Mapping[str, str | None]", environment: "Mapping[str, str]", file: "FileSettings"
 ) -> Settings:
     """The settings in force, from the options (by key; None is not given), the environment and the file.
 
@@ -70,7 +68,7 @@ def _refuse_excluded(settings: Settings) -> None:
 
 
 def _choose(
-    setting: Setting, options: Mapping[str, str | None], environment: Mapping[str, str], file: FileSettings
+    setting: Setting, options: "Mapping[str, str | None]", environment: "Mapping[str, str]", file: "FileSettings"
 ) -> tuple[str, str, str]:
     """The text of a setting, where it came from, and how it was said there."""
     option = options.get(setting.key)
@@ -180,7 +178,7 @@ def kinds_recorded(settings: Settings) -> set[str]:
     return {kind for kind, level in by_kind.items() if level != levels.OFF}.union(filters.requested(settings.filter))
 
 
-def why_no_filter(text: str, said: str, recorded: Collection[str] = KINDS) -> list[str]:
+def why_no_filter(text: str, said: str, recorded: "Collection[str]" = KINDS) -> list[str]:
     """What is wrong with a filter, in one line that says how it was said; nothing where it is one. The kinds `recorded`
     are those of which it is to leave something."""
     from interpose import filters

@@ -3,8 +3,6 @@
 This is imported inside the traced program when it starts, so it imports next to nothing.
 """
 
-from __future__ import annotations
-
 import os
 
 from interpose.config import schema
@@ -23,7 +21,7 @@ LARGEST_FILE_BYTES = 1 << 20
 LIBRARIES_KEY = "libraries"
 
 
-def read_file(directory: str) -> FileSettings:
+def read_file(directory: str) -> "FileSettings":
     """What the nearest pyproject.toml says, from `directory` upward; empty where it says nothing of us.
 
     Reads flat lines `key = "text"`, a number, true or false: a whole TOML reader costs 15 ms to import.
@@ -58,7 +56,7 @@ def read_plain(path: str) -> bytes | None:
         os.close(descriptor)
 
 
-def _parse_lines(path: str, data: bytes) -> Iterator[tuple[str, tuple[str, str]]]:
+def _parse_lines(path: str, data: bytes) -> "Iterator[tuple[str, tuple[str, str]]]":
     """Yield the key, and the text with its place, for each line of our section."""
     ours = False
     seen = set()

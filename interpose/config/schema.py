@@ -5,8 +5,6 @@ docs/settings.md and that of README.md; what the recorder is given of it is a li
 This is imported inside the traced program when it starts, so it imports next to nothing.
 """
 
-from __future__ import annotations
-
 from interpose.config import values
 from interpose.levels import parse_arguments, parse_budget, parse_kinds, parse_levels
 
@@ -37,7 +35,7 @@ class Setting:
 
     def __init__(
         self,
-        parse: Callable[[str], object],
+        parse: "Callable[[str], object]",
         *,
         form: str,
         default: str,

@@ -3,8 +3,6 @@
 This is imported inside the traced program when it starts, so it imports next to nothing.
 """
 
-from __future__ import annotations
-
 import os
 
 from interpose import quantities
@@ -27,6 +25,17 @@ LETTERS_OF_EXPRESSION = 10_000
 ANY_ERROR = "*"
 LONGEST_ERRORS = 500
 LEAST_SAMPLING_NS = 10**3
+
+
+class Trigger:
+    """What a trigger fires at: a call at least so long, these errors by name, an exit status that is not 0."""
+
+    __slots__ = ("above_ns", "errors", "exit")
+
+    def __init__(self) -> None:
+        self.above_ns: int | None = None
+        self.errors: tuple[str, ...] = ()
+        self.exit = False
 
 
 def parse_record(text: str) -> tuple[str, ...]:
@@ -65,7 +74,7 @@ def _duration_ns(text: str, instead: str, bare: str = "") -> int:
         raise ValueError(f"{error}, {instead}") from None
 
 
-def one_of(choices: tuple[str, ...]) -> Callable[[str], str]:
+def one_of(choices: tuple[str, ...]) -> "Callable[[str], str]":
     """A function that takes one of `choices` and nothing else."""
 
     def parse(text: str) -> str:
@@ -284,14 +293,3 @@ def parse_depth(text: str) -> int:
     if not 1 <= depth <= LARGEST_DEPTH:
         raise ValueError(f"not a number from 1 to {LARGEST_DEPTH}")
     return depth
-
-
-class Trigger:
-    """What a trigger fires at: a call at least so long, these errors by name, an exit status that is not 0."""
-
-    __slots__ = ("above_ns", "errors", "exit")
-
-    def __init__(self) -> None:
-        self.above_ns: int | None = None
-        self.errors: tuple[str, ...] = ()
-        self.exit = False
