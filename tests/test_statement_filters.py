@@ -37,6 +37,11 @@ thread.join()
 """
 
 
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
