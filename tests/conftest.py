@@ -96,14 +96,16 @@ def interpose_here(
     directory = tmp_path / "work"
     directory.mkdir()
 
-    def run(*words: str, variables: dict[str, str] | None = None, input: str = "") -> subprocess.CompletedProcess:
+    def run(
+        *words: str, variables: dict[str, str] | None = None, input: str = "", cwd: Path = directory
+    ) -> subprocess.CompletedProcess:
         capsys.readouterr()
         with monkeypatch.context() as here:
             for name in os.environ.keys() - own_environment.keys():
                 here.delenv(name)
             for name, value in {**own_environment, **(variables or {})}.items():
                 here.setenv(name, value)
-            here.chdir(directory)
+            here.chdir(cwd)
             here.setattr(sys, "stdin", io.StringIO(input))
             code = exit_code(list(words))
         return subprocess.CompletedProcess(words, code, *capsys.readouterr())

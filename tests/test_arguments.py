@@ -36,12 +36,13 @@ def details(traced):
     def run(kept: str) -> dict[str, list[str]]:
         ran = traced(PROGRAM, INTERPOSE_ARGUMENTS=kept)
         assert ran.returncode == 0, ran.stderr
+        founder = ran.experiment.founder
         found: dict[str, list[str]] = {}
         for event in ran.events():
-            text = ran.experiment.founder.string(event.detail)
+            text = founder.string(event.detail)
             if "python" not in text and "site-packages" not in text:
-                found.setdefault(ran.experiment.founder.intrinsic(event.intrinsic).name, []).append(text)
-        found["children"] = [child.command for child in ran.experiment.founder.children]
+                found.setdefault(founder.intrinsic(event.intrinsic).name, []).append(text)
+        found["children"] = [child.command for child in founder.children]
         return found
 
     return run
@@ -91,7 +92,7 @@ def test_what_stands_in_angle_brackets_is_an_argument_too(traced):
         INTERPOSE_ARGUMENTS="file=shape",
     )
 
-    details = {ran.experiment.founder.string(event.detail) for event in ran.events("os.stat")}
+    details = set(ran.details("os.stat"))
     assert {"*", "*/*.csv"} <= details
     assert not [text for text in details if "hunter2" in text]
 
@@ -149,8 +150,8 @@ def test_descriptors_are_called_by_what_may_be_kept_of_their_paths(traced):
         INTERPOSE_ARGUMENTS="file=shape",
     )
 
-    writes = {ran.experiment.founder.string(event.detail) for event in ran.events("io.FileIO.write")}
-    reads = {ran.experiment.founder.string(event.detail) for event in ran.events("os.read")}
+    writes = set(ran.details("io.FileIO.write"))
+    reads = set(ran.details("os.read"))
     assert "*.txt" in writes
     assert reads == {"/*/*"}
 

@@ -37,6 +37,11 @@ WAYS = """
 """
 
 
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
 def told(experiment):
     """Lineage (or none), state and exit status or signal of each process, in the order of the tree."""
     found = [(node, node.ending) for _, node in walk(tree(experiment))]

@@ -20,6 +20,11 @@ for _ in range(40_000):
 """
 
 
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
 def figures(experiment):
     return {each.name: each.value for each in statistics(experiment)}
 

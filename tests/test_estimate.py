@@ -36,6 +36,11 @@ ONE_IN_FIVE = {"INTERPOSE_TRANSACTIONS": "1/5"}
 SEEDS = range(40)
 
 
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
 def truth():
     """How often the program calls what within its transactions."""
     chance, calls = random.Random(11), Counter()

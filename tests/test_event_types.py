@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from interpose.analysis.event_types import codes_of, event_types
 from interpose.analysis.trace import trace
 from interpose.codes import BY_CODE, CODES, GROUPS
@@ -9,6 +11,11 @@ from interpose.experiments.experiment import Experiment
 from tests.build import START_NS, Build, event
 
 REFERENCE = "SI ST PL PS PT PR DB DA IB IA CB CA RO RI RS NS E U MP N"
+
+
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
 
 
 def test_every_code_of_the_reference_is_known_once_under_a_name_of_today():

@@ -42,6 +42,11 @@ PROGRAM = """
 OURS = ("/first", "/in-outer", "/in-thread", "/in-child", "select ?", "checkout", "end")
 
 
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
 def seen(done):
     """What of the program was recorded, by what it was about, of all processes."""
     found = []

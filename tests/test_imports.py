@@ -17,6 +17,11 @@ from interpose.levels import parse_kinds
 WITH = {"INTERPOSE_KINDS": "all,import"}
 
 
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
 def write(directory, **modules):
     """Modules by name; `__` stands for the dot before a package's module."""
     for name, text in modules.items():

@@ -40,6 +40,11 @@ CALLS = """
 SAID = "b'hellomore'\nb'again'\n[Errno 2] No such file or directory: 'nowhere'\n"
 
 
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
 def kinds_of(done, process=None):
     process = process or done.experiment.founder
     return {process.intrinsic(event.intrinsic).kind for event in done.events(process=process)}

@@ -64,7 +64,7 @@ def test_tasks_are_recorded_in_the_workers_that_run_them(traced, tmp_path, pool,
     (tmp_path / "shop.py").write_text(SHOP)
 
     done = traced(ORDERS, pool)
-    sent = [done.experiment.founder.string(event.detail) for event in done.events("celery.Task.apply_async")]
+    sent = done.details("celery.Task.apply_async")
     run, ran_in = Counter(), set()
     for process in done.experiment.processes:
         for event in events_of(process):

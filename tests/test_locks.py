@@ -19,7 +19,8 @@ def long_events(done, name="", process=None):
 
 
 def details(done, events, process=None):
-    return [(process or done.experiment.founder).string(event.detail) for event in events]
+    told = process or done.experiment.founder
+    return [told.string(event.detail) for event in events]
 
 
 def main_thread(process):
@@ -65,7 +66,8 @@ def test_free_locks_and_those_who_do_not_wait_are_counted_exactly(traced):
     few, many = (traced(FREE, turns, INTERPOSE_SYNC="50ms") for turns in ("10", "1010"))
 
     assert few.stderr == many.stderr == ""
-    assert [event for event in many.events() if "Lock" in many.experiment.founder.intrinsic(event.intrinsic).name] == []
+    founder = many.experiment.founder
+    assert [event for event in many.events() if "Lock" in founder.intrinsic(event.intrinsic).name] == []
     passed = [main_thread(done.experiment.founder).record.passed for done in (few, many)]
     assert passed[1] - passed[0] == 1000 * PASSES
     for done in few, many:

@@ -35,6 +35,11 @@ SLEEPING = """
 """
 
 
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
 def kinds(process):
     return [sample.kind for sample in process.overview]
 

@@ -178,7 +178,7 @@ def test_nothing_of_wrapt_is_imported_that_is_not_needed(both):
     """)
 
     assert "'wrapt'" not in (done.directory / "names").read_text()
-    assert not [event for event in done.events() if "wrapt" in done.experiment.founder.string(event.detail)]
+    assert not [detail for detail in done.details() if "wrapt" in detail]
     assert len(done.events("plain")) == 1
 
 
@@ -232,7 +232,7 @@ def details(tmp_path, recorded):
     def run(source):
         done = recorded(DETAILS + source)
         assert done.stderr == ""
-        return [done.experiment.founder.string(event.detail) for event in done.events()]
+        return done.details()
 
     return run
 

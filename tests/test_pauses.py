@@ -14,6 +14,11 @@ from interpose.experiments.pauses import NO_END_NS, Pauses, Switch
 from tests.build import START_NS, Build, event
 
 
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
 def pauses(*instants):
     """Those of `+5` (pause) and `-7` (resume)."""
     return Pauses(

@@ -26,6 +26,11 @@ MS = 1_000_000
 on_disk = settings(max_examples=25)  # each of them writes an experiment
 
 
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
 def made_of(given_processes):
     directory = tempfile.TemporaryDirectory()
     path, found = write(Path(directory.name) / "t.1.er", given_processes)

@@ -33,6 +33,11 @@ def work(calls):
 FOR_EVER = f"{BUSY}\nprint(flush=True)\nfor _ in range(3): threading.Thread(target=work, args=(1 << 40,)).start()\n"
 
 
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
 def writes_by_thread(process):
     found = {}
     for each in events_of(process, "os.pwrite"):

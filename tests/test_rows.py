@@ -31,6 +31,11 @@ NUMBERS = """
 NAMES = ("fetchone", "fetchmany", "__next__")
 
 
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
 def fetched(done, name):
     return done.events(f"sqlite3.Cursor.{name}")
 

@@ -34,6 +34,11 @@ THREE = """
 """
 
 
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
 def shares(experiment, by="kind"):
     """The percentage of the CPU time of each row."""
     made = profile(experiment, by)

@@ -23,6 +23,11 @@ TOLD = """
 """
 
 
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
 def written(experiment, process=None):
     return [event.bytes for event in events_of(process or experiment.founder, "os.write")]
 

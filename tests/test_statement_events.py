@@ -198,6 +198,11 @@ for n in range(5):
 """
 
 
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
 def functions_lines(process: Process) -> list[list[tuple[str, int]]]:
     """The lines of functions, of each thread that came to any."""
     found: dict[int, list[tuple[str, int]]] = {}

@@ -38,6 +38,11 @@ thread.join()
 """
 
 
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

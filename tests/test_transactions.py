@@ -48,6 +48,11 @@ with open("truth.json", "w") as file:
 """
 
 
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
 class Shop:
     """A founder with intrinsics of every role, whose thread lived from 0 to `end_ns`."""
 

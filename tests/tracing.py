@@ -43,6 +43,11 @@ class Traced:
         events = list(events_of(process or self.experiment.founder, name))
         return sorted(events, key=lambda event: event.start_ns)
 
+    def details(self, name: str = "") -> list[str]:
+        """What the founder's events are about, in the same order; all, or those of the intrinsic called `name`."""
+        founder = self.experiment.founder
+        return [founder.string(event.detail) for event in self.events(name)]
+
 
 def events_of(process: Process, name: str = "") -> Iterator[Event]:
     """The events of a process as they lie in its file; all, or those of the intrinsic called `name`."""
