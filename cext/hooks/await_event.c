@@ -9,8 +9,6 @@
 #include "hooks/slot.h"
 #include "hooks/statement_detail.h"
 
-/* --- a step */
-
 /* It has ended on another thread than it began on: it counts for this one, inside of nothing. The CPU time is of this
    one, too, when it came here. */
 static void await_moves(struct await *await, struct thread *thread, uint64_t cpu_ns)

@@ -13,6 +13,7 @@
 #include "hooks/fetches.h"
 #include "hooks/hot_path.h"
 #include "hooks/open_calls.h"
+#include "hooks/shim.h"
 #include "hooks/slot.h"
 #include "hooks/transaction_marks.h"
 
