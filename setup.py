@@ -3,7 +3,9 @@
 Names, versions and dependencies are in pyproject.toml.
 """
 
+import fcntl
 import os
+import runpy
 import sysconfig
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -50,6 +52,8 @@ WERROR = ["-Werror"] if os.environ.get("INTERPOSE_BUILD_WERROR") == "1" else []
 # What Cython's own output is warned about; ours is not excused.
 GENERATED = ["-Wno-unused-parameter", "-Wno-missing-field-initializers"]
 
+KINDS_FILE = os.path.join("interpose", "kinds.py")
+
 NO_COMPILER = (
     "interpose is built from C: a C compiler (gcc or clang) and Python's headers (python3-dev) are needed:"
     " {why}"
@@ -61,7 +65,7 @@ def library():
     return Extension(
         LIBRARY,
         PLAIN_SOURCES,
-        depends=glob("cext/*/*.h"),
+        depends=[*glob("cext/*/*.h"), KINDS_FILE],
         include_dirs=INCLUDES,
         extra_compile_args=[*FLAGS, *WERROR, "-pthread"],
         # Threads outlive the interpreter, and their destructors run here: it is never unmapped.
@@ -74,7 +78,7 @@ def cpython_library():
     return Extension(
         CPYTHON_LIBRARY,
         sources_of("cpython"),
-        depends=glob("cext/*/*.h"),
+        depends=[*glob("cext/*/*.h"), KINDS_FILE],
         include_dirs=INCLUDES,
         libraries=["interpose"],
         # Nobody's symbols go before ours: what the library itself calls may be inlined.
@@ -99,7 +103,7 @@ def generated(source, **options):
     return Extension(
         name if name.startswith("interpose.") else f"interpose.{name}",
         [source, *EXTENSION_SOURCES.get(source, ())],
-        depends=[*glob("cext/*/*.h"), *glob("interpose/include/*.h"), *glob("timing/*.px[di]")],
+        depends=[*glob("cext/*/*.h"), KINDS_FILE, *glob("interpose/include/*.h"), *glob("timing/*.px[di]")],
         include_dirs=INCLUDES,
         extra_compile_args=[*FLAGS, *GENERATED, *WERROR],
         **options,
@@ -121,7 +125,7 @@ class BuildExt(build_ext):
 
     def finalize_options(self):
         super().finalize_options()
-        self.parallel = None  # the shims are linked against the libraries, which come before them
+        self.parallel = None  # build_extensions chooses
 
     def get_ext_filename(self, fullname):
         for name, file in PLAIN_FILES.items():
@@ -136,20 +140,56 @@ class BuildExt(build_ext):
 
     def build_extensions(self):
         self.require_compiler()
-        self.cython_include_dirs.append(self.link_packages())
-        super().build_extensions()
+        kinds = self.write_kinds()
+        for ext in self.extensions:
+            ext.include_dirs = [*ext.include_dirs, kinds]
+        plain = [ext for ext in self.extensions if ext.name in PLAIN_FILES]
+        linked = [ext for ext in self.extensions if ext.name not in PLAIN_FILES]
+        generated = [ext for ext in linked if ext.name != CPYTHON_LIBRARY]
+        for ext in linked:
+            ext.library_dirs = [os.path.dirname(self.get_ext_fullpath(LIBRARY))]
+        self.generate_c(generated)
+        self.build_several(plain)
+        self.build_several([ext for ext in linked if ext.name == CPYTHON_LIBRARY])
+        self.build_several(generated)
+
+    def build_several(self, extensions):
+        """Build extensions that do not need each other, as many at a time as there are processors."""
+        every, self.extensions, self.parallel = self.extensions, extensions, len(os.sched_getaffinity(0))
+        try:
+            super().build_extensions()
+        finally:
+            self.extensions, self.parallel = every, None
+
+    def generate_c(self, extensions):
+        """Put C in the place of Cython in the sources of `extensions`.
+
+        It is the same for every interpreter, and lies where all of them find it, under a name that does not depend on
+        the build: so a compiler cache knows it again. Cython itself must not run in several threads.
+        """
+        from Cython.Build import cythonize
+
+        directory = os.path.join(self.get_finalized_command("build").build_base, "generated")
+        os.makedirs(directory, exist_ok=True)
+        with open(os.path.join(directory, "lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            made = cythonize(
+                extensions,
+                force=self.force,
+                build_dir=directory,
+                include_path=[self.link_packages(), *INCLUDES],
+                compiler_directives=self.cython_directives,
+            )
+        for ext, with_c in zip(extensions, made, strict=True):
+            ext.sources = with_c.sources
 
     def build_extension(self, ext):
-        # Cython would copy plain C there too, and the compiler's messages would name the copy.
-        self.cython_c_in_temp = ext.name not in LIBRARIES
-        if ext.name not in PLAIN_FILES:
-            ext.library_dirs = [os.path.dirname(self.get_ext_fullpath(LIBRARY))]
         self.compile_plain(ext)
         super().build_extension(ext)
 
     def compile_plain(self, ext):
         """Put object files in the place of the sources in plain C: several are compiled at a time, and warned about."""
-        plain = [source for source in ext.sources if source.endswith(".c")]
+        plain = [source for source in ext.sources if source.startswith("cext")]
         flags = [flag for flag in ext.extra_compile_args if flag not in GENERATED]
 
         def objects_of(source):
@@ -172,6 +212,15 @@ class BuildExt(build_ext):
             if not os.path.islink(link):
                 os.symlink(os.path.abspath(folder), link)
         return packages
+
+    def write_kinds(self):
+        """The directory of the header that C has the kinds of calls from; they are listed in interpose/kinds.py."""
+        text = runpy.run_path(KINDS_FILE)["c_header"]()
+        directory = os.path.join(self.get_finalized_command("build").build_base, "made")
+        os.makedirs(directory, exist_ok=True)
+        with open(os.path.join(directory, "kinds.h"), "w") as header:
+            header.write(text)
+        return directory
 
     def require_compiler(self):
         """Raise SetupError, in one line, where no C that includes Python's headers can be compiled."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from interpose import quantities
 from interpose.errors import ExperimentError
 from interpose.experiments.elements import Attributes, read_elements
 from interpose.experiments.files import Damages
@@ -20,8 +21,6 @@ LAST_INTRINSIC = 2**32 - 1
 LOWERED, FILTERED, WARNING, WITHIN = "level", "filter", "warning", "within"  # kinds of a LogEvent
 FATES = (KEPT, PASSED_OVER) = ("kept", "passed over")
 _UNKNOWN = "?"
-_UNITS = ("ns", "us", "ms", "s")
-_DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)(ns|us|ms|s)")
 _ONE_IN = re.compile(r"(?:1/)?([0-9]{1,7})")
 _KINDS = re.compile(r"[a-z]{1,16}(?: [a-z]{1,16})*")
 
@@ -106,8 +105,10 @@ class Log:
     @property
     def interval_ns(self) -> int:
         """The same in nanoseconds; 0 where all were recorded."""
-        found = _DURATION.fullmatch(self.settings.get("INTERPOSE_INTERVAL", ""))
-        return round(float(found[1]) * 1000 ** _UNITS.index(found[2])) if found else 0
+        try:
+            return quantities.duration_ns(self.settings.get("INTERPOSE_INTERVAL", ""))
+        except ValueError:
+            return 0
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def _without_collector(do, *given):
 
 
 def _begin(given, told):
-    from interpose import settings
+    from interpose.config import precedence
     from interpose.timing import shims
 
     if shims.is_recording():
@@ -93,7 +93,7 @@ def _begin(given, told):
     system_library.forget()
     session.refuse_what_is_never_recorded()
     program = {name: os.environ.get(name, "") for name in os.environ if not name.startswith("INTERPOSE")}
-    told["experiment"] = session.begin_wanted(settings.resolve({}, given, {}), "", {**program, **given})
+    told["experiment"] = session.begin_wanted(precedence.resolve({}, given, {}), "", {**program, **given})
     bound = [f"{name}.{key} ({original})" for name, key, original in shims.bound_before()]
     for each in bound[:BOUND_AT_MOST]:
         shims.note(f"bound before: {each}")

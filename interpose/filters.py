@@ -7,8 +7,9 @@ imported inside the traced program when it starts, so it imports next to nothing
 
 from __future__ import annotations
 
+from interpose import quantities
 from interpose.codes import CODES, STATEMENT, codes_of
-from interpose.levels import KINDS, ON_REQUEST
+from interpose.kinds import KINDS, ON_REQUEST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ OFF = "off"
 LONGEST = 200  # letters of an alternative; the recorder has room for so many
 MOST_RULES = 64
 LAST_NUMBER = 1 << 32
-DURATIONS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 
 
 class Filter:
@@ -167,19 +167,10 @@ def _count(value):
 
 
 def _duration(value):
-    yield (duration_ns(value),)
-
-
-def duration_ns(value: str) -> int:
-    """Nanoseconds for `2s`, `500us`, `1.5m`. Raises ValueError."""
-    number = value.rstrip("abcdefghijklmnopqrstuvwxyz")
     try:
-        found_ns = round(float(number) * DURATIONS_NS[value[len(number) :]])
-    except (KeyError, ValueError, OverflowError):
-        found_ns = -1
-    if not 0 <= found_ns < 1 << 62:
-        raise ValueError(f"{value!r} is not a duration like 2s, 500us, 10m")
-    return found_ns
+        yield (quantities.recorded_ns(value),)
+    except ValueError as error:
+        raise ValueError(f"{value!r} is {error}") from None
 
 
 def _is_number(text):

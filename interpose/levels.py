@@ -1,11 +1,10 @@
 """What is done at the calls of each intrinsic: timed, counted, or nothing, as the settings say."""
 
+from interpose.kinds import IDLE, KINDS, ON_REQUEST
+
 TIME, COUNT, OFF = "time", "count", "off"
 LEVELS = (TIME, COUNT, OFF)
-KINDS = ("db", "screen", "file", "net", "process", "sync", "sleep", "logic", "import")
-ON_REQUEST = ("import",)  # kinds that are off unless asked for
 KEPT = ("usual", "nothing", "shape", "normalised", "whole")  # as HOW_MUCH in cext/core/detail_levels.h has them
-IDLE = "idle"
 ALL = "all"
 
 

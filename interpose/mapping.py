@@ -14,13 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from interpose import resolved, session
+from interpose.config.schema import Settings
 from interpose.errors import InterposeError
 from interpose.experiments import names
 from interpose.experiments.files import Damages
 from interpose.experiments.log import Failure, Intrinsic, Library, read_libraries, read_map
 from interpose.experiments.process import Process
 from interpose.interpreters import ASK_SECONDS, Interpreter, preload
-from interpose.settings import Settings
 
 UNKNOWN = "its module has no such name"  # as the shims say it
 ABSENT = "absent"

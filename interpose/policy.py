@@ -9,7 +9,7 @@ nothing.
 import os
 import stat
 
-from interpose.levels import KINDS
+from interpose.kinds import KINDS
 
 PATH = "/etc/interpose.conf"
 LARGEST_BYTES = 1 << 16

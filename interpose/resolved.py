@@ -11,7 +11,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from importlib.machinery import PathFinder
 
-from interpose import libraries, session, settings, state
+from interpose import libraries, session, state
+from interpose.config import project_file
 from interpose.errors import SettingError
 
 ENTRY_POINTS = "interpose.libraries"
@@ -46,9 +47,9 @@ def _sources(group: str) -> Iterator[str]:
     for path in dict.fromkeys(sys.path):
         if path.endswith(libraries.PACKAGES) and os.path.isdir(path):
             yield path
-    project = os.path.join(group, settings.FILE) if group else ""
-    data = settings.read_plain(project) if project else None
-    if data is not None and settings.names_libraries(data):
+    project = os.path.join(group, project_file.FILE) if group else ""
+    data = project_file.read_plain(project) if project else None
+    if data is not None and project_file.names_libraries(data):
         yield project
 
 
@@ -63,11 +64,11 @@ def _of_project(path: str) -> Iterator[tuple[str, str, str]]:
 
     try:
         with open(path, "rb") as file:
-            named = tomllib.load(file)["tool"]["interpose"][settings.LIBRARIES_KEY]
+            named = tomllib.load(file)["tool"]["interpose"][project_file.LIBRARIES_KEY]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SettingError(f"{path}: {settings.LIBRARIES_KEY}: {error}") from error
+        raise SettingError(f"{path}: {project_file.LIBRARIES_KEY}: {error}") from error
     if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
-        raise SettingError(f"{path}: {settings.LIBRARIES_KEY} is no list of files")
+        raise SettingError(f"{path}: {project_file.LIBRARIES_KEY} is no list of files")
     for each in named:
         file_path = os.path.normpath(os.path.join(os.path.dirname(path), os.path.expanduser(each)))
         yield os.path.basename(each).removesuffix(".py"), file_path, "INTRINSICS"
@@ -81,7 +82,7 @@ def _of_packages(directory: str) -> Iterator[tuple[str, str, str]]:
     for name in sorted(os.listdir(directory)):
         if not name.endswith((".dist-info", ".egg-info")):
             continue
-        data = settings.read_plain(os.path.join(directory, name, "entry_points.txt"))
+        data = project_file.read_plain(os.path.join(directory, name, "entry_points.txt"))
         for group, shown, value in _entry_points(data) if data is not None and b"interpose." in data else ():
             module, _, attribute = (part.strip() for part in value.partition("[")[0].partition(":"))
             if path := _file_of(module, directory):

@@ -11,7 +11,8 @@ _begun = (time.monotonic_ns(), time.thread_time_ns())
 import os  # noqa: E402
 import sys  # noqa: E402
 
-from interpose import __version__, levels, library, policy, settings, system_library  # noqa: E402
+from interpose import __version__, levels, library, policy, system_library  # noqa: E402
+from interpose.config import precedence, project_file  # noqa: E402
 from interpose.errors import InterposeError, SettingError  # noqa: E402
 from interpose.experiments import describe, names  # noqa: E402
 
@@ -31,7 +32,6 @@ STAYING_MODULES = {
     "interpose.timing.coverage",
 }
 OUR_MODULES = ("interpose.", "__future__", "cython_runtime", "_cython_")
-OFF_NS = (1 << 64) - 1
 # The variables by which launchers tell a rank of MPI its number, and one without which each does not mean that.
 RANKS = {
     "OMPI_COMM_WORLD_RANK": "OMPI_COMM_WORLD_RANK",
@@ -96,7 +96,7 @@ def _begin():
     if parent == EXEMPT or (is_exempt(sys.orig_argv) and not _is_chosen(parent)):
         _exempt(environment)
         raise NotRecorded
-    wanted = settings.in_force(environment)
+    wanted = precedence.in_force(environment)
     wanted.within = environment.get(WITHIN, "") if parent else ""
     if not wanted.record:
         raise NotRecorded
@@ -369,8 +369,8 @@ def find_group(directory, home):
 
 
 def _names_libraries(directory):
-    data = settings.read_plain(f"{directory}/{settings.FILE}")
-    return data is not None and settings.names_libraries(data)
+    data = project_file.read_plain(f"{directory}/{project_file.FILE}")
+    return data is not None and project_file.names_libraries(data)
 
 
 def _is_recorded():
@@ -443,7 +443,8 @@ def begin_filter(shims, wanted, is_founder):
     """Record only what the filter of the experiment lets pass, which is the founder's; what could not be done of what
     was asked is noted."""
     compiled = b""
-    if is_founder and wanted.filter and not settings.why_no_filter(wanted.filter, "", settings.kinds_recorded(wanted)):
+    recorded = precedence.kinds_recorded(wanted) if is_founder and wanted.filter else None
+    if recorded and not precedence.why_no_filter(wanted.filter, "", recorded):
         from interpose import filters
 
         found = filters.parse(wanted.filter)
@@ -511,29 +512,20 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
     wait_above_ns = shims.calibrate_waits() if wanted.wait_above_ns is None else wanted.wait_above_ns
     choose_transactions(shims, wanted, lineage)
     shims.begin(
-        os.fsencode(directory),
-        os.fsencode(founder),
-        lineage.encode(),
+        wanted,
+        directory=directory,
+        founder=founder,
+        lineage=lineage,
         clock=clock,
-        stacks=wanted.stack != "none",
-        stack_above_ns=OFF_NS if wanted.stack_above_ns is None else wanted.stack_above_ns,
         wait_above_ns=wait_above_ns,
-        pool_bytes=wanted.pool_bytes,
-        limit_bytes=wanted.limit_bytes,
-        wait_when_full=wanted.when_full == "wait",
-        ring_bytes=wanted.ring_bytes,
-        **_trigger(wanted.trigger),
-        paused=wanted.paused,
-        sample_every_ns=OFF_NS if wanted.sample_every_ns is None else wanted.sample_every_ns,
         begun_wall_ns=_begun[0],
         begun_cpu_ns=_begun[1],
-        libraries=[*map(os.fsencode, paths), *library_directories()],
-        roots=[os.fsencode(path) for path in roots],
         group_reads=names.does_group_read(directory),
         rows="each" if wanted.interval_ns else wanted.rows,
-        objects=wanted.archive in settings.ARCHIVES_OF_OBJECTS,
-        variables=variables_of(wanted),
         dialogue_bytes=0 if "screen" in wanted.forbidden else wanted.dialogue_bytes,
+        libraries=[*map(os.fsencode, paths), *library_directories()],
+        roots=[os.fsencode(path) for path in roots],
+        variables=variables_of(wanted),
     )
     call_ns, inside_ns, read_ns = shims.calibrate()
     cost = {"call_ns": call_ns, "inside_ns": inside_ns, "wait_above_ns": wait_above_ns}
@@ -569,15 +561,6 @@ def _collect(shims, collected):
 
     shims.note_libraries(collected.notes)
     shims.collect(collected.chosen, ours.RUNNING, ours.NAMED, ours.INTRINSICS)
-
-
-def _trigger(trigger):
-    """What the recorder is to take note of."""
-    if trigger is None:
-        return {"trigger_above_ns": OFF_NS, "trigger_errors": b"", "trigger_exit": False}
-    above_ns = OFF_NS if trigger.above_ns is None else trigger.above_ns
-    errors = " ".join(trigger.errors).encode()
-    return {"trigger_above_ns": above_ns, "trigger_errors": errors, "trigger_exit": trigger.exit}
 
 
 # --- which program this is

@@ -1,6 +1,7 @@
 """What many tests need: the command line, run as a user does, in a directory and with a state of its own."""
 
 import fcntl
+import io
 import os
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 from tracing import recorded, traced
+
+from interpose.commands.main import main
 
 __all__ = ["recorded", "traced"]
 
@@ -80,3 +83,37 @@ def interpose(tmp_path: Path, own_environment: dict[str, str]) -> Callable[..., 
         )
 
     return run
+
+
+@pytest.fixture
+def interpose_here(
+    tmp_path: Path,
+    own_environment: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Callable[..., subprocess.CompletedProcess]:
+    """The same as `interpose`, without a process for it: for commands that read."""
+    directory = tmp_path / "work"
+    directory.mkdir()
+
+    def run(*words: str, variables: dict[str, str] | None = None, input: str = "") -> subprocess.CompletedProcess:
+        capsys.readouterr()
+        with monkeypatch.context() as here:
+            for name in os.environ.keys() - own_environment.keys():
+                here.delenv(name)
+            for name, value in {**own_environment, **(variables or {})}.items():
+                here.setenv(name, value)
+            here.chdir(directory)
+            here.setattr(sys, "stdin", io.StringIO(input))
+            code = exit_code(list(words))
+        return subprocess.CompletedProcess(words, code, *capsys.readouterr())
+
+    return run
+
+
+def exit_code(words: list[str]) -> int:
+    try:
+        return main(words)
+    except SystemExit as ended:  # of argparse, which has said why
+        assert isinstance(ended.code, int)
+        return ended.code

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +12,8 @@ from interpose.analysis.structure import structure
 from interpose.analysis.transactions import transactions
 from interpose.experiments.experiment import Experiment
 from tests.build import START_NS, Build, event
+
+pytestmark = pytest.mark.any_python
 
 INTRINSICS = (
     ("sqlite3.Cursor.execute", "db", {}),

@@ -396,8 +396,9 @@ def test_with_wrappers_alone_awaits_are_timed_too(tmp_path, recorded):
     done = recorded("""
     import asyncio
     from interpose.library import Intrinsic
+    from interpose.config import schema
     os.environ["INTERPOSE_BY"] = "wrapt"
-    settings.BY_KEY["by"].default = "wrapt"
+    schema.BY_KEY["by"].default = "wrapt"
     record(Intrinsic("nest", "shapes.awaited:nest", "net"))
     from shapes import awaited
     print(asyncio.run(awaited.nest(0.01)))

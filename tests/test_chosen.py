@@ -4,7 +4,7 @@ of them is lost."""
 import pytest
 from chosen import Chosen
 
-from interpose import settings
+from interpose.config import precedence
 from interpose.errors import SettingError
 
 COMMON = """
@@ -300,17 +300,17 @@ def test_a_filter_leaves_transactions_to_choose_from(traced):
 @pytest.mark.parametrize("text", ["0", "1/0", "10%", "1/2/3", "often", "-1", "1/-5"])
 def test_what_is_not_one_in_so_many_is_refused(text):
     with pytest.raises(SettingError, match=f"INTERPOSE_TRANSACTIONS={text}: not one in so many"):
-        settings.resolve({}, {"INTERPOSE_TRANSACTIONS": text}, {})
+        precedence.resolve({}, {"INTERPOSE_TRANSACTIONS": text}, {})
 
 
 @pytest.mark.parametrize("text", ["-1", "seven", "1e3", "18446744073709551616"])
 def test_what_is_no_seed_is_refused(text):
     with pytest.raises(SettingError, match=f"INTERPOSE_SEED={text}: not a number"):
-        settings.resolve({}, {"INTERPOSE_SEED": text}, {})
+        precedence.resolve({}, {"INTERPOSE_SEED": text}, {})
 
 
 def test_calls_are_sampled_by_time_or_by_transaction():
     both = {"INTERPOSE_TRANSACTIONS": "1/10", "INTERPOSE_INTERVAL": "100us"}
 
     with pytest.raises(SettingError, match="INTERPOSE_TRANSACTIONS=1/10: calls are sampled already"):
-        settings.resolve({}, both, {})
+        precedence.resolve({}, both, {})

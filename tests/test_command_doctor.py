@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from interpose.settings import SETTINGS
+from interpose.config.schema import SETTINGS
 
 
 @pytest.fixture

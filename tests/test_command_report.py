@@ -16,6 +16,8 @@ from interpose.analysis.profile import GROUPINGS
 from interpose.commands.main import BROKEN_PIPE, main
 from tests.build import SECOND, START_NS, Build, event
 
+pytestmark = pytest.mark.any_python
+
 
 @pytest.fixture(autouse=True)
 def work(place, monkeypatch):

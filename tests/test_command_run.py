@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from interpose.config.schema import SETTINGS
 from interpose.experiments import names
 from interpose.experiments.experiment import Experiment
-from interpose.settings import SETTINGS
 
 PRINT_WORDS = "import json, sys; print(json.dumps(sys.argv))"
 

@@ -29,6 +29,8 @@ from interpose.experiments.log import READS_UP_TO
 from tests.build import SECOND, START_NS, Build, event
 from tests.tracing import environment, write_program
 
+pytestmark = pytest.mark.any_python
+
 MS = 1_000_000
 FAILED = 4
 TOP = Path(__file__).parents[1]

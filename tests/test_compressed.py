@@ -15,6 +15,8 @@ from interpose.errors import ExperimentError
 from interpose.experiments.experiment import Experiment
 from tests.build import BLOCK_BYTES, START_NS, Build, compressed, event, pack
 
+pytestmark = pytest.mark.any_python
+
 ROOM = 743
 
 

@@ -10,6 +10,8 @@ import pytest
 from tests import hostile
 from tests.corpus.make import made
 
+pytestmark = pytest.mark.any_python
+
 OUTSIDE = Path("/tmp/out.er")
 
 

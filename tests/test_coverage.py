@@ -397,7 +397,7 @@ def test_the_end_of_a_recording_ends_coverage(recorded):
     done = recorded(
         """
         record()
-        session.begin_coverage(settings.resolve({}, {"INTERPOSE": "coverage"}, {}))
+        session.begin_coverage(precedence.resolve({}, {"INTERPOSE": "coverage"}, {}))
         def f():
             return 1
         f()

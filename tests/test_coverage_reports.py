@@ -22,6 +22,8 @@ from interpose.experiments.collection import Collection
 from interpose.experiments.experiment import Experiment
 from tests.build import Build
 
+pytestmark = pytest.mark.any_python
+
 SOURCE = """\
 import os
 def f(a):

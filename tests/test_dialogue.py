@@ -607,9 +607,10 @@ def test_what_the_administrator_forbids_of_screens_is_no_dialogue_either(talk, f
     talked = talk(
         f"""
         import os
-        from interpose import session, settings
+        from interpose import session
+        from interpose.config import precedence
         os.mkdir("test.1.er", 0o700)
-        wanted = settings.resolve({{}}, {{"INTERPOSE": "1", "INTERPOSE_DIALOGUE": "1"}}, {{}})
+        wanted = precedence.resolve({{}}, {{"INTERPOSE": "1", "INTERPOSE_DIALOGUE": "1"}}, {{}})
         wanted.forbidden = {forbidden!r}
         directory = os.path.abspath("test.1.er")
         session.record(wanted, directory, "", directory, session.intrinsics_of(wanted))

@@ -10,6 +10,8 @@ from interpose.experiments.experiment import Experiment
 from interpose.reports.units import size
 from tests.build import Build, event, size_of
 
+pytestmark = pytest.mark.any_python
+
 MANY = """
 import os
 null = os.open(os.devnull, os.O_WRONLY)

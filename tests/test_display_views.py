@@ -16,6 +16,8 @@ from interpose.experiments.archives import Archive
 from interpose.experiments.experiment import Experiment
 from tests.build import START_NS, Build, event
 
+pytestmark = pytest.mark.any_python
+
 MS = 1_000_000
 SOURCE = '''"""Orders."""
 
@@ -30,6 +32,11 @@ def main():
         save(order)
         log(order)
 '''
+
+
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ from interpose.analysis.sums import Sums
 from interpose.analysis.transactions import transactions
 from interpose.experiments.log import Intrinsic
 
+pytestmark = pytest.mark.any_python
+
 ORDERS = """
     import os, random, sqlite3
     import interpose

@@ -11,6 +11,8 @@ from interpose.experiments.log import Intrinsic
 from interpose.experiments.process import Site
 from tests.build import START_NS, Build, event
 
+pytestmark = pytest.mark.any_python
+
 
 def families(tmp_path):
     """A founder, a child that it forked, and a program that the child became."""

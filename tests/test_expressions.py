@@ -22,6 +22,8 @@ from interpose.experiments.experiment import Experiment
 from interpose.experiments.labels import RESERVED, Mark, write_marks
 from tests.build import SECOND, START_NS, Build, event
 
+pytestmark = pytest.mark.any_python
+
 MS = 1_000_000
 TOP = Path(__file__).parents[1]
 
@@ -182,7 +184,7 @@ def test_no_comparison_of_what_a_call_in_progress_does_not_have_holds(tmp_path, 
         ("CALL == 1 || laod", 13, "LAOD is no token and no label; did you mean LOAD?"),
         ("QQQQ == 1", 0, "QQQQ is no token and no label; there are KIND, INTRINSIC,"),
         ("WALL > 5", 7, "a time is compared with a number that has no unit; a time is like 5ms"),
-        ("WALL > 5mm", 8, "mm is no unit; there are ns us ms s m h, B KiB MiB GiB"),
+        ("WALL > 5mm", 8, "mm is no unit; there are ns us ms s m h, B KiB MiB GiB TiB"),
         ("WALL > 5KiB", 5, "a time is compared with a size"),
         ("WALL + CALL > 1", 5, "+ is of what is alike, not of a time and a number"),
         ("WALL * WALL * WALL * WALL > 1", 19, "multiplied too often"),

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tracing import events_of
 
-from interpose import filters, settings
+from interpose import filters
+from interpose.config import precedence
 from interpose.filters import parse
 
 PROGRAM = """
@@ -333,7 +334,7 @@ NOTHING_LEFT = "kind leaves out all kinds that are recorded: nothing would be re
     ],
 )
 def test_a_filter_that_leaves_nothing_of_the_kinds_that_are_recorded_is_told(text, others, is_told):
-    found = settings.resolve({}, {"INTERPOSE": "1", "INTERPOSE_FILTER": text, **others}, {})
+    found = precedence.resolve({}, {"INTERPOSE": "1", "INTERPOSE_FILTER": text, **others}, {})
 
     assert found.warnings == ([f"INTERPOSE_FILTER={text}: {NOTHING_LEFT}"] if is_told else [])
 

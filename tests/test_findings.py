@@ -16,6 +16,8 @@ from interpose.experiments.experiment import Experiment
 from interpose.reports.findings import _WORDS, ADVICE, findings_table
 from tests.build import SECOND, START_NS, Build, event
 
+pytestmark = pytest.mark.any_python
+
 MS = 1_000_000
 SHOP = "/home/u/shop/orders.py"
 EXAMPLES = Path(__file__).parents[1] / "examples"

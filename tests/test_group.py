@@ -15,7 +15,7 @@ from tests.build import SECOND, Build, event
 FIRST = "#interpose experiment group\n"
 
 
-pytestmark = pytest.mark.usefixtures("place")
+pytestmark = [pytest.mark.usefixtures("place"), pytest.mark.any_python]
 
 
 @pytest.fixture

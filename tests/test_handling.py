@@ -14,7 +14,7 @@ from interpose.monitor import Monitor
 from tests.test_hostile import small
 from tests.tracing import environment
 
-pytestmark = pytest.mark.usefixtures("place")
+pytestmark = [pytest.mark.usefixtures("place"), pytest.mark.any_python]
 
 
 @pytest.fixture

@@ -20,6 +20,8 @@ from interpose.reports.processes import processes_table
 from interpose.reports.summary import Screen, summary
 from tests.build import SECOND, START_NS, Build, event, size_of
 
+pytestmark = pytest.mark.any_python
+
 compiled = pytest.importorskip("interpose.analysis.consolidator")
 
 EVENTS_END = 400  # beyond it there is nothing in the block but room

@@ -12,10 +12,12 @@ import pytest
 
 from interpose.commands.main import COMMANDS, load_commands, main
 
+pytestmark = pytest.mark.any_python
+
 TOP = Path(__file__).parents[1]
 
 # What the modules of a folder, or one module, may import of interpose; a folder's own modules always.
-STORAGE = ("interpose.errors", "interpose.experiments")
+STORAGE = ("interpose.errors", "interpose.experiments", "interpose.quantities", "interpose.kinds")
 CAPTURE = (
     *STORAGE,
     "interpose",
@@ -26,12 +28,12 @@ CAPTURE = (
     "interpose.keywords",
     "interpose.collecting",
     "interpose.collectors",
+    "interpose.config",
     "interpose.levels",
     "interpose.libraries",
     "interpose.library",
     "interpose.policy",
     "interpose.session",
-    "interpose.settings",
     "interpose.state",
     "interpose.system_library",
     "interpose.timing",
@@ -39,13 +41,15 @@ CAPTURE = (
 )
 NOT_IN_THE_PROGRAM = ("interpose.analysis", "interpose.commands", "interpose.reports")
 MAY_IMPORT = {
-    "experiments": ("interpose.errors",),
+    "experiments": ("interpose.errors", "interpose.quantities"),
     "timing": (),
+    "interpose/kinds.py": (),
     "interpose/analysis": (*STORAGE, "interpose.codes"),
     "interpose/reports": (*STORAGE, "interpose.analysis", "interpose.codes"),
     "interpose/boot.py": CAPTURE,
     "interpose/collecting.py": CAPTURE,
     "interpose/collectors.py": (),
+    "interpose/config": CAPTURE,
     "interpose/errors.py": (),
     "interpose/attached.py": CAPTURE,
     "interpose/awaiting.py": (),
@@ -53,11 +57,11 @@ MAY_IMPORT = {
     "interpose/codes.py": (),
     "interpose/filters.py": CAPTURE,
     "interpose/keywords.py": CAPTURE,
-    "interpose/levels.py": (),
+    "interpose/levels.py": CAPTURE,
     "interpose/library.py": CAPTURE,
     "interpose/policy.py": CAPTURE,
+    "interpose/quantities.py": (),
     "interpose/session.py": CAPTURE,
-    "interpose/settings.py": CAPTURE,
     "interpose/state.py": CAPTURE,
     "interpose/system_library": CAPTURE,
     "interpose/wrappers.py": CAPTURE,
@@ -152,6 +156,17 @@ def test_only_commands_print():
     }
 
     assert not printing
+
+
+def test_one_module_writes_to_stderr():
+    writing = {
+        path.name
+        for path in modules("interpose")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and re.search(r"sys\.stderr\.write|file=sys\.stderr", ast.unparse(node))
+    }
+
+    assert writing == {"messages.py"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

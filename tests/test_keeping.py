@@ -26,7 +26,14 @@ from interpose.experiments.pauses import Pauses
 from interpose.experiments.sequences import Ranges
 from tests.build import START_NS, Build, event
 
+pytestmark = pytest.mark.any_python
+
 BLOCKS, EVENTS = 4, 60
+
+
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from interpose import keywords, settings
+from interpose import keywords
+from interpose.config import precedence
 from interpose.keywords import filter_of, parse, settings_of
 
 WHOLE = """\
@@ -114,7 +115,7 @@ def test_the_file_goes_before_the_other_settings(tmp_path):
 
     said = {"INTERPOSE": "1", "INTERPOSE_CONTROL": str(tmp_path / "f"), "INTERPOSE_PAUSED": "1"}
 
-    found = settings.resolve({}, said, {})
+    found = precedence.resolve({}, said, {})
 
     assert (found.record, found.paused, found.consolidate) == (("calls", "lines", "coverage"), False, True)
     assert found.filter == "event=P,DB,NS; module=SHOP.orders; skip=10; keep=500"
@@ -128,7 +129,7 @@ def test_a_file_that_cannot_be_read_is_a_warning(tmp_path, data, why):
     if data:
         (tmp_path / "f").write_bytes(data)
 
-    found = settings.resolve({}, {"INTERPOSE_CONTROL": str(tmp_path / "f")}, {})
+    found = precedence.resolve({}, {"INTERPOSE_CONTROL": str(tmp_path / "f")}, {})
 
     assert why in found.warnings[0]
 
@@ -136,7 +137,7 @@ def test_a_file_that_cannot_be_read_is_a_warning(tmp_path, data, why):
 def test_what_is_no_plain_file_is_a_warning_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "f")
 
-    found = settings.resolve({}, {"INTERPOSE_CONTROL": str(tmp_path / "f")}, {})
+    found = precedence.resolve({}, {"INTERPOSE_CONTROL": str(tmp_path / "f")}, {})
 
     assert "is no plain file" in found.warnings[0]
 

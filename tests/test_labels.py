@@ -12,7 +12,7 @@ from interpose.experiments.files import Damages
 from interpose.experiments.labels import FOR_EVER_NS, LABELS, Mark, Window, read_marks, windows, write_marks
 from tests.build import SECOND, START_NS, Build, event
 
-pytestmark = pytest.mark.usefixtures("place")
+pytestmark = [pytest.mark.usefixtures("place"), pytest.mark.any_python]
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ from interpose.experiments.layout import TYPES, DataType, Field, Layout, LayoutE
 from interpose.experiments.records import OpenCall, StackRecord
 from interpose.timing import shims
 
+pytestmark = pytest.mark.any_python
+
 gaps = st.integers(0, 9)
 described = st.lists(st.tuples(gaps, st.sampled_from(sorted(TYPES))), min_size=1, max_size=12)
 

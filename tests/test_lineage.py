@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from interpose import settings
 from interpose.commands.main import load_commands
+from interpose.config import schema
+
+pytestmark = pytest.mark.any_python
 
 TOP = Path(__file__).parents[1]
 SYSTEMS = ("Natural Profiler", "STROBE", "HP3000", "GT.M", "gprofng")
@@ -58,7 +60,7 @@ def test_the_command_or_setting_of_a_row_exists(feature, here, test):
     for named in re.findall(r"`([^`]*)`", here):
         program, *words = named.split()
         if program != "interpose":
-            assert named in [setting.variable for setting in settings.SETTINGS]
+            assert named in [setting.variable for setting in schema.SETTINGS]
             continue
         command, *words = words
         assert command in load_commands()

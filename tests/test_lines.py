@@ -408,7 +408,7 @@ def test_the_end_of_a_recording_ends_line_trace(recorded):
     done = recorded(
         """
         record()
-        session.begin_lines(settings.resolve({}, {"INTERPOSE": "lines"}, {}))
+        session.begin_lines(precedence.resolve({}, {"INTERPOSE": "lines"}, {}))
         monitoring = getattr(sys, "monitoring", None)
         tools = lambda: [monitoring and monitoring.get_tool(number) for number in (3, 4)]
         during = tools()

@@ -19,7 +19,7 @@ from interpose.analysis.trace import last
 from interpose.experiments.experiment import Experiment
 from interpose.monitor import Monitor
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.any_python]
 
 BUSY = """
 import os, sys, threading

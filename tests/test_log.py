@@ -10,6 +10,8 @@ from interpose.experiments.files import Damages
 from interpose.experiments.log import Intrinsic, read_log, read_map
 from tests.build import OPEN_CALLS, Build, fields
 
+pytestmark = pytest.mark.any_python
+
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
 
 

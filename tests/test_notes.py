@@ -9,7 +9,7 @@ from interpose.commands.main import main
 from interpose.experiments.notes import LARGEST_NOTES_BYTES, NOTES
 from tests.build import Build
 
-pytestmark = pytest.mark.usefixtures("place")
+pytestmark = [pytest.mark.usefixtures("place"), pytest.mark.any_python]
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from interpose import settings
 from interpose.analysis.usage import usages
 from interpose.commands.overview import due_ns
+from interpose.config.values import parse_interval
 from interpose.experiments.experiment import Experiment
 from tests.build import SECOND, START_NS, Build
 
@@ -64,16 +64,17 @@ def test_a_thread_tells_how_long_it_was_runnable_and_had_no_processor(traced):
 
 
 @pytest.mark.parametrize(
-    ("text", "interval_ns"), [("on", 10**9), ("off", None), ("5", 5 * 10**9), ("0.5", 5 * 10**8), ("20ms", 2 * 10**7)]
+    ("text", "interval_ns"),
+    [("on", 10**9), ("off", None), ("5", 5 * 10**9), ("0.5", 5 * 10**8), ("20ms", 2 * 10**7), ("5m", 300 * 10**9)],
 )
 def test_an_interval_is_seconds_or_has_its_unit(text, interval_ns):
-    assert settings.parse_interval(text) == interval_ns
+    assert parse_interval(text) == interval_ns
 
 
-@pytest.mark.parametrize("text", ["", "0", "-1", "x", "5m", "onn"])
+@pytest.mark.parametrize("text", ["", "0", "-1", "x", "5d", "onn"])
 def test_what_is_no_interval_is_refused(text):
     with pytest.raises(ValueError):
-        settings.parse_interval(text)
+        parse_interval(text)
 
 
 def sampled(directory, *samples):

@@ -1,5 +1,6 @@
 """Building and installing, in every way there is: what lies where, and what is left afterwards."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import sysconfig
 import tarfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -37,7 +39,9 @@ print("libinterpose.so" in names and any(name.startswith("libinterpose_cpython."
 
 def plain_environment() -> dict[str, str]:
     return {
-        name: value for name, value in os.environ.items() if not name.startswith(("INTERPOSE", "PYTHONPATH"))
+        name: value
+        for name, value in os.environ.items()
+        if name == "INTERPOSE_BUILD_WERROR" or not name.startswith(("INTERPOSE", "PYTHONPATH"))
     }
 
 
@@ -52,10 +56,14 @@ def run(*words: object, **options) -> subprocess.CompletedProcess:
     return done
 
 
+def copy_of_the_checkout(path: Path) -> Path:
+    """The checkout without what was built in it."""
+    return Path(shutil.copytree(TOP, path, ignore=shutil.ignore_patterns(*NOT_COPIED)))
+
+
 @pytest.fixture
 def source(tmp_path) -> Path:
-    """A copy of the checkout without what was built in it."""
-    return Path(shutil.copytree(TOP, tmp_path / "source", ignore=shutil.ignore_patterns(*NOT_COPIED)))
+    return copy_of_the_checkout(tmp_path / "source")
 
 
 class Venv:
@@ -88,6 +96,50 @@ def build_wheel(source: Path, place: Path) -> Path:
     return wheel
 
 
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """A function that gives a directory, made by whichever worker needs it first."""
+    base = tmp_path_factory.getbasetemp()
+    top = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def made(name: str, make: Callable[[Path], object]) -> Path:
+        with open(top / f"{name}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (top / name).exists():
+                unfinished = top / f"{name}.unfinished"
+                shutil.rmtree(unfinished, ignore_errors=True)
+                make(unfinished)
+                unfinished.rename(top / name)
+        return top / name
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def wheel(made_once) -> Path:
+    """The wheel that pip builds from the checkout."""
+
+    def make(place: Path) -> None:
+        source = copy_of_the_checkout(place / "source")
+        build_wheel(source, place)
+        shutil.rmtree(source)
+
+    (built,) = made_once("wheel", make).glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="session")
+def builder(made_once) -> Callable[..., subprocess.CompletedProcess]:
+    """A function that runs Python with all that setup.py needs."""
+    needed = ("setuptools>=77", "cython>=3.1")
+    place = made_once("needed", lambda path: run(sys.executable, "-m", "pip", "install", "--target", path, *needed))
+
+    def build(*words: object, **options) -> subprocess.CompletedProcess:
+        return run(sys.executable, *words, env={**plain_environment(), "PYTHONPATH": str(place)}, **options)
+
+    return build
+
+
 def test_the_start_up_file_is_one_line_that_looks_into_the_environment_first():
     (line,) = (TOP / "interpose.pth").read_text().splitlines()
 
@@ -106,27 +158,24 @@ def test_the_start_up_line_imports_nothing_where_nothing_is_recorded():
 
 
 @pytest.mark.slow
-def test_a_wheel_has_one_package_and_the_start_up_files(source, tmp_path):
-    with zipfile.ZipFile(build_wheel(source, tmp_path)) as wheel:
-        names = wheel.namelist()
+def test_a_wheel_has_one_package_and_the_start_up_files(wheel):
+    with zipfile.ZipFile(wheel) as packed:
+        names = packed.namelist()
 
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"interpose", *STARTUP_FILES}
     assert "interpose/cext/libinterpose.so" in names
     assert f"interpose/cext/libinterpose_cpython{sysconfig.get_config_var('EXT_SUFFIX')}" in names
     assert "interpose/py.typed" in names
-    assets = {str(path.relative_to(source)) for path in source.glob("interpose/reports/page/assets/*")}
+    assets = {str(path.relative_to(TOP)) for path in TOP.glob("interpose/reports/page/assets/*")}
     assert assets and assets <= set(names)
     sources = [name for name in names if name.endswith((".c", ".h", ".pyx"))]
     assert sources == ["interpose/include/interpose_collector.h"]  # what data collectors in C include
 
 
 @pytest.mark.slow
-def test_a_source_archive_has_all_that_a_wheel_is_built_from(source, tmp_path):
-    run(sys.executable, "-m", "venv", tmp_path / "build")
-    python = tmp_path / "build" / "bin" / "python"
-    run(python, "-m", "pip", "install", "setuptools>=77", "cython>=3.1")
-    run(python, "setup.py", "sdist", "--dist-dir", tmp_path, cwd=source)
+def test_a_source_archive_has_all_that_a_wheel_is_built_from(source, builder, tmp_path):
+    builder("setup.py", "sdist", "--dist-dir", tmp_path, cwd=source)
     (archive,) = tmp_path.glob("*.tar.gz")
     with tarfile.open(archive) as sources:
         names = {name.partition("/")[2] for name in sources.getnames()}
@@ -142,8 +191,11 @@ def test_a_source_archive_has_all_that_a_wheel_is_built_from(source, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("editable", [None, "lenient", "strict", "compat"])
-def test_an_install_works_outside_the_checkout_and_leaves_nothing(source, venv, tmp_path, editable):
-    how = ["-e", source, "--config-settings", f"editable_mode={editable}"] if editable else [source]
+def test_an_install_works_outside_the_checkout_and_leaves_nothing(request, venv, tmp_path, editable):
+    if editable:
+        how = ["-e", request.getfixturevalue("source"), "--config-settings", f"editable_mode={editable}"]
+    else:
+        how = [request.getfixturevalue("wheel")]
     venv.pip("install", *how)
 
     assert run(venv.python, "-c", BUILT, cwd=tmp_path).stdout == "True\n"
@@ -176,13 +228,9 @@ def test_without_a_compiler_the_install_says_so_in_a_line(source, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_changed_header_is_built_again(source, tmp_path):
-    run(sys.executable, "-m", "venv", tmp_path / "build")
-    python = tmp_path / "build" / "bin" / "python"
-    run(python, "-m", "pip", "install", "setuptools>=77", "cython>=3.1")
-
+def test_a_changed_header_is_built_again(source, builder):
     def compiled() -> int:
-        build = run(python, "setup.py", "build_ext", "--inplace", cwd=source)
+        build = builder("setup.py", "build_ext", "--inplace", cwd=source)
         return (build.stdout + build.stderr).count(" -c ")
 
     first = compiled()

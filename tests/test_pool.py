@@ -9,7 +9,7 @@ import time
 import pytest
 from tracing import environment
 
-from interpose import settings
+from interpose.config import values
 from interpose.experiments.control import Control
 from interpose.experiments.experiment import Experiment
 
@@ -148,7 +148,7 @@ def test_a_monitor_that_makes_no_room_is_not_waited_for_for_ever(tmp_path):
     ("text", "size_bytes"), [("off", 0), ("1", 1 << 20), ("1.5GiB", 3 << 29), ("2048KiB", 2 << 20)]
 )
 def test_a_size_has_its_unit_or_is_in_mib(text, size_bytes):
-    assert settings.parse_size(text) == size_bytes
+    assert values.parse_size(text) == size_bytes
 
 
 @pytest.mark.parametrize(
@@ -156,4 +156,4 @@ def test_a_size_has_its_unit_or_is_in_mib(text, size_bytes):
 )
 def test_what_is_no_size_is_refused(text):
     with pytest.raises(ValueError):
-        settings.parse_size(text)
+        values.parse_size(text)

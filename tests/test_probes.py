@@ -173,7 +173,7 @@ def test_probes_that_were_not_come_to_are_gone_after_the_recording(recorded):
     done = recorded(
         """
         record()
-        session.begin_coverage(settings.resolve({}, {"INTERPOSE": "coverage"}, {}))
+        session.begin_coverage(precedence.resolve({}, {"INTERPOSE": "coverage"}, {}))
         names = {}
         exec("def f(x):\\n    if x:\\n        return 1\\n    return 2\\n", names)
         during = (names["f"].__code__._co_code_adaptive[: len(names["f"].__code__.co_code)])

@@ -7,6 +7,8 @@ from interpose.analysis.profile import GROUPINGS, by_kind, is_uncertain, own_lin
 from interpose.experiments.experiment import Experiment
 from tests.build import START_NS, Build, event
 
+pytestmark = pytest.mark.any_python
+
 
 @pytest.fixture
 def shop(tmp_path):

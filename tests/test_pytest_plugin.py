@@ -50,16 +50,19 @@ class Ran(Traced):
 
 @pytest.fixture
 def tests(tmp_path: Path) -> Run:
-    """Run pytest on a file `test_it.py` of that source, with options."""
+    """Run pytest on a file `test_it.py` of that source, with options; without Hypothesis, which takes long to import,
+    unless the test is `beside_hypothesis`."""
     state = tmp_path / "state"
 
-    def run(source: str, *options: str, **variables: str) -> Ran:
+    def run(source: str, *options: str, beside_hypothesis: bool = False, **variables: str) -> Ran:
         directory = tmp_path / "work"
         directory.mkdir(exist_ok=True)
         (directory / "test_it.py").write_text(textwrap.dedent(source))
         settings = {"XDG_STATE_HOME": str(state), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "", **variables}
+        left_out = ["cacheprovider"] if beside_hypothesis else ["cacheprovider", "hypothesispytest"]
+        without = [word for name in left_out for word in ("-p", f"no:{name}")]
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options],
+            [sys.executable, "-m", "pytest", *without, *options],
             cwd=directory,
             env=environment(**{name: text for name, text in settings.items() if text}),
             capture_output=True,
@@ -71,7 +74,8 @@ def tests(tmp_path: Path) -> Run:
     return run
 
 
-def test_each_test_is_a_transaction_by_its_node(tests):
+@pytest.mark.parametrize("beside_hypothesis", [True, False])
+def test_each_test_is_a_transaction_by_its_node(tests, beside_hypothesis):
     ran = tests(
         asking("""
         @pytest.mark.parametrize("times", [1, 2])
@@ -83,6 +87,7 @@ def test_each_test_is_a_transaction_by_its_node(tests):
                 ask(3)
         """),
         "--interpose",
+        beside_hypothesis=beside_hypothesis,
     )
 
     assert ran.returncode == 0, ran.stdout

@@ -15,6 +15,8 @@ from interpose.reports.places import Places
 from interpose.reports.table import Column, Table, clean, columns_of, lines, shortened
 from interpose.reports.units import age, count, duration, percent, scale_for
 
+pytestmark = pytest.mark.any_python
+
 SECOND = 1_000_000_000
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from interpose import settings
 from interpose.analysis.profile import profile
+from interpose.config import precedence
 from interpose.errors import SettingError
 from interpose.experiments.experiment import Experiment
 from interpose.reports.rows import profile_table
@@ -128,4 +128,4 @@ def test_nothing_but_cpu_times_is_told_of_samples(traced, interpose):
 @pytest.mark.parametrize("text", ["0us", "500ns", "often", "-3ms"])
 def test_an_interval_that_is_none_is_refused(text):
     with pytest.raises(SettingError, match=f"INTERPOSE_INTERVAL={text}"):
-        settings.resolve({}, {"INTERPOSE_INTERVAL": text}, {})
+        precedence.resolve({}, {"INTERPOSE_INTERVAL": text}, {})

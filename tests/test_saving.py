@@ -16,10 +16,10 @@ from interpose.analysis.account import account
 from interpose.analysis.consolidate import consolidated
 from interpose.analysis.ending import ending
 from interpose.commands.signals import signal_named
+from interpose.config.values import parse_trigger
 from interpose.errors import UsageError
 from interpose.experiments.control import Control, control_of
 from interpose.experiments.experiment import Experiment
-from interpose.settings import parse_trigger
 
 # Writes for ever, each call a byte longer than the one before, modulo a prime; and so does a child of it.
 BUSY = """

@@ -14,6 +14,8 @@ from interpose.experiments.experiment import Experiment
 from interpose.experiments.pauses import Pauses
 from tests.build import Build
 
+pytestmark = pytest.mark.any_python
+
 NOON = datetime(2025, 6, 1, 12, 0, 30)
 STEPS = """
 import time

@@ -12,6 +12,8 @@ from interpose.experiments.experiment import Experiment
 from interpose.reports.secrets import LEFT_OUT_BY
 from tests.build import Build, event
 
+pytestmark = pytest.mark.any_python
+
 
 @pytest.fixture
 def build(tmp_path) -> Build:

@@ -12,7 +12,7 @@ from interpose.experiments.experiment import Experiment
 from tests.build import Build, event
 from tests.test_hostile import FILES, small
 
-pytestmark = pytest.mark.usefixtures("place")
+pytestmark = [pytest.mark.usefixtures("place"), pytest.mark.any_python]
 
 
 def calls(path):

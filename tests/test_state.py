@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from interpose import state
 
+pytestmark = pytest.mark.any_python
+
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch) -> Path:

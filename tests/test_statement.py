@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 import interpose.cext
 
+pytestmark = pytest.mark.any_python
+
 LIBRARY = ctypes.CDLL(os.path.join(interpose.cext.__path__[0], "libinterpose.so"))
 LIBRARY.statement_normalise.restype = ctypes.c_size_t
 LIBRARY.statement_normalise.argtypes = [

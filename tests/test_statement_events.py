@@ -459,7 +459,7 @@ def test_a_second_recording_in_one_process_has_numbers_of_its_own(recorded):
         def begin(number):
             directory = os.path.abspath(f"test.{number}.er")
             os.mkdir(directory, 0o700)
-            wanted = settings.resolve({}, {"INTERPOSE": "calls,lines", "INTERPOSE_STATEMENTS": "1"}, {})
+            wanted = precedence.resolve({}, {"INTERPOSE": "calls,lines", "INTERPOSE_STATEMENTS": "1"}, {})
             session.record(wanted, directory, "", directory, session.intrinsics_of(wanted))
 
         def work(n):

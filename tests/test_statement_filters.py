@@ -10,9 +10,10 @@ import pytest
 from told_lines import ON, executed, lines_of, place, statements
 from tracing import environment, write_program
 
-from interpose import filters, keywords, settings
+from interpose import filters, keywords
 from interpose.analysis.profile import own_lines, profile
 from interpose.codes import STATEMENT
+from interpose.config import precedence, values
 
 FILTERED = """
 import os, threading
@@ -96,9 +97,9 @@ def test_other_event_types_of_their_kind_do_not_stand_for_them():
 
 @pytest.mark.parametrize("record", ["0", "lines"])
 def test_a_filter_that_asks_for_them_records_nothing_where_calls_are_not(record):
-    found = settings.resolve({}, {"INTERPOSE": record, "INTERPOSE_FILTER": "event=NS"}, {})
+    found = precedence.resolve({}, {"INTERPOSE": record, "INTERPOSE_FILTER": "event=NS"}, {})
 
-    assert (found.record, found.statements) == (settings.parse_record(record), False)
+    assert (found.record, found.statements) == (values.parse_record(record), False)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_a_filter_that_asks_for_them_records_nothing_where_calls_are_not(record)
     ],
 )
 def test_what_cannot_be_is_told_in_one_line_and_all_else_is_done(environment, why):
-    found = settings.resolve({}, environment, {})
+    found = precedence.resolve({}, environment, {})
 
     assert not found.statements
     assert found.warnings == [f"INTERPOSE_{why}"]
@@ -135,7 +136,7 @@ def test_where_lines_are_not_recorded_it_is_told_that_statements_need_them(trace
 
 def test_a_filter_that_asks_for_them_brings_lines_whether_or_not_statements_were_asked_for_as_well():
     asked = {"INTERPOSE": "1", "INTERPOSE_FILTER": "event=NS"}
-    found, said = (settings.resolve({}, {**asked, **more}, {}) for more in ({}, {"INTERPOSE_STATEMENTS": "1"}))
+    found, said = (precedence.resolve({}, {**asked, **more}, {}) for more in ({}, {"INTERPOSE_STATEMENTS": "1"}))
 
     for each in (found, said):
         assert (each.record, each.statements, each.warnings) == (("calls", "lines"), True, [])

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from interpose.experiments.experiment import Experiment
 from tests.build import BLOCK_BYTES, Build
 
+pytestmark = pytest.mark.any_python
+
 
 def opened(build):
     return Experiment(str(build.write()))

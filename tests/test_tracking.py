@@ -1,5 +1,7 @@
 """Where transactions begin and end, from the outermost calls of a thread alone."""
 
+import pytest
+
 from interpose.analysis.tracking import (
     BEGINS,
     BY_DETAIL,
@@ -20,6 +22,8 @@ from interpose.analysis.tracking import (
     Outermost,
     Tracker,
 )
+
+pytestmark = pytest.mark.any_python
 
 THREAD = 7
 FORM = BY_STACK | 5

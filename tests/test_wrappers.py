@@ -82,7 +82,7 @@ def test_the_undo_leaves_every_name_as_it_was(recorded):
         places = [(os, "write"), (time, "sleep"), (sqlite3, "connect"), (queue.Queue, "get"), (socket.socket, "send")]
         before = [(vars(owner).get(name), getattr(owner, name)) for owner, name in places]
         os.environ["INTERPOSE_BY"] = "wrapt"
-        settings.BY_KEY["by"].default = "wrapt"
+        schema.BY_KEY["by"].default = "wrapt"
         record(*system_library.every())
         during = [getattr(owner, name) for owner, name in places]
         print(all(a is not b for (_, a), b in zip(before, during)))

@@ -90,12 +90,13 @@ def traced(tmp_path: Path) -> Run:
 # What a program under test does to begin a recording of its own choice of intrinsics.
 RECORDING = """
 import os, sys
-from interpose import library, session, settings
+from interpose import library, session
+from interpose.config import precedence
 from interpose.timing import shims
 
 def record(*intrinsics):
     os.mkdir("test.1.er", 0o700)
-    wanted = settings.resolve({}, {"INTERPOSE": "1"}, {})
+    wanted = precedence.resolve({}, {"INTERPOSE": "1"}, {})
     directory = os.path.abspath("test.1.er")
     session.record(wanted, directory, "", directory, library.resolve([("test", intrinsics)]))
 """

@@ -1,4 +1,4 @@
-"""The recorder and its records in C (cext/core/recorder.h, cext/core/fields.h)."""
+"""The recorder and its records in C (cext/core: recorder.h, settings.h, fields.h)."""
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -36,11 +36,26 @@ cdef extern from "core/fields.h":
 cdef extern from "core/monitor.h":
     void monitor_prepare(const char *, const char *)
 
-cdef extern from "core/recorder.h" nogil:
+cdef extern from "core/settings.h" nogil:
+    const uint64_t NEVER "UINT64_MAX"
     enum:
         ROWS_each
-        ROWS_cursor
-        ROWS_auto
+    const char *const rows_words[]
+    struct recorder_settings:
+        const char *directory
+    enum:
+        SETTING_text
+        SETTING_number
+        SETTING_flag
+        SETTING_clock
+        SETTING_rows
+    struct setting_field:
+        const char *name
+        uint32_t type
+        uint32_t offset
+    const setting_field recorder_settings_fields[]
+
+cdef extern from "core/recorder.h" nogil:
     struct c_block "block":
         c_block_head head
         c_event *events
@@ -57,29 +72,6 @@ cdef extern from "core/recorder.h" nogil:
         uint32_t rows
         uint32_t dialogue
     c_recorder recorder_state "recorder"
-    struct recorder_settings:
-        const char *directory
-        const char *founder
-        const char *lineage
-        clock_kind clock
-        uint32_t stack_kept
-        uint64_t stack_above_ns
-        uint64_t wait_above_ns
-        uint64_t sample_every_ns
-        uint64_t pool_bytes
-        uint64_t limit_bytes
-        uint32_t wait_when_full
-        uint64_t ring_bytes
-        uint64_t trigger_above_ns
-        const char *trigger_errors
-        uint32_t trigger_exit
-        uint32_t paused
-        uint64_t begun_wall_ns
-        uint64_t begun_cpu_ns
-        uint32_t objects
-        uint32_t group_reads
-        uint32_t rows
-        uint64_t dialogue_bytes
     ctypedef int level "enum level"
     struct governor_settings:
         uint64_t budget_ppm

@@ -35,32 +35,12 @@ class transaction:
 def called_by_wrapt(intrinsic: Intrinsic, function: object = None) -> Timed: ...
 def choose_clock(wanted: str) -> tuple[str, str]: ...
 def begin(
-    directory: bytes,
-    founder: bytes,
-    lineage: bytes,
+    wanted: object,
     *,
-    clock: str,
-    stacks: bool,
-    stack_above_ns: int,
-    wait_above_ns: int,
-    sample_every_ns: int,
-    pool_bytes: int,
-    limit_bytes: int,
-    wait_when_full: bool,
-    ring_bytes: int,
-    trigger_above_ns: int,
-    trigger_errors: bytes,
-    trigger_exit: bool,
-    paused: bool,
-    begun_wall_ns: int,
-    begun_cpu_ns: int,
     libraries: Iterable[bytes],
     roots: Iterable[bytes],
-    objects: bool,
-    group_reads: bool,
-    rows: str = ...,
     variables: bytes = b"",
-    dialogue_bytes: int = 0,
+    **found: object,
 ) -> None: ...
 def prepare_monitor(interpreter: bytes, path: bytes) -> None: ...
 def describe(head: bytes) -> None: ...

@@ -64,42 +64,42 @@ cdef clock_kind kind_named(str name) except *:
     raise ValueError(f"no clock of that name: {name}")
 
 
-def begin(bytes directory, bytes founder, bytes lineage, *, str clock, bint stacks, uint64_t stack_above_ns,
-          uint64_t wait_above_ns, uint64_t sample_every_ns, uint64_t pool_bytes, uint64_t limit_bytes,
-          bint wait_when_full, uint64_t ring_bytes, uint64_t trigger_above_ns, bytes trigger_errors,
-          bint trigger_exit, bint paused, uint64_t begun_wall_ns, uint64_t begun_cpu_ns, libraries, roots, bint objects,
-          bint group_reads, bytes variables=b"", str rows="each", uint64_t dialogue_bytes=0):
+cdef put_setting(recorder_settings *settings, const setting_field *field, value):
+    """Give a field its value; gives what has to live as long as the settings."""
+    cdef char *place = <char *>settings + field.offset
+    if field.type == SETTING_text:
+        value = os.fsencode(value)
+        (<const char **>place)[0] = value
+    elif field.type == SETTING_number:
+        (<uint64_t *>place)[0] = NEVER if value is None else value
+    elif field.type == SETTING_flag:
+        (<uint32_t *>place)[0] = bool(value)
+    elif field.type == SETTING_clock:
+        (<uint32_t *>place)[0] = kind_named(value)
+    elif field.type == SETTING_rows:
+        (<uint32_t *>place)[0] = number_of(rows_words, value)
+    return value
+
+
+def begin(wanted, *, libraries, roots, bytes variables=b"", **found):
     """Begin recording into `directory`, which exists; raises OSError.
 
-    The times are since when this process's time counts, in nanoseconds of the monotonic and the calling thread's CPU
-    clock. `libraries` are the directories (bytes, ending with a slash) of code that is not the program's own, `roots`
-    those that the program imports from; `objects`: what is mapped is noted; `group_reads`: files are for the group, too.
-    `rows`: how fetches of rows are recorded, `each`, those of a `cursor` put together, or `auto`. `variables`, each `NAME=value` and a zero byte, are what descendants are given where they have not got them.
+    Each field of cext/core/settings.h is what was `found` under its name, else the attribute of what is `wanted`. The times
+    are since when this process's time counts, in nanoseconds of the monotonic and the calling thread's CPU clock.
+    `libraries` are the directories (bytes, ending with a slash) of code that is not the program's own, `roots` those that
+    the program imports from. `variables`, each `NAME=value` and a zero byte, are what descendants are given where they
+    have not got them.
     """
     cdef recorder_settings settings
+    cdef const setting_field *field = recorder_settings_fields
     cdef int failed
-    settings.directory = directory
-    settings.founder = founder
-    settings.lineage = lineage
-    settings.clock = kind_named(clock)
-    settings.stack_kept = stacks
-    settings.stack_above_ns = stack_above_ns
-    settings.wait_above_ns = wait_above_ns
-    settings.sample_every_ns = sample_every_ns
-    settings.pool_bytes = pool_bytes
-    settings.limit_bytes = limit_bytes
-    settings.wait_when_full = wait_when_full
-    settings.ring_bytes = ring_bytes
-    settings.trigger_above_ns = trigger_above_ns
-    settings.trigger_errors = trigger_errors
-    settings.trigger_exit = trigger_exit
-    settings.paused = paused
-    settings.begun_wall_ns = begun_wall_ns
-    settings.begun_cpu_ns = begun_cpu_ns
-    settings.objects = objects
-    settings.group_reads = group_reads
-    settings.dialogue_bytes = dialogue_bytes
-    settings.rows = {"each": ROWS_each, "cursor": ROWS_cursor, "auto": ROWS_auto}[rows]
+    cdef list kept = []
+    while field.name != NULL:
+        name = field.name.decode()
+        kept.append(put_setting(&settings, field, found.pop(name) if name in found else getattr(wanted, name)))
+        field += 1
+    if found:
+        raise TypeError(f"no fields of the settings: {', '.join(found)}")
     shims_begin()
     forget_holders()
     forget_descriptors()
@@ -114,7 +114,7 @@ def begin(bytes directory, bytes founder, bytes lineage, *, str clock, bint stac
         add_known_root(root)
     failed = variables_keep(variables, len(variables)) or recorder_begin(&settings)
     if failed:
-        raise OSError(failed, os.strerror(failed), directory)
+        raise OSError(failed, os.strerror(failed), os.fsdecode(settings.directory))
     global _starting
     _starting = own_begin(recording())
 

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/exclusive.h"
+
 /* Of more than ALIVE children at once the older half is given up: their ends stay unknown. */
 enum { ALIVE = 4096, EARLY = 64, LOOKED_BACK = 256 };
 
@@ -75,7 +77,7 @@ struct child *children_add(const char *directory, const struct child *attempt)
     return child;
 }
 
-void children_ended(uint32_t pid, int32_t status, uint64_t end_ns)
+static void note_end(uint32_t pid, int32_t status, uint64_t end_ns)
 {
     for (unsigned index = children.count; index-- > 0;)
         if (children.alive[index]->pid == pid) {
@@ -91,7 +93,15 @@ void children_ended(uint32_t pid, int32_t status, uint64_t end_ns)
     children.early[place].end_ns = end_ns;
 }
 
-void children_failed(uint32_t thread, uint64_t since_ns, uint32_t error)
+void children_ended(uint32_t pid, int32_t status, uint64_t end_ns)
+{
+    if (exclusive_begin()) {
+        note_end(pid, status, end_ns);
+        exclusive_end();
+    }
+}
+
+static void note_failure(uint32_t thread, uint64_t since_ns, uint32_t error)
 {
     const struct series *series = &children.series;
     size_t first = series->window_at ? 0 : sizeof(struct file_head);
@@ -102,5 +112,13 @@ void children_failed(uint32_t thread, uint64_t since_ns, uint32_t error)
             child->error = error;
             return;
         }
+    }
+}
+
+void children_failed(uint32_t thread, uint64_t since_ns, uint32_t error)
+{
+    if (exclusive_begin()) {
+        note_failure(thread, since_ns, error);
+        exclusive_end();
     }
 }

@@ -1,8 +1,7 @@
 /* The processes that this one started or tried to start, and how they ended: one record for each attempt, in a file that
    is made with the first.
 
-   All of it runs in the parent, with the interpreter's lock held: from several threads at once no record is written
-   twice, and none is lost. A child of vfork(2) runs in its parent's memory, but never comes here: it is in C code of
+   All of it runs in the parent, one thread at a time: no record is written twice, and none is lost. A child of vfork(2) runs in its parent's memory, but never comes here: it is in C code of
    the interpreter's until it is another program. */
 #pragma once
 
@@ -11,7 +10,7 @@
 /* There are none yet: a recording begins, or a forked child's own. */
 void children_forget(void);
 
-/* Record an attempt; whoever was waited for before he could be noted has his end already. NULL with errno set where
+/* The caller holds the exclusive lock. Record an attempt; whoever was waited for before he could be noted has his end already. NULL with errno set where
    there is no room. */
 struct child *children_add(const char *directory, const struct child *attempt);
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/kinds.h"
+#include "kinds.h"
 #include "core/visible.h"
 
 #define HOW_MUCH(X) \

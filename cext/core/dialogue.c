@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "core/exclusive.h"
 #include "core/file.h"
 #include "core/recorder.h"
 #include "core/redact.h"
@@ -89,16 +90,23 @@ static void keep_redacted(struct piece piece, const char *text, size_t bytes)
     free(redacted);
 }
 
+static void keep(const struct piece *piece, const char *text, size_t bytes)
+{
+    keep_size(piece);
+    /* How much was typed unseen is nobody's business either. */
+    if (piece->what == PIECE_UNSEEN && dialogue.last_what != PIECE_UNSEEN)
+        add(piece, text, 0);
+    for (size_t from = 0; piece->what != PIECE_UNSEEN && from < bytes; from += REDACTED_BYTES)
+        keep_redacted(*piece, text + from, bytes - from < REDACTED_BYTES ? bytes - from : REDACTED_BYTES);
+}
+
 void dialogue_keep(const struct piece *piece, const char *text, size_t bytes)
 {
     int saved = errno;
-    if (is_there()) {
-        keep_size(piece);
-        /* How much was typed unseen is nobody's business either. */
-        if (piece->what == PIECE_UNSEEN && dialogue.last_what != PIECE_UNSEEN)
-            add(piece, text, 0);
-        for (size_t from = 0; piece->what != PIECE_UNSEEN && from < bytes; from += REDACTED_BYTES)
-            keep_redacted(*piece, text + from, bytes - from < REDACTED_BYTES ? bytes - from : REDACTED_BYTES);
+    if (exclusive_begin()) {
+        if (is_there())
+            keep(piece, text, bytes);
+        exclusive_end();
     }
     errno = saved;
 }

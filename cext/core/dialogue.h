@@ -14,5 +14,5 @@ VISIBLE void dialogue_choose(uint64_t limit_bytes);
 /* Another recording begins, or that of a child: there is no file yet. */
 void dialogue_begin(void);
 
-/* Keep a piece, without what is to be redacted; counted where there is no room for it. Under the interpreter's lock. */
+/* Keep a piece, without what is to be redacted; counted where there is no room for it. */
 VISIBLE void dialogue_keep(const struct piece *piece, const char *text, size_t bytes);

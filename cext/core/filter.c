@@ -24,11 +24,23 @@ struct rule {
 
 struct filter filter;
 
-static struct {
+/* What was read from a filter. The next one is read into the other: who is just asking goes on with what it has. */
+struct known {
     struct rule rules[FILTER_RULES];
     unsigned count;
     uint64_t skip, keep, from_ns, to_ns;
-} known;
+};
+static struct known known_filters[2], *in_force = known_filters;
+
+static const struct known *what_is_known(void)
+{
+    return __atomic_load_n(&in_force, __ATOMIC_ACQUIRE);
+}
+
+static struct known *not_in_force(void)
+{
+    return in_force == known_filters ? known_filters + 1 : known_filters;
+}
 
 /* Of the intrinsics, by number. */
 static struct {
@@ -59,12 +71,12 @@ static bool take_text(char text[FILTER_TEXT], const char *given)
 }
 
 /* A line `+word<tab>value<tab>…`; what means nothing is left out. */
-static void take_rule(char *line)
+static void take_rule(struct known *known, char *line)
 {
     char *rest = NULL, *word = strtok_r(line, "\t", &rest), *value = strtok_r(NULL, "\t", &rest);
     char *second = strtok_r(NULL, "\t", &rest), *third = strtok_r(NULL, "\t", &rest);
-    struct rule *rule = &known.rules[known.count];
-    if (!word || known.count == FILTER_RULES || !take_class(word + 1, &rule->by) || !take_text(rule->text, value))
+    struct rule *rule = &known->rules[known->count];
+    if (!word || known->count == FILTER_RULES || !take_class(word + 1, &rule->by) || !take_text(rule->text, value))
         return;
     rule->leaves_out = *word == '-';
     rule->more[0] = 0;
@@ -72,18 +84,18 @@ static void take_rule(char *line)
     rule->last = third ? strtoull(third, NULL, 10) : rule->first;
     if (second && !take_text(rule->more, second))
         return;
-    rule->number = rule->by == BY_transaction ? string_intern(value, strlen(value)) : 0;
-    known.count++;
+    rule->number = rule->by == BY_transaction ? string_intern_held(value, strlen(value)) : 0;
+    known->count++;
 }
 
-static void take_blocks(void)
+static void take_blocks(struct known *known)
 {
-    known.skip = known.from_ns = 0;
-    known.keep = known.to_ns = UINT64_MAX;
-    for (unsigned each = 0; each < known.count; each++) {
-        const struct rule *rule = &known.rules[each];
+    known->skip = known->from_ns = 0;
+    known->keep = known->to_ns = UINT64_MAX;
+    for (unsigned each = 0; each < known->count; each++) {
+        const struct rule *rule = &known->rules[each];
         uint64_t *places[FILTER_CLASSES] = {
-            [BY_skip] = &known.skip, [BY_keep] = &known.keep, [BY_from] = &known.from_ns, [BY_to] = &known.to_ns};
+            [BY_skip] = &known->skip, [BY_keep] = &known->keep, [BY_from] = &known->from_ns, [BY_to] = &known->to_ns};
         if (places[rule->by])
             *places[rule->by] = rule->first;
     }
@@ -91,8 +103,9 @@ static void take_blocks(void)
 
 static bool has(enum filtered_by by)
 {
-    for (unsigned each = 0; each < known.count; each++)
-        if (known.rules[each].by == by)
+    const struct known *known = what_is_known();
+    for (unsigned each = 0; each < known->count; each++)
+        if (known->rules[each].by == by)
             return true;
     return false;
 }
@@ -100,8 +113,9 @@ static bool has(enum filtered_by by)
 /* Is something of that class asked for, and not merely something left out? */
 static bool asks(enum filtered_by by)
 {
-    for (unsigned each = 0; each < known.count; each++)
-        if (known.rules[each].by == by && !known.rules[each].leaves_out)
+    const struct known *known = what_is_known();
+    for (unsigned each = 0; each < known->count; each++)
+        if (known->rules[each].by == by && !known->rules[each].leaves_out)
             return true;
     return false;
 }
@@ -109,9 +123,10 @@ static bool asks(enum filtered_by by)
 /* Whether a class lets pass what `is_like` its rules or is not. */
 static bool lets_pass(enum filtered_by by, bool (*is_like)(const struct rule *rule, const void *what), const void *what)
 {
+    const struct known *known = what_is_known();
     bool asked = false, found = false;
-    for (unsigned each = 0; each < known.count; each++) {
-        const struct rule *rule = &known.rules[each];
+    for (unsigned each = 0; each < known->count; each++) {
+        const struct rule *rule = &known->rules[each];
         if (rule->by != by)
             continue;
         bool like = is_like(rule, what);
@@ -196,17 +211,25 @@ static bool is_process(const struct rule *rule, const void *lineage)
     return is_like(rule->text, name) || (rule->first && rule->first == (uint64_t)getpid());
 }
 
+/* From now on these are in force. */
+static void put_in_force(struct known *known)
+{
+    take_blocks(known);
+    __atomic_store_n(&in_force, known, __ATOMIC_RELEASE);
+    filter.serial++;
+}
+
 void filter_forget(void)
 {
-    known.count = 0;
+    struct known *known = not_in_force();
+    known->count = 0;
     filter.on = filter.changes = 0;
-    filter.serial++;
+    put_in_force(known);
     memset(filter.left_out, 0, sizeof filter.left_out);
 }
 
 static void decide(const char *lineage)
 {
-    take_blocks();
     filter.none = !lets_pass(BY_process, is_process, lineage);
     filter.by_site = has(BY_module) || has(BY_package) || has(BY_function) || has(BY_line);
     filter.by_within = has(BY_within);
@@ -220,21 +243,30 @@ static void decide(const char *lineage)
     filter.only_within = filter.by_within && !others;
     for (uint32_t number = 1; number < COUNTED_NUMBERS; number++)
         decide_number(number);
-    filter.on = known.count > 0;
+    filter.on = what_is_known()->count > 0;
+}
+
+/* The lock is held: one text is enough. */
+static void read_rules(struct known *known, const char *path)
+{
+    static char text[FILTER_BYTES];
+    char *rest = NULL;
+    known->count = 0;
+    if (file_read(path, text, sizeof text))
+        for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+            take_rule(known, line);
 }
 
 void filter_read(const char *directory, const char *lineage, uint32_t changes)
 {
-    static char text[FILTER_BYTES];
     char path[PATH_BYTES];
     int saved = errno;
     filter_forget();
     filter.changes = changes;
-    bool named = snprintf(path, sizeof path, "%s/filter", directory) < (int)sizeof path;
-    if (changes && named && file_read(path, text, sizeof text)) {
-        char *rest = NULL;
-        for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-            take_rule(line);
+    if (changes && snprintf(path, sizeof path, "%s/filter", directory) < (int)sizeof path) {
+        struct known *known = not_in_force();
+        read_rules(known, path);
+        put_in_force(known);
     }
     decide(lineage);
     errno = saved;
@@ -296,10 +328,11 @@ bool filter_site(const struct call_site *site)
 
 unsigned filter_within(const struct call_site *site)
 {
+    const struct known *known = what_is_known();
     unsigned found = 0;
-    for (unsigned each = 0; each < known.count; each++)
-        if (known.rules[each].by == BY_within && is_function(&known.rules[each], site))
-            found |= known.rules[each].leaves_out ? WITHIN_LEFT_OUT : WITHIN_ASKED;
+    for (unsigned each = 0; each < known->count; each++)
+        if (known->rules[each].by == BY_within && is_function(&known->rules[each], site))
+            found |= known->rules[each].leaves_out ? WITHIN_LEFT_OUT : WITHIN_ASKED;
     return found;
 }
 
@@ -331,8 +364,9 @@ static bool is_in_transaction(const struct rule *rule, const void *what)
 
 uint32_t filter_number_of(const char *text, size_t bytes)
 {
-    for (unsigned each = 0; filter.by_transaction && each < known.count; each++) {
-        const struct rule *rule = &known.rules[each];
+    const struct known *known = what_is_known();
+    for (unsigned each = 0; filter.by_transaction && each < known->count; each++) {
+        const struct rule *rule = &known->rules[each];
         if (rule->by == BY_transaction && strlen(rule->text) == bytes && memcmp(rule->text, text, bytes) == 0)
             return rule->number;
     }
@@ -347,13 +381,15 @@ bool filter_transaction(const struct thread_record *record)
 /* The coarse clock goes on with the kernel's ticks, every few milliseconds, and costs a fifth. */
 bool filter_time(void)
 {
+    const struct known *known = what_is_known();
     uint64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
-    return now_ns >= known.from_ns && now_ns < known.to_ns;
+    return now_ns >= known->from_ns && now_ns < known->to_ns;
 }
 
 static uint64_t end_of_block(void)
 {
-    return known.keep > UINT64_MAX - known.skip ? UINT64_MAX : known.skip + known.keep;
+    const struct known *known = what_is_known();
+    return known->keep > UINT64_MAX - known->skip ? UINT64_MAX : known->skip + known->keep;
 }
 
 bool filter_block_is_over(const struct control *control)
@@ -363,8 +399,9 @@ bool filter_block_is_over(const struct control *control)
 
 bool filter_block(struct control *control)
 {
+    const struct known *known = what_is_known();
     if (filter_block_is_over(control))
         return false;
     uint64_t place = __atomic_fetch_add(&control->filter_passed, 1, __ATOMIC_RELAXED);
-    return place >= known.skip && place < end_of_block();
+    return place >= known->skip && place < end_of_block();
 }

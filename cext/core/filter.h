@@ -2,7 +2,7 @@
 
    Read when a recording begins, and again when the control page says that there is another. Every class of rules that it
    has must let a call pass: one of the rules of the class that ask for something, none of those that leave something out.
-   What is of a call site is decided once for it (hooks/filtering.h). All of it runs with the interpreter's lock held. */
+   What is of a call site is decided once for it (hooks/filtering.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -42,7 +42,8 @@ struct filter {
 };
 VISIBLE extern struct filter filter;
 
-/* Read the filter in `directory`, for the process of that lineage (empty: the founder). */
+/* Read the filter in `directory`, for the process of that lineage (empty: the founder). The caller holds the exclusive
+   lock, as for the next. */
 void filter_read(const char *directory, const char *lineage, uint32_t changes);
 
 /* There is none. */

@@ -32,9 +32,21 @@ int cache_begin(struct cache *cache)
     return cache->sets ? 0 : errno;
 }
 
+static void put(struct cached *entry, uint64_t mixed, uint64_t value)
+{
+    __atomic_store_n(&entry->mixed, mixed, __ATOMIC_RELAXED);
+    __atomic_store_n(&entry->value, value, __ATOMIC_RELAXED);
+}
+
+static void copy(struct cached *entry, const struct cached *from)
+{
+    put(entry, __atomic_load_n(&from->mixed, __ATOMIC_RELAXED), __atomic_load_n(&from->value, __ATOMIC_RELAXED));
+}
+
 void cache_keep(struct cache *cache, uint64_t key, uint32_t value)
 {
     struct cached *set = cache->sets[key % CACHE_SETS];
-    memmove(set + 1, set, sizeof *set * (CACHE_WAYS - 1));
-    set[0] = (struct cached){key, value};
+    for (int way = CACHE_WAYS - 1; way > 0; way--)
+        copy(&set[way], &set[way - 1]);
+    put(&set[0], key ^ value, value);
 }

@@ -1,7 +1,10 @@
 /* Numbers for what has been seen before: a cache of a fixed size in front of a file of records.
 
    What falls out of the cache is written again under a new number when it comes back, so memory stays bounded whatever
-   the program does; readers compare contents, not numbers. */
+   the program does; readers compare contents, not numbers.
+
+   It takes no lock: threads look and keep at once, and a process may be forked in the midst of that. An entry holds its
+   key mixed with its value, so that one that was torn is found by no key. */
 #pragma once
 
 #include <stddef.h>
@@ -13,7 +16,7 @@ enum { CACHE_WAYS = 4, CACHE_SETS = 4096 };
 
 struct cache {
     struct cached {
-        uint64_t key;
+        uint64_t mixed; /* key ^ value */
         uint64_t value;
     } (*sets)[CACHE_WAYS];
 };
@@ -34,11 +37,13 @@ int cache_begin(struct cache *cache);
 static inline uint32_t cache_find(const struct cache *cache, uint64_t key)
 {
     const struct cached *set = cache->sets[key % CACHE_SETS];
-    for (int way = 0; way < CACHE_WAYS; way++)
-        if (set[way].key == key)
-            return (uint32_t)set[way].value;
+    for (int way = 0; way < CACHE_WAYS; way++) {
+        uint64_t value = __atomic_load_n(&set[way].value, __ATOMIC_RELAXED);
+        if ((__atomic_load_n(&set[way].mixed, __ATOMIC_RELAXED) ^ value) == key)
+            return (uint32_t)value;
+    }
     return 0;
 }
 
-/* Keep `value` for `key`; the oldest of its set gives way. */
+/* Keep `value` for `key`, neither of which is 0; the oldest of its set gives way. */
 void cache_keep(struct cache *cache, uint64_t key, uint32_t value);

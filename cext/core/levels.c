@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/exclusive.h"
 #include "core/file.h"
 
 /* A share that is too high is acted on when it was so at two looks, each of some CPU time. */
@@ -39,17 +40,33 @@ static int begin_counts(const char *directory)
     struct count *counts = series_extend(&counting.series, (COUNTED_NUMBERS - 1) * sizeof *counts);
     if (!counts)
         return errno;
-    counting.counts = counts - 1; /* the first number is 1 */
+    __atomic_store_n(&counting.counts, counts - 1, __ATOMIC_RELEASE); /* the first number is 1 */
     return 0;
+}
+
+static int begin_counts_alone(const char *directory)
+{
+    if (!exclusive_begin())
+        return EBUSY;
+    int failed = counting.counts ? 0 : begin_counts(directory);
+    exclusive_end();
+    return failed;
+}
+
+/* One that is lost among threads matters not: the governor estimates. */
+static void note(uint32_t *count)
+{
+    __atomic_store_n(count, __atomic_load_n(count, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
 }
 
 int level_count(const char *directory, uint32_t number)
 {
-    int failed = counting.counts ? 0 : begin_counts(directory);
+    struct count *counts = __atomic_load_n(&counting.counts, __ATOMIC_ACQUIRE);
+    int failed = counts ? 0 : begin_counts_alone(directory);
     if (failed)
         return failed;
-    counting.counts[number].counted++;
-    governor.counted[number]++;
+    __atomic_add_fetch(&counting.counts[number].counted, 1, __ATOMIC_RELAXED);
+    note(&governor.counted[number]);
     return 0;
 }
 
@@ -94,7 +111,7 @@ void governor_begin(const struct governor_settings *settings)
 void governor_note(uint32_t number)
 {
     if (number < COUNTED_NUMBERS)
-        governor.timed[number]++;
+        note(&governor.timed[number]);
 }
 
 static uint64_t cost_ns(uint32_t number)

@@ -27,7 +27,6 @@ static const char code[] =
     "from interpose.monitor import main; main(sys.argv[1])";
 
 static char interpreter[PATH_BYTES], import_path[4 * PATH_BYTES];
-static size_t grown;
 
 void monitor_prepare(const char *with, const char *path)
 {
@@ -187,13 +186,4 @@ int monitor_start(const char *founder)
     failed = start_blocked(&start, stacks);
     munmap(stacks, 2 * STACK_BYTES);
     return failed;
-}
-
-void monitor_grown(size_t bytes, const char *founder)
-{
-    grown += bytes;
-    if (grown < MONITOR_BYTES)
-        return;
-    grown = 0;
-    monitor_start(founder);
 }

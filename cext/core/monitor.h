@@ -16,9 +16,6 @@ enum { MONITOR_BYTES = 16 * 1024 * 1024 }; /* what a process records before it s
    anything is recorded; without it, or where the texts are too long, there is no monitor. */
 VISIBLE void monitor_prepare(const char *interpreter, const char *path);
 
-/* So many bytes were appended to an experiment, whose founder's directory is this: start a monitor when it is time.
-   errno may change. */
-void monitor_grown(size_t bytes, const char *founder);
-
-/* Start one now, if one may be. 0 or the error's number: EBUSY where one is there. */
+/* Start one for the experiment whose founder's directory this is, if one may be. 0 or the error's number: EBUSY where one
+   is there. */
 int monitor_start(const char *founder);

@@ -34,6 +34,11 @@ bool pool_grows(const struct pool *pool)
     return !pool->ring.blocks || pool->ring.used < pool->ring.blocks;
 }
 
+bool pool_may_settle(const struct pool *pool)
+{
+    return pool->ring.used > 0;
+}
+
 bool pool_settle(struct pool *pool)
 {
     if (pool->ring.used)

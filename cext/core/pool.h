@@ -46,7 +46,8 @@ int pool_create(struct pool *pool, const char *directory, uint32_t ring_blocks);
 /* Will the next full block make the file longer? */
 bool pool_grows(const struct pool *pool);
 
-/* Let the ring go round as it is, without growing any more. False where nothing is in it, or there is none. */
+/* Can the ring go round as it is? Let it, without growing any more. False where nothing is in it, or there is none. */
+bool pool_may_settle(const struct pool *pool);
 bool pool_settle(struct pool *pool);
 
 /* A block to write into: one that an ended thread left, which may be full, or a new one. NULL with errno set where the

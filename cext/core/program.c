@@ -13,7 +13,7 @@
 
 #include "core/intern.h"
 
-enum { KNOWN = 64, HEAD_BYTES = 256, HEADERS = 64, ENTRIES = 256, NAMES_BYTES = 1024 * 1024, DEEPEST_SCRIPT = 2 };
+enum { KNOWN = 64, HEAD_BYTES = 256, HEADERS = 64, ENTRIES = 256, NAMES_BYTES = 1024 * 1024, PIECE_BYTES = 4096, DEEPEST_SCRIPT = 2 };
 
 static const char blanks[] = " \t";
 
@@ -85,7 +85,8 @@ static bool is_elf(const elf_head *head)
 
 static unsigned own_machine(void)
 {
-    static unsigned machine;
+    static unsigned known;
+    unsigned machine = __atomic_load_n(&known, __ATOMIC_RELAXED);
     elf_head head = {.e_machine = 0};
     int opened = machine ? -1 : file_open_to_read("/proc/self/exe");
     if (opened >= 0) {
@@ -93,6 +94,7 @@ static unsigned own_machine(void)
             machine = head.e_machine;
         close(opened);
     }
+    __atomic_store_n(&known, machine, __ATOMIC_RELAXED);
     return machine;
 }
 
@@ -130,12 +132,15 @@ static uint64_t place_of(const elf_part *parts, unsigned count, uint64_t address
 
 static bool stands_in(int opened, uint64_t place, uint64_t bytes, const char *word)
 {
-    size_t length = bytes < NAMES_BYTES ? (size_t)bytes : NAMES_BYTES;
-    char *text = length && place ? malloc(length) : NULL;
-    ssize_t got = text ? pread(opened, text, length, (off_t)place) : 0;
-    bool found = got > 0 && memmem(text, (size_t)got, word, strlen(word));
-    free(text);
-    return found;
+    char piece[PIECE_BYTES];
+    size_t length = bytes < NAMES_BYTES ? (size_t)bytes : NAMES_BYTES, overlap = strlen(word);
+    for (size_t at = 0; place && at < length; at += PIECE_BYTES - overlap) {
+        size_t wanted = length - at < PIECE_BYTES ? length - at : PIECE_BYTES;
+        ssize_t got = pread(opened, piece, wanted, (off_t)(place + at));
+        if (got <= 0 || memmem(piece, (size_t)got, word, overlap))
+            return got > 0;
+    }
+    return false;
 }
 
 static int note_loader(struct dl_phdr_info *info, size_t size, void *found)
@@ -266,21 +271,19 @@ static uint64_t identity_of(const char *path, const struct stat *status)
 
 enum reason program_reason(const char *path)
 {
-    static struct {
-        uint64_t identity;
-        enum reason reason;
-    } known[KNOWN];
+    static uint64_t known[KNOWN]; /* a file's identity, but for the last byte, which is the reason */
     struct stat status;
     int saved = errno;
     if (stat(path, &status)) {
         errno = saved;
         return REASON_none;
     }
-    uint64_t identity = identity_of(path, &status), place = identity % KNOWN;
-    if (known[place].identity != identity) {
-        known[place].reason = reason_of_file(path, &status, 0);
-        known[place].identity = identity;
+    uint64_t identity = identity_of(path, &status) & ~0xffull, *entry = &known[(identity >> 8) % KNOWN];
+    uint64_t found = __atomic_load_n(entry, __ATOMIC_RELAXED);
+    if ((found & ~0xffull) != identity) {
+        found = identity | reason_of_file(path, &status, 0);
+        __atomic_store_n(entry, found, __ATOMIC_RELAXED);
     }
     errno = saved;
-    return known[place].reason;
+    return (enum reason)(found & 0xff);
 }

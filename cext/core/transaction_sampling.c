@@ -49,6 +49,6 @@ void chosen_know(uint32_t number, uint32_t further)
 /* Each by itself, so that those kept are a simple random sample of all. */
 enum fate chosen_decide(void)
 {
-    uint64_t number = mixed(chosen.seed + ++chosen.begun * 0x9e3779b97f4a7c15u);
+    uint64_t number = mixed(chosen.seed + __atomic_add_fetch(&chosen.begun, 1, __ATOMIC_RELAXED) * 0x9e3779b97f4a7c15u);
     return number < UINT64_MAX / chosen.one_in ? FATE_kept : FATE_passed_over;
 }

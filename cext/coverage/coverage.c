@@ -116,20 +116,15 @@ static uint32_t records(struct series *series, uint32_t count, void **found)
     return count ? series_records(series, count, found) : 0;
 }
 
-static bool fill(struct coverage_piece *piece, const struct coverage_shape *shape, uint32_t places, uint32_t branches)
+/* So much of a code object, from these records on. */
+struct extent {
+    uint32_t places, branches;
+    uint32_t first_place, first_branch;
+};
+
+/* The record is valid once it has its kind. */
+static void describe(struct covered *code, const struct coverage_shape *shape, struct extent extent)
 {
-    void *found_places = NULL, *found_branches = NULL, *found = NULL;
-    uint32_t first_place = records(&own.places, places, &found_places);
-    uint32_t first_branch = records(&own.branches, branches, &found_branches);
-    if ((places && !first_place) || (branches && !first_branch))
-        return false;
-    piece->number = series_records(&own.covered, 1, &found);
-    if (!piece->number)
-        return false;
-    piece->first_place = first_place;
-    piece->places = found_places;
-    piece->branches = found_branches;
-    struct covered *code = found;
     *code = (struct covered){
         .file = shape->file,
         .function = shape->function,
@@ -137,14 +132,30 @@ static bool fill(struct coverage_piece *piece, const struct coverage_shape *shap
         .first_line = shape->first_line,
         .own = shape->own,
         .context = shape->context,
-        .first_place = first_place,
-        .places = places,
-        .first_branch = first_branch,
-        .branches = branches,
+        .first_place = extent.first_place,
+        .places = extent.places,
+        .first_branch = extent.first_branch,
+        .branches = extent.branches,
         .has_columns = shape->has_columns,
         .start_ns = clock_ns(CLOCK_MONOTONIC),
     };
     __atomic_store_n(&code->kind, COVERED_CODE, __ATOMIC_RELEASE);
+}
+
+static bool fill(struct coverage_piece *piece, const struct coverage_shape *shape, struct extent extent)
+{
+    void *places = NULL, *branches = NULL, *code = NULL;
+    extent.first_place = records(&own.places, extent.places, &places);
+    extent.first_branch = records(&own.branches, extent.branches, &branches);
+    if ((extent.places && !extent.first_place) || (extent.branches && !extent.first_branch))
+        return false;
+    piece->number = series_records(&own.covered, 1, &code);
+    if (!piece->number)
+        return false;
+    piece->first_place = extent.first_place;
+    piece->places = places;
+    piece->branches = branches;
+    describe(code, shape, extent);
     return true;
 }
 
@@ -152,8 +163,9 @@ static bool fill_all(struct coverage_table *table, const struct coverage_shape *
 {
     bool filled = is_room_for(shape);
     for (uint32_t piece = 0; filled && piece < pieces; piece++)
-        filled = fill(&table->piece[piece], shape, part_of(shape->places, piece, PIECE_PLACES),
-                      part_of(shape->branches, piece, PIECE_BRANCHES));
+        filled = fill(&table->piece[piece], shape,
+                      (struct extent){.places = part_of(shape->places, piece, PIECE_PLACES),
+                                      .branches = part_of(shape->branches, piece, PIECE_BRANCHES)});
     return filled;
 }
 

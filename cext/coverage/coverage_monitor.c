@@ -2,7 +2,7 @@
    each time. */
 #include "coverage/coverage_events.h"
 
-#if PY_VERSION_HEX >= 0x030c0000
+#if HAS_MONITORING
 
 #include "cpython/monitoring.h"
 

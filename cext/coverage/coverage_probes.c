@@ -2,7 +2,7 @@
    the first time. Where each coming-to is to be seen (contexts), and where branches are, by the trace function all the same. */
 #include "coverage/coverage_events.h"
 
-#if PY_VERSION_HEX < 0x030c0000
+#if !HAS_MONITORING
 
 #include "coverage/coverage_trace.h"
 #include "coverage/expected_code.h"

@@ -1,6 +1,6 @@
 #include "coverage/coverage_trace.h"
 
-#if PY_VERSION_HEX < 0x030c0000
+#if !HAS_MONITORING
 
 #include <frameobject.h>
 

@@ -1,12 +1,15 @@
 #include "coverage/covered_plan.h"
 
+#define CASE(opcode) case opcode:
+
 static bool returns(uint8_t opcode)
 {
-#ifdef RETURN_CONST
-    if (opcode == RETURN_CONST)
+    switch (opcode) {
+    RETURNS(CASE)
         return true;
-#endif
-    return opcode == RETURN_VALUE;
+    default:
+        return false;
+    }
 }
 
 /* Where it goes on then is nothing that a condition leads to. */

@@ -14,7 +14,7 @@ struct covered_plan *plan_covered(struct covered_code *known)
 
 /* --- tables */
 
-static void fill_table(struct coverage_table *table, const struct covered_plan *plan)
+static void fill_places(struct coverage_table *table, const struct covered_plan *plan)
 {
     for (uint32_t index = 0; index < plan->places; index++) {
         struct covered_place *place = place_in(table, index);
@@ -22,6 +22,10 @@ static void fill_table(struct coverage_table *table, const struct covered_plan *
         place->column = plan->place[index].column;
         __atomic_store_n(&place->code, table->piece[index / PIECE_PLACES].number, __ATOMIC_RELEASE);
     }
+}
+
+static void fill_branches(struct coverage_table *table, const struct covered_plan *plan)
+{
     for (uint32_t index = 0; index < plan->branches; index++) {
         const struct planned_branch *planned = &plan->branch[index];
         struct covered_branch *branch = branch_in(table, index);
@@ -32,47 +36,60 @@ static void fill_table(struct coverage_table *table, const struct covered_plan *
     }
 }
 
-static struct coverage_table *new_coverage_table(struct covered_code *known, uint32_t context, frame *here)
+static struct coverage_shape shape_of(const struct covered_code *known, uint32_t context)
 {
-    const struct covered_plan *plan = plan_covered(known);
-    if (!plan || !plan->places || known->left_out == coverage.serial)
-        return NULL;
-    known_code_name(&known->is, here);
-    struct coverage_shape shape = {
+    return (struct coverage_shape){
         .file = known->is.file,
         .function = known->is.function,
         .module = known->is.module,
         .first_line = (uint32_t)known->is.code->co_firstlineno,
         .own = known->is.own,
         .context = context,
-        .has_columns = plan->has_columns,
-        .places = plan->places,
-        .branches = plan->branches,
+        .has_columns = known->plan->has_columns,
+        .places = known->plan->places,
+        .branches = known->plan->branches,
     };
+}
+
+static struct coverage_table *new_coverage_table(struct covered_code *known, uint32_t context, frame *here)
+{
+    const struct covered_plan *plan = plan_covered(known);
+    if (!plan || !plan->places || known->left_out == coverage.serial)
+        return NULL;
+    known_code_name(&known->is, here);
+    struct coverage_shape shape = shape_of(known, context);
     struct coverage_table *table = coverage_table(&shape);
-    if (table)
-        fill_table(table, plan);
-    else
+    if (!table) {
         known->left_out = coverage.serial;
+        return NULL;
+    }
+    fill_places(table, plan);
+    fill_branches(table, plan);
     return table;
+}
+
+/* Take the table for a context out of the list, or NULL; what lies in other files is dropped. */
+static struct coverage_table *take_table(struct covered_code *known, uint32_t context)
+{
+    for (struct coverage_table **at = &known->tables; *at;) {
+        struct coverage_table *table = *at;
+        bool is_stale = table->serial != coverage.serial;
+        if (!is_stale && table->context != context) {
+            at = &table->next;
+            continue;
+        }
+        *at = table->next;
+        if (!is_stale)
+            return table;
+        free(table);
+    }
+    return NULL;
 }
 
 struct coverage_table *other_coverage_table(struct covered_code *known, uint32_t context, frame *here)
 {
     PyObject *type, *value, *traceback;
-    struct coverage_table *found = NULL;
-    for (struct coverage_table **at = &known->tables; *at && !found;) {
-        struct coverage_table *table = *at;
-        bool stale = table->serial != coverage.serial;
-        if (stale || table->context == context)
-            *at = table->next;
-        else
-            at = &table->next;
-        if (stale)
-            free(table);
-        else if (table->context == context)
-            found = table;
-    }
+    struct coverage_table *found = take_table(known, context);
     PyErr_Fetch(&type, &value, &traceback);
     found = found ? found : new_coverage_table(known, context, here);
     PyErr_Restore(type, value, traceback);

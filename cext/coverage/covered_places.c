@@ -1,36 +1,19 @@
 #include "coverage/covered_plan.h"
 
+#define CASE(opcode) case opcode:
+
+/* What a statement ends with, in all versions. */
+#define STATEMENT_ENDS(X) \
+    X(STORE_NAME) X(STORE_FAST) X(STORE_GLOBAL) X(STORE_DEREF) X(STORE_ATTR) X(STORE_SUBSCR) \
+    X(DELETE_NAME) X(DELETE_FAST) X(DELETE_GLOBAL) X(DELETE_DEREF) X(DELETE_ATTR) X(DELETE_SUBSCR) \
+    X(POP_TOP) X(NOP) X(RAISE_VARARGS) X(JUMP_FORWARD) X(JUMP_BACKWARD)
+
 static bool ends_part(uint8_t opcode)
 {
     switch (opcode) {
-    case STORE_NAME:
-    case STORE_FAST:
-    case STORE_GLOBAL:
-    case STORE_DEREF:
-    case STORE_ATTR:
-    case STORE_SUBSCR:
-    case DELETE_NAME:
-    case DELETE_FAST:
-    case DELETE_GLOBAL:
-    case DELETE_DEREF:
-    case DELETE_ATTR:
-    case DELETE_SUBSCR:
-    case POP_TOP:
-    case NOP:
-    case RETURN_VALUE:
-    case RAISE_VARARGS:
-    case JUMP_FORWARD:
-    case JUMP_BACKWARD:
-#ifdef RETURN_CONST
-    case RETURN_CONST:
-#endif
-#if PY_VERSION_HEX >= 0x030c0000
-    case STORE_SLICE:
-#endif
-#if PY_VERSION_HEX >= 0x030d0000
-    case STORE_FAST_STORE_FAST:
-    case STORE_FAST_LOAD_FAST:
-#endif
+    STATEMENT_ENDS(CASE)
+    STORES_OF_VERSION(CASE)
+    RETURNS(CASE)
         return true;
     default:
         return is_conditional(opcode);
@@ -61,25 +44,45 @@ static uint32_t first_unit(const struct bytecode *code)
     return unit < code->units ? unit + 1 : 0;
 }
 
+/* Where the place that is looked at stands, and what came last in it. */
+struct looked_at {
+    int line, column;
+    int reach; /* where all of it ends */
+    uint8_t before;
+};
+
+/* Does a place begin with this instruction? */
+static bool begins_place(struct covered_plan *plan, const struct bytecode *code, uint32_t unit, const struct looked_at *at)
+{
+    if (code->lines[unit] <= 0)
+        return false;
+    if (code->lines[unit] != at->line)
+        return true;
+    bool begins = code->opcodes[unit] != CACHE && is_part(code, unit, at->before, at->reach);
+    plan->has_parts |= begins;
+    return begins;
+}
+
+/* What begins before the place (a loop, a `with`, on 3.11 a condition) stands where all does that is inside of it. */
+static void reach_farther(struct looked_at *at, const struct bytecode *code, uint32_t unit)
+{
+    bool is_within = !is_conditional(code->opcodes[unit]) && code->columns[unit] >= at->column;
+    if (is_within && code->ends[unit] > at->reach)
+        at->reach = code->ends[unit];
+}
+
 void find_places(struct covered_plan *plan, const struct bytecode *code)
 {
-    int line = -1, reach = NO_COLUMN, column = NO_COLUMN; /* from where to where the place stands */
-    uint8_t before = CACHE;
+    struct looked_at at = {.line = -1, .column = NO_COLUMN, .reach = NO_COLUMN, .before = CACHE};
     for (uint32_t unit = first_unit(code); unit < code->units; unit++) {
-        uint8_t opcode = code->opcodes[unit];
-        bool begins = code->lines[unit] > 0 && code->lines[unit] != line;
-        if (opcode != CACHE && !begins && code->lines[unit] > 0 && is_part(code, unit, before, reach))
-            begins = plan->has_parts = true;
-        if (begins) {
+        if (begins_place(plan, code, unit, &at)) {
             add_place(plan, code, unit);
-            reach = NO_COLUMN;
-            column = code->columns[unit];
+            at.reach = NO_COLUMN;
+            at.column = code->columns[unit];
         }
-        line = code->lines[unit];
-        plan->place_of[unit] = line <= 0 ? 0 : plan->places;
-        /* What begins before the place (a loop, a `with`, on 3.11 a condition) stands where all does that is inside of it. */
-        if (!is_conditional(opcode) && code->columns[unit] >= column)
-            reach = code->ends[unit] > reach ? code->ends[unit] : reach;
-        before = opcode == CACHE ? before : opcode;
+        at.line = code->lines[unit];
+        plan->place_of[unit] = at.line <= 0 ? 0 : plan->places;
+        reach_farther(&at, code, unit);
+        at.before = code->opcodes[unit] == CACHE ? at.before : code->opcodes[unit];
     }
 }

@@ -1,10 +1,10 @@
 #include "coverage/expected_code.h"
 
-#if PY_VERSION_HEX < 0x030c0000
-
 #include <string.h>
 
 #include "coverage/probed_code.h"
+
+#if !HAS_MONITORING
 
 enum { MOST_FRAMES = 100000 }; /* that are waited for what does not come */
 

@@ -1,6 +1,6 @@
 #include "coverage/probe_arming.h"
 
-#if PY_VERSION_HEX < 0x030c0000
+#if !HAS_MONITORING
 
 static _Py_CODEUNIT unit_with(uint8_t opcode, uint32_t argument)
 {

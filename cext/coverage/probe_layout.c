@@ -1,6 +1,6 @@
 #include "coverage/probe_layout.h"
 
-#if PY_VERSION_HEX < 0x030c0000
+#if !HAS_MONITORING
 
 #include <stdlib.h>
 
@@ -113,55 +113,66 @@ static bool is_free(const struct layout *layout, uint32_t unit, uint32_t units)
            (!begins_place(layout, second) && !is_looked_at(layout->code->opcodes[second]));
 }
 
-/* Put a probe for places here or, where that cannot be, at the next instruction that certainly follows and is come to from
-   here first. */
-static void put_probe(struct layout *layout, uint32_t unit, uint32_t place, uint32_t places)
+static bool is_near(const struct layout *layout)
 {
-    uint32_t units = units_to_stub(layout, unit);
-    bool is_near = layout->probes->first_stub + layout->probes->count * STUB_UNITS < MOST_AWAY;
-    while (!is_near || !is_free(layout, unit, units)) {
-        uint32_t next = unit + 1;
-        bool follows = is_near && next < layout->code->units && goes_on(layout->code->opcodes[unit]) &&
-                       layout->arrivals[next] != FROM_BEFORE && layout->code->opcodes[next] != CACHE;
-        if (!follows) {
-            layout->probes->is_incomplete = true;
-            layout->probes->is_late |= place == 1;
+    return layout->probes->first_stub + layout->probes->count * STUB_UNITS < MOST_AWAY;
+}
+
+/* Is what stands behind the instruction certainly executed after it, and come to from it first? */
+static bool follows(const struct layout *layout, uint32_t unit)
+{
+    uint32_t next = unit + 1;
+    return next < layout->code->units && goes_on(layout->code->opcodes[unit]) &&
+           layout->arrivals[next] != FROM_BEFORE && layout->code->opcodes[next] != CACHE;
+}
+
+static void leave_out(struct layout *layout, uint32_t place)
+{
+    layout->probes->is_incomplete = true;
+    layout->probes->is_late |= place == 1;
+}
+
+/* Put a probe for a place here or, where that cannot be, at the next instruction that follows: then it may be one for the next
+   places as well. */
+static void put_probe(struct layout *layout, uint32_t unit, uint32_t place)
+{
+    struct probe probe = {.place = place, .places = 1};
+    for (; !is_near(layout) || !is_free(layout, unit, units_to_stub(layout, unit)); unit++) {
+        if (!is_near(layout) || !follows(layout, unit)) {
+            leave_out(layout, place);
             return;
         }
-        unit = next;
-        units = units_to_stub(layout, unit);
-        if (layout->plan->place_of[unit] == place + places && begins_place(layout, unit))
-            places++;
+        if (layout->plan->place_of[unit + 1] == place + probe.places && begins_place(layout, unit + 1))
+            probe.places++;
     }
+    probe.unit = unit;
+    probe.units = (uint8_t)units_to_stub(layout, unit);
     layout->lacks_room |= !pushes(layout->code->opcodes[unit]);
-    layout->probes->probe[layout->probes->count++] = (struct probe){
-        .unit = unit,
-        .place = place,
-        .places = (uint8_t)places,
-        .units = (uint8_t)units,
-    };
+    layout->probes->probe[layout->probes->count++] = probe;
+}
+
+/* Is there another way into the place, which does not pass its beginning? */
+static bool is_jumped_into(const struct layout *layout, uint32_t unit)
+{
+    return !layout->plan->has_parts && layout->arrivals[unit] == FROM_BEFORE &&
+           !is_looked_at(layout->code->opcodes[unit]) && is_free(layout, unit, units_to_stub(layout, unit));
 }
 
 static void lay_out(struct layout *layout)
 {
-    const struct covered_plan *plan = layout->plan;
+    const struct probes *probes = layout->probes;
     uint32_t last = 0; /* the last place that was seen to */
-    for (uint32_t unit = 1; unit < plan->units; unit++) {
-        uint32_t place = plan->place_of[unit];
-        bool begins = place && begins_place(layout, unit) && place > last;
-        bool jumped_into = place && !begins && !plan->has_parts && layout->arrivals[unit] == FROM_BEFORE &&
-                           !is_looked_at(layout->code->opcodes[unit]);
-        if (begins)
-            put_probe(layout, unit, place, 1);
-        else if (jumped_into && is_free(layout, unit, units_to_stub(layout, unit)))
-            put_probe(layout, unit, place, 1);
-        struct probes *probes = layout->probes;
-        if (probes->count) {
-            struct probe *probe = &probes->probe[probes->count - 1];
-            uint32_t reach = probe->place + probe->places - 1;
-            last = reach > last ? reach : last;
-            unit = probe->unit > unit ? probe->unit : unit;
-        }
+    for (uint32_t unit = 1; unit < layout->plan->units; unit++) {
+        uint32_t place = layout->plan->place_of[unit];
+        bool begins = begins_place(layout, unit) && place > last;
+        if (place && (begins || is_jumped_into(layout, unit)))
+            put_probe(layout, unit, place);
+        if (!probes->count)
+            continue;
+        const struct probe *probe = &probes->probe[probes->count - 1];
+        uint32_t reach = probe->place + probe->places - 1;
+        last = reach > last ? reach : last;
+        unit = probe->unit > unit ? probe->unit : unit;
     }
 }
 

@@ -1,6 +1,6 @@
 #include "coverage/probed_code.h"
 
-#if PY_VERSION_HEX < 0x030c0000
+#if !HAS_MONITORING
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "coverage/probed_code.h"
 
-#if PY_VERSION_HEX < 0x030c0000
+#if !HAS_MONITORING
 
 #include <frameobject.h>
 

@@ -4,16 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CASE(opcode) case opcode:
+
 static bool leads_back(uint8_t opcode)
 {
     switch (opcode) {
     case JUMP_BACKWARD:
-#if PY_VERSION_HEX < 0x030c0000
-    case POP_JUMP_BACKWARD_IF_TRUE:
-    case POP_JUMP_BACKWARD_IF_FALSE:
-    case POP_JUMP_BACKWARD_IF_NONE:
-    case POP_JUMP_BACKWARD_IF_NOT_NONE:
-#endif
+    CONDITIONAL_JUMPS_BACK(CASE)
         return true;
     default:
         return false;
@@ -25,19 +22,7 @@ static bool leads_forward(uint8_t opcode)
     switch (opcode) {
     case JUMP_FORWARD:
     case FOR_ITER:
-#if PY_VERSION_HEX < 0x030c0000
-    case POP_JUMP_FORWARD_IF_TRUE:
-    case POP_JUMP_FORWARD_IF_FALSE:
-    case POP_JUMP_FORWARD_IF_NONE:
-    case POP_JUMP_FORWARD_IF_NOT_NONE:
-    case JUMP_IF_TRUE_OR_POP:
-    case JUMP_IF_FALSE_OR_POP:
-#else
-    case POP_JUMP_IF_TRUE:
-    case POP_JUMP_IF_FALSE:
-    case POP_JUMP_IF_NONE:
-    case POP_JUMP_IF_NOT_NONE:
-#endif
+    CONDITIONAL_JUMPS(CASE)
         return true;
     default:
         return false;

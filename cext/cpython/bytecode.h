@@ -2,12 +2,10 @@
    opcodes, where jumps lead to, and the places in the source. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
 #include <opcode.h>
-#include <stdbool.h>
 
 #include "core/visible.h"
+#include "cpython/version.h"
 
 enum { NO_JUMP = UINT32_MAX, NO_COLUMN = -1 };
 

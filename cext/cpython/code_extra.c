@@ -4,21 +4,13 @@ bool extras_lie_as_known;
 
 int code_extra_index(freefunc release)
 {
-#if PY_VERSION_HEX >= 0x030c0000
-    return (int)PyUnstable_Eval_RequestCodeExtraIndex(release);
-#else
-    return (int)_PyEval_RequestCodeExtraIndex(release);
-#endif
+    return extra_index(release);
 }
 
 void *code_extra_asked(PyCodeObject *code, int index)
 {
     void *extra = NULL;
-#if PY_VERSION_HEX >= 0x030c0000
-    PyUnstable_Code_GetExtra((PyObject *)code, index, &extra);
-#else
-    _PyCode_GetExtra((PyObject *)code, index, &extra);
-#endif
+    extra_get(code, index, &extra);
     return extra;
 }
 
@@ -35,11 +27,7 @@ int code_extra_set(PyCodeObject *code, int index, void *value)
     const struct code_extras *before = (const struct code_extras *)code->co_extra;
     Py_ssize_t size_before = before && extras_lie_as_known ? before->size : 0;
     bool fits = !before || extras_lie_as_known;
-#if PY_VERSION_HEX >= 0x030c0000
-    int failed = PyUnstable_Code_SetExtra((PyObject *)code, index, value);
-#else
-    int failed = _PyCode_SetExtra((PyObject *)code, index, value);
-#endif
+    int failed = extra_set(code, index, value);
     if (failed)
         return failed;
     extras_lie_as_known = code_extra_direct(code, index) == value;

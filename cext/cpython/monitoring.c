@@ -1,10 +1,10 @@
 #include "cpython/monitoring.h"
 
-#if PY_VERSION_HEX >= 0x030c0000
-
 #include <stddef.h>
 
-#include "cpython/frame.h"
+#include "cpython/version.h"
+
+#if HAS_MONITORING
 
 enum { INSTRUCTION_EVENT = 6 }; /* its place in the interpreter's lists by events */
 

@@ -1,8 +1,8 @@
 #include "cpython/trace_function.h"
 
-#if PY_VERSION_HEX < 0x030c0000
+#include "cpython/version.h"
 
-#include "cpython/frame.h"
+#if !HAS_MONITORING
 
 bool trace_thread(const struct tracer *tracer, PyThreadState *state)
 {

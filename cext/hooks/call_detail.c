@@ -1,6 +1,6 @@
 #include "hooks/call_detail.h"
 
-#include "core/kinds.h"
+#include "kinds.h"
 #include "core/visible.h"
 #include "cpython/attributes.h"
 #include "cpython/ownership.h"

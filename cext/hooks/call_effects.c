@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/kinds.h"
+#include "kinds.h"
 #include "hooks/child_processes.h"
 #include "hooks/descriptors.h"
 #include "hooks/idle_descriptors.h"

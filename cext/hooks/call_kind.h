@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/kinds.h"
+#include "kinds.h"
 #include "core/recorder.h"
 #include "hooks/call.h"
 #include "hooks/descriptors.h"

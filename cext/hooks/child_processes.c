@@ -10,7 +10,7 @@
 #include "core/detail_levels.h"
 #include "core/fields.h"
 #include "core/file.h"
-#include "core/kinds.h"
+#include "kinds.h"
 #include "core/program.h"
 #include "core/recorder.h"
 #include "hooks/call_result.h"

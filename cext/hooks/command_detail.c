@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/detail_levels.h"
-#include "core/kinds.h"
+#include "kinds.h"
 #include "core/recorder.h"
 #include "core/visible.h"
 #include "cpython/attributes.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/detail_levels.h"
-#include "core/kinds.h"
+#include "kinds.h"
 #include "hooks/command_detail.h"
 #include "hooks/object_texts.h"
 

@@ -12,7 +12,7 @@
 
 #include "core/clock.h"
 #include "core/detail_levels.h"
-#include "core/kinds.h"
+#include "kinds.h"
 #include "core/recorder.h"
 
 struct descriptor descriptors[DESCRIPTORS_KNOWN];

@@ -1,6 +1,6 @@
 #include "hooks/filtering.h"
 
-#include "core/kinds.h"
+#include "kinds.h"
 #include "core/transaction_sampling.h"
 #include "cpython/sites.h"
 #include "hooks/call.h"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/kinds.h"
+#include "kinds.h"
 #include "hooks/descriptors.h"
 
 extern uint32_t answers;    /* given on servers' connections */

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "core/fields.h"
-#include "core/kinds.h"
+#include "kinds.h"
 #include "core/recorder.h"
 #include "core/visible.h"
 

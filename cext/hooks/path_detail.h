@@ -5,7 +5,7 @@
 #include <Python.h>
 #include <stdint.h>
 
-#include "core/kinds.h"
+#include "kinds.h"
 #include "hooks/descriptors.h"
 
 /* A path in text or bytes, as the file system has it; 0 for anything else. `kind`: of a file, or of a socket. */

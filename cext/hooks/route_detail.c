@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/detail_levels.h"
-#include "core/kinds.h"
+#include "kinds.h"
 #include "cpython/attributes.h"
 #include "hooks/attribute_names.h"
 #include "hooks/url_detail.h"

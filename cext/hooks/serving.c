@@ -3,7 +3,7 @@
 #include "collectors/collecting.h"
 #include "core/fields.h"
 #include "core/filter.h"
-#include "core/kinds.h"
+#include "kinds.h"
 #include "core/transaction_sampling.h"
 #include "core/visible.h"
 #include "cpython/attributes.h"

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/kinds.h"
+#include "kinds.h"
 #include "core/levels.h"
 
 /* What is kept of a call besides its times. */

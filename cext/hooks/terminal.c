@@ -8,7 +8,7 @@
 #include "core/clock.h"
 #include "core/dialogue.h"
 #include "core/fields.h"
-#include "core/kinds.h"
+#include "kinds.h"
 #include "core/recorder.h"
 #include "hooks/call_result.h"
 #include "hooks/curses_screen.h"

@@ -5,7 +5,7 @@
 #include <Python.h>
 #include <stdint.h>
 
-#include "core/kinds.h"
+#include "kinds.h"
 #include "hooks/object_texts.h"
 
 struct text {

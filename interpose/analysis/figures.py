@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from operator import add
 from typing import NamedTuple
 
-from interpose.analysis.profile import IDLE, KINDS
 from interpose.analysis.sums import Sums
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.process import UNKNOWN
+from interpose.kinds import IDLE, KINDS
 
 TIME, COUNT, SIZE = "time", "count", "size"
 Vector = list[int]

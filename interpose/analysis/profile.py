@@ -42,6 +42,7 @@ from interpose.experiments.labels import Window
 from interpose.experiments.pauses import pauses_of
 from interpose.experiments.process import UNKNOWN, UNKNOWN_SITE, Process, Site
 from interpose.experiments.records import Event
+from interpose.kinds import IDLE, KINDS
 
 PROGRAM = "program"
 INTERPOSE = "interpose"
@@ -49,8 +50,6 @@ BEFORE = "before the ring"
 PAUSED = "paused"
 NOT_KEPT = "not kept"
 SYNC = "sync"
-IDLE = "idle"
-KINDS = ("db", "screen", "file", "net", "process", SYNC, "sleep", "logic", "import")
 UNCERTAIN_TIMES = 10
 
 

@@ -32,9 +32,10 @@ from interpose.analysis.tracking import (
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.pauses import Pauses, pauses_of
 from interpose.experiments.process import Process, Site
+from interpose.kinds import KINDS, ON_REQUEST
 
 LOGIC = "logic"
-SPLIT = ("db", "screen", "file", "net", "process", "sync", "sleep")  # and whatever other kinds there are
+SPLIT = tuple(kind for kind in KINDS if kind not in (LOGIC, *ON_REQUEST))  # and whatever other kinds there are
 _REQUEST = re.compile(r"([A-Z]+ )?/\S*")
 _ONE_OF_MANY = re.compile(r"\d+|[0-9a-fA-F]{8,}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 

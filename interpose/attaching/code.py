@@ -28,7 +28,9 @@ _RECORDING = (
     *("interpose", "interpose.attached", "interpose.boot", "interpose.errors"),
     *("interpose.experiments", "interpose.experiments.describe"),
     *("interpose.experiments.names", "interpose.levels", "interpose.library", "interpose.policy", "interpose.session"),
-    *("interpose.settings", "interpose.timing", "interpose.timing.shims", "__future__"),
+    *("interpose.kinds", "interpose.quantities"),
+    *("interpose.config", "interpose.config.precedence", "interpose.config.project_file", "interpose.config.schema"),
+    *("interpose.config.values", "interpose.timing", "interpose.timing.shims", "__future__"),
 )
 _DECLARED = "interpose.system_library"
 _CODE = """

@@ -8,14 +8,15 @@ import tempfile
 
 from interpose.analysis.ending import ending
 from interpose.commands.archiving import archive_as_asked, is_on_another_host
-from interpose.commands.choice import note_damages, open_experiment, say
+from interpose.commands.choice import note_damages, open_experiment
+from interpose.commands.messages import say
 from interpose.commands.save import copy
+from interpose.config.schema import ARCHIVES
 from interpose.errors import InterposeError, UsageError
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.packed import SUFFIX, pack
 from interpose.experiments.sources import Done
 from interpose.reports.units import count
-from interpose.settings import ARCHIVES
 
 NAME = "archive"
 HELP = "copy the sources that experiments refer to into them"

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 
 from interpose.analysis.account import latest_instant_ns
 from interpose.analysis.ending import ending
+from interpose.config.schema import ARCHIVES, ARCHIVES_OF_OBJECTS, ARCHIVES_OF_SOURCES
 from interpose.errors import InterposeError, UsageError
 from interpose.experiments.archives import Archive, has_archive
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.process import Process
 from interpose.experiments.sources import Done, Limits, Roots, Wanted, archive, objects_of, sources_of
-from interpose.settings import ARCHIVES, ARCHIVES_OF_OBJECTS, ARCHIVES_OF_SOURCES
 
 AT_ONCE = Limits(files=2_000, bytes=64 << 20, seconds=1.0)
 

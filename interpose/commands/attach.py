@@ -6,10 +6,10 @@ import argparse
 import os
 import shlex
 
-from interpose import settings
 from interpose.attaching.reach import reach
 from interpose.attaching.tracee import CannotAttach
 from interpose.commands.run import add_settings, check_patterns, place_of
+from interpose.config import precedence, project_file, schema
 from interpose.errors import UsageError
 from interpose.reports.units import duration
 
@@ -71,14 +71,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
     """The variables that say what was set, here or by options. Raises SettingError, UsageError."""
-    options = {setting.key: getattr(arguments, setting.name) for setting in settings.SETTINGS}
+    options = {setting.key: getattr(arguments, setting.name) for setting in schema.SETTINGS}
     if arguments.experiment is not None:
         options.update(place_of(arguments.experiment, "-o"))
-    file = settings.read_file(".")
-    if settings.resolve(options, os.environ, file).origins["INTERPOSE"] == "default":
+    file = project_file.read_file(".")
+    if precedence.resolve(options, os.environ, file).origins["INTERPOSE"] == "default":
         options["record"] = "1"
-    wanted = settings.resolve(options, os.environ, file)
-    given = [each for each in settings.SETTINGS if options[each.key] is not None]
+    wanted = precedence.resolve(options, os.environ, file)
+    given = [each for each in schema.SETTINGS if options[each.key] is not None]
     of_lines = [each.options[-1] for each in given if each.name in OF_LINES]
     if set(wanted.record) != {"calls"} or of_lines:
         why = "attach records calls; lines and coverage are recorded of a program from its beginning on"

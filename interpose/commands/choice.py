@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import sys
 import tempfile
 import weakref
 from collections.abc import Sequence
@@ -14,6 +13,8 @@ from interpose import state
 from interpose.analysis.estimate import is_sampled
 from interpose.commands.archiving import archive_at_once
 from interpose.commands.consolidating import consolidate_at_once
+from interpose.commands.messages import say
+from interpose.config.precedence import in_force
 from interpose.errors import ExperimentError, UsageError
 from interpose.experiments import group, names
 from interpose.experiments.collection import Collection
@@ -21,8 +22,6 @@ from interpose.experiments.experiment import Experiment
 from interpose.experiments.files import Damages
 from interpose.experiments.labels import Window, windows
 from interpose.experiments.packed import SUFFIX, unpack
-from interpose.reports.table import clean
-from interpose.settings import in_force
 
 _SHOWN = 1
 
@@ -153,11 +152,6 @@ def note_damages(experiment: Experiment) -> int:
     more = f" (and {damages.count - _SHOWN} more)" if damages.count > _SHOWN else ""
     say(f"{damages.found[0]}{more}")
     return 3
-
-
-def say(text: str) -> None:
-    """A line on stderr."""
-    print(f"interpose: {clean(text)}", file=sys.stderr)
 
 
 def _elsewhere() -> list[str]:

@@ -10,7 +10,8 @@ from interpose.analysis.comparison.differences import RUNS_AT_LEAST, TOLERANCE
 from interpose.analysis.comparison.figures import GROUPED_BY, MEASURES, TRANSACTION, Run, run_of
 from interpose.analysis.comparison.likeness import Circumstances, circumstances, unlike
 from interpose.analysis.profile import profile
-from interpose.commands.choice import note_damages, note_sampled, open_experiment, paths_of, refuse_sampled, say
+from interpose.commands.choice import note_damages, note_sampled, open_experiment, paths_of, refuse_sampled
+from interpose.commands.messages import say
 from interpose.commands.output import add_output_arguments, positive, write_table
 from interpose.errors import ExperimentError, UsageError
 from interpose.experiments.files import Damages

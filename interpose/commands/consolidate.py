@@ -11,8 +11,9 @@ from interpose.analysis.estimate import is_sampled
 from interpose.analysis.keeping import SLOWEST, keep
 from interpose.analysis.merging import Merged
 from interpose.analysis.structure import is_consolidated_alone
-from interpose.commands.choice import note_damages, open_experiment, say
+from interpose.commands.choice import note_damages, open_experiment
 from interpose.commands.consolidating import take_events_away
+from interpose.commands.messages import say
 from interpose.errors import InterposeError, UsageError
 from interpose.experiments import names
 from interpose.experiments.group import is_group, members

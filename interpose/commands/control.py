@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from collections.abc import Callable, Collection, Sequence
 
-from interpose import filters, keywords, levels
+from interpose import filters, keywords, quantities
 from interpose.analysis.ending import is_running
 from interpose.codes import STATEMENT
+from interpose.commands.messages import say
 from interpose.commands.output import positive
 from interpose.commands.save import save
 from interpose.commands.target import experiment_of, running_experiment_of
@@ -18,6 +18,7 @@ from interpose.experiments.control import Control
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.filtering import change_filter, note
 from interpose.experiments.pauses import Switch
+from interpose.kinds import KINDS, ON_REQUEST
 from interpose.reports.table import clean
 
 NAME = "control"
@@ -91,7 +92,7 @@ def _filter(experiment: Experiment, text: str) -> None:
         raise InterposeError(f"{experiment.name}/filter: {error.strerror}") from error
 
 
-def _parsed(text: str, recorded: Collection[str] = levels.KINDS) -> filters.Filter | None:
+def _parsed(text: str, recorded: Collection[str] = KINDS) -> filters.Filter | None:
     """The filter; of the kinds `recorded` it has to leave something. Raises UsageError."""
     try:
         return filters.parse(text, recorded)
@@ -101,7 +102,7 @@ def _parsed(text: str, recorded: Collection[str] = levels.KINDS) -> filters.Filt
 
 def _kinds_recorded(experiment: Experiment) -> set[str]:
     """The kinds of which calls are recorded, or may be once a package is imported."""
-    usual = {kind for kind in levels.KINDS if kind not in levels.ON_REQUEST}
+    usual = {kind for kind in KINDS if kind not in ON_REQUEST}
     return usual | {each.kind for process in experiment.processes for each in process.intrinsics if not each.why_not}
 
 
@@ -126,7 +127,7 @@ def _tell_of_absent(experiment: Experiment, made: filters.Filter) -> None:
         if wanted and wanted <= absent:
             raise UsageError(f"filter {made.text}: {'; '.join(whys)}")
     if whys:
-        _tell(f"filter {made.text}: {'; '.join(whys)}")
+        say(f"filter {made.text}: {'; '.join(whys)}")
 
 
 def _status(experiment: Experiment, text: str) -> None:
@@ -156,7 +157,7 @@ def _suggest(arguments: argparse.Namespace) -> int:
     if not arguments.cpu or not arguments.events:
         raise UsageError(f"{SUGGEST}: needs --cpu 2400s and --events 500000")
     try:
-        cpu_ns = filters.duration_ns(arguments.cpu)
+        cpu_ns = quantities.duration_ns(arguments.cpu)
     except ValueError as error:
         raise UsageError(f"--cpu {arguments.cpu}: {error}") from None
     print(f"{max(math.ceil(cpu_ns / arguments.events / _US_NS), 1)}us")
@@ -172,7 +173,7 @@ def _follow(path: str, target: str | None) -> int:
     except ValueError as error:
         raise InterposeError(str(error)) from error
     for line in wrong:
-        _tell(line)
+        say(line)
     code = 2 if wrong else 0
     for place, step in enumerate(steps):
         if step.name in keywords.PROCESSING:
@@ -188,15 +189,15 @@ def _control(steps: Sequence[keywords.Step], target: str | None) -> int:
     if step.name != "FILTER":
         _turn(paused=step.name != "START")(experiment, "")
         if given := [key for key in step.keys if key != "RESOURCE"]:
-            _tell(f"{step.place}: {', '.join(given)}: only when a program starts (INTERPOSE_CONTROL)")
+            say(f"{step.place}: {', '.join(given)}: only when a program starts (INTERPOSE_CONTROL)")
         return 2 if given else 0
     text, wrong = keywords.filter_of(steps)
     for line in wrong:
-        _tell(line)
+        say(line)
     try:
         _filter(experiment, text or filters.OFF)
     except UsageError as error:
-        _tell(f"{step.place}: {error}")
+        say(f"{step.place}: {error}")
         return 2
     return 2 if wrong else 0
 
@@ -217,7 +218,3 @@ def _process(step: keywords.Step, target: str | None) -> int:
         raise UsageError(f"{step.place}: {step.name} needs a RESOURCE, or an experiment behind the file")
     command = load(words[0])
     return command.run(make_parser({words[0]: command}).parse_args(words))
-
-
-def _tell(line: str) -> None:
-    sys.stderr.write(f"interpose: {clean(line)}\n")

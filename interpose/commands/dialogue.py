@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import TextIO
 
 from interpose.analysis.dialogue import Spoken, is_kept, lines_of, lost_pieces, spoken
-from interpose.commands.choice import add_experiment_argument, note_damages, open_experiment, say
+from interpose.commands.choice import add_experiment_argument, note_damages, open_experiment
+from interpose.commands.messages import say
 from interpose.commands.output import add_output_arguments, opened_output, write_table
 from interpose.errors import UsageError
 from interpose.reports.dialogue import asciicast, lines_table, pieces_table

@@ -10,7 +10,8 @@ import stat
 import sys
 from collections.abc import Iterator
 
-from interpose import __version__, collecting, interpreters, libraries, mapping, resolved, session, settings, state
+from interpose import __version__, collecting, interpreters, libraries, mapping, resolved, session, state
+from interpose.config import precedence, schema
 from interpose.errors import InterposeError, SettingError
 from interpose.interpreters import Interpreter
 from interpose.reports.table import clean
@@ -112,7 +113,7 @@ def examine_libraries(words: list[str]) -> list[str]:
     """The libraries besides ours that a program gets here, and what is wrong with them."""
     interpreter, _ = find_interpreter(words)
     try:
-        wanted = settings.in_force(os.environ)
+        wanted = precedence.in_force(os.environ)
     except SettingError:
         return []  # told as what is in the way
     if interpreter is None:
@@ -134,7 +135,7 @@ def examine_collectors(words: list[str]) -> list[str]:
     """The files of data collectors that a program gets here, and why not one of them; nothing in them is run."""
     interpreter, _ = find_interpreter(words)
     try:
-        wanted = settings.in_force(os.environ)
+        wanted = precedence.in_force(os.environ)
     except SettingError:
         return []  # told as what is in the way
     if interpreter is None or wanted.collectors == ():
@@ -157,7 +158,7 @@ def _told_of_collector(found: libraries.Candidate) -> Iterator[str]:
 def examine_settings() -> tuple[dict[str, str], list[dict[str, str]], list[str]]:
     """The variables that make a trial like a run here; each setting and its origin; what is wrong there."""
     try:
-        found = settings.in_force(os.environ)
+        found = precedence.in_force(os.environ)
     except SettingError as error:
         return {}, [], [str(error)]
     shown = [
@@ -207,7 +208,7 @@ def notes() -> list[str]:
     found = []
     if not os.environ.get("INTERPOSE"):
         found.append("INTERPOSE is not set: only what `interpose run` starts is recorded")
-    known = {setting.variable for setting in settings.SETTINGS} | {session.LINEAGE}
+    known = {setting.variable for setting in schema.SETTINGS} | {session.LINEAGE}
     for variable in sorted(os.environ):
         if variable.startswith("INTERPOSE_") and variable not in known:
             found.append(f"{variable} is set, and is not a setting")

@@ -18,8 +18,8 @@ from interpose.commands.choice import (
     note_damages,
     note_sampled,
     open_experiment,
-    say,
 )
+from interpose.commands.messages import say
 from interpose.commands.output import add_output_arguments, positive, write_table
 from interpose.commands.times import monotonic_ns
 from interpose.errors import UsageError

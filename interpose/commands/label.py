@@ -13,6 +13,7 @@ from interpose.experiments.control import Control
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.labels import ACTIONS, Mark, Window, why_not, windows, write_marks
 from interpose.experiments.process import Process
+from interpose.quantities import A_DURATION
 from interpose.reports.table import clean
 
 NAME = "label"
@@ -84,7 +85,7 @@ def _instant_ns(when: str, process: Process) -> int:
     if when[:1] in ("+", "-"):
         offset_ns = duration_ns(when[1:])
         if offset_ns is None:
-            raise UsageError(f"-t {when}: not a duration like 2.5s")
+            raise UsageError(f"-t {when}: not {A_DURATION}")
         return _now_ns(process) + (offset_ns if when[0] == "+" else -offset_ns)
     return monotonic_ns(when, process, "-t")
 

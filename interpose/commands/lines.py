@@ -9,13 +9,14 @@ import os
 from interpose.analysis.line_sources import line_files
 from interpose.analysis.lines import Trace, line_trace
 from interpose.analysis.nodes import nodes
-from interpose.commands.choice import add_experiments_argument, note_damages, open_experiments, say
+from interpose.commands.choice import add_experiments_argument, note_damages, open_experiments
+from interpose.commands.messages import say
 from interpose.commands.output import add_output_arguments, opened_output, positive, write_table
 from interpose.errors import ExperimentError, UsageError
 from interpose.experiments.experiment import Experiment
-from interpose.reports.grid import HTML, TEXT, write
+from interpose.reports.display import HTML, TEXT, write
 from interpose.reports.keytree import write_nodes
-from interpose.reports.line_sources import source_grids, write_page
+from interpose.reports.line_sources import source_tables, write_page
 from interpose.reports.lines import SORTS, LineRow, closing_rows, function_rows, line_rows, lines_table
 from interpose.reports.source_view import HOT_PERCENT
 
@@ -87,9 +88,9 @@ def write_sources(experiment: Experiment, trace: Trace, arguments: argparse.Name
         if arguments.format == HTML:
             write_page(files, experiment.name, cwd, arguments.hot, out)
             return
-        for place, grid in enumerate(source_grids(files, cwd, arguments.hot)):
+        for place, table in enumerate(source_tables(files, cwd, arguments.hot)):
             out.write("\n" * bool(place))
-            write(grid, out)
+            write(table, out)
 
 
 def _percent(text: str) -> int:

@@ -6,12 +6,12 @@ import argparse
 import os
 import time
 
-from interpose.commands.choice import say
+from interpose.commands.messages import say
 from interpose.commands.output import add_output_arguments, write_table
+from interpose.config.precedence import in_force
 from interpose.errors import ExperimentError
 from interpose.experiments import names
 from interpose.reports.experiments import experiments_table
-from interpose.settings import in_force
 
 NAME = "list"
 HELP = "list the experiments in a directory, the oldest first"

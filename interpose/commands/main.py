@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Protocol, TextIO
 
 from interpose import __version__
-from interpose.errors import ExpressionError, InterposeError
+from interpose.commands.messages import tell
+from interpose.errors import InterposeError
 
 COMMANDS = (
     "run",
@@ -44,8 +45,6 @@ COMMANDS = (
 )
 BROKEN_PIPE = 141  # as a shell tells it: 128 and SIGPIPE
 INTERRUPTED = 130
-_OF_AN_EXPRESSION = 76  # letters that are shown where it is wrong, so many of them before the place
-_BEFORE_THE_CARET = 56
 
 
 class Command(Protocol):
@@ -125,27 +124,6 @@ def load(name: str) -> Command:
     """The command of that name."""
     module: Command = importlib.import_module(f"interpose.commands.{name}")
     return module
-
-
-def _one_line(text: str) -> str:
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
-
-
-def tell(error: InterposeError) -> None:
-    """Say in a line what is wrong; of an expression also where."""
-    print(f"interpose: {_one_line(str(error))}", file=sys.stderr)
-    if isinstance(error, ExpressionError):
-        _point_at(error)
-
-
-def _point_at(error: ExpressionError) -> None:
-    """Show the expression, of a long one what is around the place, with a caret below that."""
-    from interpose.reports.table import columns_of
-
-    begin = max(error.place - _BEFORE_THE_CARET, 0)
-    shown = _one_line(error.text[begin : begin + _OF_AN_EXPRESSION])
-    print(f"  {shown}", file=sys.stderr)
-    print(f"  {' ' * columns_of(shown[: error.place - begin])}^", file=sys.stderr)
 
 
 def _never_fail_to_print(stream: TextIO) -> None:

@@ -6,9 +6,11 @@ import argparse
 import os
 import sys
 
-from interpose import interpreters, mapping, settings
-from interpose.commands.choice import open_experiment, say
+from interpose import interpreters, mapping
+from interpose.commands.choice import open_experiment
+from interpose.commands.messages import say
 from interpose.commands.output import add_output_arguments, write_table
+from interpose.config import precedence
 from interpose.errors import InterposeError, UsageError
 from interpose.interpreters import Interpreter
 from interpose.mapping import Mapped, Row
@@ -33,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the table; gives 2 where a library declares a name that its module has not, and there is no catch-all."""
-    wanted = settings.in_force(os.environ)
+    wanted = precedence.in_force(os.environ)
     if arguments.experiment:
         found = mapping.map_experiment(open_experiment(arguments.experiment, archive=False).founder)
     else:

@@ -7,9 +7,9 @@ import argparse
 from interpose.analysis.usage import usages
 from interpose.commands.choice import add_experiment_argument, note_damages, open_experiment
 from interpose.commands.output import add_output_arguments, write_table
+from interpose.config.values import parse_interval
 from interpose.experiments.process import Process
 from interpose.reports.overview import overview_table
-from interpose.settings import parse_interval
 
 NAME = "overview"
 HELP = "show what the processes used, second by second: CPU, memory, faults, waiting for a processor"

@@ -11,8 +11,7 @@ from contextlib import suppress
 from typing import NamedTuple, TextIO
 
 from interpose import state
-from interpose.commands.choice import say
-from interpose.commands.main import tell
+from interpose.commands.messages import say, tell
 from interpose.commands.verbs import VERBS, Ended, Verb, find, found
 from interpose.commands.views import Session
 from interpose.errors import ExpressionError, InterposeError, UsageError

@@ -11,14 +11,17 @@ import time
 from datetime import datetime
 from functools import partial
 
-from interpose import interpreters, settings, state
+from interpose import interpreters, state
 from interpose.commands import child
+from interpose.commands.messages import say, show
 from interpose.commands.pausing import Toggle
 from interpose.commands.sampling import Sampler
 from interpose.commands.saving import Saver
 from interpose.commands.schedule import Clockwork, add_schedule_arguments, schedule_of
 from interpose.commands.signals import Asked, add_signal_arguments, signals_of
 from interpose.commands.watching import Watching
+from interpose.config import precedence, project_file, schema
+from interpose.config.schema import Settings
 from interpose.errors import InterposeError, SettingError, UsageError
 from interpose.experiments import endings, names
 
@@ -33,7 +36,7 @@ NOTES_AT_MOST = 10
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
     """An option for each setting."""
-    for setting in settings.SETTINGS:
+    for setting in schema.SETTINGS:
         parser.add_argument(
             *setting.options,
             dest=setting.name,
@@ -113,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         return not_started(words, experiment, error)
     if experiment is None:
-        tell("not recorded: INTERPOSE is 0")
+        say("not recorded: INTERPOSE is 0")
     elif names.is_recorded(experiment):
         endings.complete(experiment, ended.pid, ended.returncode, ended.time_ns)
         watching.end()
@@ -121,11 +124,11 @@ def run(arguments: argparse.Namespace) -> int:
         archive(experiment, in_force)
     else:
         names.remove_empty(experiment)
-        tell(why_not_recorded(words, ended.pid, began_s))
+        say(why_not_recorded(words, ended.pid, began_s))
     return child.end_as(ended.returncode)
 
 
-def on_demand(in_force: settings.Settings, experiment: str | None, asked: Asked) -> list[child.Attendant]:
+def on_demand(in_force: Settings, experiment: str | None, asked: Asked) -> list[child.Attendant]:
     """Who does what signals and triggers ask for while the program runs."""
     found: list[child.Attendant] = []
     if experiment and (asked.save or in_force.trigger):
@@ -149,10 +152,10 @@ def program_words(arguments: argparse.Namespace) -> list[str]:
     return words
 
 
-def settings_in_force(arguments: argparse.Namespace) -> settings.Settings:
+def settings_in_force(arguments: argparse.Namespace) -> Settings:
     """The settings of the run; where nothing says what to record, calls are, and lines and statements where it is said
     of which functions, or that lines are events. Raises SettingError."""
-    options = {setting.key: getattr(arguments, setting.name) for setting in settings.SETTINGS}
+    options = {setting.key: getattr(arguments, setting.name) for setting in schema.SETTINGS}
     for letter, path in (("-o", arguments.experiment), ("-O", arguments.overwritten)):
         if path is not None:
             options.update(place_of(path, letter))
@@ -161,15 +164,15 @@ def settings_in_force(arguments: argparse.Namespace) -> settings.Settings:
     chosen = [word for word, keys in wanted.items() if any(options[key] is not None for key in keys)]
     if chosen and options["record"] is None:
         options["record"] = ",".join(["calls", *chosen])
-    file = settings.read_file(".")
-    if settings.resolve(options, os.environ, file).origins["INTERPOSE"] == "default":
+    file = project_file.read_file(".")
+    if precedence.resolve(options, os.environ, file).origins["INTERPOSE"] == "default":
         options["record"] = "1"
-    found = settings.resolve(options, os.environ, file)
+    found = precedence.resolve(options, os.environ, file)
     check_patterns(found)
     return found
 
 
-def check_libraries(words: list[str], in_force: settings.Settings) -> int:
+def check_libraries(words: list[str], in_force: Settings) -> int:
     """Say what is wrong with the libraries that the program gets; gives 2 where they declare what is not there, and
     there is no catch-all. Where the program is no Python, its descendants' experiments tell."""
     from interpose import mapping
@@ -190,7 +193,7 @@ def check_libraries(words: list[str], in_force: settings.Settings) -> int:
     return complain(found, in_force.unsat)
 
 
-def check_patterns(found: settings.Settings) -> None:
+def check_patterns(found: Settings) -> None:
     """Raise SettingError where the pattern of descendants, or of what is redacted, is none."""
     try:
         from interpose.timing import shims
@@ -211,7 +214,7 @@ def place_of(path: str, letter: str) -> dict[str, str]:
     return {"dir": directory or ".", "name": name}
 
 
-def show_settings(words: list[str], in_force: settings.Settings) -> int:
+def show_settings(words: list[str], in_force: Settings) -> int:
     """Print the command, and every setting with its origin."""
     print(" ".join(map(shlex.quote, interpreters.command_words(words))))
     for variable, value in in_force.environment().items():
@@ -219,7 +222,7 @@ def show_settings(words: list[str], in_force: settings.Settings) -> int:
     return 0
 
 
-def make_experiment(in_force: settings.Settings) -> str:
+def make_experiment(in_force: Settings) -> str:
     """The path of a new experiment. Raises InterposeError where it cannot be made."""
     try:
         return create_experiment(in_force.dir, in_force.name, in_force.group_reads)
@@ -252,7 +255,7 @@ def create_experiment(directory: str, name: str, group_reads: bool) -> str:
         if not number:
             raise
     path = names.create(directory, stem, group_reads)
-    tell(f"{name} is there already: this is {os.path.basename(path)}")
+    say(f"{name} is there already: this is {os.path.basename(path)}")
     return path
 
 
@@ -263,10 +266,10 @@ def note(experiment: str, texts: list[str]) -> None:
     try:
         write_notes(experiment, [line for text in texts for line in text.splitlines()])
     except (OSError, InterposeError) as error:
-        tell(f"-C: {error}")
+        say(f"-C: {error}")
 
 
-def program_environment(in_force: settings.Settings, experiment: str | None) -> dict[str, str]:
+def program_environment(in_force: Settings, experiment: str | None) -> dict[str, str]:
     """The environment of the program: ours, the settings, and the experiment of which it is the founder."""
     environment = {**os.environ, **in_force.environment()}
     environment.pop("INTERPOSE_LINEAGE", None)
@@ -280,7 +283,7 @@ def not_started(words: list[str], experiment: str | None, error: OSError) -> int
     if experiment is not None:
         names.remove_empty(experiment)
     missing = error.errno == errno.ENOENT
-    tell(f"{words[0]}: {'command not found' if missing and '/' not in words[0] else error.strerror}")
+    say(f"{words[0]}: {'command not found' if missing and '/' not in words[0] else error.strerror}")
     return 127 if missing else 126
 
 
@@ -312,14 +315,14 @@ def show_summary(experiment: str) -> None:
     try:
         screen = screen_for(sys.stderr, Experiment(experiment))
     except InterposeError as error:
-        return tell(str(error))
+        return say(str(error))
     lines = [*summary.notes(screen), *summary.first_lines(screen), *summary.totals(screen)]
     lines += summary.triggers(screen)
     lines.append(summary.next_commands(screen))
-    sys.stderr.write("".join(f"{line}\n" for line in lines))
+    show(lines)
 
 
-def archive(experiment: str, in_force: settings.Settings) -> None:
+def archive(experiment: str, in_force: Settings) -> None:
     """Archive what was wanted, now that the program has ended. Nothing of that is the program's, or an error."""
     if in_force.archive == "off":
         return
@@ -329,9 +332,4 @@ def archive(experiment: str, in_force: settings.Settings) -> None:
     try:
         archive_at_once(Experiment(experiment))
     except InterposeError as error:
-        tell(str(error))
-
-
-def tell(line: str) -> None:
-    """One line on stderr."""
-    sys.stderr.write(f"interpose: {line}\n")
+        say(str(error))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import signal
-import sys
 import time
 
 from interpose.commands.begun import Begun
+from interpose.commands.messages import say
 from interpose.errors import ExperimentError
 from interpose.experiments.control import Control
 from interpose.experiments.files import Damages
@@ -28,11 +28,11 @@ class Sampler:
         try:
             founder = self._begun.founder()
             if founder is None:
-                return _tell("nothing was recorded yet, so no sample was taken")
+                return say("nothing was recorded yet, so no sample was taken")
             Control(founder).want_sample()
             self._mark(founder.directory, time.clock_gettime_ns(time.CLOCK_MONOTONIC))
         except (ExperimentError, OSError) as error:
-            _tell(f"no sample was taken: {getattr(error, 'strerror', None) or error}")
+            say(f"no sample was taken: {getattr(error, 'strerror', None) or error}")
 
     def attend(self) -> float | None:
         """Nothing is due but at its signal."""
@@ -44,7 +44,3 @@ class Sampler:
             marks.append(Mark(f"{LABEL}{self._taken}", "stop", now_ns))
         self._taken += 1
         write_marks(directory, [*marks, Mark(f"{LABEL}{self._taken}", "start", now_ns)])
-
-
-def _tell(line: str) -> None:
-    sys.stderr.write(f"interpose: {line}\n")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import signal
-import sys
 
 from interpose.commands.begun import Begun
+from interpose.commands.messages import say
 from interpose.commands.save import save
 from interpose.errors import ExperimentError, InterposeError
 from interpose.experiments import names
@@ -50,11 +50,7 @@ class Saver:
     def _save(self) -> None:
         try:
             if not names.is_recorded(self._experiment):
-                return _tell("nothing was recorded yet, so there is nothing to save")
-            _tell(f"saved as {save(Experiment(self._experiment))}")
+                return say("nothing was recorded yet, so there is nothing to save")
+            say(f"saved as {save(Experiment(self._experiment))}")
         except InterposeError as error:
-            _tell(f"not saved: {error}")
-
-
-def _tell(line: str) -> None:
-    sys.stderr.write(f"interpose: {line}\n")
+            say(f"not saved: {error}")

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from interpose.commands.pausing import SOON_S, Pauser
 from interpose.commands.times import duration_ns
 from interpose.errors import ExperimentError, UsageError
+from interpose.quantities import A_DURATION
 
 LONGEST_S = 30.0  # somebody may set the calendar's clock
 _TIME = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?")
@@ -87,9 +88,9 @@ def _window(text: str, now_s: float) -> Schedule:
 
 
 def _after_s(text: str, whole: str) -> float:
-    found_ns = duration_ns(f"{text}s" if text[-1:].isdigit() else text)
+    found_ns = duration_ns(text, bare="s")
     if found_ns is None:
-        raise UsageError(f"-t {whole}: neither a duration like 30s or 10m, nor two like 1m-5m")
+        raise UsageError(f"-t {whole}: neither {A_DURATION} nor two like 1m-5m")
     return found_ns / 1e9
 
 
@@ -98,7 +99,7 @@ def _begin_s(when: str, now: datetime) -> float:
         return now.timestamp() + after_ns / 1e9
     found = _TIME.fullmatch(when)
     if found is None:
-        raise UsageError(f"--at {when}: neither a time like 02:00 nor a duration like 5m")
+        raise UsageError(f"--at {when}: neither a time like 02:00 nor {A_DURATION}")
     hour, minute, second = (int(part or 0) for part in found.groups())
     begin = now.replace(hour=hour, minute=minute, second=second, microsecond=0)
     return (begin if begin >= now else begin + timedelta(days=1)).timestamp()
@@ -107,7 +108,7 @@ def _begin_s(when: str, now: datetime) -> float:
 def _seconds(option: str, text: str | None) -> float | None:
     found_ns = None if text is None else duration_ns(text)
     if text is not None and not found_ns:
-        raise UsageError(f"{option} {text}: not a duration like 30s, 10m, 1h")
+        raise UsageError(f"{option} {text}: not {A_DURATION}")
     return None if found_ns is None else found_ns / 1e9
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from interpose import quantities
 from interpose.errors import UsageError
 from interpose.experiments.process import Process
 
-_UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
-_DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)(ns|us|ms|s|m|h)")
 
-
-def duration_ns(text: str) -> int | None:
+def duration_ns(text: str, bare: str = "") -> int | None:
     """The nanoseconds that `text` means (500ms, 2.5s, 3m), or None."""
-    found = _DURATION.fullmatch(text)
-    return round(float(found[1]) * _UNITS_NS[found[2]]) if found else None
+    try:
+        return quantities.duration_ns(text, bare)
+    except ValueError:
+        return None
 
 
 def monotonic_ns(when: str, process: Process, option: str = "--since") -> int:
@@ -36,7 +36,7 @@ def monotonic_ns(when: str, process: Process, option: str = "--since") -> int:
         else:
             after_s = datetime.fromisoformat(when).timestamp() - process.log.time_ns / 1e9
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"{option} {when}: neither a duration like 2.5s nor a time like 10:02") from error
+        raise UsageError(f"{option} {when}: neither {quantities.A_DURATION} nor a time like 10:02") from error
     return process.log.start_ns + round(after_s * 1e9)
 
 

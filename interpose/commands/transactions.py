@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from interpose.analysis.transactions import transactions
-from interpose.commands.choice import add_experiments_argument, note_damages, open_experiments, refuse_sampled, say
+from interpose.commands.choice import add_experiments_argument, note_damages, open_experiments, refuse_sampled
+from interpose.commands.messages import say
 from interpose.commands.output import add_output_arguments, positive, write_table
 from interpose.reports.transactions import SORTS, arranged, transactions_table
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from interpose.analysis.folding import API, HIDE, SHOW
@@ -13,24 +13,26 @@ from interpose.analysis.usage import usages
 from interpose.commands.overview import due_ns
 from interpose.commands.views import Session
 from interpose.errors import UsageError
-from interpose.reports.grid import DELIMITER, HTML, TEXT, Grid, grid_of
-from interpose.reports.heads import experiment_list_grid, experiments_of, header_grid, metrics_grid, overview_grid
-from interpose.reports.input_output import ioactivity_grid, iodetail_grid, iostat_grid
+from interpose.reports.display import DELIMITER, HTML, TEXT
+from interpose.reports.heads import experiment_list_table, experiments_of, header_table, metrics_table, overview_head
+from interpose.reports.input_output import ioactivity_table, iodetail_table, iostat_table
 from interpose.reports.overview import overview_table
 from interpose.reports.statistics import statistics_table
+from interpose.reports.table import table_of_cells
 from interpose.reports.tokens import tokens_table
 from interpose.reports.views import (
-    callers_grid,
-    calltree_grid,
-    functions_grid,
-    lines_grid,
-    objects_grid,
-    processes_grid,
-    single_grid,
-    threads_grid,
+    callers_table,
+    calltree_table,
+    functions_table,
+    lines_table,
+    objects_table,
+    processes_table,
+    single_table,
+    threads_table,
 )
 
 OFF = ("off", "none")
+NO_SAMPLES = "not recorded (record with INTERPOSE_SAMPLE=on, and for longer than a second)"
 _FUNCTION, _OBJECTS, _METRICS, _FILE = "FUNCTION", "OBJECT,…", "METRIC:…", "FILE"
 
 
@@ -70,15 +72,15 @@ class Ended(Exception):
 
 
 def _functions(session: Session, given: Sequence[str]) -> None:
-    session.show(functions_grid(tree := session.tree, session.shown(tree)))
+    session.show(functions_table(tree := session.tree, session.shown(tree)))
 
 
 def _lines(session: Session, given: Sequence[str]) -> None:
-    session.show(lines_grid(tree := session.tree, session.shown(tree)))
+    session.show(lines_table(tree := session.tree, session.shown(tree)))
 
 
 def _objects(session: Session, given: Sequence[str]) -> None:
-    session.show(objects_grid(tree := session.tree, session.shown(tree)))
+    session.show(objects_table(tree := session.tree, session.shown(tree)))
 
 
 def _object_list(session: Session, given: Sequence[str]) -> None:
@@ -88,19 +90,20 @@ def _object_list(session: Session, given: Sequence[str]) -> None:
         function = node.frame.function
         if function.object and (function.own or function.object not in seen):
             seen[function.object] = folding.mode_of(function)
-    session.show(Grid("Objects", [("Shown",), ("Object",)], [(seen[each], names.file(each)) for each in sorted(seen)]))
+    rows = [(seen[each], names.file(each)) for each in sorted(seen)]
+    session.show(table_of_cells("Objects", [("Shown",), ("Object",)], rows))
 
 
 def _calltree(session: Session, given: Sequence[str]) -> None:
-    session.show(calltree_grid(tree := session.tree, session.shown(tree)))
+    session.show(calltree_table(tree := session.tree, session.shown(tree)))
 
 
 def _callers(session: Session, given: Sequence[str]) -> None:
-    session.show(callers_grid(tree := session.tree, session.shown(tree)))
+    session.show(callers_table(tree := session.tree, session.shown(tree)))
 
 
 def _show_fragment(session: Session) -> None:
-    session.show(callers_grid(tree := session.tree, session.shown(tree), session.fragment))
+    session.show(callers_table(tree := session.tree, session.shown(tree), session.fragment))
 
 
 def _csingle(session: Session, given: Sequence[str]) -> None:
@@ -134,13 +137,13 @@ def _shorter(session: Session, kept: slice) -> None:
 
 
 def _fsingle(session: Session, given: Sequence[str]) -> None:
-    session.show(single_grid(tree := session.tree, session.shown(tree), [session.function(*given)]))
+    session.show(single_table(tree := session.tree, session.shown(tree), [session.function(*given)]))
 
 
 def _fsummary(session: Session, given: Sequence[str]) -> None:
     tree = session.tree
     there = list(dict.fromkeys(node.frame.function for node in tree.nodes))
-    session.show(single_grid(tree, session.shown(tree), there[: session.limit or None]))
+    session.show(single_table(tree, session.shown(tree), there[: session.limit or None]))
 
 
 def _source(session: Session, given: Sequence[str]) -> None:
@@ -148,41 +151,41 @@ def _source(session: Session, given: Sequence[str]) -> None:
 
 
 def _threads(session: Session, given: Sequence[str]) -> None:
-    session.show(threads_grid(session.calls, session.shown(session.calls.tree)))
+    session.show(threads_table(session.calls, session.shown(session.calls.tree)))
 
 
 def _processes(session: Session, given: Sequence[str]) -> None:
-    session.show(processes_grid(session.calls, session.shown(session.calls.tree)))
+    session.show(processes_table(session.calls, session.shown(session.calls.tree)))
 
 
 def _experiments(session: Session, given: Sequence[str]) -> None:
-    session.show(experiment_list_grid(session.experiment))
+    session.show(experiment_list_table(session.experiment))
 
 
 def _iostat(session: Session, given: Sequence[str]) -> None:
-    session.show(iostat_grid(input_output(session.experiment, session.chosen)))
+    session.show(iostat_table(input_output(session.experiment, session.chosen)))
 
 
 def _ioactivity(session: Session, given: Sequence[str]) -> None:
-    session.show(ioactivity_grid(input_output(session.experiment, session.chosen), session.limit))
+    session.show(ioactivity_table(input_output(session.experiment, session.chosen), session.limit))
 
 
 def _iodetail(session: Session, given: Sequence[str]) -> None:
-    session.show(iodetail_grid(input_output(session.experiment, session.chosen), session.limit))
+    session.show(iodetail_table(input_output(session.experiment, session.chosen), session.limit))
 
 
 def _header(session: Session, given: Sequence[str]) -> None:
-    session.show(header_grid(session.experiment))
+    session.show(header_table(session.experiment))
 
 
 def _overview(session: Session, given: Sequence[str]) -> None:
-    session.show(overview_grid(session.experiment, session.tree.figures, session.total, session.columns))
+    session.show(overview_head(session.experiment, session.tree.figures, session.total, session.columns))
 
 
 def _statistics(session: Session, given: Sequence[str]) -> None:
     session.show(
         *(
-            grid_of(statistics_table(statistics(each)), f"Statistics of {each.name}")
+            replace(statistics_table(statistics(each)), title=f"Statistics of {each.name}")
             for each in experiments_of(session.experiment)
         )
     )
@@ -191,11 +194,9 @@ def _statistics(session: Session, given: Sequence[str]) -> None:
 def _samples(session: Session, given: Sequence[str]) -> None:
     made = []
     for each in experiments_of(session.experiment):
-        grid = grid_of(overview_table(each, usages(each, due_ns)), f"Samples of {each.name}")
-        grid.rows = list(grid.rows)
-        if not grid.rows:
-            grid.notes = ["not recorded (record with INTERPOSE_SAMPLE=on, and for longer than a second)"]
-        made.append(grid)
+        samples = list(usages(each, due_ns))
+        notes = () if samples else (NO_SAMPLES,)
+        made.append(replace(overview_table(each, samples), title=f"Samples of {each.name}", notes=notes))
     session.show(*made)
 
 
@@ -207,7 +208,7 @@ def _metrics(session: Session, given: Sequence[str]) -> None:
 
 
 def _metric_list(session: Session, given: Sequence[str]) -> None:
-    session.show(metrics_grid(session.metrics, session.columns, session.sort.title))
+    session.show(metrics_table(session.metrics, session.columns, session.sort.title))
 
 
 def _dmetrics(session: Session, given: Sequence[str]) -> None:
@@ -242,7 +243,7 @@ def _filters(session: Session, given: Sequence[str]) -> None:
     if given:
         session.filter_by("" if given[0].strip().lower() in OFF else given[0])
     else:
-        session.show(Grid("", [("Filter",)], [[session.filter or "none"]]))
+        session.show(table_of_cells("", [("Filter",)], [[session.filter or "none"]]))
 
 
 def _object_show(session: Session, given: Sequence[str]) -> None:
@@ -294,13 +295,13 @@ def _pathmap(session: Session, given: Sequence[str]) -> None:
 
 
 def _describe(session: Session, given: Sequence[str]) -> None:
-    session.show(grid_of(tokens_table(), "What can stand in an expression"))
+    session.show(replace(tokens_table(), title="What can stand in an expression"))
 
 
 def _help(session: Session, given: Sequence[str]) -> None:
     chosen = [found(given[0])] if given else VERBS
     rows = [(verb.usage, verb.help) for verb in chosen]
-    session.show(Grid("", [("Command",), ("What it does",)], rows))
+    session.show(table_of_cells("", [("Command",), ("What it does",)], rows))
 
 
 def _quit(session: Session, given: Sequence[str]) -> None:

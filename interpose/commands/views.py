@@ -21,10 +21,11 @@ from interpose.commands.output import refuse_within_experiments
 from interpose.commands.source_files import SourceFiles
 from interpose.errors import InterposeError, UsageError
 from interpose.experiments.experiment import Experiment
-from interpose.reports.grid import TEXT, Grid, write
+from interpose.reports.display import TEXT, write
 from interpose.reports.heads import experiments_of
 from interpose.reports.metrics import DEFAULT, Column, Sort, parse_columns, parse_sort
-from interpose.reports.source_view import HOT_PERCENT, source_grid
+from interpose.reports.source_view import HOT_PERCENT, source_table
+from interpose.reports.table import Table
 from interpose.reports.views import Names, Shown
 
 _SHOWN = 5
@@ -155,7 +156,7 @@ class Session:
         """Where the texts of files are looked for."""
         return SourceFiles(experiments_of(self.experiment))
 
-    def source(self, item: str, number: str = "") -> Grid:
+    def source(self, item: str, number: str = "") -> Table:
         """The source of a file, or of that of a function, with figures. Raises UsageError."""
         files = [file for file in self.calls.files if _is_meant(file, item)]
         file = files[0] if len(files) == 1 else object_of(self.function(item, number))
@@ -169,16 +170,16 @@ class Session:
         rows = by_source_line(self.calls.tree, file)
         title = f"Source file: {file}{changed}"
         code = code_lines(found.text)
-        return source_grid(title, found.text, code, rows, self.columns, self.total, self.hot_percent)
+        return source_table(title, found.text, code, rows, self.columns, self.total, self.hot_percent)
 
     # Output.
 
-    def show(self, *grids: Grid) -> None:
-        """Write grids to where the output goes, with an empty line between them."""
-        for place, grid in enumerate(grids):
+    def show(self, *tables: Table) -> None:
+        """Write tables to where the output goes, with an empty line between them."""
+        for place, table in enumerate(tables):
             if place:
                 self._out.write("\n")
-            write(grid, self._out, self.mode, self.sign)
+            write(table, self._out, self.mode, self.sign)
         self._out.flush()
 
     def write_to(self, path: str, append: bool = False) -> None:

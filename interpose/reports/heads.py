@@ -9,9 +9,9 @@ from interpose.analysis.ending import ending
 from interpose.analysis.figures import TIME, Figures, Metric, Vector
 from interpose.experiments.collection import Collection
 from interpose.experiments.experiment import Experiment
-from interpose.reports.grid import Grid
 from interpose.reports.metrics import Column, number
 from interpose.reports.state import command_line
+from interpose.reports.table import Table, table_of_cells
 from interpose.reports.units import SECOND_NS, percent
 
 HOT_PERCENT = 10  # of the wall time: then a metric of time is worth a look
@@ -22,7 +22,7 @@ def experiments_of(experiment: Experiment) -> Sequence[Experiment]:
     return experiment.experiments if isinstance(experiment, Collection) else [experiment]
 
 
-def header_grid(experiment: Experiment) -> Grid:
+def header_table(experiment: Experiment) -> Table:
     """Where, when, how and by what each experiment was recorded; its notes first."""
     rows: list[list[str]] = []
     for each in experiments_of(experiment):
@@ -43,10 +43,10 @@ def header_grid(experiment: Experiment) -> Grid:
         ]
         rows += [["setting", f"{name}={value}"] for name, value in log.settings.items() if value]
         rows.append(["", ""])
-    return Grid("Header", [("",), ("",)], rows[:-1])
+    return table_of_cells("Header", [("",), ("",)], rows[:-1])
 
 
-def experiment_list_grid(experiment: Experiment) -> Grid:
+def experiment_list_table(experiment: Experiment) -> Table:
     """Each experiment: number, process, command, when it began and how long it took."""
     rows = []
     for place, each in enumerate(experiments_of(experiment), 1):
@@ -54,12 +54,12 @@ def experiment_list_grid(experiment: Experiment) -> Grid:
         elapsed = f"{(end.end_ns - log.start_ns) / SECOND_NS:.3f}" if end.end_ns else end.state
         rows.append([str(place), str(log.pid), elapsed, _calendar(log.time_ns), each.name, command_line(each.founder)])
     heads = [("ID",), ("PID",), ("sec.",), ("Begun",), ("Experiment",), ("Command",)]
-    return Grid("Experiments", heads, rows, (True, True, True))
+    return table_of_cells("Experiments", heads, rows, (True, True, True))
 
 
-def overview_grid(
+def overview_head(
     experiment: Experiment, figures: Figures, total: Vector, columns: Sequence[Column]
-) -> Grid:
+) -> Table:
     """Each metric and its total: `[X]` where it is shown in tables, `*` where it is hot."""
     shown = {column.metric.name for column in columns if column.metric}
     wall_ns = total[0]
@@ -73,17 +73,17 @@ def overview_grid(
     names = ", ".join(each.name for each in experiments_of(experiment))
     heads = [("",), ("",), ("Metric",), ("Title",), ("Total",), ("of wall",)]
     notes = [f"[X] shown, * hot: at least {HOT_PERCENT} % of the wall time"]
-    return Grid(f"Overview of {names}", heads, rows, (False, False, False, False, True, True), notes)
+    return table_of_cells(f"Overview of {names}", heads, rows, (False, False, False, False, True, True), notes)
 
 
-def metrics_grid(metrics: Mapping[str, Metric], columns: Sequence[Column], sort: str) -> Grid:
+def metrics_table(metrics: Mapping[str, Metric], columns: Sequence[Column], sort: str) -> Table:
     """What can be in a column, and what is."""
     rows = [
         (metric.name, metric.unit, f"e{'.' if metric.unit == TIME else '+'}{metric.name}", metric.title)
         for metric in metrics.values()
     ]
     notes = [f"shown: {':'.join(column.spec for column in columns)}", f"sorted by: {sort}"]
-    return Grid("Metrics", [("Name",), ("Unit",), ("Column",), ("Title",)], rows, (), notes)
+    return table_of_cells("Metrics", [("Name",), ("Unit",), ("Column",), ("Title",)], rows, (), notes)
 
 
 def _told(attributes: Mapping[str, str], *names: str) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from interpose.analysis.input_output import READ, SIZES, WRITE, Activity, InputOutput
-from interpose.reports.grid import Grid
 from interpose.reports.metrics import number
+from interpose.reports.table import Table, table_of_cells
 from interpose.reports.units import size
 
 _MOVING = (READ, WRITE)
 _NO_SIZES = "sizes: not recorded (record without INTERPOSE_CONSOLIDATE)"
 
 
-def iostat_grid(found: InputOutput) -> Grid:
+def iostat_table(found: InputOutput) -> Table:
     """For each operation its counts and times, and of reads and writes how many moved how much."""
     rows: list[list[str]] = []
     for operation, activity in found.by_operation().items():
@@ -27,10 +27,10 @@ def iostat_grid(found: InputOutput) -> Grid:
             rows += _of_sizes(activity) if found.has_sizes else [["  moved", "", "", str(activity.sums.bytes)]]
     heads = [("Operation",), ("Count",), ("sec.",), ("Bytes",)]
     notes = [] if found.has_sizes else [_NO_SIZES]
-    return Grid("Input and output", heads, rows, (False, True, True, True), notes)
+    return table_of_cells("Input and output", heads, rows, (False, True, True, True), notes)
 
 
-def ioactivity_grid(found: InputOutput, limit: int = 0) -> Grid:
+def ioactivity_table(found: InputOutput, limit: int = 0) -> Table:
     """For each file what was read, written and done else."""
     files = found.by_file()
     order = sorted(files, key=lambda file: (-sum(each.sums.self_wall_ns for each in files[file].values()), file))
@@ -43,10 +43,10 @@ def ioactivity_grid(found: InputOutput, limit: int = 0) -> Grid:
         ("", "Errors"),
         ("", "File"),
     ]
-    return Grid("Input and output by file", heads, rows, [True] * (len(heads) - 1))
+    return table_of_cells("Input and output by file", heads, rows, [True] * (len(heads) - 1))
 
 
-def iodetail_grid(found: InputOutput, limit: int = 0) -> Grid:
+def iodetail_table(found: InputOutput, limit: int = 0) -> Table:
     """For each file and call how often, how long, how much, and the longest and largest."""
     order = sorted(found.found, key=lambda key: (-found.found[key].sums.self_wall_ns, key))
     rows = []
@@ -58,7 +58,7 @@ def iodetail_grid(found: InputOutput, limit: int = 0) -> Grid:
         times = [_time(sums.self_wall_ns), _time(sums.wall_most_ns)]
         rows.append([str(sums.calls), *times, *moved, str(sums.errors), name, file])
     names = ("Count", "sec.", "longest", "Bytes", "smallest", "largest", "Errors", "Call", "File")
-    return Grid("Input and output by file and call", [(name,) for name in names], rows, [True] * 7)
+    return table_of_cells("Input and output by file and call", [(name,) for name in names], rows, [True] * 7)
 
 
 def _of_sizes(activity: Activity) -> list[list[str]]:

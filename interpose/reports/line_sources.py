@@ -8,11 +8,11 @@ from typing import NamedTuple, TextIO
 from interpose.analysis.code_lines import code_lines
 from interpose.analysis.line_sources import LineFile
 from interpose.analysis.lines import Figures
-from interpose.reports.grid import Grid
 from interpose.reports.page.markup import Markup, element, lines
 from interpose.reports.page.still import still_page
 from interpose.reports.places import Places
-from interpose.reports.source_view import annotated_grid, source_lines
+from interpose.reports.source_view import annotated_table, source_lines
+from interpose.reports.table import Table
 from interpose.reports.units import duration
 
 
@@ -41,20 +41,20 @@ _FIGURES = (
 )
 
 
-def source_grids(files: Sequence[LineFile], cwd: str, hot_percent: int) -> list[Grid]:
-    """A grid for each file. A line is hot where a time is at least `hot_percent` of the largest of its file."""
+def source_tables(files: Sequence[LineFile], cwd: str, hot_percent: int) -> list[Table]:
+    """A table for each file. A line is hot where a time is at least `hot_percent` of the largest of its file."""
     places = Places([file.file for file in files], cwd)
-    return [_grid(file, places.file(file.file), hot_percent) for file in files]
+    return [_table(file, places.file(file.file), hot_percent) for file in files]
 
 
-def _grid(file: LineFile, name: str, hot_percent: int) -> Grid:
+def _table(file: LineFile, name: str, hot_percent: int) -> Table:
     source, why, note = file.sought
     title = f"Source file: {name}{f' ({why or note})' if why or note else ''}"
     text = source.text if source else ""
     figures = {number: _shown(each) for number, each in file.lines.items()}
     hot = hot_lines(file, hot_percent)
     code = code_lines(text)
-    return annotated_grid(title, text, code, [each.head for each in _FIGURES], figures, hot.__contains__)
+    return annotated_table(title, text, code, [each.head for each in _FIGURES], figures, hot.__contains__)
 
 
 def hot_lines(file: LineFile, hot_percent: int) -> set[int]:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from interpose.analysis.code_lines import CodeLines
 from interpose.analysis.figures import Vector
 from interpose.analysis.functions import Row
-from interpose.reports.grid import Grid
 from interpose.reports.metrics import ATTRIBUTED, INCLUSIVE, Column, cell
+from interpose.reports.table import Table, table_of_cells
 
 HOT_PERCENT = 75
 END_OF_LINE = re.compile(r"\r\n|\r|\n")  # what Python counts, and nothing else
@@ -18,7 +18,7 @@ _NOT_READ = "Which other lines have code: not known, this Python does not read t
 _Lines = Mapping[int, Row]
 
 
-def source_grid(
+def source_table(
     title: str,
     text: str,
     code: CodeLines | None,
@@ -26,7 +26,7 @@ def source_grid(
     columns: Sequence[Column],
     total: Vector,
     hot_percent: int = HOT_PERCENT,
-) -> Grid:
+) -> Table:
     """The source `text` with the figures of its lines in `rows`; `code` says which of the others have code.
 
     A line is marked where a figure is at least `hot_percent` of the largest in its column.
@@ -35,10 +35,10 @@ def source_grid(
     largest = [max((_value(column, row) for row in rows.values()), default=0) for column in columns]
     figures = {number: _figures(row, columns, total) for number, row in rows.items()}
     hot = {number for number, row in rows.items() if _is_hot(row, columns, largest, hot_percent)}
-    return annotated_grid(title, text, code, [column.head for column in columns], figures, hot.__contains__)
+    return annotated_table(title, text, code, [column.head for column in columns], figures, hot.__contains__)
 
 
-def annotated_grid(
+def annotated_table(
     title: str,
     text: str,
     code: CodeLines | None,
@@ -46,7 +46,7 @@ def annotated_grid(
     figures: Mapping[int, Sequence[str]],
     is_hot: Callable[[int], bool],
     notes: Iterable[str] = (),
-) -> Grid:
+) -> Table:
     """The source `text` with what is shown of its lines, under `heads`, to their left; hot ones are marked.
 
     Left of a line stands nothing where there is no code, `0.` where there is and nothing is known.
@@ -61,7 +61,7 @@ def annotated_grid(
     beyond = [number for number in sorted(figures) if number > last]
     cells += [["", *figures[each], f"{each:>5}. (not in this source)"] for each in beyond]
     told = [*notes, *([] if code else [_NOT_READ])]
-    return Grid(title, [("",), *heads, ("Source",)], cells, [False, *[True] * len(heads)], told)
+    return table_of_cells(title, [("",), *heads, ("Source",)], cells, [False, *[True] * len(heads)], told)
 
 
 def source_lines(text: str) -> list[str]:

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from operator import itemgetter
 from typing import Any
 
 Values = Mapping[str, Any]
@@ -18,7 +19,7 @@ _GAP = 2
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table for people: its head, and how a row is shown in it.
+    """A column of a table for people: its head, which may have several lines, and how a row is shown in it.
 
     Where a line would not fit, columns that are `optional` are left out, the last one first, and `flexible`
     ones are shortened; `keep` says which end of a text then stays.
@@ -37,12 +38,33 @@ _Measured = tuple[Column, int]
 
 @dataclass(frozen=True)
 class Table:
-    """What a report consists of: for machines `names` and the values of each row, for people `columns`."""
+    """What a report consists of: for machines `names` and the values of each row, for people `columns`.
+
+    A `title` above it and `notes` below it are for people, too.
+    """
 
     names: Sequence[str]
     values: Callable[[Any], Values]
     columns: Sequence[Column]
     rows: Iterable[Any]
+    title: str = ""
+    notes: Sequence[str] = ()
+
+
+def table_of_cells(
+    title: str,
+    heads: Sequence[Sequence[str]],
+    rows: Iterable[Sequence[str]],
+    right: Sequence[bool] = (),
+    notes: Sequence[str] = (),
+) -> Table:
+    """The table whose rows are their cells; the heads have several lines, and of the columns `right` are numbers."""
+    names = [" ".join(line for line in head if line) for head in heads]
+    on_right = [*right, *[False] * (len(heads) - len(right))]
+    columns = [
+        Column("\n".join(head), itemgetter(place), on_right[place]) for place, head in enumerate(heads)
+    ]
+    return Table(names, lambda row: dict(zip(names, row, strict=True)), columns, rows, title, notes)
 
 
 def lines(columns: Sequence[Column], rows: Iterable[Any], width: int) -> Iterator[str]:

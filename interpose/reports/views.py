@@ -1,4 +1,4 @@
-"""The views of calls: functions, lines, objects, callers and called ones, the tree, threads; each as a grid."""
+"""The views of calls: functions, lines, objects, callers and called ones, the tree, threads; each as a table."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from interpose.analysis.functions import (
 )
 from interpose.analysis.profile import thread_label
 from interpose.experiments.process import Process
-from interpose.reports.grid import Grid
 from interpose.reports.metrics import ATTRIBUTED, EXCLUSIVE, INCLUSIVE, Column, Sort, cell, sorted_by
 from interpose.reports.places import Places
+from interpose.reports.table import Table, table_of_cells
 
 _Vectors = Mapping[str, Vector]
 _Named = tuple[str, _Vectors]
@@ -70,22 +70,22 @@ class Names:
         return f"{frame.function.name}, line {frame.line} in {self.file(frame.function.object)}"
 
 
-def functions_grid(tree: Tree, shown: Shown) -> Grid:
+def functions_table(tree: Tree, shown: Shown) -> Table:
     """Each function, exclusive and inclusive."""
-    return _grid(shown, "Functions", by_function(tree), shown.names.function)
+    return _table(shown, "Functions", by_function(tree), shown.names.function)
 
 
-def lines_grid(tree: Tree, shown: Shown) -> Grid:
+def lines_table(tree: Tree, shown: Shown) -> Table:
     """Each line from which something was called, and what was called."""
-    return _grid(shown, "Lines", by_line(tree), shown.names.frame)
+    return _table(shown, "Lines", by_line(tree), shown.names.frame)
 
 
-def objects_grid(tree: Tree, shown: Shown) -> Grid:
+def objects_table(tree: Tree, shown: Shown) -> Table:
     """Each file, and each module of what was called."""
-    return _grid(shown, "Objects", by_object(tree), shown.names.file)
+    return _table(shown, "Objects", by_object(tree), shown.names.file)
 
 
-def single_grid(tree: Tree, shown: Shown, functions: Sequence[Function]) -> Grid:
+def single_table(tree: Tree, shown: Shown, functions: Sequence[Function]) -> Table:
     """All metrics of some functions, one under the other."""
     rows = {row.what: row for row in by_function(tree)}
     total = rows[TOTAL].inclusive
@@ -98,10 +98,10 @@ def single_grid(tree: Tree, shown: Shown, functions: Sequence[Function]) -> Grid
             values = [cell(column, vector, total) for column, vector in zip(pair, _both(row), strict=True)]
             cells.append([f"  {metric.title}", *values])
         cells.append([f"  Object: {shown.names.file(object_of(function))}", "", ""])
-    return Grid("", [("Function",), ("Exclusive",), ("Inclusive",)], cells, (False, True, True))
+    return table_of_cells("", [("Function",), ("Exclusive",), ("Inclusive",)], cells, (False, True, True))
 
 
-def callers_grid(tree: Tree, shown: Shown, fragment: Sequence[Function] | None = None) -> Grid:
+def callers_table(tree: Tree, shown: Shown, fragment: Sequence[Function] | None = None) -> Table:
     """Who called a function, or some that call each other, and whom it called; else of every function."""
     columns = _with_attributed(shown.columns)
     rows = by_function(tree)
@@ -115,10 +115,10 @@ def callers_grid(tree: Tree, shown: Shown, fragment: Sequence[Function] | None =
         for mark, function, vectors in _around(callers, of, shown):
             made.append(_cells(columns, f"{mark}{shown.names.function(function)}", vectors, total))
     title = shown.heading("Callers and callees")
-    return Grid(title, [column.head for column in columns], made, _right(columns))
+    return table_of_cells(title, [column.head for column in columns], made, _right(columns))
 
 
-def calltree_grid(tree: Tree, shown: Shown) -> Grid:
+def calltree_table(tree: Tree, shown: Shown) -> Table:
     """Who called whom, from `<Total>` inward; the figures are those of the call path."""
     tree = functions_only(tree)
     total = tree.totals()
@@ -129,20 +129,20 @@ def calltree_grid(tree: Tree, shown: Shown) -> Grid:
         for indent, node, vectors in _branches(tree, total, shown)
     )
     title = f"Call tree, attributed (with all that is below){shown.part}"
-    return Grid(title, heads, rows, _right(columns))
+    return table_of_cells(title, heads, rows, _right(columns))
 
 
-def threads_grid(calls: Calls, shown: Shown) -> Grid:
+def threads_table(calls: Calls, shown: Shown) -> Table:
     """Each thread of each process."""
     return _wholes(calls, shown, "Threads", _thread)
 
 
-def processes_grid(calls: Calls, shown: Shown) -> Grid:
+def processes_table(calls: Calls, shown: Shown) -> Table:
     """Each process."""
     return _wholes(calls, shown, "Processes", lambda process, number: _pid(process))
 
 
-def _wholes(calls: Calls, shown: Shown, what: str, label: Callable[[Process, int], str]) -> Grid:
+def _wholes(calls: Calls, shown: Shown, what: str, label: Callable[[Process, int], str]) -> Table:
     figures = calls.tree.figures
     found: dict[str, Vector] = {}
     for (process, number), vector in calls.threads.items():
@@ -152,7 +152,7 @@ def _wholes(calls: Calls, shown: Shown, what: str, label: Callable[[Process, int
         put(total, vector)
     rows = [Row(TOTAL.name, total, total), *(Row(name, vector, vector) for name, vector in found.items())]
     columns = [column for column in shown.columns if column.flavour in (EXCLUSIVE, "")]
-    return _grid(Shown(columns, shown.sort, shown.limit, shown.names, shown.part), what, rows, str)
+    return _table(Shown(columns, shown.sort, shown.limit, shown.names, shown.part), what, rows, str)
 
 
 def _thread(process: Process, number: int) -> str:
@@ -177,7 +177,7 @@ def _vectors(row: Row) -> _Vectors:
     return {EXCLUSIVE: row.exclusive, INCLUSIVE: row.inclusive}
 
 
-def _grid(shown: Shown, what: str, rows: Sequence[Row], name_of: Callable[[Any], str]) -> Grid:
+def _table(shown: Shown, what: str, rows: Sequence[Row], name_of: Callable[[Any], str]) -> Table:
     """The rows, that of `<Total>` first."""
     whole, *others = rows
     named: list[_Named] = [(name_of(row.what), _vectors(row)) for row in others]
@@ -186,7 +186,7 @@ def _grid(shown: Shown, what: str, rows: Sequence[Row], name_of: Callable[[Any],
     columns = [column for column in shown.columns if column.flavour != ATTRIBUTED]
     kept = chosen[: shown.limit + 1] if shown.limit else chosen
     cells = [_cells(columns, name, vectors, whole.inclusive) for name, vectors in kept]
-    return Grid(shown.heading(what), [column.head for column in columns], cells, _right(columns))
+    return table_of_cells(shown.heading(what), [column.head for column in columns], cells, _right(columns))
 
 
 def _cells(columns: Sequence[Column], name: str, vectors: _Vectors, total: Vector) -> list[str]:

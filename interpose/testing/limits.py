@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from interpose import levels
+from interpose.config.values import parse_one_in, parse_record
 from interpose.experiments.process import Process
 from interpose.experiments.records import Event
+from interpose.kinds import KINDS, ON_REQUEST
 from interpose.reports.places import Places
 from interpose.reports.table import clean
 from interpose.reports.units import count
-from interpose.settings import parse_one_in, parse_record
 
 PATTERNS = ("kind", "intrinsic", "detail")
 SHOWN_AT_MOST = 10
@@ -46,13 +47,13 @@ def limits_of(arguments: tuple[object, ...], words: dict[str, object]) -> Iterat
     patterns = {name: words[name] for name in PATTERNS if name in words}
     by_kind = {name: most for name, most in words.items() if name not in PATTERNS}
     for name in by_kind:
-        if name not in levels.KINDS:
-            raise ValueError(f"{name!r} is not one of {', '.join(levels.KINDS)}")
+        if name not in KINDS:
+            raise ValueError(f"{name!r} is not one of {', '.join(KINDS)}")
     for name, pattern in patterns.items():
         if not isinstance(pattern, str) or not pattern:
             raise ValueError(f"{name} is a pattern, not {pattern!r}")
-    if patterns.get("kind", "db") not in levels.KINDS:
-        raise ValueError(f"{patterns['kind']!r} is not one of {', '.join(levels.KINDS)}")
+    if patterns.get("kind", "db") not in KINDS:
+        raise ValueError(f"{patterns['kind']!r} is not one of {', '.join(KINDS)}")
     if len(arguments) > 1 or (patterns and not arguments) or not (arguments or by_kind):
         raise ValueError("not like db=5, nor 5, intrinsic='sqlite3.*'")
     for most in (*arguments, *by_kind.values()):
@@ -64,8 +65,8 @@ def limits_of(arguments: tuple[object, ...], words: dict[str, object]) -> Iterat
 
 def why_unseen(limit: Limit, texts: Mapping[str, str]) -> str:
     """Why calls cannot be counted for a limit where it was recorded with these settings; empty where they can."""
-    kinds = levels.parse_kinds(texts["INTERPOSE_KINDS"]) or {kind: levels.usual_level(kind) for kind in levels.KINDS}
-    any_kind = [level for kind, level in kinds.items() if kind not in levels.ON_REQUEST]
+    kinds = levels.parse_kinds(texts["INTERPOSE_KINDS"]) or {kind: levels.usual_level(kind) for kind in KINDS}
+    any_kind = [level for kind, level in kinds.items() if kind not in ON_REQUEST]
     levels_asked = [kinds[limit.kind]] if limit.kind else any_kind
     without = {
         "INTERPOSE": "calls" not in parse_record(texts["INTERPOSE"]),

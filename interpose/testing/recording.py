@@ -44,17 +44,17 @@ def _not_compiled() -> str:
 
 def _what_is_missing(coverage: bool) -> str:
     """What was asked for and is not recorded, because somebody else has begun the recording."""
-    from interpose import settings
+    from interpose.config import values
 
     recorded = os.environ.get("INTERPOSE", "")
-    missing = coverage and "coverage" not in settings.parse_record(recorded)
+    missing = coverage and "coverage" not in values.parse_record(recorded)
     return f"coverage is not recorded, for recording was begun with INTERPOSE={recorded}" if missing else ""
 
 
 def _choose(calls: bool, coverage: bool) -> None:
     """Put into the environment, which what tests start inherits, what is to be recorded; the user's own words go
     before."""
-    from interpose import settings
+    from interpose.config import precedence
 
     os.environ["INTERPOSE"] = WHAT[calls, coverage]
     wanted = {"INTERPOSE_ROWS": "cursor"}  # or it depended on the machine's speed how many calls there are
@@ -63,7 +63,7 @@ def _choose(calls: bool, coverage: bool) -> None:
     if not calls:
         wanted["INTERPOSE_KINDS"] = "logic"  # the tests themselves are transactions
     try:
-        origins = settings.in_force(os.environ).origins
+        origins = precedence.in_force(os.environ).origins
     except InterposeError:
         return  # told by the recording that cannot begin
     os.environ.update({name: text for name, text in wanted.items() if origins[name] == "default"})

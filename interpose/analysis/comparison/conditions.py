@@ -19,6 +19,7 @@ from interpose.analysis.comparison.comparison import named
 from interpose.analysis.comparison.differences import RUNS_AT_LEAST, Difference, differences
 from interpose.analysis.comparison.figures import MEASURES, Run
 from interpose.errors import ExpressionError
+from interpose.quantities import TIMES_NS
 
 LONGEST = 1000
 SIGNS: dict[str, Callable[[float, float], bool]] = {
@@ -27,7 +28,6 @@ SIGNS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
 }
-UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9}
 _LIMIT = re.compile(r"([+-]?)([0-9]{1,12}(?:\.[0-9]{1,9})?)(%|[a-z]*)")
 
 
@@ -159,11 +159,11 @@ class _Reader:
     def _factor(self, unit: str, is_time: bool, place: int) -> float:
         if unit == "%":
             return 0.01
-        if is_time and unit not in UNITS_NS:
-            raise self._error(f"a time has one of the units {' '.join(UNITS_NS)}; or a change in %", place)
+        if is_time and unit not in TIMES_NS:
+            raise self._error(f"a time has one of the units {' '.join(TIMES_NS)}; or a change in %", place)
         if not is_time and unit:
             raise self._error("a number of calls has no unit; or a change in %", place)
-        return UNITS_NS[unit] if is_time else 1
+        return TIMES_NS[unit] if is_time else 1
 
 
 def outcome(condition: Condition, a: Sequence[Run], b: Sequence[Run]) -> Outcome:

@@ -6,14 +6,15 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from interpose import quantities
 from interpose.errors import ExpressionError
 
 LONGEST = 4096  # letters of an expression
 END = "end"
-# Units by what they measure: how many of the smallest one they are.
-TIMES_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
-SIZES = {"b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
-UNITS = "ns us ms s m h, B KiB MiB GiB"
+# Units, in lower case, by what they measure.
+TIMES_NS = quantities.TIMES_NS
+SIZES_BYTES = {unit.lower(): size_bytes for unit, size_bytes in quantities.SIZES_BYTES.items()}
+UNITS = f"{' '.join(TIMES_NS)}, {' '.join(quantities.SIZES_BYTES)}"
 _WORD = re.compile(
     r"""(?P<space>\s+)
     | (?P<number>[0-9]+(?:\.[0-9]+)?)(?P<unit>\w*)
@@ -23,7 +24,6 @@ _WORD = re.compile(
     """,
     re.VERBOSE,
 )
-_LONGEST_NUMBER = 20
 _MEANT = {"=": "== compares", "&": "&& means and", "|": "|| means or"}
 
 
@@ -67,24 +67,15 @@ def _word(found: re.Match[str], text: str) -> Word:
 
 def _number(found: re.Match[str], text: str) -> Word:
     digits, unit = found["number"], found["unit"].lower()
-    if len(digits) > _LONGEST_NUMBER:
-        raise ExpressionError(f"a number has at most {_LONGEST_NUMBER} digits", text, found.start())
+    if len(digits) > quantities.LONGEST_NUMBER:
+        raise ExpressionError(f"a number has at most {quantities.LONGEST_NUMBER} digits", text, found.start())
     if unit in TIMES_NS:
-        return Word("number", found.start(), _times(digits, TIMES_NS[unit]), "time")
-    if unit in SIZES:
-        return Word("number", found.start(), _times(digits, SIZES[unit]), "size")
+        return Word("number", found.start(), quantities.times(digits, TIMES_NS[unit]), "time")
+    if unit in SIZES_BYTES:
+        return Word("number", found.start(), quantities.times(digits, SIZES_BYTES[unit]), "size")
     if unit:
         raise ExpressionError(f"{found['unit']} is no unit; there are {UNITS}", text, found.start("unit"))
-    return Word("number", found.start(), _times(digits, 1))
-
-
-def _times(digits: str, factor: int) -> int | float:
-    """The product, exact where it is whole."""
-    if "." not in digits:
-        return int(digits) * factor
-    whole, _, part = digits.partition(".")
-    product, rest = divmod(int(whole + part) * factor, 10 ** len(part))
-    return float(digits) * factor if rest else product
+    return Word("number", found.start(), quantities.times(digits, 1))
 
 
 def _what_is_none(letter: str) -> str:

@@ -11,7 +11,7 @@ from interpose.analysis.account import ProcessAccount, account, number_of_statem
 from interpose.analysis.consolidate import Consolidator, consolidated
 from interpose.analysis.findings.finding import Calls
 from interpose.analysis.lives import lives_of
-from interpose.analysis.profile import IDLE, Profile
+from interpose.analysis.profile import Profile
 from interpose.analysis.records import Record, Records
 from interpose.analysis.tracking import (
     BEGINS,
@@ -30,6 +30,7 @@ from interpose.analysis.transactions import plain_name
 from interpose.experiments.experiment import Experiment
 from interpose.experiments.pauses import Pauses, pauses_of
 from interpose.experiments.process import Process
+from interpose.kinds import IDLE
 
 FIELDS = ("thread", "intrinsic", "stack", "detail")
 # What calls of these kinds make inside of themselves of the same kind is a part of what they do, and not told apart.

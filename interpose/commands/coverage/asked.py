@@ -7,7 +7,8 @@ import os
 import re
 
 from interpose.analysis.coverage.coverage import Asked, Coverage, coverage
-from interpose.commands.choice import add_experiments_argument, note_damages, open_experiments, say
+from interpose.commands.choice import add_experiments_argument, note_damages, open_experiments
+from interpose.commands.messages import say
 from interpose.errors import ExperimentError, UsageError
 from interpose.experiments.experiment import Experiment
 from interpose.reports.coverage.tables import shown_percent

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from interpose.kinds import EVERY
 from interpose.reports.page.markup import Markup, element
 
-KINDS = ("db", "file", "net", "process", "screen", "sync", "sleep", "logic", "import", "idle", "program")
+COLOURED = (*EVERY, "program")
 OTHER = "other"
 _RADIUS = 90.0
 _SLICES = 8
@@ -15,7 +16,7 @@ _SLICES = 8
 
 def kind_class(kind: str | None) -> str:
     """The class that gives a kind its colour."""
-    return f"k-{kind if kind in KINDS else OTHER}"
+    return f"k-{kind if kind in COLOURED else OTHER}"
 
 
 def bar(wall_ns: int, cpu_ns: int, whole_ns: int) -> Markup:

@@ -1,0 +1,231 @@
+#define _GNU_SOURCE
+#include "core/interning.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/detail_levels.h"
+#include "core/exclusive.h"
+#include "core/file.h"
+#include "core/filter.h"
+#include "core/intern.h"
+#include "core/redact.h"
+#include "core/session.h"
+#include "core/statement.h"
+#include "core/threads.h"
+
+/* Of short statements one in so many is timed, a prime lest it be always the same of a few that take turns. */
+enum { SAMPLED = 17 };
+
+static struct {
+    struct series strings, sites, stacks;
+    struct cache string_cache, stack_cache, statement_cache;
+} numbers;
+
+int interning_begin(void)
+{
+    int failed = cache_begin(&numbers.string_cache);
+    failed = failed ? failed : cache_begin(&numbers.stack_cache);
+    return failed ? failed : cache_begin(&numbers.statement_cache);
+}
+
+int interning_create(const char *directory, struct first_numbers first)
+{
+    int failed = series_create(&numbers.strings, directory, &data_types[DATA_STRINGS], first.string);
+    failed = failed ? failed : series_create(&numbers.sites, directory, &data_types[DATA_SITES], first.site);
+    return failed ? failed : series_create(&numbers.stacks, directory, &data_types[DATA_STACKS], first.stack);
+}
+
+struct first_numbers interning_next(void)
+{
+    return (struct first_numbers){numbers.strings.next, numbers.sites.next, numbers.stacks.next};
+}
+
+static uint64_t key_of(uint64_t hash)
+{
+    return hash ? hash : 1;
+}
+
+/* Recording ends where there is no room. */
+static uint32_t counted(uint32_t number, int error)
+{
+    if (!number)
+        session_stop(error);
+    return number;
+}
+
+/* --- strings */
+
+static uint32_t add_string(const char *text, size_t bytes)
+{
+    size_t kept = bytes > STRING_BYTES ? STRING_BYTES : bytes;
+    char *record = series_extend(&numbers.strings, sizeof(uint32_t) + (kept + 3) / 4 * 4);
+    if (!record)
+        return 0;
+    memcpy(record + sizeof(uint32_t), text, kept);
+    if (kept < bytes)
+        memcpy(record + sizeof(uint32_t) + kept - 3, "...", 3);
+    __atomic_store_n((uint32_t *)(void *)record, (uint32_t)kept, __ATOMIC_RELEASE);
+    return numbers.strings.next - 1;
+}
+
+static uint32_t keep_string(uint64_t key, const char *text, size_t bytes)
+{
+    size_t left = bytes;
+    uint32_t number = filter_number_of(text, bytes);
+    char *redacted = number ? NULL : redact(text, &left);
+    if (!number && left)
+        number = counted(add_string(redacted ? redacted : text, left), errno);
+    free(redacted);
+    cache_keep(&numbers.string_cache, key, number);
+    return number;
+}
+
+/* Another thread may have written it meanwhile. */
+static uint32_t find_or_keep(uint64_t key, const char *text, size_t bytes)
+{
+    uint32_t number = cache_find(&numbers.string_cache, key);
+    return number || session_stopped() ? number : keep_string(key, text, bytes);
+}
+
+uint32_t string_intern_held(const char *text, size_t bytes)
+{
+    return bytes ? find_or_keep(key_of(hash_bytes(text, bytes)), text, bytes) : 0;
+}
+
+static uint32_t new_string(uint64_t key, const char *text, size_t bytes)
+{
+    if (!exclusive_begin())
+        return 0;
+    uint32_t number = find_or_keep(key, text, bytes);
+    exclusive_end();
+    return number;
+}
+
+uint32_t string_intern(const char *text, size_t bytes)
+{
+    if (bytes == 0 || session_stopped())
+        return 0;
+    uint64_t key = key_of(hash_bytes(text, bytes));
+    uint32_t number = cache_find(&numbers.string_cache, key);
+    return number ? number : new_string(key, text, bytes);
+}
+
+/* --- sites and stacks */
+
+static uint32_t write_site(const struct site *site)
+{
+    struct site *record = series_extend(&numbers.sites, sizeof *record);
+    if (!record)
+        return 0;
+    memcpy((char *)record + sizeof record->file, (const char *)site + sizeof record->file,
+           sizeof *record - sizeof record->file);
+    __atomic_store_n(&record->file, site->file, __ATOMIC_RELEASE);
+    return numbers.sites.next - 1;
+}
+
+uint32_t site_add(const struct site *site)
+{
+    uint32_t number = 0;
+    if (!session_stopped() && exclusive_begin()) {
+        number = counted(write_site(site), errno);
+        exclusive_end();
+    }
+    return number;
+}
+
+static uint32_t write_stack(uint32_t site, uint32_t outer, uint32_t cut)
+{
+    struct stack *record = series_extend(&numbers.stacks, sizeof *record);
+    if (!record)
+        return 0;
+    record->outer = outer;
+    record->cut = cut;
+    __atomic_store_n(&record->site, site, __ATOMIC_RELEASE);
+    return numbers.stacks.next - 1;
+}
+
+static uint32_t new_stack(uint64_t key, uint32_t site, uint32_t outer, uint32_t cut)
+{
+    if (!exclusive_begin())
+        return 0;
+    uint32_t number = cache_find(&numbers.stack_cache, key);
+    if (!number && !session_stopped()) {
+        number = counted(write_stack(site, outer, cut), errno);
+        cache_keep(&numbers.stack_cache, key, number);
+    }
+    exclusive_end();
+    return number;
+}
+
+uint32_t stack_intern(uint32_t site, uint32_t outer, uint32_t cut)
+{
+    if (site == 0 || session_stopped())
+        return 0;
+    uint64_t key = key_of(hash_mix(hash_mix(cut + 1, site), outer));
+    uint32_t number = cache_find(&numbers.stack_cache, key);
+    return number ? number : new_stack(key, site, outer, cut);
+}
+
+/* --- statements */
+
+uint32_t statement_find(uint64_t key)
+{
+    return cache_find(&numbers.statement_cache, key_of(key));
+}
+
+/* For how many statements this one is timed; 0: it is not. */
+static uint32_t weight_of(struct thread *thread, size_t bytes)
+{
+    if (bytes > STATEMENT_SHORT)
+        return 1;
+    return thread->statements++ % SAMPLED ? 0 : SAMPLED;
+}
+
+/* What is to be kept of it; gives its length. */
+static size_t kept_of(const char *sql, size_t bytes, char *text, size_t room, bool *literals)
+{
+    enum how_much how_much = arguments_kept(KIND_db);
+    if (how_much == KEEP_whole) {
+        size_t length = bytes < room ? bytes : room;
+        memcpy(text, sql, length);
+        *literals = true; /* it may be a text of one call */
+        return length;
+    }
+    size_t length = statement_normalise(sql, bytes, text, room, literals), word = 0;
+    while (word < length && ((text[word] | 0x20) >= 'a' && (text[word] | 0x20) <= 'z'))
+        word++;
+    return how_much == KEEP_nothing ? 0 : how_much == KEEP_shape ? word : length;
+}
+
+/* A text never seen before takes longest, and is timed by itself. */
+static uint32_t timed_new_string(struct thread *thread, uint64_t key, const char *text, size_t bytes)
+{
+    struct reading begin = own_begin(thread);
+    uint32_t number = new_string(key, text, bytes);
+    own_end(thread, begin);
+    return number;
+}
+
+uint32_t statement_intern(uint64_t statement_key, const char *sql, size_t bytes, bool *literals)
+{
+    struct thread *thread = current_thread;
+    char *text = thread_scratch(thread);
+    struct reading begin = {0, 0};
+    uint32_t weight = weight_of(thread, bytes);
+    if (!text)
+        return 0;
+    if (weight)
+        begin = own_begin(thread);
+    size_t length = kept_of(sql, bytes, text, SCRATCH_BYTES, literals);
+    uint64_t key = key_of(hash_bytes(text, length));
+    uint32_t number = cache_find(&numbers.string_cache, key);
+    if (weight)
+        own_end_for(thread, begin, weight);
+    if (!number && length && !session_stopped())
+        number = timed_new_string(thread, key, text, length);
+    if (statement_key)
+        cache_keep(&numbers.statement_cache, statement_key, number);
+    return number;
+}

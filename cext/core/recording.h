@@ -1,0 +1,45 @@
+/* Whether this thread records, and what every call looks at to know what is to be recorded. */
+#pragma once
+
+#include "core/settings.h"
+#include "core/threads.h"
+
+/* What the shims look at; the rest of the recorder's state is in the file that it belongs to.
+
+   The functions are called without the recorder's lock, in the thread that the beginning, the pause or the filter was
+   noticed in. What needs the interpreter's lock has to ask whether the thread has it. */
+struct recorder {
+    uint32_t on;
+    uint32_t serial; /* of the recording in this process; caches of an earlier one are void */
+    uint64_t long_ns; /* the lesser of the next two, of those that matter */
+    uint64_t stack_above_ns;
+    uint64_t trigger_above_ns;
+    uint64_t wait_above_ns; /* shorter waits for locks and their like are counted, not recorded */
+    uint32_t stack_kept; /* stacks are recorded at all */
+    uint32_t all_waits;  /* free locks are recorded as well */
+    uint32_t rows;       /* enum rows */
+    uint32_t trigger_exit;
+    uint32_t governed; /* what costs too much is lowered */
+    uint32_t dialogue; /* what terminals show, and what is typed there, is kept */
+    uint64_t interval_ns; /* of CPU time: calls are sampled, one is recorded where it runs as one ends; 0: all are */
+    char trigger_errors[512];
+    struct control *control; /* of the whole experiment; never NULL */
+    uint64_t heeded;         /* what was said from outside, and done */
+    void (*before_end)(void);    /* what is to be done before a recording ends, or NULL */
+    void (*thread_begins)(void); /* when a thread is first seen, or NULL; with the interpreter's lock */
+    void (*thread_named)(void);  /* at the same time: for its name, which it may have already */
+    void (*pause_ended)(void);     /* when calls went by that were not looked at, or NULL */
+    void (*filter_changed)(void);  /* when another filter holds, or NULL */
+    void (*tell_line)(void *frame); /* when line trace has come to a line of that frame; NULL: lines are no events */
+};
+
+VISIBLE extern struct recorder recorder;
+
+/* The calling thread if its calls are to be recorded now. */
+static inline struct thread *recording(void)
+{
+    struct thread *thread = current_thread;
+    if (LIKELY(thread && __atomic_load_n(&thread->recording, __ATOMIC_RELAXED)))
+        return thread;
+    return __atomic_load_n(&recorder.on, __ATOMIC_RELAXED) ? thread_enter() : NULL;
+}

@@ -1,0 +1,120 @@
+/* The threads that record: what each needs at every call, and what recording takes of its time. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "core/clock.h"
+#include "core/pool.h"
+
+enum { GATHERINGS = 8 }; /* cursors that a thread iterates over at a time */
+
+enum { THREAD_NAME_BYTES = 801, THREAD_NAME_TRIES = 8 }; /* as long as a filter can say */
+
+enum { SCRATCH_BYTES = STRING_BYTES + 1 }; /* one more byte tells that a text was cut */
+
+/* The transaction that data collectors gave a name to last, outside and inside of one that is known without them. */
+enum { NAMED_OUTSIDE, NAMED_INSIDE, NAMED, NAMED_BYTES = 128 };
+struct named {
+    uint32_t within; /* the call that is the transaction around, or 0 */
+    uint32_t bytes;  /* of the text, without its zero */
+    char text[NAMED_BYTES];
+};
+
+/* A cursor that rows are fetched from, one after the other from one place, and the event that they are added to
+   (core/fetches.h). */
+struct gathering {
+    const void *owner; /* compared, never looked into; NULL: there is none */
+    struct block *block;
+    uint64_t sequence; /* of the block, when the event was put into it */
+    uint64_t first_ns;
+    uint32_t intrinsic, stack, parent, place, fetches;
+};
+
+/* What a thread needs at every call. In memory that a forked child finds zeroed (MADV_WIPEONFORK), so that no child,
+   however it was forked, writes into its parent's experiment. */
+struct thread {
+    uint32_t recording;
+    uint32_t number;
+    uint32_t calls;
+    uint32_t ended;
+    uint32_t fork;      /* number of its last fork */
+    uint32_t own_depth; /* nesting depth of recording code */
+    uint32_t quiet;     /* what is called is called by us */
+    uint32_t serving;   /* the intrinsic of the call that waits for a request to answer, or 0 */
+    uint32_t marked;    /* transactions that the program began in coroutines, and that are in progress */
+    uint32_t in_loop;   /* an event loop runs on it: what is called may be a task's */
+    uint32_t greenlet;  /* task id of the running greenlet, or 0 */
+    uint64_t look_ns;   /* from when on what the thread and its process have used is to be looked at */
+    struct thread_record *record;
+    struct block *block;
+    struct thread *next;
+    struct clock clock;
+    void *lines; /* its part of the line trace (lines/lines.h), or NULL */
+    char *scratch; /* SCRATCH_BYTES, made when first asked for */
+    uint32_t statements; /* short ones that were normalised */
+    uint32_t name_tries; /* how often its name was looked for */
+    uint32_t gatherings; /* of the next that were ever used */
+    uint32_t next_gathering;
+    struct gathering gathering[GATHERINGS];
+    char name[THREAD_NAME_BYTES]; /* in Python, or what there is room for; empty where it has none */
+    struct named named[NAMED];
+};
+
+VISIBLE extern __thread struct thread *current_thread __attribute__((tls_model("initial-exec")));
+
+/* Let the calling thread record, if anything is recorded in this process; NULL if not. */
+VISIBLE struct thread *thread_enter(void);
+
+/* Room for a text that is written while a call is recorded; NULL where there is none. */
+char *thread_scratch(struct thread *thread);
+
+/* Time between the two is recording's own; they may stand within each other. The second form is for so many times as
+   much: work of which a sample is timed. */
+VISIBLE struct reading own_begin(struct thread *thread);
+VISIBLE void own_end(struct thread *thread, struct reading begin);
+void own_end_for(struct thread *thread, struct reading begin, uint64_t times);
+
+/* Where a thread is in its first block, and back to there as if nothing had been called since: for calibration. */
+struct thread_mark {
+    uint64_t made, recorded, dropped;
+    uint32_t calls, used;
+};
+VISIBLE struct thread_mark thread_mark(const struct thread *thread);
+VISIBLE void thread_rewind(struct thread *thread, struct thread_mark mark);
+
+/* --- for the recorder alone; the caller holds the exclusive lock, or is the process's only thread */
+
+/* Make what threads need once in a process. 0 or the error's number. */
+int threads_prepare(void);
+
+/* Create the file of their records. 0 or the error's number. */
+int threads_create(const char *directory);
+
+/* Its head, behind which the control page lies; NULL where no recording has files. */
+struct file_head *threads_head(void);
+void threads_forget_head(void);
+
+/* An earlier recording's are forgotten: who lives begins anew in its own place. In a forked child there is one. */
+void threads_forget(void);
+void threads_begin_child(void);
+
+/* The thread with whose beginning the session began: the time since then is its own cost. False where it cannot record. */
+bool threads_begin_main(void);
+
+/* Clear away those that have ended: their blocks go to `pool`, for threads that come. */
+void threads_collect(struct pool *pool);
+
+/* The calling thread records from now on: whoever asked is told. Not under the lock: other code is called. */
+void thread_tell_beginning(void);
+
+/* Nobody records any longer; `process_ends`: and nobody goes on. */
+void threads_stop(bool process_ends);
+
+/* Sum of how long all of them waited for a processor. */
+uint64_t threads_run_delay_ns(void);
+
+/* Note when the thread was seen last, and what its clock said. */
+void thread_note_clock(struct thread *thread, struct reading now);
+
+/* Note how long the calling thread has waited for a processor, as the kernel counts it. */
+void thread_note_run_delay(struct thread *thread);

@@ -1,0 +1,21 @@
+"""The kinds of calls: the one list. `setup.py` makes `kinds.h` of it for C.
+
+This is imported inside the traced program when it starts, so it imports nothing.
+"""
+
+IDLE = "idle"  # waiting for new work; nobody asks for it by itself
+EVERY = ("db", "screen", "file", "net", "process", "sync", "sleep", IDLE, "logic", "import")
+KINDS = tuple(kind for kind in EVERY if kind != IDLE)
+ON_REQUEST = ("import",)  # kinds that are off unless asked for
+
+
+def c_header():
+    """The text of `kinds.h`."""
+    rows = " ".join([f"X({kind})" for kind in EVERY])
+    return f"""/* Made of interpose/kinds.py: what a call can be of. */
+#pragma once
+
+#define KINDS(X) {rows}
+#define NUMBER_OF_KIND(name) KIND_##name,
+enum kind {{ KINDS(NUMBER_OF_KIND) KIND_COUNT }};
+"""
