@@ -231,8 +231,8 @@ EACH_READING = "every reading of the clocks is one"
 EACH_CALL = "every recorded call passes through it"
 LONGER = {
     ("core/clock.h", "clock_read"): EACH_READING,
-    ("core/recorder.h", "span_begin"): EACH_CALL,
-    ("core/recorder.h", "span_append"): EACH_CALL,
+    ("core/spans.h", "span_begin"): EACH_CALL,
+    ("core/spans.h", "span_append"): EACH_CALL,
     ("hooks/hot_path.h", "shim_begin"): EACH_CALL,
     ("hooks/hot_path.h", "describe_ended"): EACH_CALL,
     ("hooks/hot_path.h", "end_recorded"): EACH_CALL,
