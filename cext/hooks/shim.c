@@ -40,12 +40,8 @@ void end_untimed(struct call *call, PyObject *result, bool failed)
         take_effect(call, result, bytes_of(call, result));
 }
 
-bool is_wait(const struct slot *slot)
-{
-    return slot->waits == WAITS_wall || slot->waits == WAITS_off_cpu;
-}
-
-bool did_not_wait(const struct slot *slot, const struct span *span)
+/* It did not wait long enough to be recorded, and nothing inside of it did. */
+static bool did_not_wait(const struct slot *slot, const struct span *span)
 {
     uint64_t waited_ns = slot->waits == WAITS_off_cpu ? span->wall_ns - span->cpu_ns : span->wall_ns;
     return waited_ns < recorder.wait_above_ns && span->thread->record->open[span->index].inner_wall_ns == 0;

@@ -13,12 +13,6 @@ void end_untimed(struct call *call, PyObject *result, bool failed);
 /* A `__next__` in Python raises where there are no more: that is no error. */
 bool is_end_of_rows(const struct call *call);
 
-/* Is it one of those that are counted where nobody had to wait? */
-bool is_wait(const struct slot *slot);
-
-/* It did not wait long enough to be recorded, and nothing inside of it did. */
-bool did_not_wait(const struct slot *slot, const struct span *span);
-
 /* Was it no wait, or a fetch that was added to another's event? */
 bool is_no_event(const struct call *call, uint64_t bytes, bool failed);
 
