@@ -222,3 +222,168 @@ def test_nothing_is_left_for_later_and_no_home_is_named():
 
 def test_no_module_is_named_after_nothing():
     assert not {name for name, _ in texts() if Path(name).stem in NAMES_OF_NOTHING}
+
+
+# --- C: headers hold types, declarations and the hot path; includes go one way
+
+# What the C of a folder may include of the others; its own always.
+C_MAY_INCLUDE: dict[str, tuple[str, ...]] = {
+    "boot": (),
+    "core": (),
+    "cpython": ("core",),
+    "collectors": ("core", "cpython"),
+    "hooks": ("core", "cpython", "collectors"),
+    "lines": ("core", "cpython"),
+    "coverage": ("core", "cpython"),
+}
+LINES_AT_MOST = 10  # of code, of a function in a header
+EACH_READING = "every reading of the clocks is one"
+EACH_CALL = "every recorded call passes through it"
+LONGER = {
+    ("core/clock.h", "clock_read"): EACH_READING,
+    ("core/spans.h", "span_begin"): EACH_CALL,
+    ("core/spans.h", "span_append"): EACH_CALL,
+    ("hooks/hot_path.h", "shim_begin"): EACH_CALL,
+    ("hooks/hot_path.h", "describe_ended"): EACH_CALL,
+    ("hooks/hot_path.h", "end_recorded"): EACH_CALL,
+    ("hooks/hot_path.h", "shim_end"): EACH_CALL,
+}
+# Headers whose bodies are still to be moved.
+NOT_YET = {
+    "lines/line_events.h",
+    "lines/line_monitor.h",
+    "lines/line_plan.h",
+    "lines/line_trace.h",
+    "lines/lines.h",
+    "lines/traced_code.h",
+}
+INCLUDED = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+
+
+def headers() -> list[Path]:
+    return [path for path in sorted((TOP / "cext").glob("*/*.h")) if name_in_cext(path) not in NOT_YET]
+
+
+def name_in_cext(path: Path) -> str:
+    return str(path.relative_to(TOP / "cext"))
+
+
+def code_of(path: Path) -> str:
+    """C without comments, preprocessor lines, texts and expanded lists."""
+    text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+    text = re.sub(r"^[ \t]*#(?:.*\\\n)*.*", "", text, flags=re.MULTILINE)
+    text = re.sub(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'', "0", text)
+    return re.sub(r"^[A-Z_]+\(\w+\)$", "", text, flags=re.MULTILINE)
+
+
+def top_level(path: Path) -> Iterator[tuple[str, str]]:
+    """Each declaration and definition in a C file: what stands before its braces, and what in them."""
+    before, body, depth = "", "", 0
+    for letter in code_of(path):
+        depth += (letter == "{") - (letter == "}")
+        if depth or letter in "{}":
+            body += letter
+        elif letter != ";":
+            before += letter
+        is_function = bool(body) and before.rstrip().endswith(")") and "=" not in before
+        if depth == 0 and (letter == ";" or (letter == "}" and is_function)):
+            yield " ".join(before.split()), body
+            before, body = "", ""
+
+
+def is_function(before: str, body: str) -> bool:
+    return bool(body) and before.endswith(")") and "=" not in before
+
+
+def name_of(before: str) -> str:
+    """The name of a function."""
+    return re.findall(r"(\w+)\s*\(", re.sub(r"__attribute__\s*\(\(.*?\)\)\s*", "", before))[0]
+
+
+def functions(path: Path) -> Iterator[tuple[str, str, str]]:
+    """The name, what stands before the braces, and the body of each function in a C file."""
+    for before, body in top_level(path):
+        if is_function(before, body):
+            yield name_of(before), before, body
+
+
+def is_mutable_data(before: str, body: str) -> bool:
+    """Is it a definition of what can change?"""
+    is_declaration = re.match(r"(VISIBLE )?extern\b|typedef\b", before)
+    is_type = re.fullmatch(r"(struct|union|enum)( \w+)?", before)
+    named = re.sub(r"__attribute__\s*\(\(.*?\)\)", "", before.split("=")[0])
+    is_prototype = re.match(r"[^(]*\w\(", named)
+    is_constant = re.search(r"\bconst\b[^*]*$", named)
+    return not (not before or is_declaration or is_type or is_prototype or is_constant or is_function(before, body))
+
+
+def test_headers_define_nothing_that_changes():
+    wrong = {
+        f"{name_in_cext(path)}: {before}"
+        for path in headers()
+        for before, body in top_level(path)
+        if is_mutable_data(before, body)
+    }
+    inside = {
+        f"{name_in_cext(path)}: {name} keeps {found[0].strip()}"
+        for path in headers()
+        for name, _, body in functions(path)
+        if (found := re.search(r"\bstatic (?!const\b)[^;]*", body))
+    }
+
+    assert not wrong | inside
+
+
+def test_functions_in_headers_are_few_lines_of_the_hot_path():
+    lengths = {
+        (name_in_cext(path), name): len([line for line in body.splitlines()[1:-1] if line.strip()])
+        for path in headers()
+        for name, _, body in functions(path)
+    }
+    cold = {
+        f"{name_in_cext(path)}: {name} is out of line"
+        for path in headers()
+        for name, before, _ in functions(path)
+        if "noinline" in before or "inline" not in before
+    }
+
+    assert not cold
+    assert {where for where, length in lengths.items() if length > LINES_AT_MOST} == set(LONGER)
+
+
+def test_headers_declare_no_function_that_they_define_themselves():
+    forward = {
+        f"{name_in_cext(path)}: {before}"
+        for path in headers()
+        for before, body in top_level(path)
+        if before.startswith("static") and before.endswith(")") and not body and "=" not in before
+    }
+
+    assert not forward
+
+
+def test_headers_include_each_other_in_no_circle():
+    included = {name_in_cext(path): set(INCLUDED.findall(path.read_text())) for path in headers()}
+    left = dict(included)
+    while ends := {name for name, wanted in left.items() if not wanted & left.keys()}:
+        left = {name: wanted for name, wanted in left.items() if name not in ends}
+
+    assert not left
+
+
+@pytest.mark.parametrize("folder", C_MAY_INCLUDE)
+def test_includes_go_one_way_only(folder):
+    allowed = {*C_MAY_INCLUDE[folder], folder}
+
+    wrong = {
+        f"{name_in_cext(path)} includes {name}"
+        for path in (TOP / "cext" / folder).glob("*.[ch]")
+        for name in INCLUDED.findall(path.read_text())
+        if "/" in name and name.partition("/")[0] not in allowed
+    }
+
+    assert not wrong
+
+
+def test_every_folder_of_c_has_its_rule():
+    assert {path.parent.name for path in (TOP / "cext").glob("*/*.[ch]")} == set(C_MAY_INCLUDE)

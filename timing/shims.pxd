@@ -351,7 +351,7 @@ cdef extern from "collectors/identification.h":
     int identified_begin()
     void identified_forget()
 
-cdef extern from "collectors/collecting.h":
+cdef extern from "collectors/collector_calls.h":
     struct c_told "told":
         const c_identified *place
 

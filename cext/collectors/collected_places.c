@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "collectors/claims.h"
-#include "collectors/collecting.h"
+#include "collectors/collector_calls.h"
 #include "collectors/collectors.h"
 #include "collectors/pseudo_sections.h"
 #include "core/clock.h"

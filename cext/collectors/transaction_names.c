@@ -2,8 +2,6 @@
 
 #include <stdio.h>
 
-/* --- the name of the transaction */
-
 void record_name(const struct span *span, const struct named *named, bool is_later)
 {
     struct thread *thread = span->thread;

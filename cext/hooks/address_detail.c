@@ -10,8 +10,6 @@
 #include "hooks/object_texts.h"
 #include "hooks/path_detail.h"
 
-/* --- addresses */
-
 /* Text and length of a host's name or address; NULL where it is none. */
 static const char *host_text(PyObject *host, Py_ssize_t *bytes)
 {

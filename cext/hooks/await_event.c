@@ -9,8 +9,6 @@
 #include "hooks/slot.h"
 #include "hooks/statement_detail.h"
 
-/* --- a step */
-
 /* It has ended on another thread than it began on: it counts for this one, inside of nothing. The CPU time is of this
    one, too, when it came here. */
 static void await_moves(struct await *await, struct thread *thread, uint64_t cpu_ns)
@@ -76,44 +74,51 @@ struct await *collect_await(const struct step *step, struct await *await, uint64
     return await;
 }
 
+/* Where calls are sampled, its time is that of the ticks that it ran at, whose number is in its CPU time. */
+static bool ran_at_no_tick(const struct await *await)
+{
+    return recorder.interval_ns && !await->cpu_ns && !is_told_by_program(await->intrinsic);
+}
+
+static struct event event_of_await(const struct await *await, uint64_t end_ns)
+{
+    uint64_t wall_ns = end_ns - await->start_ns, inner_wall_ns = await->inner_wall_ns + wall_ns - await->running_ns;
+    bool sampled = recorder.interval_ns;
+    return (struct event){
+        .start_ns = await->start_ns,
+        .start_cpu_ns = await->start_cpu_ns,
+        .wall_ns = sampled ? await->cpu_ns : wall_ns,
+        .cpu_ns = await->cpu_ns,
+        .inner_wall_ns = sampled ? await->inner_cpu_ns : inner_wall_ns,
+        .inner_cpu_ns = await->inner_cpu_ns,
+        .thread = await->thread,
+        .call = await->call,
+        .parent = await->parent,
+        .intrinsic = await->intrinsic,
+        .stack = await->stack,
+        .task = await->task,
+    };
+}
+
 void await_record(const struct step *step, struct await *await, uint64_t end_ns, uint64_t bytes, uint32_t error)
 {
     struct thread *thread = step->thread;
-    uint64_t wall_ns = end_ns - await->start_ns, suspended_ns = wall_ns - await->running_ns;
     if (UNLIKELY(await->thread != thread->number))
         await_moves(await, thread, step->begin.cpu_ns);
-    if (UNLIKELY(recorder.interval_ns)) {
-        wall_ns = await->cpu_ns;
-        suspended_ns = 0;
-        await->inner_wall_ns = await->inner_cpu_ns;
-        if (!wall_ns && !is_told_by_program(await->intrinsic)) {
-            thread->record->fields.made--;
-            thread->record->fields.gathered++;
-            return;
-        }
+    if (UNLIKELY(ran_at_no_tick(await))) {
+        thread->record->fields.made--;
+        thread->record->fields.gathered++;
+        return;
     }
     struct event *event = event_place(thread);
     if (!event) {
         thread->record->fields.dropped++;
         return;
     }
-    *event = (struct event){
-        .start_ns = await->start_ns,
-        .start_cpu_ns = await->start_cpu_ns,
-        .wall_ns = wall_ns,
-        .cpu_ns = await->cpu_ns,
-        .inner_wall_ns = await->inner_wall_ns + suspended_ns,
-        .inner_cpu_ns = await->inner_cpu_ns,
-        .bytes = bytes,
-        .thread = await->thread,
-        .call = await->call,
-        .parent = await->parent,
-        .intrinsic = await->intrinsic,
-        .stack = await->stack,
-        .detail = detail_of_await(await, error ? NULL : step->result),
-        .error = error,
-        .task = await->task,
-    };
+    *event = event_of_await(await, end_ns);
+    event->bytes = bytes;
+    event->error = error;
+    event->detail = detail_of_await(await, error ? NULL : step->result);
     event_written(thread, await->start_ns, end_ns);
     if (UNLIKELY(recorder.governed))
         governor_note(await->intrinsic);

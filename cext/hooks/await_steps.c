@@ -13,6 +13,7 @@
 #include "hooks/fetches.h"
 #include "hooks/hot_path.h"
 #include "hooks/open_calls.h"
+#include "hooks/shim.h"
 #include "hooks/slot.h"
 #include "hooks/transaction_marks.h"
 
@@ -81,60 +82,84 @@ void step_begin(struct step *step, PyObject *awaited)
         marks_return(thread, await->call, now);
 }
 
-void step_end(struct step *step, bool ended, bool failed)
+/* The call that the step is of, if it is still in progress here. Another one of the same thread may have grown the table
+   meanwhile: it is looked for again. */
+static struct await *await_stepped(const struct step *step)
 {
-    struct thread *thread = step->thread;
+    const struct thread *thread = step->thread;
     struct await *await = thread ? await_find(step->awaited) : NULL;
     if (!await || !thread->recording || thread != current_thread)
+        return NULL;
+    const struct thread_record *record = thread->record;
+    bool is_open = step->index < record->fields.depth && record->open[step->index].call == step->call;
+    return is_open ? await : NULL;
+}
+
+/* The step as a call by itself. */
+static struct call call_of_step(const struct step *step, const struct await *await, struct reading now)
+{
+    uint64_t wall_ns = now.wall_ns - step->begin.wall_ns;
+    uint64_t cpu_ns = now.cpu_ns - step->thread->record->open[step->index].start_cpu_ns - await->cpu_ns;
+    struct call call = {.slot = await->slot, .owner = await->owner};
+    call.span = span_of_step(step, wall_ns, cpu_ns < wall_ns ? cpu_ns : wall_ns);
+    return call;
+}
+
+/* What the step took is the whole's. */
+static void add_step(struct await *await, struct span *span, uint64_t end_cpu_ns)
+{
+    const struct open_call *open = &span->thread->record->open[span->index];
+    if (UNLIKELY(recorder.interval_ns))
+        span->wall_ns = span->cpu_ns = sampled_ns(span->thread, end_cpu_ns, span->cpu_ns);
+    span->intrinsic = await->intrinsic;
+    await->running_ns += span->wall_ns;
+    await->cpu_ns += span->cpu_ns;
+    await->inner_wall_ns += open->inner_wall_ns;
+    await->inner_cpu_ns += open->inner_cpu_ns;
+}
+
+/* It was the last step. False: collectors ended the recording, or what is awaited. */
+static bool await_ends(const struct step *step, struct await *await, uint64_t end_ns, uint64_t bytes, bool failed)
+{
+    if (end_ns - await->start_ns >= recorder.trigger_above_ns && !is_idle_number(await->intrinsic))
+        recorder_trigger();
+    uint32_t error = failed ? error_here() : 0;
+    if (is_collecting())
+        await = collect_await(step, await, end_ns - await->start_ns);
+    if (UNLIKELY(!await))
+        return false;
+    await_record(step, await, end_ns, bytes, error);
+    if (await->slot->detail == DETAIL_statement)
+        rows_begin(step->thread, await->owner, step->result);
+    return true;
+}
+
+void step_end(struct step *step, bool ended, bool failed)
+{
+    struct await *await = await_stepped(step);
+    if (!await)
         return;
+    struct thread *thread = step->thread;
     struct thread_record *record = thread->record;
-    uint32_t index = step->index;
-    if (index >= record->fields.depth || record->open[index].call != step->call)
-        return;
     struct reading now = clock_read(&thread->clock);
     if (UNLIKELY(thread->marked))
-        marks_leave(thread, index, step->call, now);
-    uint64_t wall_ns = now.wall_ns - step->begin.wall_ns;
-    uint64_t cpu_ns = now.cpu_ns - record->open[index].start_cpu_ns - await->cpu_ns;
-    cpu_ns = cpu_ns < wall_ns ? cpu_ns : wall_ns;
+        marks_leave(thread, step->index, step->call, now);
+    struct call call = call_of_step(step, await, now);
     uint64_t bytes = ended && !failed ? bytes_of_await(await, step->result) : 0;
-    bool fetches = ended && await->slot->waits == WAITS_rows && await->start_ns == step->begin.wall_ns;
-    struct span span = span_of_step(step, wall_ns, cpu_ns);
-    if (fetches && !failed && rows_gather(await->owner, &span, bytes))
+    bool is_whole = ended && await->start_ns == step->begin.wall_ns; /* it never was suspended, as a call */
+    if (is_whole && call.slot->waits && is_no_event(&call, bytes, failed))
         return;
-    if (ended && is_wait(await->slot) && await->start_ns == step->begin.wall_ns && did_not_wait(await->slot, &span)) {
-        span_pass(&span);
-        return;
-    }
-    if (UNLIKELY(recorder.interval_ns))
-        wall_ns = cpu_ns = sampled_ns(thread, now.cpu_ns, cpu_ns);
-    await->running_ns += wall_ns;
-    await->cpu_ns += cpu_ns;
-    await->inner_wall_ns += record->open[index].inner_wall_ns;
-    await->inner_cpu_ns += record->open[index].inner_cpu_ns;
-    span.intrinsic = await->intrinsic;
-    if (is_inside_passed_over(&span) || UNLIKELY(await->is_inside_passed_over)) {
-        span_forget(&span);
+    add_step(await, &call.span, now.cpu_ns);
+    if (is_inside_passed_over(&call.span) || UNLIKELY(await->is_inside_passed_over)) {
+        span_forget(&call.span);
         return;
     }
-    if (index) {
-        record->open[index - 1].inner_wall_ns += wall_ns;
-        record->open[index - 1].inner_cpu_ns += cpu_ns;
-    }
-    if (ended) {
-        if (now.wall_ns - await->start_ns >= recorder.trigger_above_ns && !is_idle_number(await->intrinsic))
-            recorder_trigger();
-        uint32_t error = failed ? error_here() : 0;
-        if (is_collecting())
-            await = collect_await(step, await, now.wall_ns - await->start_ns);
-        if (UNLIKELY(!await))
-            return;
-        await_record(step, await, now.wall_ns, bytes, error);
-        if (await->slot->detail == DETAIL_statement)
-            rows_begin(thread, await->owner, step->result);
-        if (fetches)
-            rows_recorded(await->owner, &span, bytes);
-    } else
+    charge_parent(record, &call.span);
+    if (!ended)
         record->fields.made--;
-    close_call(record, index);
+    else if (!await_ends(step, await, now.wall_ns, bytes, failed))
+        return;
+    if (is_whole && call.slot->waits == WAITS_rows)
+        rows_recorded(call.owner, &call.span, bytes);
+    close_call(record, step->index);
 }

@@ -5,8 +5,6 @@
 
 #include "cpython/tasks.h"
 
-/* --- what is in progress */
-
 static struct {
     struct await *places;
     size_t size, used;

@@ -13,7 +13,7 @@
 struct await {
     PyObject *awaited; /* no reference: it is forgotten before it dies. NULL in an unused place */
     const struct slot *slot;
-    const void *owner; /* whose method it is: compared, never looked into */
+    PyObject *owner; /* no reference, whose method it is: compared, never looked into */
     PyObject *told;    /* what tells by the end what it was; a reference, or NULL */
     PyObject *scope;   /* what servers and frameworks hand on of the request that it serves; a reference, or NULL */
     uint64_t bytes;    /* as far as the arguments tell */

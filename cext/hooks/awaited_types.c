@@ -13,8 +13,6 @@ VISIBLE extern int _PyGen_SetStopIterationValue(PyObject *);
 struct sort coroutines, sendings, throwings, generators;
 static struct sort *const sorts[] = {&coroutines, &sendings, &throwings, &generators};
 
-/* --- the types */
-
 struct sort *sort_of(PyObject *object)
 {
     const PyTypeObject *type = Py_TYPE(object);
@@ -158,8 +156,6 @@ static void step_dealloc(PyObject *awaited)
     let_go(awaited, sort);
     sort->plain->tp_dealloc(awaited);
 }
-
-/* --- asynchronous generators: each item is awaited */
 
 void await_becomes(PyObject *awaited, const struct await *like, struct sort *sort)
 {

@@ -14,8 +14,6 @@
 #include "hooks/statement_detail.h"
 #include "hooks/url_detail.h"
 
-/* --- detail and kind */
-
 static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
 {
     switch ((enum detail_kind)call->slot->detail) {

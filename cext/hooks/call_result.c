@@ -8,6 +8,8 @@
 #include "core/recorder.h"
 #include "hooks/attribute_names.h"
 
+/* --- error */
+
 /* Before CPython 3.12 the error may not have been made yet: then its arguments are there. */
 static long errno_of(PyObject *type, PyObject *error)
 {
@@ -28,8 +30,6 @@ uint32_t error_number_here(void)
     PyErr_Restore(type, value, traceback);
     return number > 0 ? (uint32_t)number : EINVAL;
 }
-
-/* --- error */
 
 /* Is the class called so: by its name alone, or by its module and its name? */
 static bool type_is_called(PyTypeObject *type, const char *name, size_t bytes)

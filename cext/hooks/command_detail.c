@@ -9,8 +9,6 @@
 #include "cpython/attributes.h"
 #include "hooks/object_texts.h"
 
-/* --- commands and databases */
-
 const char blanks[] = " \t\r\n";
 
 static const char expands[] = "\"'`$\\", ends_word[] = " \t\r\n;|&<>()";

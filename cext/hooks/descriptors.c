@@ -20,8 +20,6 @@ int descriptors_end;
 int watched_end;
 bool networks_known;
 
-/* --- what the kernel says */
-
 static uint32_t intern_address(const struct sockaddr_storage *address, socklen_t bytes)
 {
     char text[sizeof(struct sockaddr_un) + 16], host[INET6_ADDRSTRLEN];

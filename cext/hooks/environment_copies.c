@@ -5,8 +5,6 @@
 
 #include "hooks/environment_variables.h"
 
-/* --- what is given, and what is to be in it */
-
 static PyObject *list_of_own(void)
 {
     PyObject *list = PyList_New(0);

@@ -4,8 +4,6 @@
 
 #include "hooks/object_texts.h"
 
-/* --- environments: a list of bytes, or a dictionary */
-
 bool is_list_of_bytes(PyObject *list)
 {
     if (!PyList_CheckExact(list))

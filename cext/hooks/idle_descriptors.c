@@ -4,8 +4,6 @@
 
 uint32_t answers;
 
-/* --- waiting for work, or for an answer */
-
 bool is_idle(const struct descriptor *known)
 {
     if (known->kind != KIND_net)

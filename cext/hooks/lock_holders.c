@@ -19,8 +19,6 @@ void release_sites(void *known)
     free(sites);
 }
 
-/* --- who has it */
-
 bool holders_unknown;
 
 void forget_holders(void)

@@ -1,10 +1,5 @@
 #include "hooks/locks.h"
 
-/* --- is it free?
-
-   Their own memory tells soonest, in an RLock nothing else does. Whether the fields lie where we look for them is tried
-   with new locks before shims are put in place. */
-
 bool is_free_semaphore(PyObject *semaphore, void *is_zero)
 {
     PyObject *answer = ((PyObject * (*)(PyObject *, PyObject *)) is_zero)(semaphore, NULL);

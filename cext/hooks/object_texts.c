@@ -13,8 +13,6 @@ const char *text_of(PyObject *object, Py_ssize_t *bytes)
     return text;
 }
 
-/* --- paths */
-
 PyObject *encoded(PyObject *text)
 {
     PyObject *type, *value, *traceback;
@@ -27,8 +25,6 @@ PyObject *encoded(PyObject *text)
     PyErr_Restore(type, value, traceback);
     return bytes;
 }
-
-/* --- what an object keeps: in its own structure, so that nothing of the program's is run to have it */
 
 PyObject *member_of(PyObject *object, PyObject *name)
 {

@@ -1,7 +1,5 @@
 #include "hooks/python_functions.h"
 
-/* --- Python functions: by their vectorcall, so that every call is caught and the function stays what it is */
-
 #if PY_VERSION_HEX < 0x030c0000
 /* CPython 3.11 asks for exactly the type of functions before it goes round the vectorcall: a type under it, alike in
    everything, is not gone round. */

@@ -11,6 +11,7 @@
 #include "hooks/attribute_names.h"
 #include "hooks/call_detail.h"
 #include "hooks/call_result.h"
+#include "hooks/checked_begin.h"
 #include "hooks/filtering.h"
 #include "hooks/hot_path.h"
 #include "hooks/open_calls.h"
@@ -25,11 +26,6 @@ bool takes_requests(const struct call *call)
     Py_XDECREF(made);
     return takes;
 }
-
-/* --- requests that a call waits for before it answers them
-
-   Such a call is none until the request is there: then an entry in the table of calls in progress begins, of the call
-   that is to end it. The waiting before it is inside of nothing. */
 
 bool begin_serving(struct call *call, struct thread *thread, PyThreadState *state)
 {

@@ -1,7 +1,5 @@
 #include "hooks/shim.h"
 
-#include "kinds.h"
-#include "core/levels.h"
 #include "cpython/sites.h"
 #include "cpython/thread_names.h"
 #include "hooks/descriptors.h"
@@ -9,8 +7,8 @@
 #include "hooks/filtering.h"
 #include "hooks/hot_path.h"
 #include "hooks/lock_holders.h"
-#include "hooks/object_descriptor.h"
 #include "hooks/open_calls.h"
+#include "hooks/serving.h"
 
 /* What changed while nothing was looked at is not known. */
 static void forget_what_may_have_changed(void)
@@ -26,29 +24,27 @@ void shims_begin(void)
     recorder.thread_named = see_first_time;
 }
 
-bool begin_untimed(struct call *call, struct thread *thread, uint32_t intrinsic)
+bool is_end_of_rows(const struct call *call)
 {
-    if (call->slot->levels[intrinsic - call->slot->intrinsic] == LEVEL_count)
-        recorder_count(thread, intrinsic);
-    call->span.thread = NULL;
-    return call->slot->effect != EFFECT_none || call->terminal;
+    return call->slot->moves == MOVES_row &&
+           (PyErr_ExceptionMatches(PyExc_StopIteration) || PyErr_ExceptionMatches(PyExc_StopAsyncIteration));
 }
 
-bool is_left_out_behind(const struct slot *slot, PyObject *const *arguments, Py_ssize_t count)
+void end_untimed(struct call *call, PyObject *result, bool failed)
 {
-    if (!slot->traffic || slot->subject >= count || !PyLong_CheckExact(arguments[slot->subject]))
-        return false;
-    int number = value_of_digit(arguments[slot->subject]);
-    if (number < 0 || number >= DESCRIPTORS_KNOWN)
-        return false;
-    const struct descriptor *known = &descriptors[number];
-    bool is_plain = known->known && (known->kind == KIND_file || (known->kind == KIND_screen && !recorder.dialogue));
-    return is_plain && is_left_out(slot->intrinsic + slot->kinds[known->kind]);
+    if (call->slot->effect == EFFECT_serve)
+        end_serving(call, failed);
+    else if (call->slot->effect > EFFECT_serve)
+        tell_route(call);
+    else if (!failed || is_end_of_rows(call))
+        take_effect(call, result, bytes_of(call, result));
 }
 
-bool is_end_of_rows(void)
+/* It did not wait long enough to be recorded, and nothing inside of it did. */
+static bool did_not_wait(const struct slot *slot, const struct span *span)
 {
-    return PyErr_ExceptionMatches(PyExc_StopIteration) || PyErr_ExceptionMatches(PyExc_StopAsyncIteration);
+    uint64_t waited_ns = slot->waits == WAITS_off_cpu ? span->wall_ns - span->cpu_ns : span->wall_ns;
+    return waited_ns < recorder.wait_above_ns && span->thread->record->open[span->index].inner_wall_ns == 0;
 }
 
 bool is_no_event(const struct call *call, uint64_t bytes, bool failed)

@@ -1,26 +1,17 @@
-/* What shims do at calls that are not merely timed: where the filter, sampling, a level or the dialogue wants to know of
-   them, or they took long. */
+/* What shims do at the end of calls that are not merely recorded; and what they need before the first. */
 #pragma once
-
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "core/recorder.h"
 #include "hooks/call.h"
-#include "hooks/slot.h"
 
+/* Have the recorder say what shims need to know of. */
 void shims_begin(void);
 
-/* A call that is not timed may still change what is known of descriptors. */
-bool begin_untimed(struct call *call, struct thread *thread, uint32_t intrinsic);
+/* A call that was not timed may have changed what is known of descriptors, or have served. */
+void end_untimed(struct call *call, PyObject *result, bool failed);
 
-/* Does what lies behind the number of a descriptor tell alone that the filter leaves the call out? */
-bool is_left_out_behind(const struct slot *slot, PyObject *const *arguments, Py_ssize_t count);
-
-/* How a `__next__` in Python says that there are no more. */
-bool is_end_of_rows(void);
+/* A `__next__` in Python raises where there are no more: that is no error. */
+bool is_end_of_rows(const struct call *call);
 
 /* Was it no wait, or a fetch that was added to another's event? */
 bool is_no_event(const struct call *call, uint64_t bytes, bool failed);

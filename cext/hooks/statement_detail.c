@@ -8,8 +8,6 @@
 
 enum { STATEMENT_READ = 64 * 1024 };
 
-/* --- statements */
-
 static uint32_t intern_normalised(PyObject *statement, uint64_t key)
 {
     Py_ssize_t bytes = PyUnicode_GET_LENGTH(statement);

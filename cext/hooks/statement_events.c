@@ -10,6 +10,7 @@
 #include "cpython/sites.h"
 #include "cpython/tasks.h"
 #include "hooks/call.h"
+#include "hooks/checked_begin.h"
 #include "hooks/filtering.h"
 #include "hooks/hot_path.h"
 #include "hooks/shim.h"

@@ -15,6 +15,7 @@
 #include "cpython/tasks.h"
 #include "hooks/call.h"
 #include "hooks/call_result.h"
+#include "hooks/checked_begin.h"
 #include "hooks/filtering.h"
 #include "hooks/hot_path.h"
 #include "hooks/open_calls.h"

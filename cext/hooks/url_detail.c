@@ -9,8 +9,6 @@
 #include "hooks/attribute_names.h"
 #include "hooks/object_descriptor.h"
 
-/* --- URLs */
-
 void append(struct text *text, const char *bytes, size_t length)
 {
     size_t room = sizeof text->bytes - text->length;
