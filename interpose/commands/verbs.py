@@ -12,7 +12,7 @@ from interpose.analysis.statistics import statistics
 from interpose.analysis.usage import usages
 from interpose.commands.overview import due_ns
 from interpose.commands.views import Session
-from interpose.errors import UsageError
+from interpose.errors import Caught, UsageError
 from interpose.reports.display import DELIMITER, HTML, TEXT
 from interpose.reports.heads import experiment_list_table, experiments_of, header_table, metrics_table, overview_head
 from interpose.reports.input_output import ioactivity_table, iodetail_table, iostat_table
@@ -67,7 +67,7 @@ class Verb:
         self.act(session, given)
 
 
-class Ended(Exception):
+class Ended(Caught):
     """There is nothing more to be done."""
 
 
