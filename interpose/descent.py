@@ -64,7 +64,8 @@ def _read(path: str) -> bytes:
 def _mapped_experiments(pid: int) -> "Iterable[str]":
     """The directories of experiments whose threads the process has mapped."""
     end = b".er/threads\n"
-    lines = [line for line in _read(f"/proc/{pid}/maps").splitlines(keepends=True) if line.endswith(end)]
+    maps = _read(f"/proc/{pid}/maps")
+    lines = [line for line in maps.splitlines(keepends=True) if line.endswith(end)] if end in maps else []
     return dict.fromkeys(os.fsdecode(line[line.index(b"/") : -len("/threads\n")]) for line in lines)
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 
 from interpose import levels, library, system_library
-from interpose.command_line import program_name
+from interpose.program import program_name
 from interpose.search import library_places
 
 OUR_MODULES = ("interpose.", "__future__", "cython_runtime", "_cython_")

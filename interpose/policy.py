@@ -110,7 +110,7 @@ def _names_of_user():
 
 def _names_of_program(arguments):
     """The interpreter, what it runs as it was said and from the root on, and the name of a module."""
-    from interpose.command_line import split_command
+    from interpose.program import split_command
 
     how, what = split_command(arguments)
     found = [arguments[0], os.path.basename(arguments[0]), how]

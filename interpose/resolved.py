@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from importlib.machinery import PathFinder
 
 from interpose import libraries, search, state
-from interpose.config import project_file
+from interpose.config import precedence, project_file
 from interpose.errors import SettingError
 
 ENTRY_POINTS = "interpose.libraries"
@@ -47,8 +47,8 @@ def _sources(group: str) -> Iterator[str]:
     for path in dict.fromkeys(sys.path):
         if path.endswith(libraries.PACKAGES) and os.path.isdir(path):
             yield path
-    project = os.path.join(group, project_file.FILE) if group else ""
-    data = project_file.read_plain(project) if project else None
+    project = os.path.join(group, precedence.FILE) if group else ""
+    data = precedence.read_plain(project) if project else None
     if data is not None and project_file.names_libraries(data):
         yield project
 
@@ -82,7 +82,7 @@ def _of_packages(directory: str) -> Iterator[tuple[str, str, str]]:
     for name in sorted(os.listdir(directory)):
         if not name.endswith((".dist-info", ".egg-info")):
             continue
-        data = project_file.read_plain(os.path.join(directory, name, "entry_points.txt"))
+        data = precedence.read_plain(os.path.join(directory, name, "entry_points.txt"))
         for group, shown, value in _entry_points(data) if data is not None and b"interpose." in data else ():
             module, _, attribute = (part.strip() for part in value.partition("[")[0].partition(":"))
             if path := _file_of(module, directory):

@@ -6,8 +6,8 @@ This is imported inside the traced program when it starts, so it imports next to
 import os
 import sys
 
-from interpose.command_line import split_command
-from interpose.config import project_file
+from interpose.config import precedence
+from interpose.program import split_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,5 +85,9 @@ def find_group(directory: str, home: str) -> str:
 
 
 def _names_libraries(directory: str) -> bool:
-    data = project_file.read_plain(f"{directory}/{project_file.FILE}")
-    return data is not None and project_file.names_libraries(data)
+    data = precedence.read_plain(f"{directory}/{precedence.FILE}")
+    if data is None or b"interpose" not in data:
+        return False
+    from interpose.config import project_file
+
+    return project_file.names_libraries(data)

@@ -12,10 +12,8 @@ import os  # noqa: E402
 import sys  # noqa: E402
 
 from interpose import __version__  # noqa: E402
-from interpose.command_line import is_exempt, program_name  # noqa: E402
 from interpose.config import precedence  # noqa: E402
 from interpose.descent import NotRecorded, find_ancestor, find_place, is_chosen  # noqa: E402
-from interpose.directories import import_directories, import_roots, library_directories  # noqa: E402
 from interpose.errors import InterposeError, SettingError  # noqa: E402
 from interpose.experiments import describe, names  # noqa: E402
 from interpose.interposed import (  # noqa: E402
@@ -26,6 +24,7 @@ from interpose.interposed import (  # noqa: E402
     load_collectors,
     load_libraries,
 )
+from interpose.program import import_directories, import_roots, is_exempt, library_directories, program_name  # noqa: E402  # noqa: E402
 
 POLICY = "/etc/interpose.conf"  # what the administrator forbids
 LINEAGE = "INTERPOSE_LINEAGE"
@@ -375,7 +374,7 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
         cost=cost,
         interposed=interposed,
         roots=roots,
-        redacted=lambda text: _redacted(shims, text),
+        redacted=(lambda text: _redacted(shims, text)) if wanted.redact else str,
     )
     shims.describe(head.encode("utf-8", "replace"))
     shims.tell_fate()

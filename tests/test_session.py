@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tracing import Traced, environment, events_of, write_program
 
-from interpose import command_line, state
+from interpose import state
 from interpose.experiments import describe, names
 from interpose.experiments.experiment import Experiment
+from interpose.program import is_exempt, program_name, split_command
 
 WRITING = "import os; os.write(1, b'written')"
 
@@ -165,8 +166,8 @@ COMMANDS = [
 
 @pytest.mark.parametrize(("command", "split", "name"), COMMANDS)
 def test_the_program_is_found_in_the_command_line(command, split, name):
-    assert command_line.split_command(command) == split
-    assert command_line.program_name(command) == name
+    assert split_command(command) == split
+    assert program_name(command) == name
 
 
 @pytest.mark.parametrize(
@@ -183,7 +184,7 @@ def test_the_program_is_found_in_the_command_line(command, split, name):
     ],
 )
 def test_few_programs_are_exempt(command, exempt):
-    assert command_line.is_exempt(command) is exempt
+    assert is_exempt(command) is exempt
 
 
 @pytest.mark.parametrize(

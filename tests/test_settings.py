@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interpose.commands.run import add_settings
-from interpose.config import page, precedence, project_file, schema, values
+from interpose.config import page, precedence, schema, values
 from interpose.errors import SettingError
 
 pytestmark = pytest.mark.any_python
@@ -21,7 +21,7 @@ TOP = Path(__file__).parents[1]
 
 
 def write_file(directory: Path, text: str) -> Path:
-    path = directory / project_file.FILE
+    path = directory / precedence.FILE
     path.write_text(text)
     return path
 
@@ -127,7 +127,7 @@ def test_the_nearest_file_upward_is_read(tmp_path):
         "[other]\nx = [1,\n2]\n",
     )
 
-    assert project_file.read_file(str(deep)) == {
+    assert precedence.read_file(str(deep)) == {
         "clock": ("rseq", f"{path}:3"),
         "stack-above": ("1ms", f"{path}:4"),
     }
@@ -136,7 +136,7 @@ def test_the_nearest_file_upward_is_read(tmp_path):
 def test_a_file_without_our_section_says_nothing(tmp_path):
     write_file(tmp_path, '[project]\nname = "interpose-user"\n[tool.other]\nclock = """x\n"""\n')
 
-    assert project_file.read_file(str(tmp_path)) == {}
+    assert precedence.read_file(str(tmp_path)) == {}
 
 
 def test_a_directory_in_a_file_is_relative_to_the_file(tmp_path, monkeypatch):
@@ -167,7 +167,7 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path, line):
     path = write_file(tmp_path, f"[project]\n[tool.interpose]\n{line}\n")
 
     with pytest.raises(SettingError) as raised:
-        project_file.read_file(str(tmp_path))
+        precedence.read_file(str(tmp_path))
 
     assert str(raised.value).startswith(f"{path}:3: ")
 
@@ -175,19 +175,19 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path, line):
 def test_a_key_that_is_said_twice_and_a_section_within_ours_are_named(tmp_path):
     path = write_file(tmp_path, "[tool.interpose]\nclock = 'rseq'\nclock = 'perf'\n")
     with pytest.raises(SettingError, match="clock is said twice"):
-        project_file.read_file(str(tmp_path))
+        precedence.read_file(str(tmp_path))
 
     path.write_text("[tool.interpose.clock]\n")
     with pytest.raises(SettingError, match=r"pyproject.toml:1: \[tool.interpose.clock\] is not a section"):
-        project_file.read_file(str(tmp_path))
+        precedence.read_file(str(tmp_path))
 
 
 def test_a_file_that_is_a_pipe_is_not_waited_for(tmp_path):
     import os
 
-    os.mkfifo(tmp_path / project_file.FILE)
+    os.mkfifo(tmp_path / precedence.FILE)
 
-    assert project_file.read_file(str(tmp_path)) == {}
+    assert precedence.read_file(str(tmp_path)) == {}
 
 
 @given(
@@ -210,7 +210,7 @@ def test_what_the_small_reader_reads_is_what_toml_means(value, tmp_path_factory)
     text = f"[tool.interpose]\nname = {shown} # note\n"
     path = write_file(tmp_path_factory.mktemp("toml"), text)
 
-    (read, _) = project_file.read_file(str(path.parent))["name"]
+    (read, _) = precedence.read_file(str(path.parent))["name"]
 
     meant = tomllib.loads(text)["tool"]["interpose"]["name"]
     assert read == (str(int(meant)) if isinstance(meant, bool) else str(meant))
@@ -256,7 +256,7 @@ def tea(monkeypatch):
 
 def test_a_setting_is_one_entry(tea, tmp_path):
     path = write_file(tmp_path, "[tool.interpose]\ntea = '3MiB'\n")
-    file = project_file.read_file(str(tmp_path))
+    file = precedence.read_file(str(tmp_path))
     parser = argparse.ArgumentParser()
     add_settings(parser)
 

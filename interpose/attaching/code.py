@@ -29,7 +29,7 @@ _RECORDING = (
     *("interpose", "interpose.attached", "interpose.boot", "interpose.errors"),
     *("interpose.experiments", "interpose.experiments.describe"),
     *("interpose.experiments.names", "interpose.levels", "interpose.library", "interpose.policy", "interpose.session"),
-    *("interpose.command_line", "interpose.descent", "interpose.directories", "interpose.interposed"),
+    *("interpose.program", "interpose.descent", "interpose.interposed"),
     *("interpose.kinds", "interpose.quantities", "interpose.search"),
     *("interpose.config", "interpose.config.precedence", "interpose.config.project_file", "interpose.config.schema"),
     *("interpose.config.values", "interpose.timing", "interpose.timing.shims", "__future__"),

@@ -9,7 +9,7 @@ import shlex
 from interpose.attaching.reach import reach
 from interpose.attaching.tracee import CannotAttach
 from interpose.commands.run import add_settings, check_patterns, place_of
-from interpose.config import precedence, project_file, schema
+from interpose.config import precedence, schema
 from interpose.errors import UsageError
 from interpose.reports.units import duration
 
@@ -75,7 +75,7 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
     options = {setting.key: getattr(arguments, setting.name) for setting in schema.SETTINGS}
     if arguments.experiment is not None:
         options.update(place_of(arguments.experiment, "-o"))
-    file = project_file.read_file(".")
+    file = precedence.read_file(".")
     if precedence.resolve(options, os.environ, file).origins["INTERPOSE"] == "default":
         options["record"] = "1"
     wanted = precedence.resolve(options, os.environ, file)

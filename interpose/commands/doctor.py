@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from interpose import (
     __version__,
     collecting,
-    command_line,
     interpreters,
     libraries,
     mapping,
@@ -25,6 +24,7 @@ from interpose import (
 from interpose.config import precedence, schema
 from interpose.errors import InterposeError, SettingError
 from interpose.interpreters import Interpreter
+from interpose.program import EXEMPT_PROGRAMS, is_exempt, program_name
 from interpose.reports.table import clean
 from interpose.trial import Trial, record_imports
 
@@ -153,7 +153,7 @@ def examine_collectors(words: list[str]) -> list[str]:
         return []
     program = [interpreter.path, *interpreter.options, *interpreter.words]
     places = search.library_places(wanted, os.environ, program) or ("", "", "")
-    name = command_line.program_name(program).removeprefix("-m ")
+    name = program_name(program).removeprefix("-m ")
     chosen = collecting.choose(collecting.candidates(*places), wanted.collectors, name)
     return ["  ".join(_told_of_collector(each)) for each in chosen]
 
@@ -209,8 +209,8 @@ def examine_program(interpreter: Interpreter) -> Iterator[str]:
     mode = os.stat(interpreter.path).st_mode
     if mode & (stat.S_ISUID | stat.S_ISGID) or os.geteuid() != os.getuid():
         yield f"{interpreter.path} runs with another user's rights: never recorded"
-    if command_line.is_exempt([interpreter.path, *interpreter.options, *interpreter.words]):
-        exempt = ", ".join(command_line.EXEMPT_PROGRAMS)
+    if is_exempt([interpreter.path, *interpreter.options, *interpreter.words]):
+        exempt = ", ".join(EXEMPT_PROGRAMS)
         yield f"{exempt} are not recorded, except by `interpose run` itself"
 
 

@@ -20,7 +20,7 @@ from interpose.commands.saving import Saver
 from interpose.commands.schedule import Clockwork, add_schedule_arguments, schedule_of
 from interpose.commands.signals import Asked, add_signal_arguments, signals_of
 from interpose.commands.watching import Watching
-from interpose.config import precedence, project_file, schema
+from interpose.config import precedence, schema
 from interpose.config.schema import Settings
 from interpose.errors import InterposeError, SettingError, UsageError
 from interpose.experiments import endings, names
@@ -164,7 +164,7 @@ def settings_in_force(arguments: argparse.Namespace) -> Settings:
     chosen = [word for word, keys in wanted.items() if any(options[key] is not None for key in keys)]
     if chosen and options["record"] is None:
         options["record"] = ",".join(["calls", *chosen])
-    file = project_file.read_file(".")
+    file = precedence.read_file(".")
     if precedence.resolve(options, os.environ, file).origins["INTERPOSE"] == "default":
         options["record"] = "1"
     found = precedence.resolve(options, os.environ, file)

@@ -1,9 +1,10 @@
-"""What an interpreter's command line runs, and what the user would call it.
+"""Which program this is: what its command line runs, what the user would call it, where it imports from.
 
 This is imported inside the traced program when it starts, so it imports next to nothing.
 """
 
 import os
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,3 +46,30 @@ def is_exempt(arguments: "Sequence[str]") -> bool:
         return what.partition(".")[0] in EXEMPT_PROGRAMS
     name = os.path.basename(what).removesuffix(".py").rstrip("0123456789.")
     return how == "script" and (name in EXEMPT_PROGRAMS or what.endswith("/site-packages/pip"))
+
+
+def import_roots() -> list[str]:
+    """The directories that the program imports from, as far as is known before its first line."""
+    how, what = split_command(sys.orig_argv)
+    try:
+        own = os.path.dirname(os.path.realpath(what)) if how == "script" and what != "-" else os.getcwd()
+    except OSError:
+        own = ""
+    found = [own, *sys.path]
+    return [path for path in dict.fromkeys(found) if path.startswith("/")][:64]
+
+
+def import_directories() -> list[bytes]:
+    """Where the monitor finds what it imports, as bytes: first where we lie, then what is installed beside."""
+    installed = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
+    found = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *installed]
+    return [os.fsencode(path) for path in dict.fromkeys(found) if ":" not in path]
+
+
+def library_directories() -> list[bytes]:
+    """Where code lies that is not the program's own, as bytes that end with a slash."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    found = [os.path.dirname(os.__file__), os.path.dirname(os.path.dirname(__file__)) + "/interpose"]
+    found += [f"{prefix}/lib/{version}" for prefix in (sys.prefix, sys.base_prefix)]
+    found += [path for path in sys.path if path.endswith(("site-packages", "dist-packages", ".zip"))]
+    return [os.fsencode(path) + b"/" for path in dict.fromkeys(found)][:16]
