@@ -38,7 +38,7 @@ class Thread:
         self.is_stopped = self.is_suspended = False  # by us; by a SIGSTOP or the like
         self.signal = 0  # what it gets when it goes on
         self.trap: int | None = None  # the address of the trap that it came to
-        self.steps_over: int | None = None
+        self.steps_over: int | None = None  # the trap that it passes when it goes on
         self.blocks_traps = False
 
 
@@ -114,10 +114,6 @@ class Debugger:
         for address in self._armed.keys() - {self._entry}:
             self._take_out(self._any_stopped(), address)
             del self._armed[address]
-
-    def step_over(self, thread: Thread) -> None:
-        """Let a thread pass the trap that it came to, when it goes on."""
-        thread.steps_over = thread.trap
 
     def wait_for_trap(self, timeout_s: float) -> Thread | None:
         """The thread that came to a trap, and is stopped; None where none did in time."""
@@ -213,7 +209,7 @@ class Debugger:
         elif not event and not (number == signal.SIGTRAP and self._is_ours(thread)):
             thread.signal = number
         if thread.trap is not None and not self._may_stop_at(thread):
-            self.step_over(thread)
+            thread.steps_over = thread.trap
         elif thread.trap is not None and not self._is_held(thread):
             return thread
         if event == ptrace.STOP and self._is_held(thread) and self._has_trap_pending(thread):
