@@ -991,11 +991,40 @@ signal.signal(signal.SIGTERM, end)
 signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - {signal.SIGTERM})
 blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
 print("ready", flush=True)
+count = 0
 while not enough:
-    os.stat("/")
+    count += 1  # where it is stopped, it has often to be passed over
 print(signal.pthread_sigmask(signal.SIG_BLOCK, ()) == blocked, flush=True)
 sys.exit(7)
 """
+
+
+@by_ptrace_only
+def test_a_thread_of_another_interpreter_goes_on_and_the_first_is_waited_for(running):
+    program = running("""
+        import os, signal, sys, threading
+        try:
+            import _interpreters as interpreters
+        except ImportError:
+            import _xxsubinterpreters as interpreters
+        enough = []
+        signal.signal(signal.SIGTERM, lambda number, frame: enough.append(number))
+        other = interpreters.create()
+        work = "import os, time\\nend_s = time.monotonic() + 3\\nwhile time.monotonic() < end_s: os.stat('/')"
+        thread = threading.Thread(target=interpreters.run_string, args=(other, work))
+        thread.start()
+        print("ready", flush=True)
+        thread.join()
+        while not enough:
+            os.stat("/")
+        print(True, flush=True)
+        sys.exit(7)
+    """)
+
+    path = program.attach()
+    until(lambda: "os.stat" in recorded_names(path))
+
+    assert program.end() == (7, "True\n", "")
 
 
 @by_ptrace_only

@@ -38,7 +38,7 @@ class Thread:
         self.is_stopped = self.is_suspended = False  # by us; by a SIGSTOP or the like
         self.signal = 0  # what it gets when it goes on
         self.trap: int | None = None  # the address of the trap that it came to
-        self.steps_over: int | None = None
+        self.steps_over: int | None = None  # the trap that it passes when it goes on
         self.blocks_traps = False
 
 
@@ -51,7 +51,8 @@ class Debugger:
         self._threads: dict[int, Thread] = {}
         self._words: dict[int, int] = {}  # what stood where there is a trap, or was one
         self._armed: dict[int, Condition | None] = {}
-        self._unmatched: set[int] = set()  # children: announced, or come, and the other of both is missing
+        self._announced: set[int] = set()  # children that have still to come
+        self._come: set[int] = set()  # those that came before they were announced
         self._holds = False  # all threads but the borrowed one
         self._borrowed: Thread | None = None
 
@@ -79,7 +80,7 @@ class Debugger:
             if not thread.is_stopped:
                 _ask(ptrace.INTERRUPT, thread)
         until_s = time.monotonic() + _STOP_S
-        while self._unmatched or not all(thread.is_stopped for thread in self._threads.values()):
+        while self._announced or not all(thread.is_stopped for thread in self._threads.values()):
             event = self._next_event(until_s)
             if event is None:
                 raise CannotAttach(f"{self._tracee.pid}: a thread of it cannot be stopped: it waits in the kernel")
@@ -114,10 +115,6 @@ class Debugger:
         for address in self._armed.keys() - {self._entry}:
             self._take_out(self._any_stopped(), address)
             del self._armed[address]
-
-    def step_over(self, thread: Thread) -> None:
-        """Let a thread pass the trap that it came to, when it goes on."""
-        thread.steps_over = thread.trap
 
     def wait_for_trap(self, timeout_s: float) -> Thread | None:
         """The thread that came to a trap, and is stopped; None where none did in time."""
@@ -181,12 +178,12 @@ class Debugger:
     def _handle(self, number: int, status: int) -> Thread | None:
         """The thread, where it came to a trap; any other goes on, unless all are held."""
         if not os.WIFSTOPPED(status):
-            self._unmatched.discard(number)
+            self._announced.discard(number)
             self._forget(number)
             return None
         thread = self._threads.get(number)
         if thread is None:
-            self._unmatched ^= {number}
+            self._match_child(number, self._announced, self._come)
             if not self._tracee.has_thread(number):
                 self._free_child(number)
                 return None
@@ -207,13 +204,13 @@ class Debugger:
             self._forget(thread.number)
             return None
         elif event in (ptrace.FORK, ptrace.VFORK, ptrace.CLONE):
-            self._unmatched ^= {ptrace.child(thread.number)}
+            self._match_child(ptrace.child(thread.number), self._come, self._announced)
         elif event == ptrace.STOP:
             thread.is_suspended = number != signal.SIGTRAP
         elif not event and not (number == signal.SIGTRAP and self._is_ours(thread)):
             thread.signal = number
         if thread.trap is not None and not self._may_stop_at(thread):
-            self.step_over(thread)
+            thread.steps_over = thread.trap
         elif thread.trap is not None and not self._is_held(thread):
             return thread
         if event == ptrace.STOP and self._is_held(thread) and self._has_trap_pending(thread):
@@ -222,6 +219,10 @@ class Debugger:
         elif not self._is_held(thread):
             self._resume(thread)
         return None
+
+    def _match_child(self, number: int, waiting: set[int], others: set[int]) -> None:
+        """Its announcement and its first stop come in any order."""
+        (waiting.remove if number in waiting else others.add)(number)
 
     def _is_held(self, thread: Thread) -> bool:
         return self._holds and thread is not self._borrowed
@@ -234,14 +235,16 @@ class Debugger:
     def _is_ours(self, thread: Thread) -> bool:
         """Is this SIGTRAP from us? A thread that came to a trap is put back to it."""
         code = ptrace.signal_code(thread.number)
+        if code not in (*_BY_TRAP, *_BY_STEP):
+            return False
+        if thread.blocks_traps:  # the kernel has changed that, to send this one
+            ptrace.set_signal_mask(thread.number, ptrace.signal_mask(thread.number) | _TRAP_BIT)
         registers = self.registers(thread)
         address = registers[self._machine.counter] - self._machine.trap_advance_bytes
         if code not in _BY_TRAP or address not in self._words:
             return code in _BY_STEP
         registers[self._machine.counter] = thread.trap = address
         ptrace.write_registers(thread.number, GENERAL, registers.tobytes())
-        if thread.blocks_traps:  # the kernel has changed that, to send this one
-            ptrace.set_signal_mask(thread.number, ptrace.signal_mask(thread.number) | _TRAP_BIT)
         return True
 
     def _has_trap_pending(self, thread: Thread) -> bool:

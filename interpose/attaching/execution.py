@@ -138,8 +138,10 @@ class Execution:
         kind, error, traceback = (self._word(place) for place in places)
         if traceback:
             self._call("PyException_SetTraceback", error, traceback)
-        self._call("PyDict_SetItemString", names, self._name(memory, b"original"), error)
-        result = self._run_text(names, self._name(memory, _NAMES) + len(_NAMES))
+        result = 0
+        if error:
+            self._call("PyDict_SetItemString", names, self._name(memory, b"original"), error)
+            result = self._run_text(names, self._name(memory, _NAMES) + len(_NAMES))
         if not result:
             self._call("PyErr_Clear")
         for each in (result, kind, error, traceback):

@@ -35,8 +35,7 @@ _SAFE_FROM_EVALUATION = (
 _LEAST_STACK_BYTES = 192 * 1024  # what runs has some room on the thread's stack
 _OFTEN_S = 0.25  # so long for places that nearly every program comes by often
 _LOOK_S = 0.05  # so long until it is looked whether all this is given up
-_AGAIN_S = 0.02  # somebody imports something: so long until it is looked again
-_TRIES = 200
+_AGAIN_S = 0.02  # somebody imports something, or the place was not safe: so long until it is looked again
 
 
 class Injected(NamedTuple):
@@ -76,23 +75,22 @@ class Injection:
         traps = self._traps(_SAFE, None)
         until_often_s = min(time.monotonic() + _OFTEN_S, until_s)
         self._debugger.arm(traps)
-        for _ in range(_TRIES):
+        while True:
             self._go_on()
             thread = self._wait_for_trap(until_often_s)
             self._stop()
             if thread is not None and (answer := self._try(thread, code, traps)):
                 return answer
             if thread is None and until_often_s == until_s:
-                break
+                raise CannotAttach(
+                    f"{self._tracee.pid}: no thread of it came to a place where it can be interrupted;"
+                    " it runs on as it was"
+                )
             if thread is None:
                 until_often_s = until_s
                 traps |= self._traps(_SAFE_IF_SECOND_IS_NULL, self._is_second_null)
                 traps |= self._traps(_SAFE_FROM_EVALUATION, self._is_called_by_evaluation)
                 self._debugger.arm(traps)
-        raise CannotAttach(
-            f"{self._tracee.pid}: no thread of it came to a place where it can be interrupted;"
-            " it runs on as it was"
-        )
 
     def _wait_for_trap(self, until_s: float) -> Thread | None:
         thread = None
@@ -105,14 +103,12 @@ class Injection:
         pointer = self._debugger.registers(thread)[self._machine.pointer]
         has_room = self._tracee.stack_bytes_left(pointer) >= _LEAST_STACK_BYTES
         with self._debugger.borrowed(thread) as call:
-            execution = Execution(self._tracee, self._functions, call)
-            if not has_room or not execution.is_safe():
-                self._debugger.step_over(thread)
-                return None
+            execution, answer = Execution(self._tracee, self._functions, call), None
             self._debugger.disarm()
-            self._debugger.go_on()
-            answer = execution.run(code)
-            self._debugger.stop()
+            if has_room and execution.is_safe():
+                self._debugger.go_on()
+                answer = execution.run(code)
+                self._debugger.stop()
         if not answer:
             self._pause()
             self._debugger.arm(traps)
