@@ -220,6 +220,7 @@ WAITS = """
 """
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("threshold", "recorded"), [("60ms", 1), ("auto", 2), ("all", 2), ("1h", None), ("off", None)])
 def test_the_threshold_is_what_was_set(threshold, recorded, traced, tmp_path):
     done = traced(WAITS, INTERPOSE_SYNC=threshold, XDG_STATE_HOME=str(tmp_path / "state"))
@@ -555,6 +556,7 @@ WITHIN = {
 }
 
 
+@pytest.mark.alone
 def test_each_wait_is_one_event_with_what_it_waits_by_inside_of_it(traced):
     done = traced(WAITERS, *[name.partition(".")[2] for name in CASES])
     founder = done.experiment.founder

@@ -167,12 +167,14 @@ def test_a_test_with_more_calls_than_it_may_make_fails_and_the_lines_are_told(te
     assert "Traceback" not in ran.stdout
 
 
+@pytest.mark.any_python
 def test_a_test_with_as_many_calls_as_it_may_make_passes(tests):
     ran = tests(asking("    @pytest.mark.max_calls(db=6, net=0)\n    def test_asks(): ask(6)\n"), "--interpose")
 
     assert ran.returncode == 0, ran.stdout
 
 
+@pytest.mark.any_python
 def test_fixtures_and_other_tests_do_not_count(tests):
     ran = tests(
         asking("""
@@ -209,6 +211,7 @@ def test_calls_of_all_threads_count(tests):
     assert "max_calls: 2 calls of kind sleep, 1 allowed" in ran.stdout
 
 
+@pytest.mark.any_python
 @pytest.mark.parametrize(
     ("limit", "is_exceeded"),
     [
@@ -226,6 +229,7 @@ def test_limits_are_of_what_matches_the_patterns(tests, limit, is_exceeded):
     assert ("max_calls: 4 calls" in ran.stdout) == is_exceeded
 
 
+@pytest.mark.any_python
 def test_several_marks_are_several_limits(tests):
     source = "    @pytest.mark.max_calls(db=1)\n    @pytest.mark.max_calls(2, kind='db')\n    def test_asks(): ask(3)\n"
     ran = tests(asking(source), "--interpose")
@@ -234,6 +238,7 @@ def test_several_marks_are_several_limits(tests):
     assert "3 calls of kind db, 2 allowed" in ran.stdout
 
 
+@pytest.mark.any_python
 def test_calls_that_are_only_counted_count(tests):
     source = "    @pytest.mark.max_calls(db=1)\n    def test_asks(): ask(3)\n"
     ran = tests(asking(source), "--interpose", INTERPOSE_KINDS="db=count,logic")
@@ -242,6 +247,7 @@ def test_calls_that_are_only_counted_count(tests):
     assert "(counted, not timed)" in ran.stdout
 
 
+@pytest.mark.any_python
 def test_a_test_that_failed_fails_as_it_did(tests):
     source = "    @pytest.mark.max_calls(db=1)\n    def test_asks():\n        ask(3)\n        assert not database\n"
     ran = tests(asking(source), "--interpose")
@@ -250,6 +256,7 @@ def test_a_test_that_failed_fails_as_it_did(tests):
     assert "max_calls: " not in ran.stdout
 
 
+@pytest.mark.any_python
 @pytest.mark.parametrize(
     ("limit", "why"),
     [
@@ -272,6 +279,7 @@ def test_a_limit_that_is_none_is_told_in_a_line(tests, limit, why):
     assert "Traceback" not in ran.stdout + ran.stderr
 
 
+@pytest.mark.any_python
 def test_limits_that_are_not_looked_at_are_told(tests):
     source = asking("    @pytest.mark.max_calls(db=1)\n    def test_asks(): ask(3)\n")
     without = tests(source, "--strict-markers")
@@ -292,6 +300,7 @@ def test_limits_of_imports_are_looked_at_where_imports_are_recorded(tests):
     assert "not looked at" not in of_any_kind.stdout
 
 
+@pytest.mark.any_python
 @pytest.mark.parametrize("sampled", [{"INTERPOSE_TRANSACTIONS": "1/5"}, {"INTERPOSE_INTERVAL": "100us"}])
 def test_limits_are_not_looked_at_where_calls_are_sampled(tests, sampled):
     ran = tests(asking("    @pytest.mark.max_calls(db=1)\n    def test_asks(): ask(3)\n"), "--interpose", **sampled)
@@ -301,6 +310,7 @@ def test_limits_are_not_looked_at_where_calls_are_sampled(tests, sampled):
     assert f"interpose: 1 limits not looked at: {name}={text}" in ran.stdout
 
 
+@pytest.mark.any_python
 def test_where_nothing_can_be_recorded_the_tests_run_and_a_line_says_why(tests):
     source = asking("    @pytest.mark.max_calls(db=1)\n    def test_asks(): ask(3)\n")
     ran = tests(source, "--interpose", INTERPOSE_ROWS="many")
@@ -310,6 +320,7 @@ def test_where_nothing_can_be_recorded_the_tests_run_and_a_line_says_why(tests):
     assert "1 limits not looked at: nothing is recorded" in ran.stdout
 
 
+@pytest.mark.any_python
 def test_the_summary_names_the_tests_that_waited_longest(tests):
     ran = tests(
         """
@@ -360,6 +371,7 @@ def test_what_tests_start_is_recorded(tests):
     assert [process.lineage for process in ran.experiment.processes] == ["", "_c1"]
 
 
+@pytest.mark.any_python
 def test_what_the_plugin_reads_is_not_recorded(tests):
     source = asking("    @pytest.mark.max_calls(file=0)\n    def test_asks(): ask(3)\n")
     ran = tests(source, "--interpose")
@@ -369,6 +381,7 @@ def test_what_the_plugin_reads_is_not_recorded(tests):
     assert not [detail for detail in details if detail.endswith((".er/log.xml", ".er/events", ".er/strings"))]
 
 
+@pytest.mark.any_python
 def test_rows_are_fetched_in_one_call_unless_somebody_says_otherwise(tests):
     source = """
         @pytest.mark.max_calls(3, intrinsic="sqlite3.*")
@@ -383,6 +396,7 @@ def test_rows_are_fetched_in_one_call_unless_somebody_says_otherwise(tests):
     assert "max_calls: 5 calls of intrinsic sqlite3.*, 3 allowed" in each.stdout
 
 
+@pytest.mark.any_python
 def test_options_by_which_no_test_runs_begin_no_recording(tests):
     for option in ("--collect-only", "--help", "--markers", "--fixtures"):
         ran = tests("def test_it(): pass\n", "--interpose", option)
