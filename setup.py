@@ -60,6 +60,13 @@ NO_COMPILER = (
 )
 
 
+def packages_of_folders():
+    """The packages that lie in the folders at the top, with those below them."""
+    for package, folder in FOLDERS.items():
+        yield package
+        yield from (f"{package}.{inner}" for inner in find_packages(folder))
+
+
 def library():
     """The plain C library, one for each process, that everything else is linked against."""
     return Extension(
@@ -272,7 +279,7 @@ class Build(build):
 
 
 setup(
-    packages=[*find_packages(include=["interpose", "interpose.*"]), *FOLDERS],
+    packages=[*find_packages(include=["interpose", "interpose.*"]), *packages_of_folders()],
     package_dir=FOLDERS,
     include_package_data=False,
     package_data={"": ["py.typed", "*.pyi"], "interpose": ["include/*.h"], "interpose.reports.page": ["assets/*"]},
@@ -281,7 +288,7 @@ setup(
         cpython_library(),
         boot_library(),
         *(shim(source) for source in sorted(glob("timing/*.pyx"))),
-        *(generated(source) for source in sorted(glob("experiments/*.pyx"))),
+        *(generated(source) for source in sorted(glob("experiments/**/*.pyx", recursive=True))),
         *(generated(source) for source in sorted(glob("interpose/**/*.pyx", recursive=True))),
     ],
     cmdclass={"build": Build, "build_ext": BuildExt, "build_startup": BuildStartup},

@@ -129,7 +129,7 @@ def describe(bytes head):
 def interpose(intrinsics, modules, wrappers=None, catch_all=None, packages=None):
     """Put shims in the place of `intrinsics`: now in the modules that exist, in others when they are imported.
 
-    `wrappers`, where given, wrap each instead (interpose.wrappers). `catch_all`, where given, is called with the library
+    `wrappers`, where given, wrap each instead (interpose.capture.wrappers). `catch_all`, where given, is called with the library
     and the target of a name that a module has not; it may give another target. `packages`, where given, declares
     what there is of the packages of its `names` when they are imported.
     """

@@ -10,7 +10,8 @@ import sys
 import tempfile
 from time import perf_counter_ns
 
-from interpose import library, session
+from interpose import library
+from interpose.capture import session
 from interpose.config import precedence
 
 PACKAGE = """

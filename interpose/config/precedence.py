@@ -6,8 +6,7 @@ it imports next to nothing.
 
 import os
 
-from interpose import levels
-from interpose.config import schema, values
+from interpose.config import levels, schema, values
 from interpose.config.schema import Setting, Settings
 from interpose.errors import SettingError
 from interpose.kinds import KINDS
@@ -149,7 +148,7 @@ def _put(settings: Settings, setting: Setting, text: str, origin: str, place: st
 
 def _heed_control_file(settings: Settings) -> None:
     """Have in force what the control file says. What it cannot have is a warning."""
-    from interpose import keywords
+    from interpose.config import keywords
 
     try:
         steps, wrong = keywords.read(settings.control)
@@ -175,7 +174,7 @@ def _heed_filter(settings: Settings) -> None:
 
 def _record_requested(settings: Settings) -> None:
     """Have the kinds recorded that the filter asks for and that are off unless asked for."""
-    from interpose import filters
+    from interpose.config import filters
 
     text = settings.texts["INTERPOSE_KINDS"]
     unsaid = [kind for kind in filters.requested(settings.filter) if not levels.names_kind(text, kind)]
@@ -201,7 +200,7 @@ def _record_statements(settings: Settings) -> None:
 
 
 def _asks_for_statements(text: str) -> bool:
-    from interpose import filters
+    from interpose.config import filters
 
     made = filters.parse(text)
     return made is not None and filters.asks_for_statements(made.rules)
@@ -216,7 +215,7 @@ def _why_no_statements(settings: Settings) -> str:
 
 def kinds_recorded(settings: Settings) -> set[str]:
     """The kinds of which calls may be recorded; what the filter asks for is among them."""
-    from interpose import filters
+    from interpose.config import filters
 
     if settings.levels:  # of any kind
         return set(KINDS)
@@ -227,7 +226,7 @@ def kinds_recorded(settings: Settings) -> set[str]:
 def why_no_filter(text: str, said: str, recorded: "Collection[str]" = KINDS) -> list[str]:
     """What is wrong with a filter, in one line that says how it was said; nothing where it is one. The kinds `recorded`
     are those of which it is to leave something."""
-    from interpose import filters
+    from interpose.config import filters
 
     try:
         filters.parse(text, recorded)
