@@ -15,6 +15,7 @@ from interpose.experiments.format.traces import Function, Stretch, read_stretche
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 
+ESTIMATED_PERCENT = 50
 INCOMPLETE = "INCOMPLETE DATA: MAXTRACELEVEL"
 _INLINE = re.compile(r"(?:\.<locals>)?\.?<(?:listcomp|setcomp|dictcomp|genexpr)>$")
 _Key = tuple[object, ...]
@@ -124,6 +125,17 @@ class Trace:
     missed: list[str]
 
     @property
+    def recorded_percent(self) -> int:
+        """How much of the threads' CPU time recording took."""
+        cpu_ns = sum(thread.cpu_ns for thread in self.threads)
+        return 100 * sum(thread.own_ns for thread in self.threads) // cpu_ns if cpu_ns else 0
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether recording took most of the time: then an error of its calibration shows in the figures."""
+        return self.recorded_percent >= ESTIMATED_PERCENT
+
+    @property
     def notes(self) -> list[str]:
         """What is to be said before the figures."""
         said = []
@@ -192,6 +204,7 @@ class _Gathered:
                 self._add_function(process, stretch, function, first_lines, levels)
 
     def trace(self, missed: list[str]) -> Trace:
+        self._cut_below_zero()
         for line in self._lines.values():
             line.figures.include_self()
         for function in self._functions.values():
@@ -207,6 +220,18 @@ class _Gathered:
             left_out=self._left_out,
             missed=missed,
         )
+
+    def _cut_below_zero(self) -> None:
+        """What a line is below 0, because its events took less than calibrated, is recording's."""
+        cut_ns = 0
+        for key, line in self._lines.items():
+            figures = line.figures
+            wall_ns, cpu_ns = max(-figures.self_wall_ns, 0), max(-figures.self_cpu_ns, 0)
+            figures.add_self(wall_ns, cpu_ns, None)
+            self._functions[key[:-1]].figures.add_self(wall_ns, cpu_ns, None)
+            cut_ns += cpu_ns
+        if cut_ns and self._threads:
+            max(self._threads.values(), key=lambda thread: thread.own_ns).own_ns -= cut_ns
 
     def _labels(self, process: Process, function: Function) -> dict[str, str]:
         values = {

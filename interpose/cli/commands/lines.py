@@ -69,10 +69,12 @@ def run(arguments: argparse.Namespace) -> int:
         return note_damages(experiment)
     for note in trace.notes:
         say(note)
+    if trace.is_estimated:
+        say(f"recording took {trace.recorded_percent} % of the CPU time: times marked ~ are estimates")
     if arguments.annotate or arguments.format == HTML:
         write_sources(experiment, trace, arguments)
         return note_damages(experiment)
-    table = lines_table(rows(trace, arguments), arguments.apart, experiment.founder.log.cwd)
+    table = lines_table(rows(trace, arguments), arguments.apart, experiment.founder.log.cwd, trace.is_estimated)
     write_table(table, arguments)
     return note_damages(experiment)
 

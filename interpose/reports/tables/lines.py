@@ -52,10 +52,10 @@ def closing_rows(trace: Trace) -> list[LineRow]:
     return rows
 
 
-def lines_table(rows: Sequence[LineRow], apart: Sequence[str], cwd: str) -> Table:
-    """The table of `rows`, whose labels `apart` have columns of their own."""
+def lines_table(rows: Sequence[LineRow], apart: Sequence[str], cwd: str, is_estimated: bool = False) -> Table:
+    """The table of `rows`, whose labels `apart` have columns of their own; estimated times are marked."""
     names = ("file", "module", "function", "line", *apart, *NUMBERS, "loops")
-    return Table(names, _values, [*_name_columns(rows, apart, cwd), *_number_columns(rows)], rows)
+    return Table(names, _values, [*_name_columns(rows, apart, cwd), *_number_columns(rows, is_estimated)], rows)
 
 
 def loops_shown(loops: dict[int, int]) -> str:
@@ -114,13 +114,14 @@ def _label_column(name: str) -> Column:
     return Column(name, lambda row: clean(row.labels.get(name, "")), right=False)
 
 
-def _number_columns(rows: Sequence[LineRow]) -> list[Column]:
+def _number_columns(rows: Sequence[LineRow], is_estimated: bool) -> list[Column]:
     counted = [row for row in rows if row.is_counted]
     scale = scale_for(max((row.figures.wall_ns for row in counted), default=0))
     whole_ns = sum(row.figures.self_cpu_ns for row in counted)
 
     def time(row: LineRow, ns: int | None) -> str:
-        return "" if ns is None else scale.show(max(ns, 0))
+        mark = "~" if is_estimated and row.is_counted else ""
+        return "" if ns is None else mark + scale.show(max(ns, 0))
 
     def of_call(row: LineRow, ns: int) -> str:
         return time(row, ns) if row.is_counted and row.place else ""
