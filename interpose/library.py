@@ -20,7 +20,7 @@ class Intrinsic:
     `kinds` are the kinds that its calls can be of, a word or several; `choice` says how one of several is chosen, else
     it is the first, or `idle` inside a call that is idle. `detail` says what is kept of a call: of the argument
     numbered `argument` (counted without the object itself; None is the object, "result" what the call gives), which may
-    be given by the name `keyword`, in one of the ways that cext/hooks/stubs.h lists. `attribute` is the way from there
+    be given by the name `keyword`, in one of the ways that cext/hooks/slot.h lists. `attribute` is the way from there
     to what is kept, where that is not the argument itself (`request.url`; nothing is kept of what is computed), for
     `request` two of them with a space between. `bytes` is what tells how much was moved, `effect` what the call changes
     in what is known of descriptors.

@@ -1,7 +1,7 @@
 """The shims: what stands in the place of an intrinsic, and how it gets there and away again.
 
 Each shim's body is one of a few, by the signature of the C function that it stands for; it says nothing but: begin, the
-real call, end. What those do is in cext/hooks/shim.h and cext/core/recorder.h. Nothing here makes a Python object or a frame while
+real call, end. What those do is in cext/hooks/hot_path.h and cext/core/spans.h. Nothing here makes a Python object or a frame while
 a call is timed. This file is the session; the files that it includes have one job each.
 """
 

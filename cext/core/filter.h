@@ -2,7 +2,7 @@
 
    Read when a recording begins, and again when the control page says that there is another. Every class of rules that it
    has must let a call pass: one of the rules of the class that ask for something, none of those that leave something out.
-   What is of a call site is decided once for it (hooks/filtering.h). */
+   What is of a call site is decided once for it (hooks/filtered_places.h). */
 #pragma once
 
 #include <stdbool.h>
