@@ -1,4 +1,15 @@
-"""The errors that interpose raises in its own programs; each names the thing and the place."""
+"""All errors of interpose. Those that a user sees name the thing and the place; the others are caught inside interpose.
+
+    InterposeError          a command ends with it: one line, without a traceback, and an exit code
+        UsageError          a command does not do what was asked
+            ExpressionError
+        SettingError        a setting has an invalid value
+        ExperimentError     an experiment cannot be read or written
+    Caught                  a module tells its caller something; users never see it
+
+A module may define its own errors below one of these; tests/project/test_errors.py checks that no error stands outside.
+The traced program imports this module, so it imports nothing.
+"""
 
 
 class InterposeError(Exception):
@@ -30,3 +41,10 @@ class SettingError(InterposeError):
 
 class ExperimentError(InterposeError):
     """A directory is not there, is not an experiment, or is one of a version that cannot be read."""
+
+
+class Caught(Exception):
+    """One module tells its caller that it stopped, and why; the caller catches it and decides what users are told.
+
+    It is not an InterposeError, so that one that nobody catches is seen as the defect that it is.
+    """

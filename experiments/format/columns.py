@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from interpose.errors import Caught
 from interpose.experiments.format.layout import Bytes, Layout
 
 # What of a number is stored; all is counted modulo the size of the field.
@@ -37,7 +38,7 @@ RULES = {
 _TURNS = {LESS: 1, BACK: 1, AFTER: 2}  # how long a record is may itself be less than something
 
 
-class ArrangementError(ValueError):
+class ArrangementError(Caught):
     """Bytes that are no arranged records."""
 
 

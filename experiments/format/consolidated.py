@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from interpose.errors import ExperimentError
+from interpose.errors import Caught, ExperimentError
 from interpose.experiments.format.compressed import zstandard_module
 from interpose.experiments.format.sequences import Ranges
 from interpose.experiments.metadata import names
@@ -122,7 +122,7 @@ def read(file: DataFile) -> tuple[Consolidated, list[Found]] | None:
     return None
 
 
-class _Damaged(Exception):
+class _Damaged(Caught):
     """What is wrong."""
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from interpose.errors import Caught
+
 Bytes = bytes | bytearray | memoryview
 
 LARGEST_RECORD_BYTES = 64 * 1024
@@ -28,7 +30,7 @@ TYPES = {
 }
 
 
-class LayoutError(ValueError):
+class LayoutError(Caught):
     """A description that no record can be read by."""
 
 

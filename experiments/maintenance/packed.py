@@ -12,7 +12,7 @@ import tarfile
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from interpose.errors import ExperimentError
+from interpose.errors import Caught, ExperimentError
 from interpose.experiments.maintenance.parts import PARTS_AT_MOST, is_part, is_subdirectory, parts
 from interpose.experiments.metadata import names
 from interpose.experiments.model.files import Damages, open_plain
@@ -95,7 +95,7 @@ def unpack(path: str, directory: str, damages: Damages) -> str:
     return os.path.join(directory, unpacking.top)
 
 
-class _Unreadable(Exception):
+class _Unreadable(Caught):
     """Why no more can be read, in a few words."""
 
 

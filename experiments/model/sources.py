@@ -19,6 +19,7 @@ from functools import cached_property
 from io import BytesIO
 from typing import NamedTuple
 
+from interpose.errors import Caught
 from interpose.experiments.maintenance.archives import OBJECT, SOURCE, Archive, Entry, hash_of, read_content, read_index
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import open_plain
@@ -37,7 +38,7 @@ _PRIVATE_KEY = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
 _NO_TEXT = {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "utf-7"}
 
 
-class Refused(Exception):
+class Refused(Caught):
     """Why a file is not copied, in a few words."""
 
 

@@ -7,6 +7,8 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from interpose.errors import Caught
+
 _MAGIC = b"\x7fELF\x02\x01"  # 64 bits, the least byte first
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _PROGRAM = struct.Struct("<IIQQQQQQ")
@@ -15,7 +17,7 @@ _DYNAMIC, _FULL, _LOADED = 11, 2, 1
 _TABLES_AT_MOST, _BYTES_AT_MOST = 4096, 1 << 28
 
 
-class NotELF(Exception):
+class NotELF(Caught):
     """A file is no ELF file of 64 bits, or a damaged one."""
 
 

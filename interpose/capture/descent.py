@@ -5,6 +5,7 @@ This is imported inside the traced program when it starts, so it imports next to
 
 import os
 
+from interpose.errors import Caught
 from interpose.experiments.metadata import names
 
 TYPE_CHECKING = False
@@ -24,7 +25,7 @@ RANKS = {
 ANCESTORS = 4  # a shell or two may stand between a program and its child
 
 
-class NotRecorded(Exception):
+class NotRecorded(Caught):
     """Why nothing is recorded of this process; without a text where that is as it should be."""
 
 

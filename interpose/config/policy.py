@@ -8,6 +8,7 @@ somebody wanted to forbid something. It is imported inside the traced program, s
 import os
 import stat
 
+from interpose.errors import Caught
 from interpose.kinds import KINDS
 
 LARGEST_BYTES = 1 << 16
@@ -16,7 +17,7 @@ WHAT = (*KINDS, "lines", "coverage")
 LONGEST_PATTERN = 256
 
 
-class Forbidden(Exception):
+class Forbidden(Caught):
     """Why nothing may be recorded here: by which line of the file."""
 
 

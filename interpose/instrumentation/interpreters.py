@@ -14,6 +14,8 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from interpose.errors import Caught
+
 ASK_SECONDS = 20
 OLDEST = (3, 11)
 PYTHON_NAME = re.compile(r"(python|pypy)([0-9]+(\.[0-9]+)?t?)?(d|-dbg)?")
@@ -46,7 +48,7 @@ print(json.dumps({
 """
 
 
-class NotPython(Exception):
+class NotPython(Caught):
     """A command does not start Python itself; says what it is."""
 
 

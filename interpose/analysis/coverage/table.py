@@ -13,6 +13,7 @@ from types import CodeType
 from interpose.analysis.coverage.exclusion import left_out
 from interpose.analysis.coverage.logical_lines import LogicalLines, logical_lines
 from interpose.analysis.coverage.statements import NONE, Statements, statements
+from interpose.errors import Caught
 
 END_OF_LINE = re.compile(r"\r\n|\r")
 LARGEST_BYTES = 4 << 20  # what is longer is not read
@@ -20,7 +21,7 @@ _ANNOTATIONS = "__annotate__"
 _NO_PYTHON = "its source is not Python that this version reads"
 
 
-class Unreadable(Exception):
+class Unreadable(Caught):
     """Why a source has no statement table, in a few words."""
 
 

@@ -12,7 +12,7 @@ from interpose.analysis.recording.statistics import statistics
 from interpose.analysis.time.usage import usages
 from interpose.cli.commands.overview import due_ns
 from interpose.cli.er_print.views import Session
-from interpose.errors import UsageError
+from interpose.errors import Caught, UsageError
 from interpose.reports.formats.table import table_of_cells
 from interpose.reports.screen.display import DELIMITER, HTML, TEXT
 from interpose.reports.screen.heads import (
@@ -73,7 +73,7 @@ class Verb:
         self.act(session, given)
 
 
-class Ended(Exception):
+class Ended(Caught):
     """There is nothing more to be done."""
 
 
