@@ -16,6 +16,7 @@ from setuptools import Command, Extension, find_packages, setup
 from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CCompilerError, CompileError, SetupError
+from setuptools.modified import newer_group
 
 FOLDERS = {"interpose.timing": "timing", "interpose.experiments": "experiments", "interpose.cext": "cext"}
 
@@ -191,7 +192,9 @@ class BuildExt(build_ext):
             ext.sources = with_c.sources
 
     def build_extension(self, ext):
-        self.compile_plain(ext)
+        ext.depends = [*ext.depends, *ext.sources]  # what is compiled apart as well
+        if self.force or newer_group(ext.depends, self.get_ext_fullpath(ext.name), "newer"):
+            self.compile_plain(ext)
         super().build_extension(ext)
 
     def compile_plain(self, ext):
