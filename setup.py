@@ -16,6 +16,7 @@ from setuptools import Command, Extension, find_packages, setup
 from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CCompilerError, CompileError, SetupError
+from setuptools.modified import newer_group
 
 FOLDERS = {"interpose.timing": "timing", "interpose.experiments": "experiments", "interpose.cext": "cext"}
 
@@ -58,6 +59,13 @@ NO_COMPILER = (
     "interpose is built from C: a C compiler (gcc or clang) and Python's headers (python3-dev) are needed:"
     " {why}"
 )
+
+
+def packages_of_folders():
+    """The packages that lie in the folders at the top, with those below them."""
+    for package, folder in FOLDERS.items():
+        yield package
+        yield from (f"{package}.{inner}" for inner in find_packages(folder))
 
 
 def library():
@@ -184,7 +192,9 @@ class BuildExt(build_ext):
             ext.sources = with_c.sources
 
     def build_extension(self, ext):
-        self.compile_plain(ext)
+        ext.depends = [*ext.depends, *ext.sources]  # what is compiled apart as well
+        if self.force or newer_group(ext.depends, self.get_ext_fullpath(ext.name), "newer"):
+            self.compile_plain(ext)
         super().build_extension(ext)
 
     def compile_plain(self, ext):
@@ -272,7 +282,7 @@ class Build(build):
 
 
 setup(
-    packages=[*find_packages(include=["interpose", "interpose.*"]), *FOLDERS],
+    packages=[*find_packages(include=["interpose", "interpose.*"]), *packages_of_folders()],
     package_dir=FOLDERS,
     include_package_data=False,
     package_data={"": ["py.typed", "*.pyi"], "interpose": ["include/*.h"], "interpose.reports.page": ["assets/*"]},
@@ -281,7 +291,7 @@ setup(
         cpython_library(),
         boot_library(),
         *(shim(source) for source in sorted(glob("timing/*.pyx"))),
-        *(generated(source) for source in sorted(glob("experiments/*.pyx"))),
+        *(generated(source) for source in sorted(glob("experiments/**/*.pyx", recursive=True))),
         *(generated(source) for source in sorted(glob("interpose/**/*.pyx", recursive=True))),
     ],
     cmdclass={"build": Build, "build_ext": BuildExt, "build_startup": BuildStartup},

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from types import ModuleType
 
-    from interpose.collectors import collector as collector
+    from interpose.instrumentation.collectors import collector as collector
     from interpose.transactions import transaction as transaction
 
 __version__ = "0.2.0"
@@ -112,7 +112,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found: object = getattr(sys.modules.get("interpose.timing.shims"), name, None)
     if name == "collector":
-        from interpose.collectors import collector as found
+        from interpose.instrumentation.collectors import collector as found
     elif found is None:
         from interpose.transactions import transaction as found
     globals()[name] = found

@@ -2,6 +2,6 @@
 
 import sys
 
-from interpose.commands.main import main
+from interpose.cli.main import main
 
 sys.exit(main())

@@ -25,9 +25,9 @@ def boot():
     collects = gc.isenabled()
     gc.disable()  # nothing that is made here can be let go of before the end
     try:
-        import interpose.session
+        import interpose.capture.session
 
-        interpose.session.begin(before)
+        interpose.capture.session.begin(before)
     except Exception:
         pass
     finally:

@@ -7,7 +7,7 @@
         ExperimentError     an experiment cannot be read or written
     Caught                  a module tells its caller something; users never see it
 
-A module may define its own errors below one of these; tests/test_errors.py checks that no error stands outside.
+A module may define its own errors below one of these; tests/project/test_errors.py checks that no error stands outside.
 The traced program imports this module, so it imports nothing.
 """
 

@@ -9,7 +9,7 @@ KINDS = tuple(kind for kind in EVERY if kind != IDLE)
 ON_REQUEST = ("import",)  # kinds that are off unless asked for
 
 
-def c_header():
+def c_header() -> str:
     """The text of `kinds.h`."""
     rows = " ".join([f"X({kind})" for kind in EVERY])
     return f"""/* Made of interpose/kinds.py: what a call can be of. */

@@ -2,7 +2,7 @@
 
 import sys
 
-from interpose.levels import OFF, usual_level
+from interpose.config.levels import OFF, usual_level
 
 WILD = "*"
 SYSTEM = "system"
@@ -20,20 +20,20 @@ class Intrinsic:
     `kinds` are the kinds that its calls can be of, a word or several; `choice` says how one of several is chosen, else
     it is the first, or `idle` inside a call that is idle. `detail` says what is kept of a call: of the argument
     numbered `argument` (counted without the object itself; None is the object, "result" what the call gives), which may
-    be given by the name `keyword`, in one of the ways that cext/hooks/stubs.h lists. `attribute` is the way from there
+    be given by the name `keyword`, in one of the ways that cext/hooks/slot.h lists. `attribute` is the way from there
     to what is kept, where that is not the argument itself (`request.url`; nothing is kept of what is computed), for
     `request` two of them with a space between. `bytes` is what tells how much was moved, `effect` what the call changes
     in what is known of descriptors.
 
-    `waits`: a call that waited for less than the threshold is counted, not recorded. `lock` is the sort of lock that is
-    taken: a free one is passed through. `passes` says of what starts a program how it passes an environment on. `layer`
-    is `buffered` for what is interposed on request alone. `levels` say of each of the kinds what is done at its calls
-    (interpose.levels). `by` is how it is interposed, `function` or `wrapt`, where that is not to go by what is found:
-    in place what is C's or the standard library's, with wrapt what is a package's. `transaction` says that a call `is`
-    one, or that one `begins` with it or `ends` with its end; `route` are ways of attributes, of which the first that
-    leads to a text names it better than `attribute` does, once the call has ended (`resolver_match.route`). `terminal`
-    says that a call, where it is of the kind screen, waits for somebody at the keyboard: until a `line` is entered
-    (True means the same), or for single `keys`.
+    `waits`: a call that waited for less than the threshold is counted, not recorded. `lock` is the sort of lock that
+    is taken: a free one is passed through. `passes` says of what starts a program how it passes an environment on.
+    `layer` is `buffered` for what is interposed on request alone. `levels` say of each of the kinds what is done at
+    its calls (interpose.config.levels). `by` is how it is interposed, `function` or `wrapt`, where that is not to go
+    by what is found: in place what is C's or the standard library's, with wrapt what is a package's. `transaction`
+    says that a call `is` one, or that one `begins` with it or `ends` with its end; `route` are ways of attributes, of
+    which the first that leads to a text names it better than `attribute` does, once the call has ended
+    (`resolver_match.route`). `terminal` says that a call, where it is of the kind screen, waits for somebody at the
+    keyboard: until a `line` is entered (True means the same), or for single `keys`.
 
     `wrapper` is called instead, as wrapper(wrapped, instance, args, kwargs); `wrapped` is what the next library has,
     in the end the real one. What it raises is its own affair unless it `raises`, and what it gives is what the

@@ -14,16 +14,17 @@ import sys
 import time
 from collections.abc import Callable
 
-from interpose.analysis.ending import DETACHED, ending, is_running
-from interpose.analysis.keeping import Keeper, slowest_wanted
+from interpose.analysis.consolidation.keeping import Keeper, slowest_wanted
+from interpose.analysis.recording.ending import DETACHED, ending, is_running
 from interpose.errors import ExperimentError
-from interpose.experiments import compressed, names
-from interpose.experiments.control import Control
-from interpose.experiments.drain import Drain, Waiting
-from interpose.experiments.experiment import Experiment, with_forebears
-from interpose.experiments.files import Damages
-from interpose.experiments.pauses import Pauses, pauses_of
-from interpose.experiments.process import Process
+from interpose.experiments.format import compressed
+from interpose.experiments.maintenance.drain import Drain, Waiting
+from interpose.experiments.metadata import names
+from interpose.experiments.metadata.control import Control
+from interpose.experiments.metadata.pauses import Pauses, pauses_of
+from interpose.experiments.model.experiment import Experiment, with_forebears
+from interpose.experiments.model.files import Damages
+from interpose.experiments.model.process import Process
 
 CONSOLIDATE = "INTERPOSE_CONSOLIDATE"
 CONSOLIDATED_AT_BYTES = 1 << 18  # of compressed events: some hundred thousand

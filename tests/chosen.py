@@ -6,8 +6,8 @@ from collections import Counter
 
 from tracing import Traced
 
-from interpose.experiments.process import Process
-from interpose.experiments.records import Event
+from interpose.experiments.format.records import Event
+from interpose.experiments.model.process import Process
 
 
 class Chosen:

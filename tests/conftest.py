@@ -12,7 +12,7 @@ import hypothesis
 import pytest
 from tracing import recorded, traced
 
-from interpose.commands.main import main
+from interpose.cli.main import main
 
 __all__ = ["recorded", "traced"]
 
@@ -21,7 +21,7 @@ hypothesis.settings.register_profile("here", deadline=None)
 hypothesis.settings.load_profile("here")
 
 
-# They record lines or coverage, which are refused from 3.14 on (tests/test_versions.py).
+# They record lines or coverage, which are refused from 3.14 on (tests/project/test_versions.py).
 OF_LINES = (
     *("test_coverage", "test_coverage_command", "test_coverage_conditions", "test_coverage_reports"),
     *("test_coverage_statements", "test_coverage_truth", "test_line_sources", "test_lines", "test_lines_truth"),

@@ -28,8 +28,8 @@ from typing import NamedTuple
 
 from tracing import Traced, events_of
 
+from interpose.instrumentation.system_library import every
 from interpose.library import Intrinsic
-from interpose.system_library import every
 
 PROGRAMS = Path(__file__).parent / "programs"
 BY_NAME = {intrinsic.name: intrinsic for intrinsic in every()}

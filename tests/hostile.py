@@ -13,18 +13,18 @@ from pathlib import Path
 
 import zstandard
 
-from interpose.analysis.lineage import tree, walk
-from interpose.analysis.profile import profile
-from interpose.analysis.soundness import read_all
-from interpose.analysis.trace import last, trace
-from interpose.commands.choice import open_experiments
-from interpose.commands.main import main
+from interpose.analysis.calls.profile import profile
+from interpose.analysis.calls.trace import last, trace
+from interpose.analysis.recording.lineage import tree, walk
+from interpose.analysis.recording.soundness import read_all
+from interpose.cli.experiment_choice import open_experiments
+from interpose.cli.main import main
 from interpose.errors import InterposeError
-from interpose.reports import text as table
-from interpose.reports.colour import Paint
-from interpose.reports.processes import processes_table
-from interpose.reports.raw import raw
-from interpose.reports.summary import Screen, summary
+from interpose.reports.formats import text as table
+from interpose.reports.formats.colour import Paint
+from interpose.reports.screen.summary import Screen, summary
+from interpose.reports.tables.processes import processes_table
+from interpose.reports.tables.raw import raw
 from tests.build import START_NS, Build, compressed, event, size_of
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from interpose.experiments import names
-from interpose.experiments.experiment import Experiment
+from interpose.experiments.metadata import names
+from interpose.experiments.model.experiment import Experiment
 
 # The first twelve are those that a change of the tracer breaks first.
 SUITES = (

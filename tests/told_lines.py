@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tracing import Traced, events_of
 
-from interpose.analysis.lines import line_trace
-from interpose.codes import STATEMENT
-from interpose.experiments.experiment import Experiment
-from interpose.experiments.process import Process
-from interpose.experiments.records import Event
+from interpose.analysis.lines.line_rows import line_trace
+from interpose.experiments.format.records import Event
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import Process
+from interpose.legacy.codes import STATEMENT
 
 ON = {"INTERPOSE": "calls,lines", "INTERPOSE_STATEMENTS": "1"}
 

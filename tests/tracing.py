@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from interpose.experiments import names
-from interpose.experiments.experiment import Experiment
-from interpose.experiments.process import Process
-from interpose.experiments.records import Event
+from interpose.experiments.format.records import Event
+from interpose.experiments.metadata import names
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import Process
 
 
 class Traced:
@@ -95,7 +95,8 @@ def traced(tmp_path: Path) -> Run:
 # What a program under test does to begin a recording of its own choice of intrinsics.
 RECORDING = """
 import os, sys
-from interpose import library, session
+from interpose import library
+from interpose.capture import session
 from interpose.config import precedence
 from interpose.timing import shims
 

@@ -352,7 +352,7 @@ cdef dict PER = {"event": INTERPOSE_PER_EVENT, "transaction": INTERPOSE_PER_TRAN
 
 def collect(chosen, str running, str named, intrinsics):
     """Have these data collectors called from now on, in this order: pairs of a name and a declaration
-    (interpose.collectors). `running` and `named` are the names of the intrinsics that stand for a collector being
+    (interpose.instrumentation.collectors). `running` and `named` are the names of the intrinsics that stand for a collector being
     called and for a transaction that got a name."""
     global _allocated_blocks
     stop_collecting()

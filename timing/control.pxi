@@ -37,7 +37,7 @@ cdef bint know_for_filter(object intrinsic, unsigned offset) except False:
 
 
 def filter_calls(bytes compiled):
-    """Record only calls that the experiment's filter lets pass: `compiled`, of interpose.filters, where this process is its
+    """Record only calls that the experiment's filter lets pass: `compiled`, of interpose.config.filters, where this process is its
     founder, nothing where there is none. Raises OSError."""
     cdef int failed = recorder_filter(compiled, len(compiled))
     if failed:

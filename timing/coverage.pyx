@@ -1,5 +1,5 @@
-"""Statement coverage as Python sees it: switched on and off. What happens when a place is come to is in cext/coverage/covered_code.h and the
-headers beside it; nothing here runs then."""
+"""Statement coverage as Python sees it: switched on and off. What happens when a place is reached is in cext/coverage;
+nothing here runs then."""
 
 from libc.stdint cimport uint32_t
 

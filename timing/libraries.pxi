@@ -269,14 +269,17 @@ cdef object outcome(Next following, tuple arguments, dict keywords):
 
 
 cdef object awaiting():
+    """What is done for wrappers that are awaited; nothing of it is in sys.modules afterwards that was not before."""
     global _awaiting
     if _awaiting is None:
-        had = "interpose.awaiting" in _modules
-        import interpose.awaiting
-        _awaiting = interpose.awaiting
-        if not had:
-            _modules.pop("interpose.awaiting", None)
-            interpose.__dict__.pop("awaiting", None)
+        had = [name for name in ("interpose.timing", "interpose.timing.awaiting") if name in _modules]
+        from interpose.timing import awaiting as found
+        _awaiting = found
+        if "interpose.timing.awaiting" not in had:
+            _modules.pop("interpose.timing.awaiting", None)
+        if "interpose.timing" not in had:
+            _modules.pop("interpose.timing", None)
+            vars(_modules["interpose"]).pop("timing", None)
     return _awaiting
 
 

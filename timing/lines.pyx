@@ -1,7 +1,7 @@
 """Line trace as Python sees it: prepared, calibrated, switched on and off. What happens at each line is in cext/lines/lines.h and
 cext/lines/line_events.h; nothing here runs then."""
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 cdef extern from "cpython/known_code.h":
     struct code_choice:
@@ -13,11 +13,21 @@ cdef extern from "cpython/known_code.h":
 
 cdef extern from "lines/line_events.h":
     known_codes traced_codes
+    struct line_costs:
+        int64_t line
+        int64_t high_line
+        int64_t jump
+        int64_t high_jump
+        int64_t end
+        int64_t after
+        int64_t resume
+        double far
+        double exception
+        double stop
+        double instruction[256]
     struct c_lines "lines":
         uint32_t on
-        uint64_t event_ticks
-        uint64_t call_ticks
-        uint64_t first_ticks
+        line_costs costs
     c_lines line_state "lines"
     struct thread_state "_ts":
         pass
@@ -29,11 +39,14 @@ cdef extern from "lines/line_events.h":
     void lines_rehearse(bint)
     int traced_begin()
     void forget_tables()
+    void count_code(object, int64_t *, uint64_t *)
     void uncount_line(thread_state *)
     enum:
         EVENTS_BY_THREAD
+        ASKS_AT_INSTRUCTIONS
     const char *events_begin()
     const char *events_end()
+    int opcode_named(const char *)
 
 ctypedef void (*line_teller)(void *) noexcept
 
@@ -45,27 +58,9 @@ cdef extern from "core/recorder.h":
     c_recorder recorder_state "recorder"
 
 cdef extern from "<string.h>":
+    void *memset(void *, int, size_t)
     const char *strerror(int)
 
-CALIBRATED = "<interpose>"
-# Short lines in loops, as programs have them; the second has as many, and calls in between.
-CALIBRATING = """
-def lines(passes=range(100)):
-    x = y = 1
-    for each in passes:
-        if x:
-            y = each
-        x = y + 1
-
-def nothing():
-    return 1
-
-def calls(passes=range(100)):
-    for each in passes:
-        nothing()
-"""
-PASSES = 100
-TIMES = 12
 cdef bint _prepared = False
 
 
@@ -157,57 +152,4 @@ def trace(bint wanted, bytes target):
     return tracing
 
 
-cdef uint64_t least_ticks(object function):
-    """What a call of it takes, the least of several."""
-    cdef uint64_t begun, least = 1 << 62
-    for _ in range(TIMES):
-        begun = ticks_now()
-        function()
-        least = min(least, ticks_now() - begun)
-    return least
-
-
-cdef uint64_t least_ticks_of_reading():
-    """What reading the time takes, the least of several."""
-    cdef uint64_t begun, least = 1 << 62
-    for _ in range(TIMES):
-        begun = ticks_now()
-        for _ in range(PASSES):
-            ticks_now()
-        least = min(least, ticks_now() - begun)
-    return least // PASSES
-
-
-cdef void tell_nobody(void *frame) noexcept:
-    pass
-
-
-cdef bint calibrate() except False:
-    """What recording takes at each line and at each call, in ticks. What it takes to tell of a line is timed each time, with what
-    reading the time once takes."""
-    cdef line_teller teller = recorder_state.tell_line
-    cdef uint64_t reading = least_ticks_of_reading(), timed = reading if teller != NULL else 0
-    names = {"__name__": CALIBRATED}
-    exec(compile(CALIBRATING, CALIBRATED, "exec"), names)
-    functions = [names["lines"], names["calls"]]
-    line_state.event_ticks = line_state.call_ticks = line_state.first_ticks = 0
-    bare = [least_ticks(function) for function in functions]
-    choose_own_code(&traced_codes.choice)
-    choose(&traced_codes.choice, CALIBRATED.encode(), b"*")
-    lines_rehearse(True)
-    if teller != NULL:
-        recorder_state.tell_line = tell_nobody
-    lines_on(0)
-    if events_begin() == NULL:
-        traced = [least_ticks(function) for function in functions]
-        events_end()
-        at_line = max(traced[0] - bare[0], 0) // (4 * PASSES)
-        at_first = at_line - min(at_line, reading)
-        line_state.event_ticks = at_line - min(at_line, timed)
-        line_state.first_ticks = at_first - min(at_first, timed)
-        line_state.call_ticks = max((traced[1] - bare[1]) // PASSES - 2 * at_line - at_first, 0)
-    lines_off(0)
-    recorder_state.tell_line = teller
-    forget_tables()
-    lines_rehearse(False)
-    return True
+include "line_calibration.pxi"

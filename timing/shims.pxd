@@ -1,4 +1,4 @@
-"""What the shims use of C: stubs, what every shim does, how one is put in place (cext/hooks/stubs.h, shim.h, install.h)."""
+"""What the shims use of C: slots and stubs, what every shim does, how one is put in place (cext/hooks)."""
 
 from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t

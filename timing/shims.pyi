@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Self, TypeVar
 
-from interpose.collectors import Collector
-from interpose.interposed import Packages
+from interpose.capture.interposed import Packages
+from interpose.capture.wrappers import Wrappers
+from interpose.instrumentation.collectors import Collector
 from interpose.library import Intrinsic
-from interpose.wrappers import Wrappers
 
 _Marked = TypeVar("_Marked")
 Field = tuple[str, str, int, str]

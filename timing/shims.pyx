@@ -1,7 +1,7 @@
 """The shims: what stands in the place of an intrinsic, and how it gets there and away again.
 
 Each shim's body is one of a few, by the signature of the C function that it stands for; it says nothing but: begin, the
-real call, end. What those do is in cext/hooks/shim.h and cext/core/recorder.h. Nothing here makes a Python object or a frame while
+real call, end. What those do is in cext/hooks/hot_path.h and cext/core/spans.h. Nothing here makes a Python object or a frame while
 a call is timed. This file is the session; the files that it includes have one job each.
 """
 
@@ -129,7 +129,7 @@ def describe(bytes head):
 def interpose(intrinsics, modules, wrappers=None, catch_all=None, packages=None):
     """Put shims in the place of `intrinsics`: now in the modules that exist, in others when they are imported.
 
-    `wrappers`, where given, wrap each instead (interpose.wrappers). `catch_all`, where given, is called with the library
+    `wrappers`, where given, wrap each instead (interpose.capture.wrappers). `catch_all`, where given, is called with the library
     and the target of a name that a module has not; it may give another target. `packages`, where given, declares
     what there is of the packages of its `names` when they are imported.
     """

@@ -10,7 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from interpose.experiments.experiment import Experiment
+from interpose.experiments.model.experiment import Experiment
 from interpose.monitor import Monitor
 
 path, copy = map(Path, sys.argv[1:])

@@ -8,7 +8,7 @@ import sys
 from time import perf_counter
 
 from interpose.analysis.expressions.filters import Filter
-from interpose.experiments.experiment import Experiment
+from interpose.experiments.model.experiment import Experiment
 
 
 def main():

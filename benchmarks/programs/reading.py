@@ -7,8 +7,8 @@ import json
 import sys
 from time import perf_counter
 
-from interpose.analysis.consolidate import PlainConsolidator, consolidated, fastest_consolidator
-from interpose.experiments.experiment import Experiment
+from interpose.analysis.consolidation.consolidate import PlainConsolidator, consolidated, fastest_consolidator
+from interpose.experiments.model.experiment import Experiment
 
 
 def peak_bytes():

@@ -6,8 +6,8 @@ Usage: shares.py EXPERIMENT BY
 import json
 import sys
 
-from interpose.analysis.profile import profile
-from interpose.experiments.experiment import Experiment
+from interpose.analysis.calls.profile import profile
+from interpose.experiments.model.experiment import Experiment
 
 
 def main():

@@ -10,7 +10,9 @@ import sys
 import tempfile
 from time import perf_counter_ns
 
-from interpose import library, session, settings
+from interpose import library
+from interpose.capture import session
+from interpose.config import precedence
 
 PACKAGE = """
 class Plain:
@@ -41,7 +43,7 @@ def begin():
     with open("packaged.py", "w") as file:
         file.write(PACKAGE)
     sys.path.insert(0, os.getcwd())
-    wanted = settings.resolve({}, {"INTERPOSE": "1"}, {})
+    wanted = precedence.resolve({}, {"INTERPOSE": "1"}, {})
     declared = [
         library.Intrinsic("call", "packaged:Wrapped.call", "db", detail="statement"),
         library.Intrinsic("wait", "packaged:Wrapped.wait", "db"),

@@ -220,7 +220,7 @@
     X(uint64_t, children_system_ns, "time in the kernel of children waited for in the same") \
     X(uint64_t, beyond,             "calls that were not recorded, because they were too deep inside others") \
     X(uint64_t, left_out,           "functions for which there was no room") \
-    X(uint64_t, event_ticks,        "what recording takes at each line, as calibrated; taken off the lines' times") \
+    X(uint64_t, event_ticks,        "what the interpreter takes at each line, as calibrated; taken off the lines' times") \
     X(uint64_t, call_ticks,         "what it takes more at a call and its end together") \
     X(uint32_t, target,             "the global that it was asked to be stored in, a number in strings, or 0") \
     X(uint32_t, depth,              "calls inside each other that are recorded at most") \
@@ -230,10 +230,10 @@
 /* A function as one thread, or one asynchronous task of it, ran it; its lines follow one another in `lines`. */
 #define FUNCTION_FIELDS(X) \
     X(uint64_t, calls,      "times it began while it was traced") \
-    X(uint64_t, ticks,      "time between beginning and end, what it called included; calls of it inside of it not again. " \
+    X(int64_t,  ticks,      "time between beginning and end, what it called included; calls of it inside of it not again. " \
                             "Of what is outside of all functions: the thread's whole time") \
-    X(uint64_t, off_ticks,  "of it what was not on a processor") \
-    X(uint64_t, own_ticks,  "of what is outside of all functions: what recording took of the thread's whole time") \
+    X(int64_t,  off_ticks,  "of it what was not on a processor") \
+    X(int64_t,  own_ticks,  "of what is outside of all functions: what recording took of the thread's whole time") \
     X(uint32_t, kind,       "1 a function, 2 what is outside of all functions that are traced; 0 in an unused record") \
     X(uint32_t, trace,      "the stretch of line trace, a number in traces") \
     X(uint32_t, thread,     "thread, a number in threads; 0: those for which there was no room of their own") \

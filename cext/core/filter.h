@@ -1,8 +1,8 @@
-/* Which calls are recorded at all: what lies in the founder's file `filter`, as interpose/filters.py writes it.
+/* Which calls are recorded at all: what lies in the founder's file `filter`, as interpose/config/filters.py writes it.
 
    Read when a recording begins, and again when the control page says that there is another. Every class of rules that it
    has must let a call pass: one of the rules of the class that ask for something, none of those that leave something out.
-   What is of a call site is decided once for it (hooks/filtering.h). */
+   What is of a call site is decided once for it (hooks/filtered_places.h). */
 #pragma once
 
 #include <stdbool.h>

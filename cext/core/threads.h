@@ -21,7 +21,7 @@ struct named {
 };
 
 /* A cursor that rows are fetched from, one after the other from one place, and the event that they are added to
-   (core/fetches.h). */
+   (hooks/fetches.h). */
 struct gathering {
     const void *owner; /* compared, never looked into; NULL: there is none */
     struct block *block;

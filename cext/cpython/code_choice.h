@@ -22,4 +22,4 @@ VISIBLE void choose_own_code(struct code_choice *choice);
 /* Functions of modules are chosen as well. False where there are too many. */
 VISIBLE bool choose(struct code_choice *choice, const char *module, const char *function);
 
-VISIBLE bool is_chosen(const struct code_choice *choice, const char *module, const char *function, bool own);
+bool is_chosen(const struct code_choice *choice, const char *module, const char *function, bool own);

@@ -13,10 +13,10 @@ struct code_extras {
 VISIBLE extern bool extras_lie_as_known;
 
 /* An index; below 0 where there is none left. */
-VISIBLE int code_extra_index(freefunc release);
+int code_extra_index(freefunc release);
 
 /* 0, or an exception is set. */
-VISIBLE int code_extra_set(PyCodeObject *code, int index, void *value);
+int code_extra_set(PyCodeObject *code, int index, void *value);
 
 /* The same as code_extra, by CPython's function. */
 VISIBLE void *code_extra_asked(PyCodeObject *code, int index);

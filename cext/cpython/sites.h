@@ -10,7 +10,7 @@
 struct place {
     uint32_t site;
     uint32_t stack; /* of this site alone, where the code is the program's own */
-    uint32_t verdict; /* what the filter has decided of it (hooks/filtering.h) */
+    uint32_t verdict; /* what the filter has decided of it (hooks/filtered_places.h) */
 };
 
 /* What is known of a code object. */

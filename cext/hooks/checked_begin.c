@@ -3,7 +3,8 @@
 #include "hooks/filtering.h"
 #include "hooks/hot_path.h"
 
-bool is_simple(const struct slot *slot)
+/* Nothing but the slot tells of which kind the call is, and nobody needs to know of it. */
+static bool is_simple(const struct slot *slot)
 {
     return !slot->traffic && !slot->choice && !slot->effect && !slot->asks && slot->moves != MOVES_frame;
 }

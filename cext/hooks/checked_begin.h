@@ -4,9 +4,6 @@
 #include "core/recorder.h"
 #include "hooks/call.h"
 
-/* Nothing but the slot tells of which kind the call is, and nobody needs to know of it. */
-bool is_simple(const struct slot *slot);
-
 /* Are calls of that number timed? */
 bool is_timed(const struct slot *slot, uint32_t intrinsic);
 

@@ -4,6 +4,9 @@
 
 #include "lines/traced_code.h"
 
+/* Whether the interpreter takes time at each instruction for asking if a line begins, or before the event alone. */
+enum { ASKS_AT_INSTRUCTIONS = PY_VERSION_HEX < 0x030c0000 };
+
 enum { FRAMES_OF_OURS = 3 }; /* between the line that switches and the switch, at most */
 
 static struct line_thread *current_lines(void)
@@ -40,43 +43,35 @@ static bool enter_function(struct line_thread *thread, struct traced_code *known
         lines_pop(thread); /* its end was not seen */
     uint32_t owner = owner_of(thread, known, here);
     struct line_table *table = known->tables;
-    if (UNLIKELY(!table || !line_table_is_of(table, owner))) {
-        uint64_t begin = ticks_now();
+    if (UNLIKELY(!table || !line_table_is_of(table, owner)))
         table = other_table(known, owner, here);
-        lines_own(thread, begin);
-    }
     if (UNLIKELY(!table))
         return false;
-    uint32_t spot = begins ? (uint32_t)ENTRY_SPOT : known->plan->spot_of[unit_of(here, known->plan)] & SPOT_NUMBER;
+    uint32_t spot = begins ? (uint32_t)ENTRY_SPOT : (uint32_t)known->plan->spot_of[unit_of(here, known->plan)] & SPOT_NUMBER;
     lines_push(thread, here, table, known->plan, _PyCode_CODE(known->is.code), &table->lines[spot], owner);
     thread->top->coroutine = known->coroutine;
     thread->top->greenlet = thread->thread->greenlet;
     return true;
 }
 
-static void function_begins(PyThreadState *state, struct traced_code *known, frame *here, bool begins)
+static inline void function_begins(struct line_thread *thread, struct traced_code *known, frame *here, bool begins)
 {
-    struct line_thread *thread = lines_of(state);
-    if (UNLIKELY(!thread))
-        return;
-    if (UNLIKELY(thread->beyond || !lines_have_room(thread))) {
+    if (UNLIKELY(thread->beyond || !lines_have_room(thread)))
         lines_count_beyond(thread);
-        return;
-    }
-    lines_charge(thread, lines.call_ticks >> 1);
-    if (enter_function(thread, known, here, begins) && begins && !thread->paused)
+    else if (enter_function(thread, known, here, begins) && begins && !thread->paused)
         thread->top->table->function->calls++;
 }
 
 static inline void function_ends(struct line_thread *thread, frame *here)
 {
+    lines_begin(thread, ticks_now() - (uint64_t)lines.costs.end);
     if (LIKELY(thread->top->frame == here)) {
         thread->beyond = 0;
-        lines_charge(thread, lines.call_ticks >> 1);
         lines_pop(thread);
     } else if (thread->beyond) {
         thread->beyond--;
     }
+    lines_end(thread, (uint64_t)lines.costs.after);
 }
 
 static struct line_frame *known_frame(struct line_thread *thread, const frame *here)
@@ -102,17 +97,17 @@ static void leave_others(struct line_thread *thread, frame *here)
 /* A line of a frame that is not the innermost known: tracing was switched on inside of it, or an end was not seen. */
 static __attribute__((noinline)) struct line_thread *find_frame(PyThreadState *state, frame *here)
 {
+    uint64_t now = ticks_now();
     struct line_thread *thread = lines_of(state);
-    if (!thread || thread->beyond)
-        return NULL;
-    if (thread->top->frame == here)
+    if (!thread || thread->top->frame == here)
         return thread;
-    struct traced_code *known = traced_code_of(frame_code(here), here);
-    if (!known || !known->is.chosen)
-        return NULL;
-    lines_charge(thread, 0);
-    leave_others(thread, here);
-    bool found = thread->top->frame == here || (lines_have_room(thread) && enter_function(thread, known, here, true));
+    struct traced_code *known = thread->beyond ? NULL : traced_code_of(frame_code(here), here);
+    lines_begin(thread, now);
+    bool is_ours = known && known->is.chosen;
+    if (is_ours)
+        leave_others(thread, here);
+    bool found = is_ours && (thread->top->frame == here || (lines_have_room(thread) && enter_function(thread, known, here, true)));
+    lines_end(thread, 0);
     return found ? thread : NULL;
 }
 
@@ -123,36 +118,31 @@ static bool is_way_back(const struct line_thread *thread, const struct plan *pla
     return here->flags & SPOT_BACK || before->instruction > here->instruction || before->line == here->line;
 }
 
-static inline void count_line(struct line_thread *thread, const struct plan *plan, uint32_t flagged)
+static inline void count_line(struct line_thread *thread, const struct plan *plan, uint64_t flagged)
 {
-    uint32_t spot = flagged & SPOT_NUMBER;
+    uint32_t spot = (uint32_t)flagged & SPOT_NUMBER;
     struct line *line = &thread->top->table->lines[spot];
     line->executed++;
     /* CPython 3.12.1 tells a line again where what was called from its middle has returned. */
-    if (UNLIKELY(thread->line == line || (flagged >> SPOT_FLAGS && is_way_back(thread, plan, spot))))
+    if (UNLIKELY(thread->line == line || ((uint32_t)flagged >> SPOT_FLAGS && is_way_back(thread, plan, spot))))
         line->back++;
     lines_go_to(thread, line);
 }
 
-/* Nothing is counted in a pause. What it takes to tell of a line is timed, for it differs: a filter leaves it out, a block is
-   full. */
-static __attribute__((noinline)) void come_to_apart(struct line_thread *thread, const struct plan *plan, uint32_t flagged,
+/* Nothing is counted in a pause. */
+static __attribute__((noinline)) void come_to_apart(struct line_thread *thread, const struct plan *plan, uint64_t flagged,
                                                     frame *here)
 {
     if (thread->paused) {
         lines_go_to(thread, &thread->top->table->lines[flagged & SPOT_NUMBER]);
         return;
     }
-    uint64_t begin = ticks_now();
     count_line(thread, plan, flagged);
     if (recorder.tell_line)
         recorder.tell_line(here);
-    uint64_t took = ticks_now() - begin;
-    thread->own += took;
-    thread->told += took;
 }
 
-static inline void come_to(struct line_thread *thread, const struct plan *plan, uint32_t flagged, frame *here)
+static inline void come_to(struct line_thread *thread, const struct plan *plan, uint64_t flagged, frame *here)
 {
     if (UNLIKELY(thread->apart))
         come_to_apart(thread, plan, flagged, here);
@@ -160,10 +150,10 @@ static inline void come_to(struct line_thread *thread, const struct plan *plan, 
         count_line(thread, plan, flagged);
 }
 
-/* Of a function that has just begun nothing has run before its first line: the clock need not be read again. */
+/* Of a function that has just begun nothing has run before its first line: what passed was the interpreter's, for the event. */
 static inline bool has_just_begun(const struct line_thread *thread)
 {
-    return thread->line == thread->top->table->lines + ENTRY_SPOT && thread->last == thread->top->start;
+    return thread->line == thread->top->table->lines + ENTRY_SPOT && thread->charged == thread->top->start;
 }
 
 /* `here` is the innermost function. */
@@ -172,11 +162,11 @@ static inline void line_begins(struct line_thread *thread, frame *here)
     const struct plan *plan = thread->top->plan;
     size_t unit = (size_t)(frame_place(here) - (const _Py_CODEUNIT *)thread->top->code);
     thread->beyond = 0;
-    if (has_just_begun(thread))
-        thread->own += lines.first_ticks;
-    else
-        lines_charge(thread, thread->event_ticks);
-    come_to(thread, plan, plan->spot_of[LIKELY(unit < plan->units) ? unit : 0], here);
+    uint64_t spot = plan->spot_of[LIKELY(unit < plan->units) ? unit : 0], cost = spot >> SPOT_COST;
+    if (!has_just_begun(thread))
+        lines_begin(thread, ticks_now() - plan->line_ticks - (ASKS_AT_INSTRUCTIONS ? 0 : cost));
+    come_to(thread, plan, spot, here);
+    lines_end(thread, ASKS_AT_INSTRUCTIONS ? cost : 0);
 }
 
 /* The line from which line trace is switched off is not to be counted: its function is one of the next outward. */

@@ -12,18 +12,21 @@
 #pragma once
 
 #include "cpython/bytecode.h"
+#include "lines/lines.h"
 
 enum {
     SPOT_BACK = 1,  /* come to by a loop's way back alone */
     SPOT_CHECK = 2, /* come to by a way back where the spot before lies behind it, or in the same line */
     SPOT_FLAGS = 30, /* where they stand in spot_of */
     SPOT_NUMBER = (1u << SPOT_FLAGS) - 1,
+    SPOT_COST = 32, /* and what the interpreter takes for the event, in ticks */
 };
 
 struct spot {
     int line;             /* -1: none */
     uint32_t instruction; /* in code units */
     uint32_t flags;
+    uint32_t cost;
 };
 
 struct planned_loop {
@@ -40,24 +43,26 @@ struct plan {
     uint32_t units, spots, loops;
     uint32_t entries_by_branch; /* there are loops whose body is first come to by a branch within its line */
     uint32_t ways_back_in_line; /* there are jumps back to the same line */
+    uint64_t line_ticks; /* what the interpreter takes for a line's event */
     struct spot *spot;
     struct planned_loop *loop;
-    uint32_t spot_of[]; /* by instruction: the spot, and its flags above it */
+    uint64_t spot_of[]; /* by instruction: the spot, above it its flags, above these the cost of its event */
 };
 
 /* --- spots */
 
 static void add_spot(struct plan *plan, const struct bytecode *code, uint32_t unit)
 {
-    plan->spot[plan->spots] = (struct spot){code->lines[unit], unit, 0};
+    plan->spot[plan->spots] = (struct spot){.line = code->lines[unit], .instruction = unit};
     plan->spot_of[unit] = plan->spots++;
 }
 
 static void find_spots(struct plan *plan, const struct bytecode *code, int first_line)
 {
-    plan->spot[ENTRY_SPOT] = (struct spot){first_line, 0, 0};
+    plan->spot[ENTRY_SPOT] = (struct spot){.line = first_line};
     plan->spots = 1;
-    for (uint32_t unit = 0, run = ENTRY_SPOT; unit < code->units; unit++) {
+    uint64_t run = ENTRY_SPOT;
+    for (uint32_t unit = 0; unit < code->units; unit++) {
         bool begins = code->lines[unit] != (unit ? code->lines[unit - 1] : -1);
         if (begins && code->lines[unit] >= 0) {
             add_spot(plan, code, unit);
@@ -72,7 +77,7 @@ static uint32_t spot_at(struct plan *plan, const struct bytecode *code, uint32_t
 {
     if (plan->spot[plan->spot_of[unit]].instruction != unit && code->lines[unit] >= 0)
         add_spot(plan, code, unit);
-    return plan->spot_of[unit];
+    return (uint32_t)plan->spot_of[unit];
 }
 
 /* --- loops */
@@ -98,7 +103,7 @@ static void add_way_back(struct plan *plan, const struct bytecode *code, uint32_
         return;
     int line = is_for || here > there ? there : here;
     struct planned_loop *loop = find_loop(plan, target, line, is_for);
-    uint32_t left = plan->spot_of[from], spot = spot_at(plan, code, target);
+    uint32_t left = (uint32_t)plan->spot_of[from], spot = spot_at(plan, code, target);
     if (loop->last < from)
         loop->last = from;
     plan->ways_back_in_line |= here == there;
@@ -115,10 +120,10 @@ static void find_body(struct plan *plan, const struct bytecode *code, struct pla
 {
     for (uint32_t unit = loop->target; !loop->spot && unit < loop->last; unit++)
         if (code->lines[unit] >= 0 && code->lines[unit] != loop->line)
-            loop->spot = plan->spot_of[unit];
+            loop->spot = (uint32_t)plan->spot_of[unit];
     if (loop->spot)
         return;
-    loop->spot = plan->spot_of[loop->target];
+    loop->spot = (uint32_t)plan->spot_of[loop->target];
     loop->in_one_line = true;
     plan->entries_by_branch |= !loop->is_for;
 }
@@ -143,10 +148,67 @@ static void find_loops(struct plan *plan, const struct bytecode *code)
         find_level(plan, &plan->loop[index]);
 }
 
-static void add_flags(struct plan *plan)
+/* --- costs */
+
+enum {
+    SMALL_NUMBERS = 256, /* up to this one CPython has their objects ready */
+    NEAR_LINES = 127,    /* so far from the first it keeps a line's number; others are looked up in the table of locations */
+};
+
+/* Nothing falls through to what follows it. */
+static bool ends_run(const struct bytecode *code, uint32_t unit)
 {
-    for (uint32_t unit = 0; unit < plan->units; unit++)
-        plan->spot_of[unit] |= plan->spot[plan->spot_of[unit]].flags << SPOT_FLAGS;
+    uint8_t opcode = code->opcodes[unit];
+    return opcode == RETURN_VALUE || opcode == RAISE_VARARGS || opcode == JUMP_BACKWARD || opcode == RERAISE;
+}
+
+/* What the instructions of a line take from a spot on. Of those that a jump passes over, half are thought to run. */
+static double cost_of_run(const struct bytecode *code, const struct spot *spot)
+{
+    double ticks = 0, share = 1;
+    uint32_t passed = 0;
+    for (uint32_t unit = spot->instruction; unit < code->units && code->lines[unit] == spot->line; unit++) {
+        share = unit < passed ? share : 1;
+        ticks += share * lines.costs.instruction[code->opcodes[unit]];
+        uint32_t target = ends_run(code, unit) ? NO_JUMP : code->targets[unit];
+        bool passes = code->opcodes[unit] != FOR_ITER && (target == NO_JUMP ? ends_run(code, unit) : target > unit);
+        if (passes && target > passed) {
+            share = unit < passed ? share : 0.5;
+            passed = target;
+        }
+    }
+    return ticks;
+}
+
+static double cost_of_instructions(const struct bytecode *code, uint32_t until, double each)
+{
+    double ticks = 0;
+    for (uint32_t unit = 0; unit < until && each > 0; unit++)
+        ticks += code->opcodes[unit] == CACHE ? 0 : each;
+    return ticks;
+}
+
+static uint32_t whole_ticks(double ticks)
+{
+    return ticks < 0 ? 0 : ticks < UINT32_MAX / 2 ? (uint32_t)ticks : UINT32_MAX / 2;
+}
+
+/* What follows the event in its own line, or what goes before it. */
+static uint32_t cost_of_spot(const struct bytecode *code, const struct spot *spot, int first_line)
+{
+    double far = spot->line - first_line > NEAR_LINES ? lines.costs.far : 0;
+    return whole_ticks(cost_of_run(code, spot) + cost_of_instructions(code, spot->instruction, far));
+}
+
+static void add_flags_and_costs(struct plan *plan, const struct bytecode *code, int first_line)
+{
+    plan->line_ticks = (uint64_t)(first_line > SMALL_NUMBERS ? lines.costs.high_line : lines.costs.line);
+    for (uint32_t index = 0; index < plan->spots; index++)
+        plan->spot[index].cost = cost_of_spot(code, &plan->spot[index], first_line);
+    for (uint32_t unit = 0; unit < plan->units; unit++) {
+        const struct spot *spot = &plan->spot[plan->spot_of[unit]];
+        plan->spot_of[unit] |= spot->flags << SPOT_FLAGS | (uint64_t)spot->cost << SPOT_COST;
+    }
 }
 
 /* --- the plan */
@@ -183,7 +245,7 @@ static struct plan *plan_bytecode(const struct bytecode *code, int first_line)
     }
     find_spots(plan, code, first_line);
     find_loops(plan, code);
-    add_flags(plan);
+    add_flags_and_costs(plan, code, first_line);
     return plan;
 }
 

@@ -15,10 +15,15 @@ static bool is_beginning(frame *here)
 
 static void see_call(frame *here)
 {
-    PyThreadState *state = running_state();
+    uint64_t now = ticks_now();
+    struct line_thread *thread = lines_of(running_state());
+    if (UNLIKELY(!thread))
+        return;
+    lines_begin(thread, now);
     struct traced_code *known = traced_code_of(frame_code(here), here);
     if (known && known->is.chosen)
-        function_begins(state, known, here, is_beginning(here));
+        function_begins(thread, known, here, is_beginning(here));
+    lines_end(thread, is_beginning(here) ? 0 : (uint64_t)lines.costs.resume);
 }
 
 static bool is_passed_over(frame *here)
@@ -36,9 +41,21 @@ static void see_line(frame *here)
         line_begins(thread, here);
 }
 
+/* What the interpreter does to tell of it, the line's time has not. A coroutine that ends does so by an exception while it is traced. */
+static void see_exception(frame *here, PyObject *told)
+{
+    uint64_t now = ticks_now();
+    struct line_thread *thread = current_lines();
+    if (!thread || thread->top->frame != here || !told || !PyTuple_Check(told))
+        return;
+    bool stops = PyTuple_GET_ITEM(told, 0) == PyExc_StopIteration;
+    lines_begin(thread, now - (uint64_t)(int64_t)(stops ? lines.costs.stop : lines.costs.exception));
+    lines_end(thread, 0);
+}
+
 static int see_event(PyObject *nothing, PyFrameObject *object, int what, PyObject *argument)
 {
-    (void)nothing, (void)argument;
+    (void)nothing;
     frame *here = object->f_frame;
     if (UNLIKELY(!lines.on))
         return 0;
@@ -48,6 +65,8 @@ static int see_event(PyObject *nothing, PyFrameObject *object, int what, PyObjec
         see_call(here);
     else if (what == PyTrace_RETURN && current_lines())
         function_ends(current_lines(), here);
+    else if (what == PyTrace_EXCEPTION)
+        see_exception(here, argument);
     return 0;
 }
 
@@ -94,4 +113,21 @@ static const char *events_end(void)
 {
     recorder.thread_begins = NULL;
     return trace_no_more(&line_tracer);
+}
+
+/* The instructions that are slower while lines are traced, because they are not specialised. */
+static int opcode_named(const char *name)
+{
+    static const struct {
+        const char *name;
+        int opcode;
+    } known[] = {
+        {"LOAD_GLOBAL", LOAD_GLOBAL},     {"LOAD_ATTR", LOAD_ATTR},       {"STORE_ATTR", STORE_ATTR},
+        {"LOAD_METHOD", LOAD_METHOD},            
+        {"BINARY_SUBSCR", BINARY_SUBSCR}, {"STORE_SUBSCR", STORE_SUBSCR}, {"CALL", CALL},
+    };
+    for (size_t index = 0; index < sizeof known / sizeof *known; index++)
+        if (strcmp(known[index].name, name) == 0)
+            return known[index].opcode;
+    return CACHE;
 }

@@ -121,8 +121,8 @@ static uint32_t add_trace(uint32_t target)
     record->target = target;
     record->depth = lines.depth;
     record->system = lines.system;
-    record->event_ticks = lines.event_ticks;
-    record->call_ticks = lines.call_ticks;
+    record->event_ticks = (uint64_t)lines.costs.line;
+    record->call_ticks = (uint64_t)(lines.costs.end + lines.costs.after);
     record->start_ticks = record->last_ticks = ticks_now();
     record->last_ns = clock_ns(CLOCK_MONOTONIC);
     __atomic_store_n(&record->start_ns, record->last_ns, __ATOMIC_RELEASE);
@@ -314,7 +314,6 @@ static struct line_thread *take_thread(void)
     for (struct line_thread *thread = own.threads; thread; thread = thread->next)
         if (is_over(thread)) {
             thread->stretch = 0;
-            thread->own = thread->passed = thread->off = thread->own_off = 0;
             thread->outside = NULL; /* lies in the file; its memory is small change */
             return thread;
         }
@@ -326,7 +325,7 @@ static bool find_outside(struct line_thread *thread, uint32_t owner)
     static const struct line_shape shape = {.kind = FUNCTION_OUTSIDE, .spots = 1};
     if (thread->outside && line_table_is_of(thread->outside, owner) && thread->outside->rehearsed == own.rehearsing)
         return true;
-    thread->own = thread->passed = thread->off = thread->own_off = 0; /* what was until now is in another record */
+    thread->charged = thread->off = thread->charged_off = thread->own_off = 0; /* what was until now is in another record */
     thread->outside = lines_table(owner, &shape);
     if (!thread->outside)
         return false;
@@ -339,6 +338,7 @@ static void ask_clock(struct line_thread *thread)
 {
     struct reading now = clock_read(thread->clock);
     thread->sync_ticks = ticks_now();
+    thread->sync_charged = thread->charged;
     thread->generation = thread->clock->generation;
     thread->word = thread->clock->word;
     thread->mark = thread->clock->mark;
@@ -374,9 +374,8 @@ static bool enter(struct line_thread *thread, void *state)
     look_if_paused(thread);
     ask_clock(thread);
     thread->system_ns = lines.system ? kernel_ns() : 0;
-    thread->event_ticks = lines.event_ticks;
     thread->counted = thread->sync_ticks;
-    thread->last = thread->sync_ticks - thread->own;
+    thread->since = thread->sync_ticks;
     thread->stretch = lines.stretch;
     return true;
 }
@@ -424,11 +423,13 @@ static uint64_t less_of(uint64_t one, uint64_t other)
 }
 
 /* The clock was asked: of the time since it was asked last so many ticks were not on a processor. What is more than has passed
-   since the last event was while lines were told of; more than that (a hypervisor took it, and nothing told so) is nobody's. */
-static void charge_off(struct line_thread *thread, uint64_t off, uint64_t passed)
+   since the last event was while recording took its time; what is more than that (a hypervisor took it, and nothing told so) is
+   nobody's. */
+static void charge_off(struct line_thread *thread, uint64_t off, int64_t passed, uint64_t own_since)
 {
-    uint64_t of_line = less_of(off, passed), own = less_of(off - of_line, thread->told);
+    uint64_t of_line = less_of(off, passed > 0 ? (uint64_t)passed : 0), own = less_of(off - of_line, own_since);
     thread->line->off_ticks += of_line;
+    thread->charged_off += of_line;
     thread->own_off += own;
     thread->outside->lines->off_ticks += off - of_line - own;
     thread->off += off;
@@ -447,51 +448,34 @@ static void note_whole(struct line_thread *thread, uint64_t now)
     struct function *whole = thread->outside->function;
     whole->ticks += now - thread->counted;
     whole->off_ticks = thread->off;
-    whole->own_ticks = thread->own - thread->passed - thread->own_off;
+    whole->own_ticks = whole->ticks - thread->charged - thread->own_off;
     thread->counted = now;
-}
-
-/* What asking takes is its least so far: the thread may be switched out just then, which the clock tells. */
-static uint64_t ask_and_time(struct line_thread *thread, uint64_t begin)
-{
-    uint32_t generation = thread->clock->generation;
-    ask_clock(thread);
-    uint64_t took = thread->sync_ticks - begin;
-    if (thread->clock->generation == generation)
-        return 0; /* somebody else had just asked */
-    if (!lines.ask_ticks || took < lines.ask_ticks)
-        lines.ask_ticks = took;
-    return lines.ask_ticks;
 }
 
 /* What passed since the last event is nobody's. */
 static void pass(struct line_thread *thread)
 {
     ask_clock(thread);
-    uint64_t passed = lines_passed(thread, thread->sync_ticks);
-    thread->own += passed;
-    thread->passed += passed;
     thread->counted = thread->sync_ticks;
 }
 
 static void charge_until(struct line_thread *thread, uint64_t now)
 {
-    uint64_t wall_ns = thread->sync_wall_ns, cpu_ns = thread->sync_cpu_ns;
-    thread->own += ask_and_time(thread, now);
+    uint64_t wall_ns = thread->sync_wall_ns, cpu_ns = thread->sync_cpu_ns, begin = thread->sync_ticks;
+    uint64_t charged = thread->sync_charged;
+    int64_t passed = lines_add(thread, now);
+    ask_clock(thread);
     wall_ns = thread->sync_wall_ns - wall_ns;
     cpu_ns = thread->sync_cpu_ns - cpu_ns;
-    uint64_t passed = lines_passed(thread, thread->sync_ticks);
-    thread->line->ticks += passed;
-    thread->last += passed;
-    if (wall_ns > cpu_ns)
-        charge_off(thread, (uint64_t)((double)(wall_ns - cpu_ns) * lines.ticks_in_ns), passed);
-    thread->told = 0;
+    if (wall_ns > cpu_ns) {
+        uint64_t own_since = thread->sync_ticks - begin - (thread->charged - charged);
+        charge_off(thread, (uint64_t)((double)(wall_ns - cpu_ns) * lines.ticks_in_ns), passed, own_since);
+    }
     if (lines.system)
         charge_system(thread);
     note_whole(thread, thread->sync_ticks);
     if (own.trace[lines.trace])
         note_ticks(own.trace[lines.trace]);
-    thread->own += ticks_now() - thread->sync_ticks;
 }
 
 void lines_settle(struct line_thread *thread, uint64_t now)
@@ -512,7 +496,7 @@ static void leave_all(struct line_thread *thread)
 {
     while (thread->top > thread->frames)
         lines_pop(thread);
-    note_whole(thread, thread->last + thread->own);
+    note_whole(thread, thread->since);
     thread->stretch = 0;
 }
 
@@ -522,8 +506,10 @@ static void recording_ends(void)
     struct line_thread *thread = current_thread ? current_thread->lines : NULL;
     if (!lines.on || !own.ours || !*own.ours)
         return;
-    if (thread && thread->stretch == lines.stretch)
-        lines_charge(thread, 0);
+    if (thread && thread->stretch == lines.stretch) {
+        lines_begin(thread, ticks_now());
+        lines_end(thread, 0);
+    }
     lines_off(0);
 }
 

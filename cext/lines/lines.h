@@ -1,10 +1,12 @@
 /* Line trace, as far as it knows nothing of Python: what was counted of functions and their lines, in mapped files, and
    for each thread the functions that it is in, with the line that its time is charged to.
 
-   At each event (a line, a beginning, an end) the time since the one before goes to the line that was current until
-   then; what the event itself takes, as calibrated, is taken off. One reading of the processor's counter gives both clocks:
-   as long as the clock's witness says that the thread stayed on its processor, its time was CPU time (core/clock.h). Where it does not
-   say so, or not lately, the clock is asked how much of the time since it last was asked the thread was away.
+   At each event (a line, a beginning, an end) the counter is read as the callback begins and as it ends: what passed from
+   the end of one callback to the beginning of the next goes to the line that was current between them. What of it the
+   interpreter took for the event is calibrated and taken off, never less than the whole of it: only sums say anything, so a
+   line's sum may be below 0, and no single event is cut. One reading gives both clocks: as long as the clock's witness says
+   that the thread stayed on its processor, its time was CPU time (core/clock.h). Where it does not say so, or not lately, the
+   clock is asked how much of the time since it last was asked the thread was away.
 
    All of it runs with the interpreter's lock held. */
 #pragma once
@@ -45,19 +47,18 @@ struct line_frame {
 struct line_thread {
     struct line_frame *top; /* the innermost; the first of all stands for what is outside of all functions */
     struct line *line;      /* top->line */
-    uint64_t last;          /* when the last event was, by a clock that stands still while recording takes its time */
-    uint64_t own;           /* ticks that recording has taken, and those that passed while it was paused */
-    uint64_t passed;        /* of these the latter */
+    uint64_t since;         /* the end of the last event, later by what the interpreter takes for one */
+    uint64_t charged;       /* all ticks that lines were charged: a clock that stands still while recording takes its time */
     uint64_t off;           /* ticks that the thread was not on a processor */
-    uint64_t own_off;       /* of own the same, as far as lines were told of then */
-    uint64_t told;          /* of own what it took to tell of lines, since the clock was asked last */
+    uint64_t charged_off;   /* of these what lines were charged */
+    uint64_t own_off;       /* and what was while recording took its time */
     uint64_t sure_until;    /* from then on the clock is asked again */
-    uint64_t event_ticks;   /* as in lines, at hand */
     volatile uint64_t *word; /* the clock's witness, and what it holds as long as the thread stays where it is */
     uint64_t mark;
     struct clock *clock;
     uint64_t counted;       /* until when its time is in what is said of it as a whole */
-    uint64_t sync_ticks;    /* when the clock was asked last, and what it said */
+    uint64_t sync_ticks;    /* when the clock was asked last, what was charged then, and what it said */
+    uint64_t sync_charged;
     uint64_t sync_wall_ns, sync_cpu_ns;
     uint32_t generation;    /* the clock's, then */
     uint32_t stretch;       /* in which it began */
@@ -73,6 +74,22 @@ struct line_thread {
     struct line_frame *frames;
 };
 
+/* What the interpreter takes for events, in ticks, as calibrated. It is taken off the line that an event ends, but for what
+   follows one that is no line's. */
+struct line_costs {
+    int64_t line;
+    int64_t high_line; /* the same where a line's number is an object that has to be made */
+    int64_t jump;      /* back within a line */
+    int64_t high_jump; /* the same where the instructions' numbers are objects that have to be made */
+    int64_t end;       /* a function ends or is suspended */
+    int64_t after;     /* what follows that */
+    int64_t resume;    /* what follows when one has gone on */
+    double far;        /* of a line far behind its function's first, for each instruction before it: the line is looked up */
+    double exception;  /* of an exception that is told, and of one that ends a coroutine that is waited for */
+    double stop;
+    double instruction[256]; /* by opcode, of the line that it is in: where the interpreter asks at each if a line begins */
+};
+
 struct lines {
     uint32_t on;
     uint32_t serial;  /* of the files; a forked child has files of its own */
@@ -80,10 +97,8 @@ struct lines {
     uint32_t trace;   /* the stretch's number in traces */
     uint32_t depth;
     uint32_t system;  /* the time in the kernel is asked for at each line */
-    uint64_t event_ticks, call_ticks;
-    uint64_t first_ticks; /* what a function's first line takes, at which no time is read */
-    uint64_t ask_ticks;  /* what it takes to ask the clock, at least */
-    uint64_t sync_ticks; /* after so many the clock is asked again */
+    struct line_costs costs;
+    uint64_t sync_ticks;  /* after so many the clock is asked again */
     double ticks_in_ns;
 };
 
@@ -135,34 +150,28 @@ static inline bool line_clock_is_sure(const struct line_thread *thread, uint64_t
                   thread->clock->generation == thread->generation);
 }
 
-/* What passed until now since the last event. Where that is less than recording takes, as calibrated, recording took less. */
-static inline uint64_t lines_passed(struct line_thread *thread, uint64_t now)
+/* What passed until now since the last event goes to the current line. */
+static inline int64_t lines_add(struct line_thread *thread, uint64_t now)
 {
-    int64_t passed = (int64_t)(now - thread->own - thread->last);
-    if (LIKELY(passed >= 0))
-        return (uint64_t)passed;
-    thread->own += (uint64_t)passed;
-    return 0;
+    int64_t passed = (int64_t)(now - thread->since);
+    thread->line->ticks += passed;
+    thread->charged += (uint64_t)passed;
+    return passed;
 }
 
-/* Charge the time until now to the current line. What follows the event is charged from `cost` later on. */
-static inline void lines_charge(struct line_thread *thread, uint64_t cost)
+/* An event begins: charge the time until now. It must end with lines_end. */
+static inline void lines_begin(struct line_thread *thread, uint64_t now)
 {
-    uint64_t now = ticks_now();
-    if (UNLIKELY(!line_clock_is_sure(thread, now) || said_from_outside() != recorder.heeded)) {
+    if (UNLIKELY(!line_clock_is_sure(thread, now) || said_from_outside() != recorder.heeded))
         lines_settle(thread, now);
-    } else {
-        uint64_t passed = lines_passed(thread, now);
-        thread->line->ticks += passed;
-        thread->last += passed;
-    }
-    thread->own += cost;
+    else
+        lines_add(thread, now);
 }
 
-/* What took from `begin` until now was recording's own, out of the ordinary way. */
-static inline void lines_own(struct line_thread *thread, uint64_t begin)
+/* An event ends: what passed since it began is recording's own, and so is what the interpreter takes for it from now on. */
+static inline void lines_end(struct line_thread *thread, uint64_t cost)
 {
-    thread->own += ticks_now() - begin;
+    thread->since = ticks_now() + cost;
 }
 
 /* From now on the thread's time goes to this line. */
@@ -187,8 +196,8 @@ static inline void lines_push(struct line_thread *thread, const void *frame, str
     callee->table = table;
     callee->plan = plan;
     callee->code = code;
-    callee->start = thread->last;
-    callee->start_off = thread->off;
+    callee->start = thread->charged;
+    callee->start_off = thread->charged_off;
     callee->caller_ticks = caller->line->ticks;
     callee->caller_off = caller->line->off_ticks;
     callee->owner = owner;
@@ -203,7 +212,7 @@ static inline void lines_pop(struct line_thread *thread)
     struct line_frame *callee = thread->top, *caller = callee - 1;
     struct line_table *table = callee->table;
     struct line *line = caller->line;
-    uint64_t ticks = thread->last - callee->start, off = thread->off - callee->start_off;
+    uint64_t ticks = thread->charged - callee->start, off = thread->charged_off - callee->start_off;
     if (--table->active == 0) {
         table->function->ticks += ticks;
         table->function->off_ticks += off;

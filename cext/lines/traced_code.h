@@ -91,7 +91,7 @@ static void fill_lines(struct line_table *table, const struct plan *plan)
 
 static bool is_left_out(const struct traced_code *known)
 {
-    return known->left_out.trace == lines.trace && known->left_out.serial == lines.serial;
+    return lines.trace && known->left_out.trace == lines.trace && known->left_out.serial == lines.serial;
 }
 
 static void leave_out(struct traced_code *known)
@@ -150,6 +150,19 @@ static __attribute__((noinline)) struct line_table *other_table(struct traced_co
         known->tables = found;
     }
     return found;
+}
+
+/* What the lines of a code object were charged so far, and how often they were executed. */
+static void count_code(PyObject *code, int64_t *ticks, uint64_t *executed)
+{
+    struct traced_code *known = code_extra((PyCodeObject *)code, traced_codes.index);
+    *ticks = 0;
+    *executed = 0;
+    for (struct line_table *table = known ? known->tables : NULL; table; table = table->next)
+        for (uint32_t index = 0; index < known->plan->spots; index++) {
+            *ticks += table->lines[index].ticks;
+            *executed += table->lines[index].executed;
+        }
 }
 
 /* Forget all tables: what was counted in them was not in earnest, or their files are done. */

@@ -6,8 +6,7 @@ it imports next to nothing.
 
 import os
 
-from interpose import levels
-from interpose.config import project_file, schema, values
+from interpose.config import levels, schema, values
 from interpose.config.schema import Setting, Settings
 from interpose.errors import SettingError
 from interpose.kinds import KINDS
@@ -16,12 +15,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from interpose.config.project_file import FileSettings
+    # What a file says: the text for each key, and the place (`pyproject.toml:12`) that says so.
+    FileSettings = Mapping[str, tuple[str, str]]
+
+
+FILE = "pyproject.toml"
+LARGEST_FILE_BYTES = 1 << 20
 
 
 def in_force(environment: "Mapping[str, str]") -> Settings:
     """The settings of a program started here with `environment`. Raises SettingError."""
-    return resolve({}, environment, project_file.read_file("."))
+    return resolve({}, environment, read_file("."))
 
 
 def resolve(
@@ -67,6 +71,47 @@ def _refuse_excluded(settings: Settings) -> None:
                 raise SettingError(f"{settings.said[setting.variable]}: {why}")
 
 
+def read_file(directory: str) -> "FileSettings":
+    """What the nearest pyproject.toml says, from `directory` upward; empty where it says nothing of us.
+
+    Reads flat lines `key = "text"`, a number, true or false: a whole TOML reader costs 15 ms to import.
+    Raises SettingError, with the file and the line, for any other line in our section.
+    """
+    try:
+        directory = os.path.abspath(directory)
+    except FileNotFoundError:
+        return {}
+    while True:
+        path = os.path.join(directory, FILE)
+        data = read_plain(path)
+        if data is not None:
+            return _parsed(path, data) if b"interpose" in data else {}
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return {}
+        directory = parent
+
+
+def read_plain(path: str) -> bytes | None:
+    """The bytes of a file; None where there is none, or it may not be read. Never waits, as for a pipe."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return os.read(descriptor, LARGEST_FILE_BYTES)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _parsed(path: str, data: bytes) -> "FileSettings":
+    from interpose.config import project_file
+
+    return dict(project_file.parse_lines(path, data))
+
+
 def _choose(
     setting: Setting, options: "Mapping[str, str | None]", environment: "Mapping[str, str]", file: "FileSettings"
 ) -> tuple[str, str, str]:
@@ -103,7 +148,7 @@ def _put(settings: Settings, setting: Setting, text: str, origin: str, place: st
 
 def _heed_control_file(settings: Settings) -> None:
     """Have in force what the control file says. What it cannot have is a warning."""
-    from interpose import keywords
+    from interpose.config import keywords
 
     try:
         steps, wrong = keywords.read(settings.control)
@@ -129,7 +174,7 @@ def _heed_filter(settings: Settings) -> None:
 
 def _record_requested(settings: Settings) -> None:
     """Have the kinds recorded that the filter asks for and that are off unless asked for."""
-    from interpose import filters
+    from interpose.config import filters
 
     text = settings.texts["INTERPOSE_KINDS"]
     unsaid = [kind for kind in filters.requested(settings.filter) if not levels.names_kind(text, kind)]
@@ -155,7 +200,7 @@ def _record_statements(settings: Settings) -> None:
 
 
 def _asks_for_statements(text: str) -> bool:
-    from interpose import filters
+    from interpose.config import filters
 
     made = filters.parse(text)
     return made is not None and filters.asks_for_statements(made.rules)
@@ -170,7 +215,7 @@ def _why_no_statements(settings: Settings) -> str:
 
 def kinds_recorded(settings: Settings) -> set[str]:
     """The kinds of which calls may be recorded; what the filter asks for is among them."""
-    from interpose import filters
+    from interpose.config import filters
 
     if settings.levels:  # of any kind
         return set(KINDS)
@@ -181,7 +226,7 @@ def kinds_recorded(settings: Settings) -> set[str]:
 def why_no_filter(text: str, said: str, recorded: "Collection[str]" = KINDS) -> list[str]:
     """What is wrong with a filter, in one line that says how it was said; nothing where it is one. The kinds `recorded`
     are those of which it is to leave something."""
-    from interpose import filters
+    from interpose.config import filters
 
     try:
         filters.parse(text, recorded)

@@ -1,62 +1,20 @@
 """What pyproject.toml says of the settings, read line by line: a whole TOML reader costs 15 ms to import.
 
-This is imported inside the traced program when it starts, so it imports next to nothing.
+This is imported inside the traced program where the file speaks of us, so it imports next to nothing.
 """
-
-import os
 
 from interpose.config import schema
 from interpose.errors import SettingError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    # What a file says: the text for each key, and the place (`pyproject.toml:12`) that says so.
-    FileSettings = Mapping[str, tuple[str, str]]
-
-FILE = "pyproject.toml"
 SECTION = "tool.interpose"
-LARGEST_FILE_BYTES = 1 << 20
 LIBRARIES_KEY = "libraries"
 
 
-def read_file(directory: str) -> "FileSettings":
-    """What the nearest pyproject.toml says, from `directory` upward; empty where it says nothing of us.
-
-    Reads flat lines `key = "text"`, a number, true or false: a whole TOML reader costs 15 ms to import.
-    Raises SettingError, with the file and the line, for any other line in our section.
-    """
-    try:
-        directory = os.path.abspath(directory)
-    except FileNotFoundError:
-        return {}
-    while True:
-        path = os.path.join(directory, FILE)
-        data = read_plain(path)
-        if data is not None:
-            return dict(_parse_lines(path, data)) if b"interpose" in data else {}
-        parent = os.path.dirname(directory)
-        if parent == directory:
-            return {}
-        directory = parent
-
-
-def read_plain(path: str) -> bytes | None:
-    """The bytes of a file; None where there is none, or it may not be read. Never waits, as for a pipe."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        return os.read(descriptor, LARGEST_FILE_BYTES)
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
-
-
-def _parse_lines(path: str, data: bytes) -> "Iterator[tuple[str, tuple[str, str]]]":
+def parse_lines(path: str, data: bytes) -> "Iterator[tuple[str, tuple[str, str]]]":
     """Yield the key, and the text with its place, for each line of our section."""
     ours = False
     seen = set()

@@ -1,12 +1,13 @@
 """What a user may set, an entry for each: by variable, by option of `interpose run`, or in pyproject.toml.
 
 A new setting is an entry of `Settings`. Of it are made the variable, the option, the key of the file, the table of
-docs/settings.md and that of README.md; what the recorder is given of it is a line of cext/core/settings.h with its name.
+docs/settings.md and that of README.md; what the recorder is given of it is a
+line of cext/core/settings.h with its name.
 This is imported inside the traced program when it starts, so it imports next to nothing.
 """
 
 from interpose.config import values
-from interpose.levels import parse_arguments, parse_budget, parse_kinds, parse_levels
+from interpose.config.levels import parse_arguments, parse_budget, parse_kinds, parse_levels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

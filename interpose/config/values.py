@@ -6,7 +6,7 @@ This is imported inside the traced program when it starts, so it imports next to
 import os
 
 from interpose import quantities
-from interpose.experiments import names
+from interpose.experiments.metadata import names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 from tracing import environment, events_of
 
 from interpose import kinds
-from interpose.experiments.experiment import Experiment
+from interpose.experiments.model.experiment import Experiment
 
 TOP = Path(__file__).parents[2]
 FLAGS = ["-O1", "-g", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{TOP / 'cext'}"]

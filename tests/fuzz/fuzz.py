@@ -19,11 +19,12 @@ import zstandard
 
 sys.path.append(str(Path(__file__).parents[2]))  # behind the installed package: that is what is tested
 with atheris.instrument_imports(include=["interpose"]):
-    import interpose.commands.main
+    import interpose.cli.main
     from interpose.errors import InterposeError
-    from interpose.experiments import process, repair
+    from interpose.experiments.maintenance import repair
+    from interpose.experiments.model import process
 
-    interpose.commands.main.load_commands()
+    interpose.cli.main.load_commands()
     from tests import hostile
 
 

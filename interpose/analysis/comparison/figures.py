@@ -1,7 +1,8 @@
 """What a run took, row by row: figures that add up, and measures of them.
 
-A comparison needs of a run no more than rows with a name and figures; any grouping of `interpose.analysis.profile`
-makes them. Names are as they are in other runs too: without numbers of processes, files from the working directory on.
+A comparison needs of a run no more than rows with a name and figures; any grouping of
+`interpose.analysis.calls.profile` makes them. Names are as they are in other runs too: without numbers of processes,
+files from the working directory on.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from interpose.analysis.consolidate import consolidated
-from interpose.analysis.histogram import FINE
-from interpose.analysis.profile import GROUPINGS, PROGRAM, Profile, Row
-from interpose.analysis.sums import Sums
-from interpose.analysis.tracking import IDLE, NUMBER, PSEUDO
-from interpose.analysis.transactions import transactions
-from interpose.experiments.experiment import Experiment
+from interpose.analysis.calls.profile import GROUPINGS, PROGRAM, Profile, Row
+from interpose.analysis.consolidation.consolidate import consolidated
+from interpose.analysis.consolidation.histogram import FINE
+from interpose.analysis.consolidation.sums import Sums
+from interpose.analysis.transactions.response_times import transactions
+from interpose.analysis.transactions.tracking import IDLE, NUMBER, PSEUDO
+from interpose.experiments.model.experiment import Experiment
 
 FILES = ("site", "file")  # labels that begin with the name of a file
 NUMBERED = ("process", "thread")  # labels that begin with a number which each run has anew

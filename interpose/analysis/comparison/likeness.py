@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from interpose.analysis.account import ProcessAccount
-from interpose.experiments.archives import read_index
-from interpose.experiments.experiment import Experiment
-from interpose.experiments.log import LOWERED, Log
+from interpose.analysis.calls.account import ProcessAccount
+from interpose.experiments.maintenance.archives import read_index
+from interpose.experiments.metadata.log import LOWERED, Log
+from interpose.experiments.model.experiment import Experiment
 
 # Settings that say where things go and how much is kept, not what is timed and how.
 MEAN_NOTHING = frozenset(

@@ -14,9 +14,9 @@ from interpose.analysis.coverage.gathering import File, Gathered, gather
 from interpose.analysis.coverage.module import Module, Share, module_of, never_gone
 from interpose.analysis.coverage.paths import COMPILED, EXTENSIONS, SOURCES, Chosen, real_path
 from interpose.analysis.coverage.table import LARGEST_BYTES, Table, Unreadable, statement_table
-from interpose.experiments.experiment import Experiment
-from interpose.experiments.files import open_plain
-from interpose.experiments.sources import decoded
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.files import open_plain
+from interpose.experiments.model.sources import decoded
 
 NOTHING_RAN = "nothing of it ran"
 _NAMES_SHOWN = 3

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from interpose.analysis.coverage.conditions import is_expression
-from interpose.experiments.collection import Collection
-from interpose.experiments.covered import Code, Covered, Point
-from interpose.experiments.experiment import Experiment
-from interpose.experiments.process import Process
-from interpose.experiments.sources import Sought, Sources, is_dynamic, path_of
+from interpose.experiments.format.covered import Code, Covered, Point
+from interpose.experiments.model.collection import Collection
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.sources import Sought, Sources, is_dynamic, path_of
 
 # Functions that libraries make from text and give the name of a file of theirs, or of none.
 _MADE = re.compile(r"(?:^|\.)__create_fn__(?:\.|$)")

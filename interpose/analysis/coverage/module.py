@@ -13,7 +13,7 @@ from interpose.analysis.coverage.conditions import EXIT, ways
 from interpose.analysis.coverage.gathering import Made, Seen
 from interpose.analysis.coverage.statements import NONE
 from interpose.analysis.coverage.table import Table
-from interpose.experiments.covered import Point
+from interpose.experiments.format.covered import Point
 
 COVERED, PARTLY, MISSED = "covered", "partly", "missed"
 

@@ -16,9 +16,9 @@ from interpose.analysis.expressions.checking import items
 from interpose.analysis.expressions.patterns import Pattern
 from interpose.analysis.expressions.tokens import BY_NUMBER, FUNCTIONS, OF_CALL, OF_PROCESS, TOKENS, Surroundings
 from interpose.analysis.expressions.tree import Binary, Call, Junction, Literal, Membership, Name, Part, Unary
-from interpose.experiments.labels import is_in
-from interpose.experiments.process import Process, Site
-from interpose.experiments.records import Event
+from interpose.experiments.format.records import Event
+from interpose.experiments.metadata.labels import is_in
+from interpose.experiments.model.process import Process, Site
 
 Of = Callable[[Event, int], Any]
 Chooses = Callable[[Site], bool]

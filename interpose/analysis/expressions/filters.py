@@ -9,11 +9,11 @@ from interpose.analysis.expressions.deciding import DECIDED_AT_MOST, ENDED, Deci
 from interpose.analysis.expressions.parser import parse
 from interpose.analysis.expressions.tokens import Surroundings, TransactionOf, surroundings
 from interpose.analysis.expressions.tree import Part, names
-from interpose.experiments.collection import Collection
-from interpose.experiments.experiment import Experiment
-from interpose.experiments.log import Intrinsic
-from interpose.experiments.process import Process
-from interpose.experiments.records import Event
+from interpose.experiments.format.records import Event
+from interpose.experiments.metadata.log import Intrinsic
+from interpose.experiments.model.collection import Collection
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import Process
 
 Keeps = Callable[[Event, int], bool]
 _NO_TRANSACTIONS = "transactions are not told apart here"

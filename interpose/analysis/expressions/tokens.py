@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from interpose.analysis.profile import experiment_label, host_label, terminal_label, user_label
-from interpose.experiments.experiment import Experiment
-from interpose.experiments.labels import Window, windows
-from interpose.experiments.process import UNKNOWN_SITE, Process, Site
-from interpose.experiments.records import Event
+from interpose.analysis.calls.profile import experiment_label, host_label, terminal_label, user_label
+from interpose.experiments.format.records import Event
+from interpose.experiments.metadata.labels import Window, windows
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import UNKNOWN_SITE, Process, Site
 
 TransactionOf = Callable[[Process, Event], str]
 FOUNDER = "founder"  # what PROCESS is of it: it has no lineage

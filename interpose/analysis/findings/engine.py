@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from interpose.analysis.consolidate import Consolidator
+from interpose.analysis.consolidation.consolidate import Consolidator
 from interpose.analysis.findings import files, next_steps, statements, waits
 from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.survey import Survey
-from interpose.experiments.experiment import Experiment
+from interpose.experiments.model.experiment import Experiment
 
 Rule = Callable[[Survey], Iterator[Finding]]
 

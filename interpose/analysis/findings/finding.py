@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from interpose.experiments.process import Site
+from interpose.experiments.model.process import Site
 
 
 @dataclass(eq=False)

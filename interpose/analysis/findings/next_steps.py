@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from interpose.analysis.calls.profile import program_label
 from interpose.analysis.findings.finding import Finding, found
 from interpose.analysis.findings.survey import Survey, total_of
-from interpose.analysis.profile import program_label
 
 # From here on it is the program's own work that is to be looked at before its calls.
 HOT = 0.3

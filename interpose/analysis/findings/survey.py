@@ -7,13 +7,14 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar
 
-from interpose.analysis.account import ProcessAccount, account, number_of_statements
-from interpose.analysis.consolidate import Consolidator, consolidated
+from interpose.analysis.calls.account import ProcessAccount, account, number_of_statements
+from interpose.analysis.calls.profile import Profile
+from interpose.analysis.consolidation.consolidate import Consolidator, consolidated
+from interpose.analysis.consolidation.records import Record, Records
 from interpose.analysis.findings.finding import Calls
-from interpose.analysis.lives import lives_of
-from interpose.analysis.profile import Profile
-from interpose.analysis.records import Record, Records
-from interpose.analysis.tracking import (
+from interpose.analysis.time.lifetimes import lives_of
+from interpose.analysis.transactions.response_times import plain_name
+from interpose.analysis.transactions.tracking import (
     BEGINS,
     BY_DETAIL,
     BY_INTRINSIC,
@@ -26,10 +27,9 @@ from interpose.analysis.tracking import (
     name_of,
     roles_of,
 )
-from interpose.analysis.transactions import plain_name
-from interpose.experiments.experiment import Experiment
-from interpose.experiments.pauses import Pauses, pauses_of
-from interpose.experiments.process import Process
+from interpose.experiments.metadata.pauses import Pauses, pauses_of
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import Process
 from interpose.kinds import IDLE
 
 FIELDS = ("thread", "intrinsic", "stack", "detail")

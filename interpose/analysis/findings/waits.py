@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from interpose.analysis.calls.profile import closing_rows, wait_ns
 from interpose.analysis.findings.finding import Finding, found
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
-from interpose.analysis.profile import closing_rows, wait_ns
 
 # A lock that was waited for less often was met by chance.
 WAITS_AT_LEAST = 10

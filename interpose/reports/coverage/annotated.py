@@ -8,8 +8,8 @@ from typing import TextIO
 from interpose.analysis.coverage.coverage import Coverage
 from interpose.analysis.coverage.module import COVERED, MISSED, PARTLY, Module
 from interpose.reports.coverage.tables import shown_percent
-from interpose.reports.table import clean
-from interpose.reports.units import count
+from interpose.reports.formats.table import clean
+from interpose.reports.formats.units import count
 
 MARKS = {COVERED: ">", PARTLY: "~", MISSED: "!"}
 EXCLUDED = "-"

@@ -8,7 +8,7 @@ from typing import TextIO
 from interpose.analysis.coverage.conditions import EXIT
 from interpose.analysis.coverage.coverage import Coverage
 from interpose.analysis.coverage.module import PARTLY, Line
-from interpose.reports.table import clean
+from interpose.reports.formats.table import clean
 
 
 def write(coverage: Coverage, place: str, out: TextIO) -> None:

@@ -7,7 +7,7 @@ from typing import TextIO
 
 from interpose.analysis.coverage.coverage import Coverage
 from interpose.analysis.coverage.module import Module
-from interpose.reports.table import clean
+from interpose.reports.formats.table import clean
 
 
 def write(coverage: Coverage, place: str, out: TextIO) -> None:

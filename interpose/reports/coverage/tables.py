@@ -12,7 +12,7 @@ from typing import Any
 from interpose.analysis.coverage.conditions import EXIT
 from interpose.analysis.coverage.coverage import Coverage
 from interpose.analysis.coverage.module import COVERED, MISSED, PARTLY, Line, Module, Share
-from interpose.reports.table import Column, Table, Values, clean
+from interpose.reports.formats.table import Column, Table, Values, clean
 
 TOTAL = "TOTAL"
 NO_CONTEXT = "(none)"

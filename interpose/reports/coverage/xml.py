@@ -12,7 +12,7 @@ from xml.sax.saxutils import quoteattr
 from interpose.analysis.coverage.conditions import EXIT
 from interpose.analysis.coverage.coverage import Coverage
 from interpose.analysis.coverage.module import Line, Module
-from interpose.reports.table import clean
+from interpose.reports.formats.table import clean
 
 
 def write(coverage: Coverage, place: str, out: TextIO, version: str) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 
-from interpose.reports.colour import Paint
+from interpose.reports.formats.colour import Paint
+from interpose.reports.formats.units import SECOND_NS, duration, percent
 from interpose.reports.page.grid import note, section
 from interpose.reports.page.markup import Markup, element
 from interpose.reports.page.material import Material
 from interpose.reports.page.profiles import kinds
-from interpose.reports.state import command_line, completeness, ending_in_words
-from interpose.reports.summary import Screen, chosen, elapsed_ns
-from interpose.reports.units import SECOND_NS, duration, percent
+from interpose.reports.screen.state import command_line, completeness, ending_in_words
+from interpose.reports.screen.summary import Screen, chosen, elapsed_ns
 
 SECTIONS = (
     ("summary", "Summary"),

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from interpose.reports.formats.units import count
 from interpose.reports.page.markup import Markup, element, escaped, joined
-from interpose.reports.units import count
 
 ROWS_AT_MOST = 300
 LETTERS_AT_MOST = 300

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from interpose.reports.table import clean
+from interpose.reports.formats.table import clean
 
 
 class Markup(str):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from interpose.analysis.calls.hot_lines import HotFile
+from interpose.analysis.calls.profile import Profile
 from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.survey import Survey
-from interpose.analysis.hot_lines import HotFile
-from interpose.analysis.profile import Profile
-from interpose.analysis.programs import Program
-from interpose.analysis.timeline import Timeline
-from interpose.analysis.transactions import Transactions
-from interpose.analysis.usage import Usage
-from interpose.experiments.experiment import Experiment
+from interpose.analysis.time.timeline import Timeline
+from interpose.analysis.time.usage import Usage
+from interpose.analysis.transactions.response_times import Transactions
+from interpose.experiments.model.experiment import Experiment
+from interpose.legacy.programs import Program
 
 
 @dataclass(frozen=True)

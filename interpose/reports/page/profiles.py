@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from interpose.analysis.profile import Profile, Row, by_kind, wait_ns
-from interpose.analysis.sums import total
+from interpose.analysis.calls.profile import Profile, Row, by_kind, wait_ns
+from interpose.analysis.consolidation.sums import total
+from interpose.reports.formats.short_paths import Places
+from interpose.reports.formats.units import percent, scale_for
 from interpose.reports.page.drawings import bar, kind_class
 from interpose.reports.page.grid import Field, grid, note, section
 from interpose.reports.page.markup import Markup, element
 from interpose.reports.page.material import Material
-from interpose.reports.places import Places
-from interpose.reports.units import percent, scale_for
 
 TITLES = {
     "intrinsic": "By intrinsic",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from interpose.analysis.programs import Program
-from interpose.reports.mashzone import milliseconds, share
+from interpose.legacy.mashzone import milliseconds, share
+from interpose.legacy.programs import Program
+from interpose.reports.formats.short_paths import Places
 from interpose.reports.page.drawings import pie, slice_class
 from interpose.reports.page.grid import Field, grid, note, section
 from interpose.reports.page.markup import Markup, element
 from interpose.reports.page.material import Material
-from interpose.reports.places import Places
 
 
 def shares(material: Material) -> Markup:

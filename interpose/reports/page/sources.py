@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from interpose.analysis.hot_lines import HotFile, Line
-from interpose.experiments.sources import Sources
+from interpose.analysis.calls.hot_lines import HotFile, Line
+from interpose.experiments.model.sources import Sources
+from interpose.reports.formats.short_paths import Places
+from interpose.reports.formats.units import count, duration
 from interpose.reports.page.drawings import bar
 from interpose.reports.page.grid import note, section
 from interpose.reports.page.markup import Markup, element, lines
 from interpose.reports.page.material import Material
-from interpose.reports.places import Places
-from interpose.reports.units import count, duration
 
 FILES_AT_MOST = 12
 LINES_AT_MOST = 400  # of a file

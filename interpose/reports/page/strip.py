@@ -6,15 +6,15 @@ from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
-from interpose.analysis.profile import process_label, thread_label
-from interpose.analysis.timeline import Lane, Timeline
-from interpose.analysis.usage import Usage
+from interpose.analysis.calls.profile import process_label, thread_label
+from interpose.analysis.time.timeline import Lane, Timeline
+from interpose.analysis.time.usage import Usage
+from interpose.reports.formats.short_paths import Places
+from interpose.reports.formats.table import clean
+from interpose.reports.formats.units import count, duration
 from interpose.reports.page.grid import note, section, shown
 from interpose.reports.page.markup import Markup, data, element
 from interpose.reports.page.material import Material
-from interpose.reports.places import Places
-from interpose.reports.table import clean
-from interpose.reports.units import count, duration
 
 FULL = 255
 

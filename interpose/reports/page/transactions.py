@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from interpose.analysis.transactions import Transaction, Transactions
+from interpose.analysis.transactions.response_times import Transaction, Transactions
+from interpose.reports.formats.units import duration
 from interpose.reports.page.drawings import kind_class
 from interpose.reports.page.grid import Field, grid, note, section
 from interpose.reports.page.markup import Markup, element
 from interpose.reports.page.material import Material
-from interpose.reports.units import duration
 
 PERCENTS = (50, 90, 95, 99)
 

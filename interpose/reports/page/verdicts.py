@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from interpose.analysis.findings.engine import ABOUT_RECORDING
 from interpose.analysis.findings.finding import Finding
-from interpose.reports.findings import ADVICE, Words
+from interpose.reports.formats.units import count, duration, percent
 from interpose.reports.page.grid import ROWS_AT_MOST, note, section, shown
 from interpose.reports.page.markup import Markup, element
 from interpose.reports.page.material import Material
-from interpose.reports.units import count, duration, percent
+from interpose.reports.tables.findings import ADVICE, Words
 
 _EVIDENCE = 5
 

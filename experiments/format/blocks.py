@@ -1,0 +1,301 @@
+"""The events of a process: blocks, each read whole into memory of one's own.
+
+A full block is copied to the end of the file `events` and used again. Where it was being copied when the process
+was killed, both are there, with the same sequence; the first holds all that the second does. A monitor may move
+full blocks from there to `events.zst`, in their order, at any moment: it appends a block there before it takes it
+away here. Whoever finds a block gone looks there for what has come, and so misses none and sees none twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from interpose.experiments.format.compressed import CompressedFile, Found, as_block_head
+from interpose.experiments.format.layout import DataType, Layout, Unpacker
+from interpose.experiments.format.records import BlockHead, Event
+from interpose.experiments.format.sequences import Sequences
+from interpose.experiments.model.files import DataFile, OpenFile
+
+BLOCK_MAGIC = 0x4B4C4249
+BLOCK_BYTES = 64 * 1024
+FULL = 2
+HELD_BYTES = 64 * 1024 * 1024
+READ_AGAIN_AT_MOST = 20
+WRITTEN_WITHIN_S = (0.0, 0.001, 0.002)  # what is not there by then was never written
+
+
+class Place(NamedTuple):
+    """Where a block was found: at which byte of `events`, or of `events.zst`, and its sequence."""
+
+    offset: int
+    compressed: bool
+    sequence: int
+
+
+class Block(NamedTuple):
+    """A block in use: its place, its head, and the bytes of its whole events."""
+
+    place: Place
+    head: BlockHead
+    events: memoryview
+
+
+class EventFile:
+    """The events of one process, as they lie in blocks, compressed or not."""
+
+    def __init__(self, file: DataFile, data: DataType, compressed: CompressedFile | None = None) -> None:
+        assert data.layout is not None and data.inner is not None
+        self.layout: Layout = data.layout
+        self._file = file
+        self._compressed = compressed
+        self._block_bytes = data.block_bytes
+        self._head_bytes = data.inner.record_bytes
+        self._head = Unpacker(data.inner, BlockHead)
+        self._event = Unpacker(data.layout, Event)
+
+    def blocks(self) -> Iterator[Block]:
+        """Each block in use, those of a thread as it wrote them. The memory is used again for the next one.
+
+        In `events` the block that a thread wrote last lies in front of its full ones, if it has any: the first
+        that is met there of a thread is held until a later one of it comes, or nothing more. Of the blocks of
+        more threads than there is room for, those begun first are given up.
+        """
+        held: dict[int, Block] = {}
+        met: set[int] = set()
+        room = max(HELD_BYTES // self._block_bytes, 1)
+        for block in self._in_order_of_the_files():
+            thread = block.head.thread
+            if thread not in met and not block.place.compressed:
+                met.add(thread)
+                held[thread] = block._replace(events=memoryview(bytes(block.events)))
+                if len(held) > room:
+                    yield held.pop(min(held, key=lambda each: held[each].head.sequence))
+                continue
+            if thread in held and held[thread].head.sequence <= block.head.sequence:
+                yield held.pop(thread)
+            yield block
+        yield from sorted(held.values(), key=lambda block: block.head.sequence)
+
+    def _in_order_of_the_files(self) -> Iterator[Block]:
+        """Each block, or what of it was not given before: one that is being written may be met full later on.
+
+        Where blocks are gone, those that were moved meanwhile come before the next that is still there.
+        """
+        buffer = bytearray(self._block_bytes)
+        moved = _Moved(self._compressed, self.layout.record_bytes)
+        with self._file.opened() as file:
+            end, offset = moved.bound(file, self._block_bytes), 0
+            yield from moved.blocks()
+            are_gone = False
+            while file and offset < end and (count := file.read_into(buffer, offset)):
+                block = self._block_as_it_stands(offset, buffer, count, file)
+                if block is None:
+                    are_gone = True
+                else:
+                    if are_gone:
+                        yield from moved.blocks()
+                    are_gone = False
+                    end = end if block.head.state == FULL else moved.bound(file, self._block_bytes)
+                    if rest := moved.rest(block):
+                        yield rest
+                offset = self._after(file, offset, buffer)
+            yield from moved.blocks()
+            self._note_what_is_torn(moved, file)
+
+    def _block_as_it_stands(self, offset: int, buffer: bytearray, count: int, file: OpenFile) -> Block | None:
+        """The block that was read into `buffer`; read again where it was emptied meanwhile, None where it is gone."""
+        for _ in range(READ_AGAIN_AT_MOST):
+            if not self._grows(file, offset, count):
+                block = self._block(offset, memoryview(buffer)[:count], file)
+                if block is None or self._is_still(block.head, file, offset):
+                    return block
+            count = file.read_into(buffer, offset)
+        return None
+
+    def _grows(self, file: OpenFile, offset: int, count: int) -> bool:
+        """Whether more comes of a block of which `count` bytes are there: it is just being written, page by page."""
+        if count == self._block_bytes:
+            return False
+        for wait_s in WRITTEN_WITHIN_S:
+            time.sleep(wait_s)
+            if file.size_bytes() > offset + count:
+                return True
+        return False
+
+    def heads(self) -> Iterator[tuple[Place, BlockHead]]:
+        """Place and head of each block with events, in the order of the files, without reading these."""
+        moved = _Moved(self._compressed, self.layout.record_bytes)
+        with self._file.opened() as file:
+            end, offset = moved.bound(file, self._block_bytes), 0
+            yield from moved.heads()
+            while file and offset < end and (data := file.read(offset, self._head_bytes)):
+                head = self._head_of(offset, data)
+                if head is None:
+                    yield from moved.heads()
+                else:
+                    end = end if head.state == FULL else moved.bound(file, self._block_bytes)
+                    if head.used and moved.is_first(head.sequence):  # emptied, it has its old number for a moment
+                        yield Place(offset, False, head.sequence), head
+                offset = self._after(file, offset, data)
+            yield from moved.heads()
+
+    def block(self, place: Place) -> Block | None:
+        """The block that was found at `place`, wherever it lies by now; None where it is nowhere."""
+        with self._file.opened() as file:
+            block = self._block_at(place.offset, file) if file and not place.compressed else None
+            if block is None or block.head.sequence != place.sequence:
+                block = self._elsewhere(place, file)
+            return block
+
+    def events(self, block: Block) -> Iterator[Event]:
+        """The events of `block`, in the order of their ends."""
+        return self._event.many(block.events)
+
+    def _block_at(self, offset: int, file: OpenFile) -> Block | None:
+        data = file.read(offset, self._block_bytes)
+        if self._grows(file, offset, len(data)):
+            data = file.read(offset, self._block_bytes)
+        block = self._block(offset, memoryview(data), file)
+        return block if block and self._is_still(block.head, file, offset) else None
+
+    def _elsewhere(self, place: Place, file: OpenFile | None) -> Block | None:
+        """A block that was moved: in its copy, which lies behind, or among the compressed ones."""
+        offset = place.offset + self._block_bytes
+        while file and not place.compressed and (data := file.read(offset, self._head_bytes)):
+            head = self._head_of(offset, data)
+            if head and head.sequence == place.sequence and (block := self._block_at(offset, file)):
+                return block
+            offset = self._after(file, offset, data)
+        begin = place.offset if place.compressed else 0
+        for found in self._compressed.heads(begin) if self._compressed else ():
+            if self._compressed and found.head.sequence == place.sequence:
+                events = self._compressed.block(found)
+                return _moved_block(found, events) if events else None
+        return None
+
+    def _is_still(self, head: BlockHead, file: OpenFile, offset: int) -> bool:
+        """Whether the block was not emptied or taken away while it was read."""
+        data = file.read(offset, self._head_bytes)
+        return len(data) >= self._head_bytes and self._head.one(data).sequence == head.sequence
+
+    def _block(self, offset: int, data: memoryview, file: OpenFile) -> Block | None:
+        if len(data) < self._block_bytes and offset + len(data) == file.size_bytes():
+            self._file.damaged(
+                f"cut short at byte {offset + len(data)}, in block {offset // self._block_bytes}"
+            )
+        head = self._head_of(offset, data)
+        if head is None:
+            return None
+        room = (len(data) - self._head_bytes) // self.layout.record_bytes
+        whole = (self._block_bytes - self._head_bytes) // self.layout.record_bytes
+        if head.used > whole:
+            self._file.damaged(f"block {offset // self._block_bytes} says it holds {head.used} events")
+        end = self._head_bytes + min(head.used, room) * self.layout.record_bytes
+        return Block(Place(offset, False, head.sequence), head, data[self._head_bytes : end])
+
+    def _head_of(self, offset: int, data: memoryview | bytes) -> BlockHead | None:
+        """The head of the block in use that `data` begins with, or None where there is none."""
+        if len(data) < self._head_bytes:
+            return None
+        head = self._head.one(data)
+        if head.magic != BLOCK_MAGIC:
+            if head.magic or head.used:
+                self._file.damaged(f"block {offset // self._block_bytes} is not a block")
+            return None
+        return head
+
+    def _after(self, file: OpenFile, offset: int, data: bytes | bytearray) -> int:
+        """Where the block after the one at `offset` begins; holes of the file are passed over."""
+        offset += self._block_bytes
+        if any(data[: self._head_bytes]):
+            return offset
+        found = file.next_data(offset)
+        if found is None:
+            return max(offset, file.size_bytes())
+        return max(offset, found // self._block_bytes * self._block_bytes)
+
+    def _note_what_is_torn(self, moved: _Moved, file: OpenFile | None) -> None:
+        """A block that is there in part was being moved, and is still in `events`; unless nothing is in there."""
+        if moved.torn and self._compressed and (file is None or not file.size_bytes()):
+            self._compressed.damaged(moved.torn)
+
+
+class _Moved:
+    """The compressed blocks, as far as they have been seen; and which blocks have been seen at all."""
+
+    def __init__(self, compressed: CompressedFile | None, record_bytes: int) -> None:
+        self._compressed = compressed
+        self._record_bytes = record_bytes
+        self._seen = Sequences()
+        self._in_part: dict[int, int] = {}  # how many events were seen of blocks that were being written
+        self._end = 0
+        self._bound = 0
+        self._beyond = 0
+
+    def bound(self, file: OpenFile | None, block_bytes: int) -> int:
+        """Where to stop: what is in the files now is to be read, and not all that a program may still write.
+
+        Gives the end in `events`. What was in front of that may still be moved: so many blocks at most are to be
+        read from behind the present end of the compressed ones. Asked again where a block is read that is being
+        written, for all that its thread wrote before must be read as well.
+        """
+        end = file.size_bytes() if file else 0
+        self._beyond = end // block_bytes
+        self._bound = self._compressed.size_bytes() if self._compressed else 0
+        return end
+
+    def _is_beyond(self, found: Found) -> bool:
+        if found.offset < self._bound:
+            return False
+        self._beyond -= 1
+        return self._beyond < 0
+
+    def is_first(self, sequence: int) -> bool:
+        """Whether a block is seen for the first time; from now on it was seen."""
+        return self._seen.add(sequence)
+
+    def rest(self, block: Block) -> Block | None:
+        """The block, or the events of it that were not seen; None where all were. From now on they were."""
+        sequence, count = block.head.sequence, len(block.events) // self._record_bytes
+        is_first, seen = self._seen.add(sequence), self._in_part.pop(sequence, count)
+        if block.head.state != FULL and not block.place.compressed:
+            self._in_part[sequence] = count if is_first else max(count, seen)
+        if is_first:
+            return block
+        if count <= seen:
+            return None
+        head = block.head._replace(used=count - seen)
+        return block._replace(head=head, events=block.events[seen * self._record_bytes :])
+
+    def blocks(self) -> Iterator[Block]:
+        """Those that have come since, but for what was seen."""
+        for found, events in self._compressed.blocks(self._end) if self._compressed else ():
+            if self._is_beyond(found):
+                return
+            self._end = found.end
+            if rest := self.rest(_moved_block(found, events)):
+                yield rest
+
+    def heads(self) -> Iterator[tuple[Place, BlockHead]]:
+        """The heads of those that have come since."""
+        for found in self._compressed.heads(self._end) if self._compressed else ():
+            if self._is_beyond(found):
+                return
+            self._end = found.end
+            if self.is_first(found.head.sequence):
+                yield _moved_place(found), as_block_head(found.head)
+
+    @property
+    def torn(self) -> str:
+        """What is wrong with the end of the compressed blocks; empty where it is whole."""
+        return self._compressed.torn_at(self._end) if self._compressed else ""
+
+
+def _moved_place(found: Found) -> Place:
+    return Place(found.offset, True, found.head.sequence)
+
+
+def _moved_block(found: Found, events: memoryview) -> Block:
+    return Block(_moved_place(found), as_block_head(found.head), events)

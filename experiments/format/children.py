@@ -1,0 +1,95 @@
+"""The processes that a process started or tried to start, and which of them have an experiment of their own."""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from interpose.experiments.format.records import ChildRecord
+
+if TYPE_CHECKING:
+    from interpose.experiments.model.process import Process
+
+FORK, EXEC, SPAWN, SHELL = 1, 2, 3, 4
+LEFT_NO_EXPERIMENT = "left no experiment"
+_NO_PID = 0
+_STEP = re.compile(r"(.*)_([a-z])([0-9]+)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Child:
+    """An attempt to start a process: its record, the program's path, why it cannot be followed (or nothing)."""
+
+    record: ChildRecord
+    command: str
+    why: str
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its end was seen by who waited for it."""
+        return bool(self.record.end_ns)
+
+    @property
+    def exit_status(self) -> int | None:
+        """The exit status of one that ended by itself."""
+        return os.WEXITSTATUS(self._status) if self.has_ended and os.WIFEXITED(self._status) else None
+
+    @property
+    def signal(self) -> int | None:
+        """The signal that killed it."""
+        return os.WTERMSIG(self._status) if self.has_ended and os.WIFSIGNALED(self._status) else None
+
+    @property
+    def _status(self) -> int:
+        return self.record.status & 0xFFFF  # there is no more to it
+
+
+def split_lineage(lineage: str) -> tuple[str, str, int]:
+    """The lineage of who started it, the letter of the last step, and its number; of a founder ("", "", 0)."""
+    step = _STEP.fullmatch(lineage)
+    return (step[1], step[2], int(step[3][:18])) if step else ("", "", 0)
+
+
+def assign(children: Sequence[Child], descendants: Iterable[Process]) -> dict[str, Child]:
+    """By the lineage of each of the direct `descendants` that can be told, the attempt that it came from.
+
+    A fork has its number. Others are told by their process number and the last attempt before their
+    beginning; what the shell of os.system became, of which no number is known, by having begun meanwhile.
+    """
+    forks: dict[int, Child] = {}
+    others: dict[tuple[bool, int], list[Child]] = defaultdict(list)
+    for child in sorted(children, key=_start_ns):
+        if child.record.how == FORK:
+            forks[child.record.number] = child
+        elif not child.record.error:
+            others[child.record.how == EXEC, child.record.pid].append(child)
+    found = {}
+    for process in descendants:
+        _, letter, number = split_lineage(process.lineage)
+        child_of_number = _last_before(others[letter == "x", process.log.pid], process.log.start_ns)
+        attempt = forks.get(number) if letter == "f" else child_of_number
+        if attempt is None and letter == "c" and _is_started_by(process.starter, process):
+            attempt = _last_before(others[False, _NO_PID], process.log.start_ns)
+        if attempt is not None:
+            found[process.lineage] = attempt
+    return found
+
+
+def _is_started_by(starter: Process | None, process: Process) -> bool:
+    return starter is not None and process.log.ppid == starter.log.pid
+
+
+def _last_before(children: Sequence[Child], start_ns: int) -> Child | None:
+    """The last of `children`, in the order of their beginnings, that had begun and not ended at `start_ns`."""
+    place = bisect_right(children, start_ns, key=_start_ns)
+    child = children[place - 1] if place else None
+    return child if child and start_ns <= (child.record.end_ns or start_ns) else None
+
+
+def _start_ns(child: Child) -> int:
+    return child.record.start_ns

@@ -1,0 +1,235 @@
+"""Consolidated records as they lie in an experiment: the file `consolidated`, beside a process's events or instead.
+
+It is text in a frame of zstandard: a line that says what the others are, then a line for each record, each behind the
+one around it, and one for each of the slowest events. Every line is a JSON value; all numbers are whole and not
+negative, but for the -1 that is outside of all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from interpose.errors import Caught, ExperimentError
+from interpose.experiments.format.compressed import zstandard_module
+from interpose.experiments.format.sequences import Ranges
+from interpose.experiments.metadata import names
+from interpose.experiments.model.files import DataFile, OpenFile
+
+NAME = "consolidated"
+VERSION = 1
+LARGEST_BYTES = 1 << 30  # of the text
+LONGEST_LINE = 1 << 20
+RECORDS_AT_MOST = 2_100_000
+BUCKETS = 3776  # of histograms: of all times that 64 bits hold
+COUNTS_AT_MOST = 20_000_000  # in the histograms of a file
+DEEPEST = 10_000
+LARGEST_FIGURE = 2**63 - 1
+SLOWEST_AT_MOST = 10_000
+_LARGEST = 2**64 - 1
+_READ_BYTES = 1 << 16
+_LEVEL = 3
+
+
+class Found(NamedTuple):
+    """A record: calls that are alike, or transactions of one name.
+
+    `outer` is the place of the record around it among those before, or -1; `key` are the numbers of the fields that
+    they have in common, `name` is a transaction's, or 0; the figures are in the order in which `Consolidated` names
+    them. `walls` and `cpus` count times by buckets, or are None. Of a transaction that is no call, all but the thread
+    is 0 in `key`.
+    """
+
+    outer: int
+    key: tuple[int, ...]
+    name: int
+    figures: Sequence[int]
+    walls: dict[int, int] | None
+    cpus: dict[int, int] | None
+
+
+@dataclass
+class Consolidated:
+    """What a file says of itself: the fields of keys, the figures, and which blocks of events are in its records.
+
+    `blocks` are the sequences of these. `until` says of each thread until
+    when its transactions are in the records: its number, and the instants on both clocks. `slowest` are the slowest
+    events, by the names of their fields.
+    """
+
+    by: tuple[str, ...]
+    figures: tuple[str, ...]
+    blocks: Ranges = field(default_factory=Ranges)
+    until: list[tuple[int, int, int]] = field(default_factory=list)
+    slowest: list[dict[str, int]] = field(default_factory=list)
+
+
+def write(directory: str, said: Consolidated, records: Iterable[Found]) -> None:
+    """Have `records` be those of the process in `directory`; nobody sees half of them. Raises OSError."""
+    path = os.path.join(directory, NAME)
+    written = os.path.join(directory, f".{NAME}.{os.getpid()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(written)
+    descriptor = os.open(written, flags, 0o600)
+    try:
+        os.fchmod(descriptor, names.file_mode(directory))
+        with open(descriptor, "wb") as file:
+            _write(file, said, records)
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(written, path)
+    except BaseException:
+        os.unlink(written)
+        raise
+
+
+def _write(file: Any, said: Consolidated, records: Iterable[Found]) -> None:
+    head = {"by": said.by, "figures": said.figures, "blocks": said.blocks.found, "until": said.until}
+    with zstandard_module().ZstdCompressor(level=_LEVEL).stream_writer(file, closefd=False) as into:
+        into.write(_line({"consolidated": VERSION, **head}))
+        for record in records:
+            into.write(_line([*record[:4], _flat(record.walls), _flat(record.cpus)]))
+        for event in said.slowest:
+            into.write(_line(event))
+
+
+def _line(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def _flat(counts: Mapping[int, int] | None) -> list[int] | None:
+    return None if counts is None else [number for pair in sorted(counts.items()) for number in pair]
+
+
+def read(file: DataFile) -> tuple[Consolidated, list[Found]] | None:
+    """What the file says, and its records; None where it is not there or says nothing. What is damaged is noted."""
+    with file.opened_if_there() as opened:
+        if opened is None:
+            return None
+        try:
+            lines = _lines(_Text(opened))
+            said = _said(next(lines, b""))
+            return said, _records(said, lines)
+        except (_Damaged, OSError, ExperimentError, MemoryError) as error:
+            file.damaged(str(error) or "too large")
+        except zstandard_module().ZstdError as error:
+            file.damaged(f"not a frame of zstandard: {error}")
+    return None
+
+
+class _Damaged(Caught):
+    """What is wrong."""
+
+
+class _Text:
+    """A file read from its beginning on, as zstandard reads."""
+
+    def __init__(self, file: OpenFile) -> None:
+        self._file = file
+        self._offset = 0
+
+    def read(self, count: int) -> bytes:
+        """The next bytes, up to `count`; none at the end."""
+        data = self._file.read(self._offset, count)
+        self._offset += len(data)
+        return data
+
+
+def _lines(file: _Text) -> Iterator[bytes]:
+    """The lines of the text in the frame, of bounded length, and as many as are of a bounded text."""
+    left, begun = LARGEST_BYTES, b""
+    with zstandard_module().ZstdDecompressor(max_window_size=1 << 23).stream_reader(file) as text:
+        while data := text.read(_READ_BYTES):
+            left -= len(data)
+            *whole, begun = (begun + data).split(b"\n")
+            if left < 0 or len(begun) > LONGEST_LINE:
+                raise _Damaged(f"a text of more than {LARGEST_BYTES:,} bytes, or a line of {LONGEST_LINE:,}")
+            yield from whole
+    if begun:
+        raise _Damaged("cut short")
+
+
+def _said(line: bytes) -> Consolidated:
+    head = _value(line)
+    if not isinstance(head, dict) or head.get("consolidated") != VERSION:
+        version = head.get("consolidated") if isinstance(head, dict) else None
+        raise _Damaged(f"of version {version!r}; this reads {VERSION}")
+    by, figures, blocks, until = (head.get(name) for name in ("by", "figures", "blocks", "until"))
+    if not (_are_texts(by) and _are_texts(figures) and isinstance(blocks, list) and isinstance(until, list)):
+        raise _Damaged("its first line does not say what the others are")
+    assert isinstance(by, list) and isinstance(figures, list)
+    ranges = Ranges((first, last) for first, last in (_numbers(each, 2) for each in blocks))
+    threads = [(number, ns, cpu_ns) for number, ns, cpu_ns in (_numbers(each, 3) for each in until)]
+    return Consolidated(tuple(by), tuple(figures), ranges, threads)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and len(value) < 100 and all(isinstance(each, str) for each in value)
+
+
+def _records(said: Consolidated, lines: Iterator[bytes]) -> list[Found]:
+    found: list[Found] = []
+    depths: list[int] = []
+    counts = 0
+    for line in lines:
+        value = _value(line)
+        if isinstance(value, dict):
+            _take_slow(said, value)
+        elif len(found) == RECORDS_AT_MOST:
+            raise _Damaged(f"more than {RECORDS_AT_MOST:,} records")
+        else:
+            found.append(_record(said, value, len(found)))
+            depths.append(depths[found[-1].outer] + 1 if found[-1].outer >= 0 else 0)
+            counts += len(found[-1].walls or ()) + len(found[-1].cpus or ())
+            if depths[-1] > DEEPEST or counts > COUNTS_AT_MOST:
+                raise _Damaged(f"records more than {DEEPEST:,} deep, or histograms of more than {COUNTS_AT_MOST:,}")
+    return found
+
+
+def _record(said: Consolidated, value: Any, place: int) -> Found:
+    if not isinstance(value, list) or len(value) != 6:
+        raise _Damaged(f"line {place + 2} is no record")
+    outer, key, name, figures, walls, cpus = value
+    if type(outer) is not int or not -1 <= outer < place:
+        raise _Damaged(f"line {place + 2}: inside of record {outer!r}")
+    (name,) = _numbers([name], 1)
+    counts = [None if each is None else _counts(each) for each in (walls, cpus)]
+    numbers = tuple(_numbers(figures, len(said.figures)))
+    if max(numbers, default=0) > LARGEST_FIGURE:
+        raise _Damaged(f"line {place + 2}: a figure that cannot be")
+    return Found(outer, tuple(_numbers(key, len(said.by))), name, numbers, *counts)
+
+
+def _take_slow(said: Consolidated, value: dict[str, Any]) -> None:
+    if len(said.slowest) < SLOWEST_AT_MOST and len(value) < 100:
+        said.slowest.append(dict(zip(value, _numbers(list(value.values()), len(value)), strict=True)))
+
+
+def _counts(value: Any) -> dict[int, int]:
+    if not isinstance(value, list) or len(value) % 2:
+        raise _Damaged("a histogram that is none")
+    numbers = _numbers(value, len(value))
+    if len(value) > 2 * BUCKETS or max(numbers[::2], default=0) >= BUCKETS:
+        raise _Damaged("a histogram with buckets that cannot be")
+    return dict(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def _numbers(value: Any, count: int) -> list[int]:
+    if not isinstance(value, list) or len(value) != count:
+        raise _Damaged(f"{count} numbers are not there")
+    for each in value:
+        if type(each) is not int or not 0 <= each <= _LARGEST:
+            raise _Damaged(f"{str(each)[:40]!r} is no number")
+    return value
+
+
+def _value(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _Damaged(f"a line that is no JSON: {error}") from None

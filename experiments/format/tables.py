@@ -1,0 +1,206 @@
+"""The files of numbered records: strings, and records of one size (sites, stacks, threads, overview)."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from typing import Generic
+
+from interpose.experiments.format.layout import DataType, Layout, Record, Unpacker
+from interpose.experiments.format.records import FileHead
+from interpose.experiments.metadata.log import READS_UP_TO
+from interpose.experiments.model.files import DataFile, OpenFile
+
+FILE_MAGIC = 0x45534F5052544E49
+LONGEST_STRING_BYTES = 16 * 1024
+STRINGS_AT_MOST = 1 << 24
+NEXT_WINDOW = 0xFFFFFFFF
+_KEPT_STRINGS = 64 * 1024
+
+
+def read_head(file: DataFile, data: DataType, head: Layout | None) -> FileHead | None:
+    """The head of `file`; None, and noted, where it has none that this version reads."""
+    if head is None:
+        file.damaged("its head is not described")
+        return None
+    bytes_read = file.read(0, head.record_bytes)
+    if len(bytes_read) < head.record_bytes:
+        file.damaged("cut short in its head")
+        return None
+    found = Unpacker(head, FileHead).one(bytes_read)
+    if found.magic != FILE_MAGIC:
+        file.damaged("does not begin as a file of an experiment")
+        return None
+    if found.version > READS_UP_TO:
+        file.damaged(f"format {found.version}; this version reads up to {READS_UP_TO}")
+        return None
+    record_bytes = data.layout.record_bytes if data.layout else 0
+    if (found.head_bytes, found.record_bytes, found.window_bytes) != (
+        data.head_bytes,
+        record_bytes,
+        data.block_bytes,
+    ):
+        file.damaged("its head does not agree with log.xml")
+    return found
+
+
+class RecordTable(Generic[Record]):
+    """A file of records of one size, by number; a number that is not there gives None."""
+
+    def __init__(self, file: DataFile, data: DataType, head: Layout | None, record: type[Record]) -> None:
+        assert data.layout is not None
+        self._file = file
+        self._data = data
+        self._unpacker: Unpacker[Record] = Unpacker(data.layout, record)
+        found = read_head(file, data, head)
+        self.head = found
+        self.readable = found is not None
+        self.first = max(found.first, 1) if found else 1
+        self._note_a_broken_end()
+
+    def get(self, number: int) -> Record | None:
+        """The record `number`."""
+        if number < self.first or not self.readable:
+            return None
+        size = self._unpacker.record_bytes
+        data = self._file.read(self._data.offset_of(number - self.first), size)
+        return self._unpacker.one(data) if len(data) == size else None
+
+    def all(self) -> Iterator[tuple[int, Record, bytes]]:
+        """Each record that is not all zeros: its number, the record, and its bytes."""
+        if not self.readable:
+            return
+        with self._file.opened() as file:
+            if file:
+                yield from self._records(file)
+
+    def bounded(self, at_most: int) -> Iterator[tuple[int, Record, bytes]]:
+        """The same, for who keeps them: so many at most, and noted where there are more."""
+        for count, found in enumerate(self.all()):
+            if count == at_most:
+                self._file.damaged(f"more than {at_most:,} records, the rest was not read")
+                return
+            yield found
+
+    def _records(self, file: OpenFile) -> Iterator[tuple[int, Record, bytes]]:
+        size, number = self._unpacker.record_bytes, self.first
+        in_first = (self._data.block_bytes - self._data.head_bytes) // size
+        start, room = self._data.head_bytes, in_first
+        while data := file.read(start, room * size):
+            for place in range(0, len(data) - size + 1, size):
+                record = data[place : place + size]
+                if record.count(0) < size:
+                    yield number + place // size, self._unpacker.one(record), record
+            window = start // self._data.block_bytes + 1
+            if data.count(0) == len(data):
+                window = _window_with_data(file, window, self._data.block_bytes)
+            room = self._data.block_bytes // size
+            start = window * self._data.block_bytes
+            number = self.first + in_first + (window - 1) * room
+
+    def _note_a_broken_end(self) -> None:
+        if not self.readable:
+            return
+        with self._file.opened() as file:
+            size_bytes = file.size_bytes() if file else 0
+        into_window = size_bytes % self._data.block_bytes
+        head = self._data.head_bytes if size_bytes < self._data.block_bytes else 0
+        whole = into_window >= head and (into_window - head) % self._unpacker.record_bytes == 0
+        if into_window and not whole:
+            self._file.damaged(f"cut short at byte {size_bytes}")
+
+
+def _window_with_data(file: OpenFile, window: int, window_bytes: int) -> int:
+    """`window`, or the first after it that is not a hole; beyond the end where there is none."""
+    found = file.next_data(window * window_bytes)
+    return max(window, file.size_bytes() // window_bytes + 1 if found is None else found // window_bytes)
+
+
+class StringTable:
+    """The strings of a file, by number; a number that is not there gives None."""
+
+    def __init__(self, file: DataFile, data: DataType, head: Layout | None) -> None:
+        self._file = file
+        self._window_bytes = data.block_bytes
+        found = read_head(file, data, head)
+        self.readable = found is not None
+        self.first = max(found.first, 1) if found else 1
+        self._offsets: array[int] = array("Q")
+        self._lengths: array[int] = array("H" if LONGEST_STRING_BYTES < 1 << 16 else "I")
+        self._next = data.head_bytes
+        self._kept: dict[int, str] = {}
+
+    def get(self, number: int) -> str | None:
+        """The string `number`; bytes that are no UTF-8 are replaced."""
+        index = number - self.first
+        if index < 0 or not self.readable:
+            return None
+        if number in self._kept:
+            return self._kept[number]
+        if index >= len(self._offsets):
+            self._go_on()
+        if index >= len(self._offsets):
+            return None
+        if len(self._kept) >= _KEPT_STRINGS:
+            self._kept.clear()
+        data = self._file.read(self._offsets[index], self._lengths[index])
+        self._kept[number] = text = data.decode("utf-8", "replace")
+        return text
+
+    def all(self) -> Iterator[tuple[int, str]]:
+        """Number and text of each string."""
+        number = self.first
+        while (text := self.get(number)) is not None:
+            yield number, text
+            number += 1
+
+    def _go_on(self) -> None:
+        """Find the strings that were written since this was last done."""
+        with self._file.opened() as file:
+            while file and self._scan_window(file):
+                pass
+
+    def _scan_window(self, file: OpenFile) -> bool:
+        """Find the strings from `_next` to the end of its window; True where the next may have more."""
+        base = self._next
+        end = (base // self._window_bytes + 1) * self._window_bytes
+        data = file.read(base, end - base)
+        place = 0
+        while place + 4 <= len(data):
+            length = int.from_bytes(data[place : place + 4], "little")
+            if length == 0:
+                return False
+            if length == NEXT_WINDOW:
+                self._next = end
+                return True
+            after = place + 4 + (length + 3 & ~3)
+            if length > LONGEST_STRING_BYTES or base + after > end:
+                return self._stop(f"string {self._following()} is {length} bytes long")
+            if place + 4 + length > len(data):
+                return self._stop(f"cut short in string {self._following()}")
+            if len(self._offsets) == STRINGS_AT_MOST:
+                return self._stop(f"more than {STRINGS_AT_MOST:,} strings, the rest was not read")
+            self._offsets.append(base + place + 4)
+            self._lengths.append(length)
+            place = after
+            self._next = base + place
+        if base + place < end and place < len(data):
+            return self._stop(f"cut short in string {self._following()}")
+        return base + place >= end or end - base - place < 4
+
+    def _following(self) -> int:
+        return self.first + len(self._offsets)
+
+    def _stop(self, what: str) -> bool:
+        self._file.damaged(what)
+        return False
+
+
+def table_or_none(
+    file: DataFile, data: DataType | None, head: Layout | None, record: type[Record]
+) -> RecordTable[Record] | None:
+    """The table in `file`, or None, and noted, where log.xml does not describe one."""
+    if data is None or data.layout is None:
+        file.damaged("not described in log.xml")
+        return None
+    return RecordTable(file, data, head, record)

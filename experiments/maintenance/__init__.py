@@ -1,0 +1,1 @@
+"""What changes experiments: copying, packing, repairing, draining."""

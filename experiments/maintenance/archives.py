@@ -1,0 +1,233 @@
+"""The archive of an experiment: copies of files that it refers to, named by content, and an index of their paths.
+
+    archives/index.jsonl             a line for each path: which content it had
+    archives/orders.py_0f3a…         a content: the last part of a path, and the hash of what is in it
+
+A path in the index is only ever compared with one that an experiment names; it is never opened.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from interpose.experiments.metadata import names
+from interpose.experiments.model.files import Damages, open_plain
+
+ARCHIVES = "archives"
+INDEX = "index.jsonl"
+LOG = "archive.log"
+SOURCE, OBJECT = "source", "object"
+ENTRIES_AT_MOST = 100_000
+LONGEST_LINE_BYTES = 32 * 1024
+LARGEST_INDEX_BYTES = 64 << 20
+_HASH_LETTERS = 32
+_CHUNK_BYTES = 1 << 20
+_CONTENT = re.compile(rf"[A-Za-z0-9._-]{{1,64}}_[0-9a-f]{{{_HASH_LETTERS}}}")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the index says of a path; `changed` where the file was written to after the program had ended."""
+
+    path: str
+    content: str
+    kind: str
+    bytes: int
+    mtime_ns: int
+    changed: bool
+
+
+def is_content(name: str) -> bool:
+    """Whether a file of the archive can be called `name`."""
+    return _CONTENT.fullmatch(name) is not None
+
+
+def has_archive(founder: str) -> bool:
+    """Whether somebody has archived for this experiment, whatever was found."""
+    return os.path.lexists(os.path.join(founder, ARCHIVES, INDEX))
+
+
+def read_index(founder: str, place: str, damages: Damages) -> dict[str, Entry]:
+    """The entries of the index by path, the latest of each; lines that are none are left out and noted."""
+    place = f"{place}/{ARCHIVES}/{INDEX}"
+    try:
+        descriptor = open_plain(os.path.join(founder, ARCHIVES, INDEX))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        damages.add(place, error.strerror or "cannot be read")
+        return {}
+    entries: dict[str, Entry] = {}
+    with open(descriptor, "rb") as file:
+        for number in range(ENTRIES_AT_MOST):
+            line = file.readline(LONGEST_LINE_BYTES)
+            if not line:
+                return entries
+            if file.tell() > LARGEST_INDEX_BYTES:
+                damages.add(place, f"longer than {LARGEST_INDEX_BYTES >> 20} MiB, the rest was not read")
+                return entries
+            if entry := _parsed(line):
+                entries[entry.path] = entry
+            else:
+                damages.add(place, f"line {number + 1} is no entry")
+                if not line.endswith(b"\n"):
+                    return entries
+    damages.add(place, f"more than {ENTRIES_AT_MOST:,} lines, the rest was not read")
+    return entries
+
+
+def _parsed(line: bytes) -> Entry | None:
+    try:
+        found: Any = json.loads(line)
+        entry = Entry(**found)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    right = all(type(getattr(entry, name)).__name__ == kind for name, kind in Entry.__annotations__.items())
+    return entry if right and is_content(entry.content) else None
+
+
+def hash_of(data: bytes) -> str:
+    """What the name of a content ends with: the first half of the SHA-256 of what is in it."""
+    return hashlib.sha256(data).hexdigest()[:_HASH_LETTERS]
+
+
+def read_content(founder: str, entry: Entry, largest_bytes: int) -> bytes | None:
+    """The archived content; None where it is not there, is too long, or is not what the index says."""
+    try:
+        descriptor = open_plain(os.path.join(founder, ARCHIVES, entry.content))
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        data = file.read(largest_bytes + 1)
+    is_it = entry.content.endswith(f"_{hash_of(data)}")
+    return data if is_it and len(data) <= largest_bytes else None
+
+
+class Archive:
+    """The archive of the founder's directory, open for adding; `common` is a directory that shares contents.
+
+    Raises OSError; BlockingIOError where somebody else adds to it just now and `wait` is false.
+    """
+
+    def __init__(self, founder: str, *, common: str | None = None, wait: bool = True) -> None:
+        self._directory = os.path.join(founder, ARCHIVES)
+        self._common = common
+        _make_directory(self._directory)
+        if common:
+            _make_directory(common)
+        self._index = _open_to_append(os.path.join(self._directory, INDEX))
+        try:
+            fcntl.flock(self._index, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            self._log = _open_to_append(os.path.join(founder, LOG))
+        except OSError:
+            os.close(self._index)
+            raise
+        self.entries = read_index(founder, founder, Damages())
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._index)
+        os.close(self._log)
+
+    def note(self, line: str) -> None:
+        """Write a line into archive.log."""
+        shown = "".join(letter if letter.isprintable() else "?" for letter in line)
+        os.write(self._log, shown.encode("utf-8", "replace") + b"\n")
+
+    def add(self, path: str, kind: str, descriptor: int, changed: bool) -> Entry:
+        """Keep what `descriptor` reads as the content of `path`. Raises OSError; ValueError where it changes."""
+        before = os.fstat(descriptor)
+        written, name, size_bytes = self._copy(descriptor, os.path.basename(path))
+        after = os.fstat(descriptor)
+        if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
+            os.unlink(written)
+            raise ValueError("it was written to meanwhile")
+        if _has(os.path.join(self._place, name), size_bytes):
+            os.unlink(written)
+        else:
+            os.rename(written, os.path.join(self._place, name))
+        if self._common:
+            self._share(name)
+        entry = Entry(path, name, kind, size_bytes, before.st_mtime_ns, changed)
+        os.write(self._index, json.dumps(asdict(entry)).encode() + b"\n")
+        self.entries[path] = entry
+        return entry
+
+    @property
+    def _place(self) -> str:
+        return self._common or self._directory
+
+    def _copy(self, source: int, called: str) -> tuple[str, str, int]:
+        """Copy into a new file; gives its path, the name that it shall have, and its size."""
+        written = os.path.join(self._place, f".new.{os.getpid()}")
+        hashed, size_bytes = hashlib.sha256(), 0
+        with open(_create(written), "wb") as file:
+            try:
+                for chunk in _chunks(source):
+                    hashed.update(chunk)
+                    size_bytes += file.write(chunk)
+            except OSError:
+                os.unlink(written)
+                raise
+        last_part = re.sub(r"[^A-Za-z0-9._-]", "_", called)[-64:] or "_"
+        return written, f"{last_part}_{hashed.hexdigest()[:_HASH_LETTERS]}", size_bytes
+
+    def _share(self, name: str) -> None:
+        """Have the common content in the experiment too: the same file where links can be, else a copy."""
+        source, target = os.path.join(self._place, name), os.path.join(self._directory, name)
+        if os.path.lexists(target):
+            return
+        try:
+            os.link(source, target)
+        except OSError:
+            with open(open_plain(source), "rb") as content, open(_create(target), "wb") as file:
+                for chunk in _chunks(content.fileno()):
+                    file.write(chunk)
+
+
+def _chunks(descriptor: int) -> Iterator[bytes]:
+    place = 0
+    while chunk := os.pread(descriptor, _CHUNK_BYTES, place):
+        yield chunk
+        place += len(chunk)
+
+
+def _make_directory(path: str) -> None:
+    try:
+        names.make_like_above(path)
+    except FileExistsError:
+        if os.path.islink(path):
+            raise
+
+
+def _has(path: str, size_bytes: int) -> bool:
+    """Whether the content is there already; links to it share it."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size == size_bytes
+
+
+def _create(path: str) -> int:
+    return _opened(path, os.O_EXCL)
+
+
+def _open_to_append(path: str) -> int:
+    return _opened(path, os.O_APPEND | os.O_NONBLOCK)
+
+
+def _opened(path: str, flags: int) -> int:
+    descriptor = os.open(path, flags | os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    os.fchmod(descriptor, names.file_mode(os.path.dirname(path)))
+    return descriptor

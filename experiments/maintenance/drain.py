@@ -1,0 +1,209 @@
+"""Moving full blocks of events into the compressed file, by a process that is not the one that writes them.
+
+A block is appended there before its space is given back here: killed at any instant, whoever drains leaves every
+block in one of the two, or in both, with the same sequence. One process drains an experiment at a time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+from binascii import crc32
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import zstandard
+
+from interpose.errors import ExperimentError
+from interpose.experiments.format.blocks import BLOCK_MAGIC, FULL
+from interpose.experiments.format.columns import fastest_columns
+from interpose.experiments.format.compressed import (
+    ALIGNED_BYTES,
+    BY_COLUMNS,
+    MAGIC,
+    NAME,
+    CompressedFile,
+)
+from interpose.experiments.format.layout import DataType, Layout, Packer, Unpacker
+from interpose.experiments.format.records import BlockHead, CompressedHead
+from interpose.experiments.format.sequences import Sequences
+from interpose.experiments.maintenance.space import give_back, is_local
+from interpose.experiments.model.files import Damages, DataFile, OpenFile, open_plain
+
+LEVEL = 1  # of zstandard; 3 gains 1 % of what is stored, and takes a fifth more time
+
+
+class Waiting(NamedTuple):
+    """A block in `events` that is to be moved."""
+
+    offset: int
+    head: BlockHead
+
+
+class Drain:
+    """Moves the blocks of one process, between `with drain:` and its end, for files are open only then.
+
+    `compressed` and `events` are as the process's log.xml describes them. What of an earlier drain stands in the
+    compressed file is kept; a piece of a block at its end is cut off, for the block is still in `events`. Raises
+    ExperimentError, OSError.
+    """
+
+    def __init__(self, directory: str, place: str, events: DataType, compressed: DataType) -> None:
+        if events.layout is None or events.inner is None or compressed.inner is None:
+            raise ExperimentError(f"{place}/log.xml: events are not described")
+        self._directory = directory
+        self._layout: Layout = events.layout
+        self.block_bytes = events.block_bytes
+        self._head = Unpacker(events.inner, BlockHead)
+        self._columns = fastest_columns()(events.layout)
+        self._compressor = zstandard.ZstdCompressor(level=LEVEL)
+        self._packer = Packer(compressed.inner, CompressedHead)
+        self._moved = Sequences()
+        self._stay: list[int] = []  # where blocks lie that are not full, as long as the process lives
+        self._next = 0
+        self._events = self._into = -1
+        self.blocks = 0
+        path = os.path.join(directory, NAME)
+        if os.path.lexists(path):
+            file = DataFile(path, f"{place}/{NAME}", Damages())
+            self._go_on(CompressedFile(file, compressed, events.layout))
+
+    def _go_on(self, compressed: CompressedFile) -> None:
+        end = 0
+        for found in compressed.heads():
+            self._moved.add(found.head.sequence)
+            self.blocks += 1
+            end = found.end
+        with self:
+            self._open()
+            os.ftruncate(self._into, end)
+
+    def __enter__(self) -> Drain:
+        self._events = os.open(os.path.join(self._directory, "events"), _FLAGS)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for descriptor in (self._events, self._into):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._events = self._into = -1
+
+    def has_grown(self) -> bool:
+        """Whether there are blocks that were not looked at; the files need not be open."""
+        return self.left_bytes() >= self.block_bytes
+
+    def left_bytes(self) -> int:
+        """How long what was not looked at is; the files need not be open."""
+        return max(self._size_bytes() - self._next, 0)
+
+    def _size_bytes(self) -> int:
+        return os.stat(os.path.join(self._directory, "events"), follow_symlinks=False).st_size
+
+    def full(self) -> Iterator[Waiting]:
+        """The blocks that have become full and were not given before."""
+        size, file = os.fstat(self._events).st_size, OpenFile(self._events)
+        while self._next + self.block_bytes <= size:
+            waiting = self._waiting(file, self._next)
+            if waiting and waiting.head.state == FULL:
+                yield waiting
+            else:
+                self._stay.append(self._next)
+            self._next += self.block_bytes
+
+    def rest(self) -> list[Waiting]:
+        """The other blocks with anything in them, of a process that has ended, as they were begun."""
+        file = OpenFile(self._events)
+        found = [waiting for offset in self._stay if (waiting := self._waiting(file, offset))]
+        return sorted(found, key=lambda waiting: waiting.head.sequence)
+
+    def _waiting(self, file: OpenFile, offset: int) -> Waiting | None:
+        data = file.read(offset, self._head.record_bytes)
+        head = self._head.one(data) if len(data) == self._head.record_bytes else None
+        return Waiting(offset, head) if head and head.magic == BLOCK_MAGIC and head.used else None
+
+    def move(self, waiting: Waiting, give: bool = True) -> None:
+        """Compress a block, and give its space back unless all will be taken away at once. Raises OSError."""
+        if waiting.head.sequence not in self._moved:
+            self._append(self._packed(waiting))
+            self._moved.add(waiting.head.sequence)
+            self.blocks += 1
+        if give:
+            give_back(self._events, waiting.offset, self.block_bytes)
+
+    def _packed(self, waiting: Waiting) -> bytes:
+        whole = (self.block_bytes - self._head.record_bytes) // self._layout.record_bytes
+        used = min(waiting.head.used, whole)
+        begin = waiting.offset + self._head.record_bytes
+        events = os.pread(self._events, used * self._layout.record_bytes, begin)
+        frame = self._compressor.compress(self._columns.arrange(events))
+        head = CompressedHead(
+            magic=MAGIC,
+            transform=BY_COLUMNS,
+            stored_bytes=len(frame),
+            raw_bytes=len(events),
+            used=used,
+            thread=waiting.head.thread,
+            sequence=waiting.head.sequence,
+            first_ns=waiting.head.first_ns,
+            last_ns=waiting.head.last_ns,
+            dropped=waiting.head.dropped,
+            checksum=crc32(frame),
+            head_checksum=0,
+        )
+        packed = self._packer.one(head._replace(head_checksum=crc32(self._packer.one(head)[:-4]))) + frame
+        return packed + bytes(-len(packed) % ALIGNED_BYTES)
+
+    def _append(self, packed: bytes) -> None:
+        if self._into < 0:
+            self._open()
+        end = os.fstat(self._into).st_size
+        try:
+            if os.pwrite(self._into, packed, end) < len(packed):
+                raise OSError("no room")
+        except OSError:
+            os.ftruncate(self._into, end)
+            raise
+
+    def _open(self) -> None:
+        path = os.path.join(self._directory, NAME)
+        self._into = os.open(path, _FLAGS | os.O_CREAT, 0o600)
+        os.fchmod(self._into, 0o600)
+
+    def empty(self) -> None:
+        """Take away what is left of `events`, all of which was moved, of a process that has ended."""
+        os.ftruncate(self._events, 0)
+
+    def is_written(self) -> bool | None:
+        """Whether anybody can still write events: has their file mapped, or, as long as there are none, that of the
+        threads. None where the kernel does not tell. Not to be asked between `with drain:` and its end.
+        """
+        file = "events" if self._size_bytes() else "threads"
+        before = signal.signal(signal.SIGIO, signal.SIG_IGN)  # for who opens it in between
+        try:
+            reading = open_plain(os.path.join(self._directory, file))
+            try:
+                return _is_written(reading)
+            finally:
+                os.close(reading)
+        except OSError:
+            return None
+        finally:
+            signal.signal(signal.SIGIO, before)
+
+
+def _is_written(descriptor: int) -> bool | None:
+    """Whether a file is open for writing, or mapped so, by anybody.
+
+    A lease for reading is given only where it is not; it is given back at once. A layer over a file system may not
+    see what is done beneath it.
+    """
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except BlockingIOError:
+        return True
+    return False if is_local(descriptor) else None
+
+
+_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

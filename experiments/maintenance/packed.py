@@ -1,0 +1,218 @@
+"""An experiment as one file: a tar archive of its parts, compressed with zstandard.
+
+Others' files are hostile input. So the tar archive is read a header at a time and holds plain files and directories
+that an experiment can have, under names that it can have, and nothing else; how much comes out is bounded in all and
+in relation to what went in; and space that is all zeros takes no disk.
+"""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+from interpose.errors import Caught, ExperimentError
+from interpose.experiments.maintenance.parts import PARTS_AT_MOST, is_part, is_subdirectory, parts
+from interpose.experiments.metadata import names
+from interpose.experiments.model.files import Damages, open_plain
+
+SUFFIX = ".er.tar.zst"
+LARGEST_UNPACKED_BYTES = 16 << 30
+UNPACKED_AT_ONCE_BYTES = 256 << 20  # so much may come out of however little
+MOST_TO_ONE = 500
+LARGEST_WINDOW_BYTES = 8 << 20
+_BLOCK_BYTES = tarfile.BLOCKSIZE
+_CHUNK_BYTES = 64 * 1024
+_FILE_TYPES = (tarfile.REGTYPE, tarfile.AREGTYPE)
+
+
+def pack(founder: str, target: str) -> None:
+    """Write the experiment in the directory `founder` into the new file `target`.
+
+    Raises OSError (FileExistsError where `target` is there), ExperimentError for a name that is too long.
+    """
+    import zstandard
+
+    name = os.path.basename(founder)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(target, flags, 0o600), "wb") as out:
+        try:
+            compressor = zstandard.ZstdCompressor(level=6, write_checksum=True)
+            with compressor.stream_writer(out, closefd=False) as into:
+                for part in parts(founder):
+                    _pack_file(into, f"{name}/{part.name}", part.path)
+                into.write(bytes(2 * _BLOCK_BYTES))
+        except BaseException:
+            os.unlink(target)
+            raise
+
+
+def _pack_file(into: BinaryIO, name: str, path: str) -> None:
+    """As many bytes as the file has now, zeros in the place of those that are gone when they are read."""
+    with open(open_plain(path), "rb") as file:
+        found = os.fstat(file.fileno())
+        header = tarfile.TarInfo(name)
+        header.size, header.mtime, header.mode = found.st_size, int(found.st_mtime), 0o600
+        try:
+            into.write(header.tobuf(tarfile.USTAR_FORMAT, "utf-8", "surrogateescape"))
+        except ValueError as error:
+            raise ExperimentError(f"{name}: {error}, for one file") from error
+        left = found.st_size
+        while left:
+            chunk = file.read(min(left, _CHUNK_BYTES)) or bytes(min(left, _CHUNK_BYTES))
+            into.write(chunk)
+            left -= len(chunk)
+        into.write(bytes(-found.st_size % _BLOCK_BYTES))
+
+
+def unpack(path: str, directory: str, damages: Damages) -> str:
+    """Unpack the file at `path` into the empty `directory`; gives the path of the experiment in it.
+
+    What cannot be read is noted, and what comes before it is there. Raises ExperimentError where nothing can be read.
+    """
+    place = os.path.basename(path)
+    try:
+        packed = open(open_plain(path), "rb")  # noqa: SIM115
+    except OSError as error:
+        raise ExperimentError(f"{path}: {error.strerror}") from error
+    with packed:
+        unpacking = _Unpacking(packed, directory)
+        try:
+            for _ in range(PARTS_AT_MOST):
+                if not unpacking.next_part():
+                    break
+            else:
+                damages.add(place, f"more than {PARTS_AT_MOST:,} files, the rest was not read")
+        except _Unreadable as error:
+            damages.add(place, str(error))
+            if unpacking.top is None:
+                raise ExperimentError(f"{place}: {error}") from None
+        except OSError as error:
+            raise ExperimentError(f"{place}: cannot be unpacked: {error.strerror}") from error
+    if unpacking.top is None:
+        raise ExperimentError(f"{place}: holds no experiment")
+    return os.path.join(directory, unpacking.top)
+
+
+class _Unreadable(Caught):
+    """Why no more can be read, in a few words."""
+
+
+class _Header(NamedTuple):
+    """What the header of a member says."""
+
+    name: str
+    type: bytes
+    size_bytes: int
+
+
+class _Unpacking:
+    """A tar archive while it is unpacked: `top` is the name of the experiment, once it is known."""
+
+    def __init__(self, packed: BinaryIO, directory: str) -> None:
+        import zstandard
+
+        self._error = zstandard.ZstdError
+        self._packed = packed
+        decompressor = zstandard.ZstdDecompressor(max_window_size=LARGEST_WINDOW_BYTES)
+        self._stream = decompressor.stream_reader(packed, read_across_frames=True, closefd=False)
+        self._directory = directory
+        self._unpacked_bytes = 0
+        self.top: str | None = None
+
+    def next_part(self) -> bool:
+        """Unpack the next member; False at the end. Raises _Unreadable."""
+        header = self._header()
+        if header is None:
+            self._read_to_the_end()
+            return False
+        top, _, name = header.name.rstrip("/").partition("/")
+        if names.why_not(top) or not top.endswith(names.SUFFIX) or top.startswith(".") or top != (self.top or top):
+            raise _Unreadable(f"{header.name!r} is no part of an experiment")
+        if header.type == tarfile.DIRTYPE and (not name or is_subdirectory(name)) and not header.size_bytes:
+            self._make(top)
+            return True
+        if header.type not in _FILE_TYPES or not is_part(name):
+            raise _Unreadable(f"{header.name!r} is no part of an experiment")
+        self._make(top)
+        self._unpack_file(os.path.join(self._directory, top, name), header)
+        return True
+
+    def _make(self, top: str) -> None:
+        if self.top is None:
+            names.make_private(os.path.join(self._directory, top))
+            self.top = top
+
+    def _header(self) -> _Header | None:
+        """The next header, or None at the end of the archive, which is a block of zeros."""
+        block = self._read(_BLOCK_BYTES)
+        if not any(block):
+            return None
+        try:
+            found = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
+        except (tarfile.HeaderError, ValueError) as error:
+            raise _Unreadable("no tar archive") from error
+        if found.size < 0 or found.size > LARGEST_UNPACKED_BYTES:
+            raise _Unreadable(f"{found.name!r} says it has {found.size:,} bytes")
+        return _Header(found.name, found.type, found.size)
+
+    def _unpack_file(self, path: str, header: _Header) -> None:
+        above = os.path.dirname(path)
+        if not os.path.isdir(above):
+            names.make_private(above)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            descriptor = os.open(path, flags, 0o600)
+        except FileExistsError:
+            raise _Unreadable(f"{header.name!r} is there twice") from None
+        with open(descriptor, "wb", buffering=0) as file:
+            for chunk in self._pieces(header.size_bytes):
+                if chunk.count(0) == len(chunk):
+                    file.seek(len(chunk), os.SEEK_CUR)
+                else:
+                    _write_all(file, chunk)
+                os.ftruncate(descriptor, file.tell())
+        self._read(-header.size_bytes % _BLOCK_BYTES)
+
+    def _pieces(self, size_bytes: int) -> Iterator[bytes]:
+        while size_bytes:
+            chunk = self._read(min(size_bytes, _CHUNK_BYTES))
+            yield chunk
+            size_bytes -= len(chunk)
+
+    def _read(self, count: int) -> bytes:
+        """Exactly `count` bytes. Raises _Unreadable where they are not there, or are too many."""
+        pieces = []
+        while count:
+            try:
+                piece = self._stream.read(count)
+            except self._error as error:
+                raise _Unreadable(f"not readable as zstandard: {error}") from None
+            if not piece:
+                raise _Unreadable("cut short")
+            pieces.append(piece)
+            count -= len(piece)
+            self._unpacked_bytes += len(piece)
+            self._bound()
+        return b"".join(pieces)
+
+    def _read_to_the_end(self) -> None:
+        """Only there zstandard finds out whether the whole is what was written."""
+        try:
+            while piece := self._stream.read(_CHUNK_BYTES):
+                self._unpacked_bytes += len(piece)
+                self._bound()
+        except self._error as error:
+            raise _Unreadable(f"not readable as zstandard: {error}") from None
+
+    def _bound(self) -> None:
+        allowed = UNPACKED_AT_ONCE_BYTES + MOST_TO_ONE * self._packed.tell()
+        if self._unpacked_bytes > min(allowed, LARGEST_UNPACKED_BYTES):
+            raise _Unreadable(f"more than {self._unpacked_bytes >> 20} MiB come out of it, the rest was not read")
+
+
+def _write_all(file: BinaryIO, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]

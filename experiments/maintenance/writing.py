@@ -1,0 +1,164 @@
+"""Writing an experiment that no program recorded: one that holds the consolidated records of many.
+
+Its files are as a recorder's are, but for their layouts, which are in log.xml in any case: a number takes eight bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from interpose.experiments.format import consolidated
+from interpose.experiments.format.consolidated import Consolidated, Found
+from interpose.experiments.format.layout import Field, Layout, Packer
+from interpose.experiments.format.records import (
+    BlockHead,
+    Event,
+    FileHead,
+    Overview,
+    SiteRecord,
+    StackRecord,
+    ThreadRecord,
+)
+from interpose.experiments.format.tables import FILE_MAGIC, LONGEST_STRING_BYTES
+from interpose.experiments.metadata import describe, names
+from interpose.experiments.metadata.log import READS_UP_TO, Intrinsic, Log
+
+WINDOW_BYTES = 64 * 1024
+_NEXT_WINDOW = b"\xff" * 4
+_TABLES: dict[str, type[Any]] = {
+    "sites": SiteRecord,
+    "stacks": StackRecord,
+    "threads": ThreadRecord,
+    "overview": Overview,
+}
+
+
+@dataclass
+class Written:
+    """A process to be written: its log as far as it is told, its records, and what their numbers stand for.
+
+    Tables begin with number 1; intrinsics have one number for each kind of their calls.
+    """
+
+    log: Log
+    said: Consolidated
+    records: Iterable[Found]
+    intrinsics: list[Intrinsic] = field(default_factory=list)
+    strings: list[str] = field(default_factory=list)
+    sites: list[SiteRecord] = field(default_factory=list)
+    stacks: list[StackRecord] = field(default_factory=list)
+    threads: list[ThreadRecord] = field(default_factory=list)
+    overview: list[Overview] = field(default_factory=list)
+
+
+def write_process(directory: str, written: Written) -> None:
+    """Write the process into `directory`, which is there and empty. Raises OSError."""
+    files = {
+        "strings": _strings(written.strings),
+        "sites": _table("sites", written.sites),
+        "stacks": _table("stacks", written.stacks),
+        "threads": _table("threads", written.threads),
+        "overview": _table("overview", written.overview),
+        "events": b"",
+        names.MAP: _map(written.intrinsics),
+        names.LOG: _log(written.log),
+    }
+    consolidated.write(directory, written.said, written.records)
+    for name, data in files.items():
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(os.path.join(directory, name), flags, 0o600), "wb") as file:
+            file.write(data)
+
+
+def _layout(record: type[Any]) -> Layout:
+    return Layout([Field(name, "u64", 8 * place) for place, name in enumerate(record._fields)], 8 * len(record._fields))
+
+
+def _head(record_bytes: int) -> bytes:
+    values = {"magic": FILE_MAGIC, "version": READS_UP_TO, "head_bytes": _HEAD_BYTES, "record_bytes": record_bytes}
+    values |= {"first": 1, "window_bytes": WINDOW_BYTES}
+    return Packer(_HEAD, FileHead).one(FileHead(**{name: values.get(name, 0) for name in FileHead._fields}))
+
+
+_HEAD = _layout(FileHead)
+_HEAD_BYTES = _HEAD.record_bytes
+
+
+def _table(name: str, records: Sequence[Any]) -> bytes:
+    """A file of records, none of which crosses the end of a window."""
+    layout = _layout(_TABLES[name])
+    packer, data = Packer(layout, _TABLES[name]), bytearray(_head(layout.record_bytes))
+    for record in records:
+        if WINDOW_BYTES - len(data) % WINDOW_BYTES < layout.record_bytes:
+            data += bytes(-len(data) % WINDOW_BYTES)
+        data += packer.one(record)
+    return bytes(data)
+
+
+def _strings(texts: Sequence[str]) -> bytes:
+    data = bytearray(_head(0))
+    for text in texts:
+        encoded = text.encode("utf-8", "replace")[: LONGEST_STRING_BYTES - 1] or b"?"
+        record = len(encoded).to_bytes(4, "little") + encoded + bytes(-len(encoded) % 4)
+        left = WINDOW_BYTES - len(data) % WINDOW_BYTES
+        if len(record) > left:
+            data += _NEXT_WINDOW.ljust(left, b"\0") if left >= 4 else bytes(left)
+        data += record
+    return bytes(data)
+
+
+def _map(intrinsics: Sequence[Intrinsic]) -> bytes:
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', "<map>"]
+    for number, each in enumerate(intrinsics, 1):
+        told = {name: value for name in _TOLD if (value := getattr(each, name))}
+        moves = {"moves": each.moves} if each.moves != "bytes" else {}
+        about = {"number": number, "name": each.name, "kind": each.kind, "installed": 1, **told, **moves}
+        lines.append(describe.element("intrinsic", 1, **about))
+    return "\n".join([*lines, "</map>", ""]).encode()
+
+
+_TOLD = ("by", "library", "passes_on", "target", "place", "transaction", "terminal")
+
+
+def _log(log: Log) -> bytes:
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<experiment version="{READS_UP_TO}">']
+    lines += [describe.element(tag, 1, **values) for tag, values in _about(log).items()]
+    lines += ["  <settings>"]
+    lines += [describe.element("setting", 2, name=name, value=value) for name, value in log.settings.items()]
+    cost = {"call_ns": log.call_ns, "inside_ns": log.inside_ns}
+    if log.statement_ns:
+        cost["statement_ns"] = log.statement_ns
+    lines += ["  </settings>", describe.element("cost", 1, **cost)]
+    lines += [*describe.group("head", _fields(_HEAD)), *_data()]
+    lines.append(describe.opening("command", 1, executable=log.executable, cwd=log.cwd))
+    lines += [f"    <argument>{describe.escape(argument)}</argument>" for argument in log.arguments]
+    process = {"pid": log.pid, "ppid": log.ppid, "start_ns": log.start_ns, "time_ns": log.time_ns}
+    lines += ["  </command>", describe.element("process", 1, **process, parent="", lineage="")]
+    return "\n".join([*lines, "</experiment>", ""]).encode()
+
+
+def _about(log: Log) -> dict[str, dict[str, str]]:
+    """The elements that are kept as they were."""
+    found = {"collector": log.collector, "system": log.system, "user": log.user, "clock": log.clock}
+    return {tag: dict(values) for tag, values in found.items() if values}
+
+
+def _data() -> Iterable[str]:
+    """The descriptions of the files."""
+    same = {"head_bytes": _HEAD_BYTES, "block_bytes": WINDOW_BYTES}
+    yield describe.element("data", 1, name="strings", record_bytes=0, **same)
+    for name, record in _TABLES.items():
+        layout = _layout(record)
+        yield from describe.group("data", _fields(layout), name=name, record_bytes=layout.record_bytes, **same)
+    events, block = _layout(Event), _layout(BlockHead)
+    about = {"record_bytes": events.record_bytes, "head_bytes": 0, "block_bytes": WINDOW_BYTES}
+    yield describe.opening("data", 1, name="events", **about)
+    yield from describe.group("block", _fields(block), 2, bytes=block.record_bytes)
+    yield from list(describe.group("data", _fields(events)))[1:]
+
+
+def _fields(layout: Layout) -> list[tuple[str, str, int, str]]:
+    return [(field.name, field.type, field.offset, field.name) for field in layout.fields.values()]

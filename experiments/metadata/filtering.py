@@ -1,0 +1,42 @@
+"""Another filter for a running program: its rules in the founder's file `filter`, which the control page tells of."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from interpose.experiments.metadata.control import Control
+from interpose.experiments.metadata.describe import element
+from interpose.experiments.metadata.endings import append
+from interpose.experiments.model.process import Process
+
+FILTER = "filter"
+LETTERS_NOTED = 160
+
+
+def change_filter(founder: Process, text: str, compiled: bytes) -> None:
+    """Have calls recorded from now on as the `compiled` rules say (interpose.config.filters).
+
+    The log tells them as `text`.
+
+    Raises ExperimentError, OSError.
+    """
+    control = Control(founder)
+    control.read()  # or there is nobody to read it
+    path = os.path.join(founder.directory, FILTER)
+    new = f"{path}.new"
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(descriptor, compiled)
+    finally:
+        os.close(descriptor)
+    os.rename(new, path)
+    note(founder, "filter", text)
+    control.ask_for_filter()
+
+
+def note(founder: Process, kind: str, text: str) -> None:
+    """Have the log say that something happened now."""
+    time_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    line = element("event", kind=kind, time_ns=time_ns, text=text[:LETTERS_NOTED])
+    append(founder.directory, f"{line}\n".encode("utf-8", "replace"))

@@ -1,0 +1,126 @@
+"""Labels: names for windows of time in an experiment, in labels.xml of the founder.
+
+A label has marks, `start` and `stop`, which may be put in any order. In the order of their times a start begins a
+window and the next stop ends it; a start within a window and a stop outside of one mean nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from interpose.errors import ExperimentError
+from interpose.experiments.format.elements import Attributes, read_elements
+from interpose.experiments.metadata import names
+from interpose.experiments.model.files import Damages
+
+LABELS = "labels.xml"
+ACTIONS = ("start", "stop")
+MARKS_AT_MOST = 10_000
+FOR_EVER_NS = (1 << 64) - 1
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]{0,63}")
+# What filters call other things (`interpose events --filter help`).
+RESERVED = {
+    *("all", "none", "start", "stop", "kind", "intrinsic", "site", "function", "detail", "thread", "process"),
+    *("experiment", "user", "terminal", "host", "error", "state", "call", "parent", "depth", "bytes", "wall", "cpu"),
+    *("wait", "end", "rows", "pid", "task", "file", "line", "stack", "label", "transaction"),
+    *("in", "some", "ordered", "leaf", "fname", "func", "help"),
+}
+
+
+class Mark(NamedTuple):
+    """A mark of the label `name`, at an instant of the founder's monotonic clock."""
+
+    name: str
+    action: str
+    time_ns: int
+    comment: str = ""
+
+
+class Window(NamedTuple):
+    """From an instant to another, which is not in it any more."""
+
+    start_ns: int
+    stop_ns: int
+
+
+def why_not(name: str) -> str | None:
+    """Why a label cannot be called `name`, or None where it can."""
+    if not _NAME.fullmatch(name):
+        return "a label is a letter, then letters and digits, at most 64"
+    return "filters have that name for something else" if name.lower() in RESERVED else None
+
+
+def read_marks(directory: str, place: str, damages: Damages) -> list[Mark]:
+    """The marks in the founder's directory; what is none is left out and noted."""
+    marks: list[Mark] = []
+    place = f"{place}/{LABELS}"
+
+    def begin(element: str, attributes: Attributes) -> None:
+        if element != "mark":
+            return
+        mark = _mark(attributes)
+        if mark is None:
+            damages.add(place, "a mark that is none")
+        elif len(marks) == MARKS_AT_MOST:
+            damages.add(place, f"more than {MARKS_AT_MOST:,} marks, the rest was not read")
+        else:
+            marks.append(mark)
+
+    try:
+        read_elements(os.path.join(directory, LABELS), place, damages, begin, lambda text: None, lambda name: None)
+    except FileNotFoundError:
+        pass
+    except (OSError, ExperimentError) as error:
+        damages.add(place, (getattr(error, "strerror", None) or str(error)).removeprefix(f"{place}: "))
+    return marks
+
+
+def _mark(attributes: Attributes) -> Mark | None:
+    name, action, time_ns = (attributes.get(key, "") for key in ("name", "action", "time_ns"))
+    # Labels of before a name was reserved are read.
+    if not _NAME.fullmatch(name) or action not in ACTIONS or not re.fullmatch("[0-9]{1,19}", time_ns):
+        return None
+    return Mark(name.lower(), action, int(time_ns), attributes.get("comment", ""))
+
+
+def write_marks(directory: str, marks: Iterable[Mark]) -> None:
+    """Have `marks` be those of the experiment; nobody sees half of them. Raises OSError."""
+    written = os.path.join(directory, f".{LABELS}.{os.getpid()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(written, flags, 0o600), "w", encoding="utf-8") as file:
+        os.fchmod(file.fileno(), names.file_mode(directory))
+        file.write('<?xml version="1.0" encoding="utf-8"?>\n<labels>\n')
+        for mark in marks:
+            comment = f' comment="{_escaped(mark.comment)}"' if mark.comment else ""
+            file.write(f'  <mark name="{mark.name}" action="{mark.action}" time_ns="{mark.time_ns}"{comment}/>\n')
+        file.write("</labels>\n")
+    os.rename(written, os.path.join(directory, LABELS))
+
+
+def _escaped(text: str) -> str:
+    shown = "".join(letter if letter.isprintable() else " " for letter in text)
+    for letter, written in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
+        shown = shown.replace(letter, written)
+    return shown.encode("utf-8", "replace").decode()
+
+
+def windows(marks: Iterable[Mark], name: str) -> list[Window]:
+    """The windows of the label `name`, whatever its case; one that was never stopped goes on for ever."""
+    found: list[Window] = []
+    begun: int | None = None
+    of_label = (mark for mark in marks if mark.name == name.lower())
+    for mark in sorted(of_label, key=lambda mark: mark.time_ns):
+        if mark.action == "start" and begun is None:
+            begun = mark.time_ns
+        elif mark.action == "stop" and begun is not None:
+            found.append(Window(begun, mark.time_ns))
+            begun = None
+    return found if begun is None else [*found, Window(begun, FOR_EVER_NS)]
+
+
+def is_in(label: Iterable[Window], time_ns: int) -> bool:
+    """Whether the instant lies in one of the windows."""
+    return any(window.start_ns <= time_ns < window.stop_ns for window in label)

@@ -1,0 +1,475 @@
+"""Reading log.xml and map.xml: what was recorded, how, and how the records are packed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from interpose import quantities
+from interpose.errors import ExperimentError
+from interpose.experiments.format.elements import Attributes, read_elements
+from interpose.experiments.format.layout import TYPES, DataType, Field, Layout, LayoutError
+from interpose.experiments.model.files import Damages
+
+READS_UP_TO = 4
+_LINE, _ONCE_LINE = "line", "1"  # as `terminal` has it, and as it had it up to version 3
+KINDS_AT_MOST = 8
+ROOTS_AT_MOST = 256
+COLLECTORS_AT_MOST = IDENTIFIERS_AT_MOST = 64
+LAST_INTRINSIC = 2**32 - 1
+LOWERED, FILTERED, WARNING, WITHIN = "level", "filter", "warning", "within"  # kinds of a LogEvent
+FATES = (KEPT, PASSED_OVER) = ("kept", "passed over")
+_UNKNOWN = "?"
+_ONE_IN = re.compile(r"(?:1/)?([0-9]{1,7})")
+_KINDS = re.compile(r"[a-z]{1,16}(?: [a-z]{1,16})*")
+
+
+@dataclass(frozen=True)
+class LogEvent:
+    """An event of the run itself: `exit` with `status` or `signal`, `stopped` with `why`, `level` where calls of the
+    intrinsic with that number have been lowered to a `level`, because they took a `share` of the CPU time; `sample`,
+    `filter` and `warning` have a `text`: the label, the filter from then on, what could not be done; `missed` says
+    `what` was not recorded (calls, lines, coverage), and `why`; `within` that the process was started in a transaction
+    that was `kept` or `passed over`, as `text` says."""
+
+    kind: str
+    time_ns: int
+    status: int | None = None
+    signal: int | None = None
+    why: str = ""
+    intrinsic: int | None = None
+    level: str = ""
+    share: str = ""
+    text: str = ""
+    what: str = ""
+
+
+@dataclass
+class Log:
+    """What log.xml says; what it does not say has the value of nothing."""
+
+    version: int = 0
+    collector: Attributes = field(default_factory=dict)
+    system: Attributes = field(default_factory=dict)
+    settings: Attributes = field(default_factory=dict)
+    clock: Attributes = field(default_factory=dict)
+    interposed: Attributes = field(default_factory=dict)
+    resolution_ns: int = 0
+    call_ns: int = 0
+    inside_ns: int = 0
+    statement_ns: int = 0
+    head: Layout | None = None
+    control: Layout | None = None
+    control_offset: int = 0
+    data: dict[str, DataType] = field(default_factory=dict)
+    executable: str = ""
+    cwd: str = ""
+    user: Attributes = field(default_factory=dict)
+    roots: list[str] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
+    pid: int = 0
+    ppid: int = 0
+    start_ns: int = 0
+    time_ns: int = 0
+    parent: str = ""
+    events: list[LogEvent] = field(default_factory=list)
+
+    def missed(self, what: str) -> list[str]:
+        """Why some of `what` (calls, lines, coverage) was not recorded."""
+        return [event.why for event in self.events if event.kind == "missed" and event.what == what]
+
+    @property
+    def recorded(self) -> frozenset[str]:
+        """What was asked to be recorded: calls, lines, coverage; calls where it does not say."""
+        words = frozenset(self.settings.get("INTERPOSE", "").split(",")) - {""}
+        return words - {"1"} | {"calls"} if "1" in words or not words else words
+
+    @property
+    def one_in(self) -> int:
+        """The number of transactions of which one was kept; 0 where all were."""
+        found = _ONE_IN.fullmatch(self.settings.get("INTERPOSE_TRANSACTIONS", ""))
+        return int(found[1]) if found and int(found[1]) > 1 else 0
+
+    @property
+    def within(self) -> str:
+        """What became of the transaction that the process was started in: `kept`, `passed over`, or nothing."""
+        found = [event.text for event in self.events if event.kind == WITHIN]
+        return found[0] if found and found[0] in FATES else ""
+
+    @property
+    def interval(self) -> str:
+        """The interval of CPU time at which calls were sampled; nothing where all were recorded."""
+        return self.settings.get("INTERPOSE_INTERVAL", "") if self.interval_ns else ""
+
+    @property
+    def interval_ns(self) -> int:
+        """The same in nanoseconds; 0 where all were recorded."""
+        try:
+            return quantities.duration_ns(self.settings.get("INTERPOSE_INTERVAL", ""))
+        except ValueError:
+            return 0
+
+
+@dataclass(frozen=True)
+class Intrinsic:
+    """Something that can be called: its public dotted name, and its kind (db, file, net ...).
+
+    `moves` is what its events count as moved: `bytes` or `rows`. `by` is the way in which it was interposed; `why_not`
+    the reason where it was not; `library` which library has it, at which `place`, for which `target`, and what that
+    `passes_on` to. `transaction`: a call `is` one, or one `begins` or `ends` with it; `terminal`: its calls of the kind
+    screen wait for somebody at the keyboard, until a `line` is entered or for `keys`. `passed_over`: calls of that
+    number are transactions that sampling passed over; of what is `always` recorded it left out nothing.
+    """
+
+    name: str
+    kind: str
+    by: str = field(default="", compare=False)
+    why_not: str = field(default="", compare=False)
+    library: str = field(default="", compare=False)
+    passes_on: str = field(default="", compare=False)
+    target: str = field(default="", compare=False)
+    place: str = field(default="", compare=False)
+    transaction: str = field(default="", compare=False)
+    terminal: str = field(default="", compare=False)
+    moves: str = field(default="bytes", compare=False)
+    passed_over: bool = field(default=False, compare=False)
+    always: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library that was looked at: its file, and why it was not used, at which line."""
+
+    name: str
+    path: str = ""
+    why_not: str = ""
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class Collector:
+    """A data collector that was used: its file, when it was called, for which programs, what it called itself."""
+
+    name: str
+    path: str
+    per: str
+    programs: str
+    identifiers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What went wrong in a library's wrapper of a target, or in a data collector, at which line; the program's call was
+    made all the same."""
+
+    library: str
+    target: str
+    place: str
+    why: str
+
+
+def read_log(path: str, place: str, damages: Damages) -> Log:
+    """What the log.xml at `path` says; where it is cut short or not well-formed, what stands before that.
+
+    Raises ExperimentError where it is not there, is not an experiment's, or is of a later version.
+    """
+    reader = _LogReader(place, damages)
+    try:
+        read_elements(path, place, damages, reader.begin, reader.text, reader.end)
+    except OSError as error:
+        raise ExperimentError(f"{place}: {error.strerror}") from error
+    if not reader.log.version:
+        raise ExperimentError(f"{place}: not an experiment's")
+    return reader.log
+
+
+def read_map(path: str, place: str, damages: Damages) -> dict[int, Intrinsic]:
+    """The intrinsics that the map.xml at `path` names, by number.
+
+    One whose calls are of several kinds has as many numbers, from its own on. An entry that is named again
+    replaces the earlier one; a number that another entry has stays with that.
+    """
+    reader = _MapReader(place, damages)
+    try:
+        read_elements(path, place, damages, reader.begin, lambda text: None, lambda name: None)
+    except OSError as error:
+        damages.add(place, error.strerror or "cannot be read")
+    return reader.intrinsics
+
+
+def read_libraries(path: str) -> tuple[list[Library], list[Failure]]:
+    """The libraries that the map.xml at `path` names, with the data collectors that were not used, and what failed in
+    them; what is damaged there is left out."""
+    libraries: list[Library] = []
+    failures: list[Failure] = []
+
+    def begin(element: str, attributes: Attributes) -> None:
+        what = {name: attributes.get(name, "") for name in ("path", "place", "why", "target", "library")}
+        if element == "library":
+            why_not = (what["why"] or _UNKNOWN) if attributes.get("used") == "0" else ""
+            libraries.append(Library(attributes.get("name", _UNKNOWN), what["path"], why_not, what["place"]))
+        elif element == "collector" and attributes.get("used") == "0":
+            name, why_not = attributes.get("name", _UNKNOWN), what["why"] or _UNKNOWN
+            libraries.append(Library(name, what["path"], why_not, what["place"]))
+        elif element == "failure":
+            failures.append(Failure(what["library"], what["target"], what["place"], what["why"]))
+
+    try:
+        read_elements(path, path, Damages(), begin, lambda text: None, lambda name: None)
+    except OSError:
+        pass  # told where the intrinsics are read
+    return libraries, failures
+
+
+def read_collectors(path: str) -> list[Collector]:
+    """The data collectors that the map.xml at `path` names as used; what is damaged there is left out."""
+    found: dict[str, Collector] = {}
+
+    def begin(element: str, attributes: Attributes) -> None:
+        name, identifier = attributes.get("name", _UNKNOWN), attributes.get("identifier", "")
+        if element != "collector":
+            return
+        if attributes.get("used") == "1" and len(found) < COLLECTORS_AT_MOST:
+            path, per, programs = (attributes.get(each, "") for each in ("path", "per", "programs"))
+            found[name] = Collector(name, path, per, programs)
+        elif identifier and name in found:
+            known = found[name]
+            found[name] = replace(known, identifiers=(*known.identifiers, identifier)[:IDENTIFIERS_AT_MOST])
+
+    try:
+        read_elements(path, path, Damages(), begin, lambda text: None, lambda name: None)
+    except OSError:
+        pass  # told where the intrinsics are read
+    return list(found.values())
+
+
+def _intrinsic(name: str, kind: str, why_not: str, attributes: Attributes, passed_over: bool) -> Intrinsic:
+    names = ("by", "library", "passes_on", "target", "place", "transaction")
+    texts = {each: attributes.get(each, "") for each in names}
+    moves, terminal = attributes.get("moves", "bytes"), attributes.get("terminal", "")
+    waits_for = _LINE if terminal == _ONCE_LINE else terminal
+    always = attributes.get("always") == "1"
+    return Intrinsic(
+        name, kind, why_not=why_not, moves=moves, terminal=waits_for, passed_over=passed_over, always=always, **texts
+    )
+
+
+class _MapReader:
+    """Gathers the intrinsics from the elements of a map.xml."""
+
+    def __init__(self, place: str, damages: Damages) -> None:
+        self.intrinsics: dict[int, Intrinsic] = {}
+        self._begins: dict[int, int] = {}  # the number of the entry that each number is of
+        self._place = place
+        self._damages = damages
+
+    def begin(self, element: str, attributes: Attributes) -> None:
+        number = _integer(attributes.get("number", "")) if element == "intrinsic" else None
+        if not number:
+            return
+        name = attributes.get("name", _UNKNOWN)
+        kinds = self._kinds(number, attributes)
+        if number < 0 or number + len(kinds) - 1 > LAST_INTRINSIC:
+            self._damages.add(self._place, f"no intrinsic can have the number {number}")
+            return
+        self._forget(number)
+        why_not = attributes.get("why", _UNKNOWN) if attributes.get("installed") == "0" else ""
+        for mine, kind in enumerate(kinds, number):
+            if mine in self.intrinsics:
+                self._damages.add(self._place, f"number {mine} is of two intrinsics")
+            else:
+                is_last = mine == number + len(kinds) - 1
+                passed_over = is_last and len(kinds) > 1 and attributes.get("sampled") == "1"
+                self.intrinsics[mine] = _intrinsic(name, kind, why_not, attributes, passed_over)
+                self._begins[mine] = number
+
+    def _forget(self, number: int) -> None:
+        """Give back the numbers of an earlier entry for `number`."""
+        for mine in range(number, number + KINDS_AT_MOST):
+            if self._begins.get(mine) == number:
+                del self.intrinsics[mine], self._begins[mine]
+
+    def _kinds(self, number: int, attributes: Attributes) -> list[str]:
+        """The kind for each number of an entry; its one kind where it does not say several, as they must be."""
+        kind, several = attributes.get("kind", _UNKNOWN), attributes.get("kinds")
+        if several is None:
+            return [kind]
+        kinds = several.split(" ", KINDS_AT_MOST)
+        if len(kinds) > KINDS_AT_MOST or not _KINDS.fullmatch(several) or kind not in (kinds[0], _UNKNOWN):
+            self._damages.add(self._place, f"the kinds of intrinsic {number} are no list of kinds")
+            return [kind]
+        return kinds
+
+
+class _LogReader:
+    """Gathers a Log from the elements of a log.xml."""
+
+    def __init__(self, place: str, damages: Damages) -> None:
+        self.log = Log()
+        self._place = place
+        self._damages = damages
+        self._argument: list[str] | None = None
+        self._open: list[_Description] = []
+        self._inner: tuple[Layout, Attributes] | None = None
+        self._elements: dict[str, Callable[[Attributes], None]] = {
+            "experiment": self._experiment,
+            "collector": lambda attributes: self.log.collector.update(attributes),
+            "system": lambda attributes: self.log.system.update(attributes),
+            "user": lambda attributes: self.log.user.update(attributes),
+            "root": self._root,
+            "setting": self._setting,
+            "clock": self._clock,
+            "interposed": lambda attributes: self.log.interposed.update(attributes),
+            "cost": self._cost,
+            "head": self._describe,
+            "control": self._describe,
+            "data": self._describe,
+            "block": self._describe,
+            "table": self._describe,
+            "field": self._field,
+            "command": self._command,
+            "argument": self._begin_argument,
+            "process": self._process,
+            "event": self._event,
+        }
+
+    def begin(self, name: str, attributes: Attributes) -> None:
+        if name != "experiment" and not self.log.version:
+            raise ExperimentError(f"{self._place}: not an experiment's")
+        if element := self._elements.get(name):
+            element(attributes)
+            if name in ("head", "control", "data", "block", "table"):
+                self._open[-1].element = name
+
+    def text(self, text: str) -> None:
+        if self._argument is not None:
+            self._argument.append(text)
+
+    def end(self, name: str) -> None:
+        if name == "argument" and self._argument is not None:
+            self.log.arguments.append("".join(self._argument))
+            self._argument = None
+        elif self._open and name == self._open[-1].element:
+            description = self._open.pop()
+            try:
+                self._described(name, description)
+            except LayoutError as error:
+                self._damages.add(self._place, f"{name} {description.attributes.get('name', '')}: {error}")
+
+    def _number(self, attributes: Attributes, name: str) -> int:
+        text = attributes.get(name, "0")
+        number = _integer(text)
+        if number is None or number < 0:
+            self._damages.add(self._place, f"{name} is no number")
+            return 0
+        return number
+
+    def _experiment(self, attributes: Attributes) -> None:
+        version = self._number(attributes, "version")
+        if version > READS_UP_TO:
+            raise ExperimentError(f"{self._place}: format {version}; this version reads up to {READS_UP_TO}")
+        self.log.version = version
+
+    def _root(self, attributes: Attributes) -> None:
+        path = attributes.get("path", "")
+        if path and len(self.log.roots) < ROOTS_AT_MOST:
+            self.log.roots.append(path)
+
+    def _setting(self, attributes: Attributes) -> None:
+        self.log.settings[attributes.get("name", "?")] = attributes.get("value", "")
+
+    def _clock(self, attributes: Attributes) -> None:
+        self.log.clock.update(attributes)
+        self.log.resolution_ns = self._number(attributes, "resolution_ns")
+
+    def _cost(self, attributes: Attributes) -> None:
+        self.log.call_ns = self._number(attributes, "call_ns")
+        self.log.inside_ns = self._number(attributes, "inside_ns")
+        if "statement_ns" in attributes:
+            self.log.statement_ns = self._number(attributes, "statement_ns")
+
+    def _command(self, attributes: Attributes) -> None:
+        self.log.executable = attributes.get("executable", "")
+        self.log.cwd = attributes.get("cwd", "")
+
+    def _begin_argument(self, attributes: Attributes) -> None:
+        self._argument = []
+
+    def _process(self, attributes: Attributes) -> None:
+        self.log.pid = self._number(attributes, "pid")
+        self.log.ppid = self._number(attributes, "ppid")
+        self.log.start_ns = self._number(attributes, "start_ns")
+        self.log.time_ns = self._number(attributes, "time_ns")
+        self.log.parent = attributes.get("parent", "")
+
+    def _event(self, attributes: Attributes) -> None:
+        self.log.events.append(
+            LogEvent(
+                kind=attributes.get("kind", ""),
+                time_ns=self._number(attributes, "time_ns"),
+                status=_integer(attributes.get("status", "")),
+                signal=_integer(attributes.get("signal", "")),
+                why=attributes.get("why", ""),
+                intrinsic=_integer(attributes.get("intrinsic", "")),
+                level=attributes.get("level", ""),
+                share=attributes.get("share", ""),
+                text=attributes.get("text", ""),
+                what=attributes.get("what", ""),
+            )
+        )
+
+    def _describe(self, attributes: Attributes) -> None:
+        self._open.append(_Description(attributes))
+
+    def _field(self, attributes: Attributes) -> None:
+        kind = attributes.get("type", "")
+        if self._open and kind in TYPES:
+            self._open[-1].fields.append(
+                Field(attributes.get("name", ""), kind, self._number(attributes, "offset"))
+            )
+
+    def _described(self, name: str, description: _Description) -> None:
+        """Take a description over, now that all of it was read. Raises LayoutError."""
+        if name == "head":
+            end = max((field.end for field in description.fields), default=0)
+            self.log.head = Layout(description.fields, end)
+        elif name == "control":
+            end = max((field.end for field in description.fields), default=0)
+            self.log.control = Layout(description.fields, end)
+            self.log.control_offset = self._number(description.attributes, "offset")
+        elif name == "data":
+            inner, self._inner = self._inner, None
+            data = self._data_type(description, inner)
+            self.log.data[data.name] = data
+        else:
+            size = self._number(description.attributes, "bytes" if name == "block" else "record_bytes")
+            self._inner = Layout(description.fields, size), description.attributes
+
+    def _data_type(self, description: _Description, described: tuple[Layout, Attributes] | None) -> DataType:
+        attributes = description.attributes
+        record_bytes = self._number(attributes, "record_bytes")
+        inner, inner_attributes = described or (None, {})
+        return DataType(
+            name=attributes.get("name", ""),
+            layout=Layout(description.fields, record_bytes) if record_bytes else None,
+            head_bytes=self._number(attributes, "head_bytes"),
+            block_bytes=self._number(attributes, "block_bytes"),
+            inner=inner,
+            inner_offset=self._number(inner_attributes, "offset"),
+            inner_records=self._number(inner_attributes, "records"),
+        )
+
+
+class _Description:
+    """The fields of one description while it is read."""
+
+    def __init__(self, attributes: Attributes) -> None:
+        self.element = ""
+        self.attributes = attributes
+        self.fields: list[Field] = []
+
+
+def _integer(text: str) -> int | None:
+    """The whole number that `text` is, or None; one that no field could hold is none."""
+    return int(text) if re.fullmatch(r"-?[0-9]{1,20}", text) else None

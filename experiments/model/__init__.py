@@ -1,0 +1,1 @@
+"""An experiment as a whole: processes, sources, files."""

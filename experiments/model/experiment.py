@@ -1,0 +1,162 @@
+"""Opening an experiment: the founder and its descendants."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+
+from interpose.errors import ExperimentError, UsageError
+from interpose.experiments.format.children import split_lineage
+from interpose.experiments.metadata import names
+from interpose.experiments.metadata.labels import Mark, read_marks
+from interpose.experiments.metadata.notes import read_notes
+from interpose.experiments.model.files import Damages
+from interpose.experiments.model.process import Process
+
+PROCESSES_AT_MOST = 20_000  # each takes a tenth of a megabyte
+
+
+class Experiment:
+    """An experiment, open for reading: `processes` are the founder (first) and its descendants.
+
+    What turns out to be damaged while one reads is in `damages`; `packed` is the file that it was unpacked
+    from, if it was. Raises ExperimentError where `directory` is not there, is not an experiment, or is one of
+    a version that cannot be read.
+    """
+
+    def __init__(self, directory: str, damages: Damages | None = None) -> None:
+        self.directory = os.path.abspath(directory)
+        self.name = os.path.basename(self.directory)
+        self.damages = Damages() if damages is None else damages
+        self.packed: str | None = None
+        _refuse_what_is_none(directory)
+        if _is_descendant(self.name):
+            self.processes = [self._one_descendant()]
+        else:
+            self.processes = [] if _is_of_ranks(self.directory) else [self._founder()]
+            self.processes += self._descendants(self.directory, self.name)
+            self.processes = self.processes or [self._founder()]
+            _join_families(self.processes)
+
+    @property
+    def founder(self) -> Process:
+        """The process that the experiment began with; of ranks of MPI alone the first."""
+        return self.processes[0]
+
+    @property
+    def founder_directory(self) -> str:
+        """Where the founder lies, of a descendant's own directory too: the notes, labels and archives are there."""
+        above = os.path.dirname(self.directory)
+        return above if _is_descendant(self.name) and above.endswith(names.SUFFIX) else self.directory
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """The lines that were noted of the experiment."""
+        return read_notes(self.founder_directory, os.path.basename(self.founder_directory), self.damages)
+
+    @cached_property
+    def marks(self) -> list[Mark]:
+        """The marks of the labels."""
+        return read_marks(self.founder_directory, os.path.basename(self.founder_directory), self.damages)
+
+    def refuse_if_unpacked(self, what: str) -> None:
+        """Raises UsageError where the experiment is one file: `what` is not written into that."""
+        if self.packed:
+            raise UsageError(f"{self.packed}: {what} cannot be written into a packed experiment")
+
+    def _founder(self) -> Process:
+        return Process(self.directory, self.name, "", self.damages)
+
+    def _one_descendant(self) -> Process:
+        """The process of a descendant's own directory; its numbers may be those of processes beside it."""
+        process = Process(self.directory, self.name, self.name.removesuffix(names.SUFFIX), self.damages)
+        above = os.path.dirname(self.directory)
+        if os.path.exists(os.path.join(above, names.LOG)):
+            founder = Process(above, os.path.basename(above), "", self.damages)
+            others = [
+                each for each in self._descendants(above, founder.place) if each.lineage != process.lineage
+            ]
+            _join_families([founder, *others, process])
+        return process
+
+    def _descendants(self, directory: str, place: str) -> list[Process]:
+        processes = []
+        for count, name in enumerate(sorted(_descendants_in(directory))):
+            if count == PROCESSES_AT_MOST:
+                self.damages.add(place, f"more than {PROCESSES_AT_MOST:,} processes, the others were not read")
+                break
+            try:
+                processes.append(
+                    Process(
+                        os.path.join(directory, name),
+                        f"{place}/{name}",
+                        name.removesuffix(names.SUFFIX),
+                        self.damages,
+                    )
+                )
+            except ExperimentError as error:
+                where, _, what = str(error).partition(": ")
+                self.damages.add(where, what)
+        return processes
+
+
+def with_forebears(founder: str, lineage: str, damages: Damages) -> Process:
+    """The process of a lineage, and those that forked it, whose numbers are its own too. Raises ExperimentError."""
+    name = f"{lineage}{names.SUFFIX}" if lineage else ""
+    place = os.path.join(os.path.basename(founder), name).rstrip("/")
+    process = Process(os.path.join(founder, name), place, lineage, damages)
+    above, how, _ = split_lineage(lineage)
+    if how == "f":
+        process.parent = process.starter = with_forebears(founder, above, damages)
+    return process
+
+
+def _is_of_ranks(directory: str) -> bool:
+    """Whether no process but ranks of MPI, and what they started, was recorded: the founder's log is empty."""
+    try:
+        return os.stat(os.path.join(directory, names.LOG)).st_size == 0 and names.is_recorded(directory)
+    except OSError:
+        return False
+
+
+def _refuse_what_is_none(directory: str) -> None:
+    name = os.path.basename(os.path.abspath(directory))
+    if not os.path.lexists(directory):
+        raise ExperimentError(f"{directory}: no such experiment")
+    if not os.path.isdir(directory):
+        raise ExperimentError(f"{directory}: a file; an experiment is a directory")
+    try:
+        found = os.listdir(directory)
+    except OSError as error:
+        raise ExperimentError(f"{directory}: {error.strerror}") from error
+    if names.LOG not in found:
+        raise ExperimentError(
+            f"{name}: {'not an experiment' if found else 'empty'}, {names.LOG} is not there"
+        )
+
+
+def _descendants_in(directory: str) -> list[str]:
+    with os.scandir(directory) as entries:
+        return [
+            entry.name
+            for entry in entries
+            if _is_descendant(entry.name) and entry.is_dir(follow_symlinks=False)
+        ]
+
+
+def _is_descendant(name: str) -> bool:
+    lineage = name.removesuffix(names.SUFFIX)
+    return bool(lineage) and lineage != name and names.is_lineage(lineage)
+
+
+def _join_families(processes: list[Process]) -> None:
+    """Give each process those that came from it, and the one that it came from: its lineage is the beginning
+    of its own."""
+    of_lineage = {process.lineage: process for process in processes}
+    for process in processes:
+        lineage, how, _ = split_lineage(process.lineage)
+        starter = of_lineage.get(lineage) if how else None
+        if starter is not None:
+            process.starter = starter
+            process.parent = starter if how == "f" else None
+            starter.descendants.append(process)

@@ -1,0 +1,500 @@
+"""What was recorded of one process: its log, its intrinsics, and what the numbers in its events stand for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+from interpose.experiments.format import compressed
+from interpose.experiments.format.blocks import EventFile
+from interpose.experiments.format.children import EXEC, Child, assign
+from interpose.experiments.format.compressed import CompressedFile
+from interpose.experiments.format.consolidated import NAME as CONSOLIDATED
+from interpose.experiments.format.consolidated import Consolidated, Found
+from interpose.experiments.format.consolidated import read as read_consolidated
+from interpose.experiments.format.dialogue import DIALOGUE, DialogueFile
+from interpose.experiments.format.dynamic import DYNTEXT, read_dynamic
+from interpose.experiments.format.layout import DataType, Layout, LayoutError, Record, Unpacker
+from interpose.experiments.format.objects import OBJECTS, MappedObject, read_objects
+from interpose.experiments.format.records import (
+    BranchRecord,
+    ChildRecord,
+    CountRecord,
+    CoveredRecord,
+    FunctionRecord,
+    LineRecord,
+    LoopRecord,
+    OpenCall,
+    Overview,
+    PlaceRecord,
+    SiteRecord,
+    StackRecord,
+    ThreadRecord,
+    TraceRecord,
+)
+from interpose.experiments.format.ring import RingFile
+from interpose.experiments.format.tables import RecordTable, StringTable, table_or_none
+from interpose.experiments.metadata.log import (
+    Collector,
+    Failure,
+    Intrinsic,
+    Library,
+    Log,
+    read_collectors,
+    read_libraries,
+    read_log,
+    read_map,
+)
+from interpose.experiments.model.files import Damages, DataFile
+
+UNKNOWN = "?"
+# Why an intrinsic is not interposed, as the shims say it, where that is as it should be.
+EXPECTED = ("this Python has no such name", "not asked for")
+UNKNOWN_INTRINSIC = Intrinsic(UNKNOWN, UNKNOWN)
+DEEPEST_STACK = 10_000
+READ_AGAIN_AT_MOST = 20
+# So much of a process is kept in memory; programs make more of some, and then the rest is left out, and noted.
+THREADS_AT_MOST = 200_000
+OPEN_CALLS_AT_MOST = 200_000
+SAMPLES_AT_MOST = 1_000_000
+CHILDREN_AT_MOST = 500_000
+
+Instead = TypeVar("Instead")
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place in the program's code; `own` where it is neither standard library nor an installed package.
+
+    Of what a data collector named, `collector` is that one's name: then the file is the module, the function the
+    section, the line the statement.
+    """
+
+    file: str
+    line: int
+    function: str
+    own: bool
+    collector: str = ""
+
+
+UNKNOWN_SITE = Site(UNKNOWN, 0, UNKNOWN, False)
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A thread: its number, what its record says, and its calls in progress from the outermost on."""
+
+    number: int
+    record: ThreadRecord
+    open_calls: tuple[OpenCall, ...]
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether every call that was made is recorded, dropped or in progress."""
+        counted = self.record.recorded + self.record.dropped + len(self.open_calls)
+        return self.record.made == counted
+
+
+class Process:
+    """One process of an experiment.
+
+    `parent` is the one that forked it: they share numbers. `starter` is the one that it came from, in whatever
+    way, and `descendants` are those that came from it.
+    """
+
+    def __init__(self, directory: str, place: str, lineage: str, damages: Damages) -> None:
+        self.directory = directory
+        self.place = place
+        self.lineage = lineage
+        self.damages = damages
+        self.parent: Process | None = None
+        self.starter: Process | None = None
+        self.descendants: list[Process] = []
+        self.experiment = ""  # its name, where several are read as one
+        self.log: Log = read_log(os.path.join(directory, "log.xml"), f"{place}/log.xml", damages)
+
+    def string(self, number: int) -> str:
+        """The string `number`; empty for 0, `?` where it is not there."""
+        if number == 0:
+            return ""
+        process: Process | None = self
+        while process and process._strings and number < process._strings.first:
+            process = process.parent
+        table = process._strings if process else None
+        text = table.get(number) if table else None
+        return self._missing("strings", number, UNKNOWN) if text is None else text
+
+    def intrinsic(self, number: int) -> Intrinsic:
+        """The intrinsic `number`, as this process or those that forked it name it; `?` where none does."""
+        process: Process | None = self
+        while process:
+            if number in process._intrinsics:
+                return process._intrinsics[number]
+            process = process.parent
+        return self._missing("map.xml", number, UNKNOWN_INTRINSIC)
+
+    def numbered_intrinsics(self) -> dict[int, Intrinsic]:
+        """All intrinsics by number, as this process or those that forked it name them."""
+        found: dict[int, Intrinsic] = {}
+        process: Process | None = self
+        while process:
+            found = {**process._intrinsics, **found}
+            process = process.parent
+        return found
+
+    @property
+    def not_interposed(self) -> dict[str, str]:
+        """Why an intrinsic was not interposed although it is there, by its name."""
+        found = self._intrinsics.values()
+        return {each.name: each.why_not for each in found if each.why_not not in ("", *EXPECTED)}
+
+    @property
+    def intrinsics(self) -> Iterable[Intrinsic]:
+        """What this process itself names."""
+        return self._intrinsics.values()
+
+    @cached_property
+    def _libraries_and_failures(self) -> tuple[list[Library], list[Failure]]:
+        return read_libraries(os.path.join(self.directory, "map.xml"))
+
+    @property
+    def libraries(self) -> list[Library]:
+        """The libraries besides ours that were looked at."""
+        return self._libraries_and_failures[0]
+
+    @cached_property
+    def collectors(self) -> list[Collector]:
+        """The data collectors that were used."""
+        return read_collectors(os.path.join(self.directory, "map.xml"))
+
+    @property
+    def failures(self) -> list[Failure]:
+        """What failed in their wrappers."""
+        return self._libraries_and_failures[1]
+
+    def frames(self, stack: int) -> Iterator[Site]:
+        """The sites of the stack `stack`, from the innermost outward; none where it is not there."""
+        for _ in range(DEEPEST_STACK):
+            if stack == 0:
+                return
+            record = self._stack(stack)
+            if record is None:
+                self._missing("stacks", stack, None)
+                return
+            yield self.site(record.site)
+            if record.outer >= stack:
+                self.damages.add(f"{self.place}/stacks", f"stack {stack} is called from {record.outer}")
+                return
+            stack = record.outer
+
+    def is_cut(self, stack: int) -> bool:
+        """Whether the stack `stack` was deeper than could be recorded."""
+        for _ in range(DEEPEST_STACK):
+            record = self._stack(stack) if stack else None
+            if record is None or record.cut or record.outer >= stack:
+                return record is not None and bool(record.cut)
+            stack = record.outer
+        return True
+
+    def own_line(self, stack: int) -> Site | None:
+        """The first site of the program's own code, going outward; else the innermost, if any."""
+        if stack not in self._own_lines:
+            self._own_lines[stack] = self._find_own_line(stack)
+        return self._own_lines[stack]
+
+    def site(self, number: int) -> Site:
+        """The site `number`; one with `?` where it is not there."""
+        if number not in self._sites_seen:
+            self._sites_seen[number] = self._find_site(number)
+        return self._sites_seen[number]
+
+    def files(self) -> Iterator[str]:
+        """The files that this process's sites, traced functions and covered code name, each once."""
+        seen = {0}
+        for name in ("sites", "functions", "covered"):
+            table = self.raw_table(name)
+            for _, record, _ in table.all() if table else ():
+                if record.file not in seen:
+                    seen.add(record.file)
+                    yield self.string(record.file)
+
+    def roots(self) -> list[str]:
+        """The directories that the process imported from, those of the processes that forked it included."""
+        return [*self.log.roots, *(self.parent.roots() if self.parent else ())]
+
+    def dynamic_text(self, file: str) -> str | None:
+        """The text of code whose file is none, as this process or those that forked it saw it; None if unknown."""
+        process: Process | None = self
+        while process:
+            if file in process._dynamic:
+                return process._dynamic[file]
+            process = process.parent
+        return None
+
+    def dynamic_texts(self) -> dict[str, str]:
+        """All texts of code whose file is none, by its name, that this process itself saw."""
+        return self._dynamic
+
+    def strings(self) -> Iterator[tuple[int, str]]:
+        """Number and text of each string of this process's own."""
+        return self._strings.all() if self._strings else iter(())
+
+    def raw_table(self, name: str) -> RecordTable[Any] | None:
+        """The records of the file `name`."""
+        tables: dict[str, RecordTable[Any] | None] = {
+            "sites": self._sites,
+            "stacks": self._stacks,
+            "threads": self._threads,
+            "children": self._table("children", ChildRecord) if self._has("children") else None,
+            "counts": self._counts,
+        }
+        traced: dict[str, type[Any]] = {
+            "traces": TraceRecord,
+            "functions": FunctionRecord,
+            "lines": LineRecord,
+            "loops": LoopRecord,
+            "covered": CoveredRecord,
+            "places": PlaceRecord,
+            "branches": BranchRecord,
+        }
+        if name in traced:
+            return self._table(name, traced[name]) if self._has(name) else None
+        return tables[name] if name in tables else self._table(name, Overview)
+
+    def mapped_objects(self) -> list[MappedObject]:
+        """The load objects that were mapped; none where they were not asked for."""
+        return list(read_objects(self._file(OBJECTS))) if self._has(OBJECTS) else []
+
+    @cached_property
+    def dialogue(self) -> DialogueFile | None:
+        """What its terminals showed and what was typed there, where that was kept."""
+        data = self.log.data.get(DIALOGUE)
+        return DialogueFile(self._file(DIALOGUE), data, self.log.head) if data and self._has(DIALOGUE) else None
+
+    @cached_property
+    def threads(self) -> list[Thread]:
+        """The threads, in the order in which they were first seen, each as it was at one instant.
+
+        While a thread runs, its record may be read in the middle of a change: then it is read again.
+        """
+        found = self._read_threads()
+        for _ in range(READ_AGAIN_AT_MOST):
+            if all(thread.adds_up for thread in found):
+                break
+            again = self._read_threads()
+            if again == found:
+                break  # it was killed in the middle
+            found = [old if old.adds_up else new for old, new in zip(found, again, strict=False)]
+        return found
+
+    def _read_threads(self) -> list[Thread]:
+        table = self._threads
+        if table is None:
+            return []
+        found, open_calls = [], 0
+        for number, record, data in table.bounded(THREADS_AT_MOST):
+            if record.start_ns:
+                found.append(self._thread(number, record, data, OPEN_CALLS_AT_MOST - open_calls))
+                open_calls += len(found[-1].open_calls)
+        return found
+
+    @property
+    def lost_calls(self) -> int:
+        """Calls of threads for which there was no record."""
+        return self._threads.head.lost if self._threads and self._threads.head else 0
+
+    @property
+    def unrecorded_children(self) -> int:
+        """Forked processes whose own experiment could not be made."""
+        return self._threads.head.unrecorded if self._threads and self._threads.head else 0
+
+    @property
+    def is_ring(self) -> bool:
+        """Whether only the newest events are kept."""
+        return self.log.settings.get("INTERPOSE_RING", "off") != "off"
+
+    @property
+    def overwritten(self) -> int:
+        """Events that gave way to newer ones."""
+        return self._threads.head.overwritten if self._threads and self._threads.head else 0
+
+    @cached_property
+    def _threads(self) -> RecordTable[ThreadRecord] | None:
+        return self._table("threads", ThreadRecord)
+
+    @cached_property
+    def overview(self) -> list[Overview]:
+        """The samples of what the process has used, in the order in which they were taken."""
+        table = self._table("overview", Overview)
+        return [record for _, record, _ in table.bounded(SAMPLES_AT_MOST) if record.time_ns] if table else []
+
+    @property
+    def counts(self) -> dict[int, int]:
+        """How many calls were counted and not timed, by the number of their intrinsic."""
+        table = self._counts
+        return {number: record.counted for number, record, _ in table.all() if record.counted} if table else {}
+
+    @cached_property
+    def _counts(self) -> RecordTable[CountRecord] | None:
+        return self._table("counts", CountRecord) if self._has("counts") else None
+
+    @cached_property
+    def children(self) -> list[Child]:
+        """The attempts to start a process, in the order in which they were noted."""
+        if not os.path.lexists(os.path.join(self.directory, "children")):
+            return []
+        table = self._table("children", ChildRecord)
+        kept = table.bounded(CHILDREN_AT_MOST) if table else ()
+        records = [record for _, record, _ in kept if record.start_ns]
+        return [Child(each, self.string(each.command), self.string(each.why)) for each in records]
+
+    @cached_property
+    def started_as(self) -> Child | None:
+        """The attempt that this process came from, as its starter noted it."""
+        return self.starter._assigned.get(self.lineage) if self.starter else None
+
+    @cached_property
+    def became(self) -> Child | None:
+        """The exec by which the process became another program, if it did."""
+        execs = [child for child in self.children if child.record.how == EXEC and not child.record.error]
+        return execs[-1] if execs else None
+
+    @cached_property
+    def not_followed(self) -> list[Child]:
+        """The processes that were started and have no experiment of their own."""
+        followed = {child.record for child in self._assigned.values()}
+        return [child for child in self.children if not child.record.error and child.record not in followed]
+
+    @cached_property
+    def _assigned(self) -> dict[str, Child]:
+        return assign(self.children, self.descendants)
+
+    @cached_property
+    def consolidated(self) -> tuple[Consolidated, list[Found]] | None:
+        """The consolidated records that are kept of it, if any."""
+        return read_consolidated(self._file(CONSOLIDATED)) if self._has(CONSOLIDATED) else None
+
+    def stamp_of_consolidated(self) -> tuple[int, int] | None:
+        """What differs when other records are kept; None where none are."""
+        try:
+            found = os.lstat(os.path.join(self.directory, CONSOLIDATED))
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns
+
+    def forget_consolidated(self) -> None:
+        """Have the records be read again."""
+        self.__dict__.pop("consolidated", None)
+
+    @cached_property
+    def events(self) -> EventFile | None:
+        """The events, or None where log.xml does not describe them."""
+        data = self.log.data.get("events")
+        file = self._file("events")
+        if data is None or data.layout is None or data.inner is None:
+            file.damaged("not described in log.xml")
+            return None
+        if self.is_ring:
+            return RingFile(file, data)
+        return EventFile(file, data, self._compressed(data.layout))
+
+    def _compressed(self, events: Layout) -> CompressedFile | None:
+        """The compressed events, which no experiment before version 3 has."""
+        data, file = self.log.data.get(compressed.NAME), self._file(compressed.NAME)
+        if data is None:
+            return None
+        try:
+            return CompressedFile(file, data, events)
+        except LayoutError as error:
+            self.damages.add(f"{self.place}/log.xml", str(error))
+            return None
+
+    @cached_property
+    def _intrinsics(self) -> dict[int, Intrinsic]:
+        return read_map(os.path.join(self.directory, "map.xml"), f"{self.place}/map.xml", self.damages)
+
+    @cached_property
+    def _strings(self) -> StringTable | None:
+        data = self.log.data.get("strings")
+        file = self._file("strings")
+        if data is None:
+            file.damaged("not described in log.xml")
+            return None
+        return StringTable(file, data, self.log.head)
+
+    @cached_property
+    def _sites(self) -> RecordTable[SiteRecord] | None:
+        return self._table("sites", SiteRecord)
+
+    @cached_property
+    def _stacks(self) -> RecordTable[StackRecord] | None:
+        return self._table("stacks", StackRecord)
+
+    @cached_property
+    def _dynamic(self) -> dict[str, str]:
+        return read_dynamic(self._file(DYNTEXT), self.string) if self._has(DYNTEXT) else {}
+
+    @cached_property
+    def _sites_seen(self) -> dict[int, Site]:
+        return {}
+
+    @cached_property
+    def _own_lines(self) -> dict[int, Site | None]:
+        return {}
+
+    def _find_own_line(self, stack: int) -> Site | None:
+        innermost: Site | None = None
+        for site in self.frames(stack):
+            if site.own:
+                return site
+            innermost = innermost or site
+        return innermost
+
+    def _stack(self, number: int) -> StackRecord | None:
+        process: Process | None = self
+        while process and process._stacks and number < process._stacks.first:
+            process = process.parent
+        table = process._stacks if process else None
+        return table.get(number) if table else None
+
+    def _find_site(self, number: int) -> Site:
+        process: Process | None = self
+        while process and process._sites and number < process._sites.first:
+            process = process.parent
+        table = process._sites if process else None
+        record = table.get(number) if table else None
+        if record is None or record.file == 0:
+            return self._missing("sites", number, UNKNOWN_SITE)
+        file, function, named_by = map(self.string, (record.file, record.function, record.collector))
+        return Site(file, record.line, function, bool(record.own), named_by)
+
+    def _thread(self, number: int, record: ThreadRecord, data: bytes, room: int) -> Thread:
+        described: DataType = self.log.data["threads"]
+        if described.inner is None:
+            return Thread(number, record, ())
+        size = described.inner.record_bytes
+        if record.depth > described.inner_records:
+            self.damages.add(f"{self.place}/threads", f"thread {number} says it is in {record.depth} calls")
+        count = min(record.depth, described.inner_records)
+        if count > room:
+            self.damages.add(f"{self.place}/threads", f"more than {OPEN_CALLS_AT_MOST:,} calls in progress")
+            count = 0
+        table = data[described.inner_offset : described.inner_offset + count * size]
+        calls = Unpacker(described.inner, OpenCall).many(table)
+        return Thread(number, record, tuple(call for call in calls if call.call))
+
+    def _has(self, name: str) -> bool:
+        return os.path.lexists(os.path.join(self.directory, name))
+
+    def _file(self, name: str) -> DataFile:
+        return DataFile(os.path.join(self.directory, name), f"{self.place}/{name}", self.damages)
+
+    def _table(self, name: str, record: type[Record]) -> RecordTable[Record] | None:
+        return table_or_none(self._file(name), self.log.data.get(name), self.log.head, record)
+
+    def _missing(self, file: str, number: int, instead: Instead) -> Instead:
+        self.damages.add(f"{self.place}/{file}", f"number {number} is not there")
+        return instead

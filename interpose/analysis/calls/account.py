@@ -1,0 +1,301 @@
+"""The accounting of thread time: what calls took, what recording took, and what is left to the program.
+
+Thread time is the sum, over the threads of all processes, of the wall time from a thread's beginning to its
+end. For each thread it is divided without remainder:
+
+    thread time = self time of its calls + own cost of recording + program + before the ring + paused
+
+Paused is what of the pauses of the recording lies outside its calls. What of the CPU time is of the pauses was not
+measured; it is estimated, as their part of the time that is not in calls.
+
+Own cost is what was measured (`own_wall_ns`, `own_cpu_ns`) plus the calibrated cost of each recorded call
+outside its own two clock readings. Where the three would not fit (a damaged record, an end that nobody saw)
+the own cost gives way first, and then the thread is as long as its calls. CPU time is divided in the same
+way. Before the ring is the time, measured, of which the events were written over by newer ones
+(`interpose.analysis.recording.ring`); where nothing was, it is none.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from interpose.analysis.consolidation.sums import Sums, total
+from interpose.analysis.recording.ending import Ending, ending
+from interpose.analysis.recording.ring import NOTHING as NOTHING_BEFORE
+from interpose.analysis.recording.ring import Before, before_the_ring
+from interpose.experiments.format.blocks import Place
+from interpose.experiments.format.records import OpenCall
+from interpose.experiments.metadata.log import Log
+from interpose.experiments.metadata.pauses import Pauses
+from interpose.experiments.model.process import Process, Thread
+from interpose.legacy.codes import STATEMENT
+
+NO_PAUSES = Pauses()
+ByThread = Mapping[int, Sums]
+
+
+@dataclass(frozen=True)
+class Share:
+    """Wall and CPU time, divided into calls (self time), own cost, program, and what lies before a ring."""
+
+    wall_ns: int
+    cpu_ns: int
+    own_wall_ns: int
+    own_cpu_ns: int
+    program_wall_ns: int
+    program_cpu_ns: int
+    before_wall_ns: int = 0
+    before_cpu_ns: int = 0
+    paused_wall_ns: int = 0
+    paused_cpu_ns: int = 0
+
+    def __add__(self, other: Share) -> Share:
+        return Share(*(a + b for a, b in zip(_numbers(self), _numbers(other), strict=True)))
+
+
+NOTHING = Share(0, 0, 0, 0, 0, 0)
+
+
+def _numbers(share: Share) -> tuple[int, ...]:
+    return (
+        share.wall_ns,
+        share.cpu_ns,
+        share.own_wall_ns,
+        share.own_cpu_ns,
+        share.program_wall_ns,
+        share.program_cpu_ns,
+        share.before_wall_ns,
+        share.before_cpu_ns,
+        share.paused_wall_ns,
+        share.paused_cpu_ns,
+    )
+
+
+@dataclass(frozen=True)
+class OpenCallFound:
+    """A call in progress where recording ended, or now: since `start_ns`, until `until_ns`."""
+
+    thread: int
+    call: OpenCall
+    until_ns: int
+
+
+@dataclass(frozen=True)
+class ProcessAccount:
+    """The account of one process. `estimated` where a thread's end is the last that is known of it.
+
+    `passed` are calls of the kind `sync` that did not wait: they were counted and not recorded. `found` are the
+    events that are there, `overwritten` those that gave way to newer ones in a ring.
+    """
+
+    process: Process
+    ending: Ending
+    latest_ns: int
+    threads: dict[int, Share]
+    estimated: bool
+    open_calls: list[OpenCallFound] = field(default_factory=list)
+    dropped: int = 0
+    found: int = 0
+    overwritten: int = 0
+    passed: int = 0
+    unseen_cpu_ns: int = 0
+
+
+def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUSES) -> ProcessAccount:
+    """The account of `process`, whose events have the `sums` by thread, and whose experiment was paused so."""
+    end = ending(process)
+    latest_ns = latest_instant_ns(process, sums.values())
+    until_ns = max(latest_ns, end.end_ns or 0) if end.end_ns is None else end.end_ns
+    known = {thread.number: thread for thread in process.threads}
+    before = before_the_ring(process)
+    in_calls_ns = _paused_in_calls(process, pauses)
+    shares = {
+        number: _share(
+            process,
+            thread,
+            sums.get(number),
+            until_ns,
+            before.get(number, NOTHING_BEFORE),
+            pauses.within(
+                thread.record.start_ns + before.get(number, NOTHING_BEFORE).wall_ns,
+                thread.record.end_ns or until_ns,
+            )
+            - in_calls_ns[number],
+        )
+        for number, thread in known.items()
+    }
+    found = total(sums.values()).calls
+    for number in sums.keys() - known.keys():
+        process.damages.add(f"{process.place}/threads", f"thread {number} is not there")
+        shares[number] = _share_of_unknown(process, sums[number])
+    if end.state != "running":
+        _note_what_is_missing(process, found)
+    return ProcessAccount(
+        process=process,
+        ending=end,
+        latest_ns=until_ns,
+        threads=shares,
+        estimated=end.end_ns is None and any(not thread.record.end_ns for thread in known.values()),
+        open_calls=list(_open_calls(process, until_ns)),
+        dropped=process.lost_calls + sum(thread.record.dropped for thread in known.values()),
+        found=found,
+        overwritten=process.overwritten,
+        passed=sum(thread.record.passed for thread in known.values()),
+        unseen_cpu_ns=_unseen_cpu_ns(process, shares.values()),
+    )
+
+
+def recording_ns(log: Log, calls: int, statements: int) -> int:
+    """What recording so many calls took as calibrated, of which so many are statements, outside of their own times."""
+    return (calls - statements) * max(log.call_ns - log.inside_ns, 0) + statements * log.statement_ns
+
+
+def number_of_statements(process: Process) -> int:
+    """The number of the intrinsic that lines stand under which were come to; 0 where they are no events."""
+    known = process.numbered_intrinsics()
+    return next((number for number, intrinsic in known.items() if intrinsic.name == STATEMENT), 0)
+
+
+def latest_instant_ns(process: Process, sums: Iterable[Sums]) -> int:
+    """The latest monotonic instant that anything in the experiment tells of `process`."""
+    instants = [process.log.start_ns]
+    instants += [each.last_ns for each in sums]
+    instants += [sample.time_ns for sample in process.overview]
+    for thread in process.threads:
+        instants += [thread.record.seen_ns, thread.record.end_ns]
+        instants += [call.start_ns for call in thread.open_calls]
+    return max(instants)
+
+
+def _paused_in_calls(process: Process, pauses: Pauses) -> dict[int, int]:
+    """For each thread how much of the pauses lies in its recorded calls: they had begun before."""
+    found: dict[int, int] = defaultdict(int)
+    if process.events is None or not pauses:
+        return found
+    for number, head in process.events.heads():
+        if not pauses.begins_within(head.first_ns, head.last_ns):
+            continue
+        block = process.events.block(number)
+        for event in process.events.events(block) if block else ():
+            if event.parent == 0:
+                found[event.thread] += pauses.within(event.start_ns, event.start_ns + event.wall_ns)
+    return found
+
+
+def _share(
+    process: Process, thread: Thread, sums: Sums | None, until_ns: int, before: Before, paused_ns: int
+) -> Share:
+    record, made = thread.record, sums or Sums()
+    wall_ns = (record.end_ns or until_ns) - record.start_ns
+    if wall_ns < 0:
+        process.damages.add(f"{process.place}/threads", f"thread {thread.number} ends before it begins")
+    if record.end_ns and made.self_wall_ns > max(wall_ns, 0):
+        process.damages.add(
+            f"{process.place}/threads", f"thread {thread.number} was longer in calls than it lived"
+        )
+    own_ns = recording_ns(process.log, made.calls + record.gathered, made.statements)
+    cpu_ns = max(record.end_cpu_ns - record.start_cpu_ns, made.top_cpu_ns)
+    return _divided(
+        wall_ns,
+        cpu_ns,
+        made,
+        max(record.own_wall_ns - before.own_wall_ns, 0) + own_ns,
+        max(record.own_cpu_ns - before.own_cpu_ns, 0) + own_ns,
+        before,
+        paused_ns,
+    )
+
+
+def _share_of_unknown(process: Process, sums: Sums) -> Share:
+    """The share of a thread of which nothing is left but its events."""
+    return _divided(sums.last_ns - sums.first_ns, sums.top_cpu_ns, sums, 0, 0)
+
+
+def _divided(
+    wall_ns: int,
+    cpu_ns: int,
+    calls: Sums,
+    own_wall_ns: int,
+    own_cpu_ns: int,
+    before: Before = NOTHING_BEFORE,
+    paused_ns: int = 0,
+) -> Share:
+    wall_ns = max(wall_ns, calls.self_wall_ns)
+    cpu_ns = max(cpu_ns, calls.self_cpu_ns)
+    before_wall_ns = min(before.wall_ns, wall_ns - calls.self_wall_ns)
+    before_cpu_ns = min(before.cpu_ns, before_wall_ns, cpu_ns - calls.self_cpu_ns)
+    left_wall_ns = wall_ns - calls.self_wall_ns - before_wall_ns
+    own_wall_ns = min(own_wall_ns, left_wall_ns)
+    left_cpu_ns = cpu_ns - calls.self_cpu_ns - before_cpu_ns
+    program_wall_ns = left_wall_ns - own_wall_ns
+    # What is calibrated may be off by a little: the program's part is not given more CPU than wall time for it.
+    own_cpu_ns = min(max(own_cpu_ns, left_cpu_ns - program_wall_ns), left_cpu_ns)
+    program_cpu_ns = left_cpu_ns - own_cpu_ns
+    paused_wall_ns = min(max(paused_ns, 0), program_wall_ns)
+    paused_cpu_ns = program_cpu_ns * paused_wall_ns // program_wall_ns if paused_wall_ns else 0
+    return Share(
+        wall_ns=wall_ns,
+        cpu_ns=cpu_ns,
+        own_wall_ns=own_wall_ns,
+        own_cpu_ns=own_cpu_ns,
+        program_wall_ns=program_wall_ns - paused_wall_ns,
+        program_cpu_ns=program_cpu_ns - paused_cpu_ns,
+        before_wall_ns=before_wall_ns,
+        before_cpu_ns=before_cpu_ns,
+        paused_wall_ns=paused_wall_ns,
+        paused_cpu_ns=paused_cpu_ns,
+    )
+
+
+def _open_calls(process: Process, until_ns: int) -> Iterable[OpenCallFound]:
+    last = _last_blocks(process) if any(thread.open_calls for thread in process.threads) else {}
+    for thread in process.threads:
+        ended = _calls_that_ended(process, thread, last.get(thread.number))
+        for call in thread.open_calls:
+            if call.call not in ended and not _became(process, call):
+                yield OpenCallFound(thread.number, call, until_ns)
+
+
+def _became(process: Process, call: OpenCall) -> bool:
+    """Whether the call is the exec by which the process became another program: it succeeded."""
+    became = process.became
+    is_exec = process.intrinsic(call.intrinsic).name.startswith("os.exec")
+    return is_exec and became is not None and call.start_ns >= became.record.start_ns
+
+
+def _last_blocks(process: Process) -> dict[int, Place]:
+    """The block that each thread wrote last."""
+    found: dict[int, Place] = {}
+    for place, head in process.events.heads() if process.events else ():
+        if head.thread not in found or found[head.thread].sequence < head.sequence:
+            found[head.thread] = place
+    return found
+
+
+def _calls_that_ended(process: Process, thread: Thread, last: Place | None) -> set[int]:
+    """Calls of `thread` whose events stand in the block that it wrote last.
+
+    Where a process was killed between the two, a call stands among the events and still in the table.
+    """
+    block = process.events.block(last) if last and process.events and thread.open_calls else None
+    if process.events is None or block is None:
+        return set()
+    return {event.call for event in process.events.events(block) if event.thread == thread.number}
+
+
+def _note_what_is_missing(process: Process, found: int) -> None:
+    recorded = sum(thread.record.recorded for thread in process.threads) - process.overwritten
+    if found < recorded:
+        process.damages.add(
+            f"{process.place}/events", f"{recorded - found:,} of {recorded:,} recorded calls are not there"
+        )
+
+
+def _unseen_cpu_ns(process: Process, shares: Iterable[Share]) -> int:
+    """CPU time of the process, while it was recorded, that is of no thread that was seen."""
+    if len(process.overview) < 2:
+        return 0
+    used_ns = process.overview[-1].cpu_ns - process.overview[0].cpu_ns
+    return max(used_ns - sum(share.cpu_ns for share in shares), 0)

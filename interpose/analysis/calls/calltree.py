@@ -1,0 +1,249 @@
+"""The calls of an experiment as one tree: from `<Total>` inward through the frames of the program to what was called.
+
+What stands at a node was called by what stands above it. A call stands below the frames that it was made from, as far
+as its stack was recorded, and these below the recorded call that it was made inside, if any. Only what was called has
+figures of its own, and they are self times: so the sum of all is the thread time, and no second is there twice.
+
+    <Total>                    all of it
+    <Truncated-stack>          calls whose callers were left out: by default a stack ends with the first own line
+    <Unknown>                  calls whose stack was not recorded
+    <program>                  time between the calls
+    <interpose>                own cost of recording
+    <before-the-ring>          time whose calls were overwritten by newer ones
+    <paused>                   time when nothing was recorded
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from interpose.analysis.calls.account import ProcessAccount, Share, account, number_of_statements
+from interpose.analysis.calls.chosen import Chooses, call_of, is_shell, selection_of
+from interpose.analysis.calls.figures import Figures, Vector, figures_of, put
+from interpose.analysis.consolidation.consolidate import Consolidator, consolidated
+from interpose.analysis.consolidation.records import Record, Records
+from interpose.experiments.metadata.pauses import pauses_of
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import UNKNOWN_SITE, Process, Site
+
+NODES_AT_MOST = 1_000_000
+MODULE = "<module>"
+_BY = ("thread", "intrinsic", "stack")
+
+
+class Function(NamedTuple):
+    """A function of the program or of a library, or something that is called: an intrinsic.
+
+    `object` is the file that it is in, of an intrinsic the module; `own` where it is the program's own code. What
+    stands for something else, `<Total>` and its like, is in no object.
+    """
+
+    name: str
+    object: str = ""
+    own: bool = False
+
+
+class Frame(NamedTuple):
+    """A line of a function; 0 where it has none."""
+
+    function: Function
+    line: int = 0
+
+
+TOTAL, TRUNCATED, UNKNOWN, PROGRAM, INTERPOSE, BEFORE, PAUSED = (
+    Function(f"<{name}>")
+    for name in ("Total", "Truncated-stack", "Unknown", "program", "interpose", "before-the-ring", "paused")
+)
+
+
+class Node:
+    """A frame below others; `own` are the figures of what was called there, if anything was."""
+
+    __slots__ = ("frame", "inner", "outer", "own")
+
+    def __init__(self, frame: Frame, outer: Node | None) -> None:
+        self.frame = frame
+        self.outer = outer
+        self.inner: dict[Frame, Node] = {}
+        self.own: Vector | None = None
+
+
+class Tree:
+    """A tree of calls; in `nodes` each stands behind the one above it."""
+
+    def __init__(self, figures: Figures) -> None:
+        self.figures = figures
+        self.root = Node(Frame(TOTAL), None)
+        self.nodes = [self.root]
+        self.is_full = False
+
+    def inside(self, outer: Node, frame: Frame) -> Node:
+        """The node of `frame` below `outer`; where there are too many, one for all that is too much."""
+        found = outer.inner.get(frame)
+        if found is None:
+            if len(self.nodes) >= NODES_AT_MOST and (outer, frame) != (self.root, Frame(UNKNOWN)):
+                self.is_full = True
+                return self.inside(self.root, Frame(UNKNOWN))
+            found = outer.inner[frame] = Node(frame, outer)
+            self.nodes.append(found)
+        return found
+
+    def add(self, node: Node, vector: Sequence[int]) -> None:
+        """Have that much more at `node`."""
+        if node.own is None:
+            node.own = self.figures.nothing()
+        put(node.own, vector)
+
+    def totals(self) -> dict[Node, Vector]:
+        """The figures of each node with all that is below it."""
+        found = {node: list(node.own) if node.own else self.figures.nothing() for node in self.nodes}
+        for node in reversed(self.nodes):
+            if node.outer:
+                put(found[node.outer], found[node])
+        return found
+
+
+@dataclass
+class Calls:
+    """The calls of an experiment: their tree, and the same figures by thread.
+
+    Where `is_part` only chosen calls are there, and nothing that they would be a part of. `files` are those that the
+    frames lie in, each with a process that names it.
+    """
+
+    tree: Tree
+    is_part: bool
+    files: dict[str, Process] = field(default_factory=dict)
+    threads: dict[tuple[Process, int], Vector] = field(default_factory=dict)
+    accounts: list[ProcessAccount] = field(default_factory=list)
+
+
+def calls_of(
+    experiment: Experiment, chosen: Chooses | None = None, consolidator: type[Consolidator] | None = None
+) -> Calls:
+    """The calls of `experiment`; if so said only those that are `chosen`."""
+    made = Calls(Tree(figures_of(experiment)), chosen is not None)
+    pauses = pauses_of(experiment)
+    for process in experiment.processes:
+        selection = selection_of(chosen(process)) if chosen else None
+        records = consolidated(process, _BY, consolidator, selection)
+        _Planter(made, process).plant(records)
+        if not chosen:
+            made.accounts.append(account(process, records.by_thread(number_of_statements(process)), pauses))
+            _add_shares(made, made.accounts[-1])
+    if made.tree.is_full:
+        experiment.damages.add(experiment.name, f"more than {NODES_AT_MOST:,} call paths: the rest is <Unknown>")
+    return made
+
+
+class _Planter:
+    """Puts the calls of one process into the tree."""
+
+    def __init__(self, calls: Calls, process: Process) -> None:
+        self._calls = calls
+        self._tree = calls.tree
+        self._process = process
+        self._stacks: dict[int, tuple[Frame, ...]] = {}
+        self._nodes: dict[int, Node] = {}
+        self._called: dict[int, Frame] = {}
+
+    def plant(self, records: Records) -> None:
+        """Put all records into the tree, each below the one around it."""
+        waiting: list[tuple[Record, Node | None, tuple[Frame, ...]]] = [(each, None, ()) for each in records.roots]
+        while waiting:
+            record, around, outer_frames = waiting.pop()
+            _, intrinsic, stack = record.key
+            frames = self._frames(stack)
+            node = self._of_stack(stack) if around is None else self._below(around, frames, outer_frames)
+            is_there = not (self._calls.is_part and is_shell(intrinsic))
+            node = self._tree.inside(node, self._intrinsic(intrinsic if is_there else call_of(intrinsic)))
+            if is_there:
+                self._add(node, record)
+            waiting += [(each, node, frames) for each in record.inner]
+
+    def _add(self, node: Node, record: Record) -> None:
+        thread, intrinsic, _ = record.key
+        vector = self._tree.figures.of_calls(self._process.intrinsic(intrinsic).kind, record.sums)
+        self._tree.add(node, vector)
+        threads = self._calls.threads
+        put(threads.setdefault((self._process, thread), self._tree.figures.nothing()), vector)
+
+    def _frames(self, stack: int) -> tuple[Frame, ...]:
+        """The frames of a stack, from the innermost outward."""
+        found = self._stacks.get(stack)
+        if found is None:
+            found = self._stacks[stack] = tuple(map(frame_of, self._process.frames(stack)))
+            for frame in found:
+                if frame.function.object:
+                    self._calls.files.setdefault(frame.function.object, self._process)
+        return found
+
+    def _of_stack(self, stack: int) -> Node:
+        """The node of the innermost frame of a stack that no recorded call is around."""
+        found = self._nodes.get(stack)
+        if found is None:
+            frames = self._frames(stack)
+            found = self._tree.root
+            if not frames:
+                found = self._tree.inside(found, Frame(UNKNOWN))
+            elif _ends_early(frames) or self._process.is_cut(stack):
+                found = self._tree.inside(found, Frame(TRUNCATED))
+            found = self._nodes[stack] = self._below(found, frames, ())
+        return found
+
+    def _below(self, node: Node, frames: tuple[Frame, ...], outer_frames: tuple[Frame, ...]) -> Node:
+        """The node of the innermost of `frames` below `node`, without those that lie outside of the call around."""
+        for frame in reversed(frames[: _shared_from(frames, outer_frames)]):
+            node = self._tree.inside(node, frame)
+        return node
+
+    def _intrinsic(self, number: int) -> Frame:
+        found = self._called.get(number)
+        if found is None:
+            name = self._process.intrinsic(number).name
+            found = self._called[number] = Frame(Function(name, name.partition(".")[0]))
+        return found
+
+
+def frame_of(site: Site) -> Frame:
+    """The frame that a site is one of."""
+    if site == UNKNOWN_SITE:
+        return Frame(UNKNOWN)
+    return Frame(Function(site.function, site.file, site.own), site.line)
+
+
+def _ends_early(frames: Sequence[Frame]) -> bool:
+    """Whether the stack ends with the first own line, and that is none of a module: somebody called it."""
+    return frames[-1].function.own and frames[-1].function.name != MODULE
+
+
+def _shared_from(frames: Sequence[Frame], outer: Sequence[Frame]) -> int:
+    """From which of `frames` on they are those of the stack of the call around, of which more or less is there."""
+    if not outer:
+        return len(frames)
+    for place in range(len(frames)):
+        length = min(len(frames) - place, len(outer))
+        if frames[place] == outer[0] and frames[place : place + length] == outer[:length]:
+            return place
+    return len(frames)
+
+
+def _add_shares(made: Calls, of: ProcessAccount) -> None:
+    """Put what is in no call into the tree and to its threads."""
+    for number, share in of.threads.items():
+        for function, wall_ns, cpu_ns in _closing(share):
+            if wall_ns or cpu_ns:
+                vector = made.tree.figures.of_times(wall_ns, cpu_ns)
+                made.tree.add(made.tree.inside(made.tree.root, Frame(function)), vector)
+                put(made.threads.setdefault((of.process, number), made.tree.figures.nothing()), vector)
+
+
+def _closing(share: Share) -> tuple[tuple[Function, int, int], ...]:
+    return (
+        (PROGRAM, share.program_wall_ns, share.program_cpu_ns),
+        (INTERPOSE, share.own_wall_ns, share.own_cpu_ns),
+        (BEFORE, share.before_wall_ns, share.before_cpu_ns),
+        (PAUSED, share.paused_wall_ns, share.paused_cpu_ns),
+    )

@@ -1,0 +1,95 @@
+"""What is measured of calls in vectors that can be added: times and counts, in all and of each kind.
+
+A vector belongs to a `Figures`, which says what stands where. All that is in it is a sum, so what several places in the
+program took together is the sum of their vectors, and columns add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import add
+from typing import NamedTuple
+
+from interpose.analysis.consolidation.sums import Sums
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import UNKNOWN
+from interpose.kinds import IDLE, KINDS
+
+TIME, COUNT, SIZE = "time", "count", "size"
+Vector = list[int]
+
+
+class Metric(NamedTuple):
+    """Something measured: its name in commands, its title in tables, its unit, and its place in a vector."""
+
+    name: str
+    title: str
+    unit: str
+    place: int
+
+
+_BASE = (
+    ("wall", "Wall", TIME),
+    ("cpu", "CPU", TIME),
+    ("wait", "Wait", TIME),
+    ("calls", "Calls", COUNT),
+    ("errors", "Errors", COUNT),
+    ("bytes", "Bytes", SIZE),
+    ("rows", "Rows", COUNT),
+)
+
+_UNKNOWN_KIND = "unknown"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What is measured where calls are of these `kinds`."""
+
+    kinds: tuple[str, ...]
+
+    def metrics(self) -> dict[str, Metric]:
+        """All metrics by name: those of all calls, then time and number of the calls of each kind (`db`, `dbn`)."""
+        found = [Metric(name, title, unit, place) for place, (name, title, unit) in enumerate(_BASE)]
+        for number, kind in enumerate(self.kinds):
+            name, place = _UNKNOWN_KIND if kind == UNKNOWN else kind, len(_BASE) + 2 * number
+            found.append(Metric(name, name, TIME, place))
+            found.append(Metric(f"{name}n", f"{name} calls", COUNT, place + 1))
+        return {metric.name: metric for metric in found}
+
+    def of_kind(self, vector: Sequence[int], kind: str) -> int:
+        """The time of the calls of one kind."""
+        return vector[len(_BASE) + 2 * self.kinds.index(kind)]
+
+    def made(self, vector: Sequence[int]) -> list[Metric]:
+        """The metrics of all calls, and of the kinds those of which there is anything in `vector`."""
+        return [each for each in self.metrics().values() if each.place < len(_BASE) or vector[each.place]]
+
+    def nothing(self) -> Vector:
+        """The vector of no calls."""
+        return [0] * (len(_BASE) + 2 * len(self.kinds))
+
+    def of_times(self, wall_ns: int, cpu_ns: int) -> Vector:
+        """The vector of time that is in no call."""
+        found = self.nothing()
+        found[:3] = wall_ns, cpu_ns, max(wall_ns - cpu_ns, 0)
+        return found
+
+    def of_calls(self, kind: str, sums: Sums) -> Vector:
+        """The vector of calls of one kind, by what they took themselves."""
+        found = self.of_times(sums.self_wall_ns, sums.self_cpu_ns)
+        found[3 : len(_BASE)] = sums.calls, sums.errors, sums.bytes, sums.rows
+        place = len(_BASE) + 2 * self.kinds.index(kind if kind in self.kinds else UNKNOWN)
+        found[place : place + 2] = sums.self_wall_ns, sums.calls
+        return found
+
+def figures_of(experiment: Experiment) -> Figures:
+    """What is measured in `experiment`: the kinds are those that its intrinsics have, in the usual order."""
+    there = {each.kind for process in experiment.processes for each in process.numbered_intrinsics().values()}
+    known = [kind for kind in (*KINDS, IDLE) if kind in there]
+    return Figures((*known, *sorted(there - {*known, UNKNOWN}), UNKNOWN))
+
+
+def put(into: Vector, more: Sequence[int]) -> None:
+    """Add the vector `more` to `into`."""
+    into[:] = map(add, into, more)

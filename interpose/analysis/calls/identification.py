@@ -1,0 +1,63 @@
+"""What data collectors identified: the time of each module, section and statement, and where the rest was.
+
+A call that none of them identified is in the pseudo-section of where its code lies, and what is in no call has a row of
+its own: so the wall times of all rows add up to the thread time, and so do the CPU times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from interpose.analysis.calls.account import ProcessAccount
+from interpose.analysis.calls.profile import closing_rows
+from interpose.analysis.consolidation.consolidate import Consolidator, consolidated
+from interpose.analysis.consolidation.sums import Sums
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import UNKNOWN_SITE, Process
+
+SYSTEM = ".SYSTEM"
+PYTHON, STDLIB, SITE, NATIVE, UNKNOWN = ".PYTHON", ".STDLIB", ".SITE", ".NATIVE", ".UNKNOWN"
+NAMED = "named"  # what only says that a transaction got a name
+BY = ("thread", "intrinsic", "stack")
+PACKAGES = ("/site-packages/", "/dist-packages/")
+
+
+class Identified(NamedTuple):
+    """A module, a section of it, a statement (0: none is told), and the name of the collector that said so."""
+
+    module: str
+    section: str
+    statement: int = 0
+    collector: str = ""
+
+
+def identified(
+    experiment: Experiment, accounts: Iterable[ProcessAccount], consolidator: type[Consolidator] | None = None
+) -> dict[Identified, Sums]:
+    """The calls of `experiment` by what they were identified as, and what is in no call, with their figures."""
+    found: dict[Identified, Sums] = {}
+    for process in experiment.processes:
+        for (_, intrinsic, stack), sums in consolidated(process, BY, consolidator).sums().items():
+            if process.intrinsic(intrinsic).transaction != NAMED:
+                found.setdefault(identity_of(process, stack), Sums()).add(sums)
+    for account in accounts:
+        for share in account.threads.values():
+            for row in closing_rows(share):
+                found.setdefault(Identified(SYSTEM, f".{(row.kind or '').upper()}"), Sums()).add(row.sums)
+    return found
+
+
+def identity_of(process: Process, stack: int) -> Identified:
+    """What a call from `stack` was identified as; else the pseudo-section of where it was made."""
+    if not stack:
+        keeps_stacks = process.log.settings.get("INTERPOSE_STACK", "own") != "none"
+        return Identified(SYSTEM, NATIVE if keeps_stacks else UNKNOWN)
+    site = next(iter(process.frames(stack)), UNKNOWN_SITE)
+    if site.collector:
+        return Identified(site.file, site.function, site.line, site.collector)
+    if site == UNKNOWN_SITE:
+        return Identified(SYSTEM, UNKNOWN)
+    if site.own:
+        return Identified(SYSTEM, PYTHON)
+    return Identified(SYSTEM, SITE if any(part in site.file for part in PACKAGES) else STDLIB)

@@ -1,0 +1,138 @@
+"""Input and output: how often what was read and written, how much at a time, and what that took, by file.
+
+A file is whatever a call's detail names: a path, a stream, an address, a pipe. Time is self time; calls that raised are
+counted as errors of their operation.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from interpose.analysis.calls.chosen import Chooses, is_shell, selection_of
+from interpose.analysis.consolidation.consolidate import Consolidator, consolidated
+from interpose.analysis.consolidation.sums import MOST, Sums
+from interpose.errors import UsageError
+from interpose.experiments.metadata.log import Intrinsic
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import Process
+
+READ, WRITE, OPEN, CLOSE, OTHER = "read", "write", "open", "close", "other"
+OPERATIONS = (READ, WRITE, OPEN, CLOSE, OTHER)
+_BY = ("intrinsic", "detail", "bytes")
+NAMELESS = "<other I/O>"
+KIB = 1024
+SIZES = (1, KIB, 8 * KIB, 32 * KIB, 128 * KIB, 512 * KIB, KIB**2, 10 * KIB**2, 100 * KIB**2, KIB**3)
+
+# What the last part of an intrinsic's name says of it; what it does not say is another operation.
+_BY_NAME = {
+    READ: "read readv pread preadv readall readinto readinto1 read1 readline peek recv recv_into recvfrom recvfrom_into"
+    " recvmsg recvmsg_into",
+    WRITE: "write writev pwrite pwritev send sendto sendmsg sendmsg_afalg sendall sendfile",
+    OPEN: "open FileIO connect connect_ex accept socket memfd_create",
+    CLOSE: "close closerange detach shutdown",
+}
+_OPERATION = {name: operation for operation, names in _BY_NAME.items() for name in names.split()}
+_KINDS = ("file", "screen", "net", "process", "idle")
+_PLACES = ("os", "io", "socket", "ssl", "fcntl", "mmap")  # where what is neither of a file nor of the net comes from
+_NOT_OF_FILES = frozenset(("fork", "forkpty", "wait", "waitpid", "waitid", "wait3", "wait4", "system", "popen", "kill"))
+
+
+@dataclass
+class Activity:
+    """What the calls of one operation took and moved; `sizes` counts them by `SIZES`, which of them moved how much."""
+
+    sums: Sums = field(default_factory=Sums)
+    sizes: list[int] = field(default_factory=lambda: [0] * (len(SIZES) + 1))
+    size_times_ns: list[int] = field(default_factory=lambda: [0] * (len(SIZES) + 1))
+    least_bytes: int = MOST
+    most_bytes: int = 0
+
+    def add(self, sums: Sums, size_bytes: int | None) -> None:
+        """Add calls that moved that much each; nobody knows how much where it is None."""
+        self.sums.add(sums)
+        if size_bytes is None:
+            return
+        place = bisect_right(SIZES, size_bytes)
+        self.sizes[place] += sums.calls
+        self.size_times_ns[place] += sums.self_wall_ns
+        self.least_bytes = min(self.least_bytes, size_bytes)
+        self.most_bytes = max(self.most_bytes, size_bytes)
+
+    def merge(self, other: Activity) -> None:
+        """Add what another one has."""
+        self.sums.add(other.sums)
+        self.sizes = [mine + more for mine, more in zip(self.sizes, other.sizes, strict=True)]
+        both = zip(self.size_times_ns, other.size_times_ns, strict=True)
+        self.size_times_ns = [mine + more for mine, more in both]
+        self.least_bytes = min(self.least_bytes, other.least_bytes)
+        self.most_bytes = max(self.most_bytes, other.most_bytes)
+
+
+@dataclass
+class InputOutput:
+    """The activity by file, operation and intrinsic; `has_sizes` where it is known how much each call moved."""
+
+    has_sizes: bool = True
+    found: dict[tuple[str, str, str], Activity] = field(default_factory=dict)
+
+    def by_operation(self) -> dict[str, Activity]:
+        """All files in one, those operations that were made."""
+        made: dict[str, Activity] = {}
+        for (_, operation, _), activity in self.found.items():
+            made.setdefault(operation, Activity()).merge(activity)
+        return {operation: made[operation] for operation in OPERATIONS if operation in made}
+
+    def by_file(self) -> dict[str, dict[str, Activity]]:
+        """The operations of each file."""
+        made: dict[str, dict[str, Activity]] = {}
+        for (file, operation, _), activity in self.found.items():
+            made.setdefault(file, {}).setdefault(operation, Activity()).merge(activity)
+        return made
+
+
+def input_output(
+    experiment: Experiment, chosen: Chooses | None = None, consolidator: type[Consolidator] | None = None
+) -> InputOutput:
+    """The input and output of `experiment`; if so said only of the calls that are `chosen`."""
+    try:
+        return _input_output(experiment, chosen, consolidator, _BY)
+    except UsageError:  # the events are not kept, and what is kept of them does not have the size
+        if chosen:
+            raise
+        return _input_output(experiment, chosen, consolidator, _BY[:-1])
+
+
+def _input_output(
+    experiment: Experiment, chosen: Chooses | None, consolidator: type[Consolidator] | None, by: tuple[str, ...]
+) -> InputOutput:
+    made = InputOutput(by == _BY)
+    for process in experiment.processes:
+        for intrinsic, detail, size_bytes, sums in _calls(process, chosen, consolidator, by):
+            operation = operation_of(intrinsic)
+            if operation:
+                key = (process.string(detail) or NAMELESS, operation, intrinsic.name)
+                made.found.setdefault(key, Activity()).add(sums, size_bytes)
+    return made
+
+
+def operation_of(intrinsic: Intrinsic) -> str:
+    """Which operation the calls of an intrinsic are; none where they are no input or output."""
+    place, _, name = intrinsic.name.rpartition(".")
+    if intrinsic.kind not in _KINDS or name in _NOT_OF_FILES:
+        return ""
+    operation = _OPERATION.get(name, "")
+    is_of_files = place.partition(".")[0] in _PLACES
+    if intrinsic.kind in ("file", "net"):
+        return operation if operation and is_of_files else OTHER
+    return operation if is_of_files else ""
+
+
+def _calls(
+    process: Process, chosen: Chooses | None, consolidator: type[Consolidator] | None, by: tuple[str, ...]
+) -> Iterator[tuple[Intrinsic, int, int | None, Sums]]:
+    selection = selection_of(chosen(process)) if chosen else None
+    for (intrinsic, detail, *size_bytes), sums in consolidated(process, by, consolidator, selection).sums().items():
+        if not (chosen and is_shell(intrinsic)):
+            yield process.intrinsic(intrinsic), detail, size_bytes[0] if size_bytes else None, sums

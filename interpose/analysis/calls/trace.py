@@ -1,0 +1,170 @@
+"""The events of an experiment in the order of their beginnings, without holding more of them than overlap.
+
+Events lie in blocks in the order of their ends. The heads of the blocks say when the earliest event of each
+began, so blocks are read one after the other, and merged: an event is given as soon as no unread block can
+hold an earlier one.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
+from typing import NamedTuple
+
+from interpose.analysis.recording.ending import ending
+from interpose.experiments.format.blocks import Place
+from interpose.experiments.format.records import BlockHead, Event
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import Process
+
+ENDED = "ended"
+_DEEPEST = 100
+
+
+class Traced(NamedTuple):
+    """An event of a process, and how many recorded calls it was made inside.
+
+    `state` is `ended`; of a call in progress it is how its process ended (as in `Ending`), and the event
+    has no times.
+    """
+
+    process: Process
+    event: Event
+    depth: int
+    state: str
+
+
+class _Entry(NamedTuple):
+    """An event with what it is sorted by: its beginning, then its thread and number; no `serial` is twice."""
+
+    start_ns: int
+    place: int
+    thread: int
+    call: int
+    serial: int
+    event: Event
+    state: str
+
+
+class _Waiting(NamedTuple):
+    """A block that is still to be read, sorted by the instant `at_ns`."""
+
+    at_ns: int
+    process: int
+    place: Place
+
+
+def trace(experiment: Experiment, since_ns: int = 0) -> Iterator[Traced]:
+    """The events that began at the monotonic `since_ns` or later, in the order of their beginnings."""
+    entries = _Entries(experiment)
+    waiting = sorted(entries.blocks(lambda head: head.first_ns, since_ns))
+    return _nested(experiment, (entry for entry in _merged(entries, waiting) if entry.start_ns >= since_ns))
+
+
+def last(experiment: Experiment, number: int, since_ns: int = 0) -> Iterator[Traced]:
+    """The last `number` of these; blocks that ended before they began are not read."""
+    kept: list[_Entry] = []
+    entries = _Entries(experiment)
+    for batch in _backwards(entries, kept, number, since_ns):
+        for entry in batch:
+            if entry.start_ns < since_ns:
+                continue
+            if len(kept) < number:
+                heapq.heappush(kept, entry)
+            elif kept:
+                heapq.heappushpop(kept, entry)
+    return _nested(experiment, sorted(kept))
+
+
+def slowest(experiment: Experiment) -> Iterator[Traced]:
+    """The events that were kept whole beside consolidated records, process by process."""
+    nothing = dict.fromkeys(Event._fields, 0)
+    for process in experiment.processes:
+        for kept in process.consolidated[0].slowest if process.consolidated else ():
+            known = {name: number for name, number in kept.items() if name in nothing}
+            event = Event(**{**nothing, **known})
+            yield Traced(process, event, int(event.parent != 0), ENDED)
+
+
+class _Entries:
+    """Gives the events of an experiment as entries, block by block."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._processes = experiment.processes
+        self._serial = count()
+
+    def blocks(self, instant: Callable[[BlockHead], int], since_ns: int) -> Iterator[_Waiting]:
+        """The blocks in which something ended at `since_ns` or later, with an instant of each."""
+        for place, process in enumerate(self._processes):
+            for found, head in process.events.heads() if process.events else ():
+                if head.last_ns >= since_ns:
+                    yield _Waiting(instant(head), place, found)
+
+    def of_block(self, waiting: _Waiting) -> Iterator[_Entry]:
+        """The events of a block."""
+        events = self._processes[waiting.process].events
+        block = events.block(waiting.place) if events else None
+        for event in events.events(block) if events and block else ():
+            yield self._entry(waiting.process, event, ENDED)
+
+    def in_progress(self) -> Iterator[_Entry]:
+        """The calls in progress, as events without times."""
+        for place, process in enumerate(self._processes):
+            for event in _open_events(process):
+                yield self._entry(place, event, ending(process).state)
+
+    def _entry(self, place: int, event: Event, state: str) -> _Entry:
+        return _Entry(event.start_ns, place, event.thread, event.call, next(self._serial), event, state)
+
+
+def _merged(entries: _Entries, waiting: Iterable[_Waiting]) -> Iterator[_Entry]:
+    ready = sorted(entries.in_progress())
+    for block in waiting:
+        while ready and ready[0].start_ns < block.at_ns:
+            yield heapq.heappop(ready)
+        for entry in entries.of_block(block):
+            heapq.heappush(ready, entry)
+    while ready:
+        yield heapq.heappop(ready)
+
+
+def _backwards(
+    entries: _Entries, kept: list[_Entry], number: int, since_ns: int
+) -> Iterator[Iterable[_Entry]]:
+    """Batches of entries, the latest blocks first, until all `kept` began after what is left had ended."""
+    yield entries.in_progress()
+    for block in sorted(entries.blocks(lambda head: head.last_ns, since_ns), reverse=True):
+        if len(kept) >= number and (not kept or block.at_ns < kept[0].start_ns):
+            return
+        yield entries.of_block(block)
+
+
+def _open_events(process: Process) -> Iterator[Event]:
+    nothing = Event(*[0] * len(Event._fields))
+    for thread in process.threads:
+        parent = 0
+        for call in thread.open_calls:
+            yield nothing._replace(
+                start_ns=call.start_ns,
+                thread=thread.number,
+                call=call.call,
+                parent=parent,
+                intrinsic=call.intrinsic,
+                stack=call.stack,
+                detail=call.detail,
+            )
+            parent = call.call
+
+
+def _nested(experiment: Experiment, entries: Iterable[_Entry]) -> Iterator[Traced]:
+    """Each event with its depth: one more than its parent's, which began before it in the same thread."""
+    inside: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for entry in entries:
+        calls = inside.setdefault((entry.place, entry.thread), [])
+        while calls and calls[-1][0] != entry.event.parent:
+            calls.pop()
+        depth = calls[-1][1] + 1 if calls else int(entry.event.parent != 0)
+        if len(calls) < _DEEPEST:
+            calls.append((entry.call, depth))
+        yield Traced(experiment.processes[entry.place], entry.event, depth, entry.state)

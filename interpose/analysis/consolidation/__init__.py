@@ -1,0 +1,1 @@
+"""Like events combined into one record with a count, and merged over processes."""

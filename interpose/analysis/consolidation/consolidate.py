@@ -1,0 +1,504 @@
+"""From events to consolidated records: the plain consolidator, which is the reference, or the compiled one."""
+
+from __future__ import annotations
+
+import copy
+import heapq
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from interpose.analysis.calls.selection import Selection
+from interpose.analysis.consolidation.histogram import bucket_of
+from interpose.analysis.consolidation.records import Key, Records
+from interpose.analysis.consolidation.sums import (
+    FIGURES,
+    KEYS_AT_MOST,
+    LARGEST,
+    LATEST_NS,
+    LEAST,
+    LONGEST_NS,
+    MEASURED,
+    MOST,
+    RECORDS_AT_MOST,
+    WAITING_AT_MOST,
+)
+from interpose.analysis.transactions.tracking import (
+    BEGINS,
+    BUSY,
+    BY_DETAIL,
+    BY_INTRINSIC,
+    ENDS,
+    IDLE,
+    KEYS,
+    MARKED,
+    NAMES,
+    READS,
+    SPAN,
+    Closing,
+    Outermost,
+    Tracker,
+    roles_of,
+)
+from interpose.errors import UsageError
+from interpose.experiments.format.consolidated import Consolidated, Found
+from interpose.experiments.format.layout import Bytes, Layout
+from interpose.experiments.model.process import READ_AGAIN_AT_MOST, Process
+
+_NOTHING = tuple(MOST if name in LEAST else 0 for name in FIGURES)
+_LEAST = [place for place, name in enumerate(FIGURES) if name in LEAST]
+_LARGEST = [place for place, name in enumerate(FIGURES) if name in LARGEST]
+_SUMMED = [place for place, name in enumerate(FIGURES) if name not in LEAST | LARGEST]
+
+
+class Consolidator(Protocol):
+    """Puts like events together, in memory bounded by the number of different records.
+
+    A thread's events must come in the order of their ends: a call comes behind those made inside of it. These wait for
+    it; where it never comes (it is in progress, or was lost), they are inside of nothing, and so are all that
+    still wait when more than `waiting_at_most` calls are waited for, as they are in no program. When there are
+    more than `records_at_most` records, whatever differs from all of them is put into one.
+
+    With a `tracker` and the `roles` of intrinsics, what is inside of no other call is put under its transaction.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        by: tuple[str, ...],
+        histograms: bool = False,
+        tracker: Tracker | None = None,
+        roles: Mapping[int, int] | None = None,
+        waiting_at_most: int = WAITING_AT_MOST,
+        records_at_most: int = RECORDS_AT_MOST,
+        slowest_at_most: int = 0,
+    ) -> None: ...
+
+    @property
+    def impossible(self) -> int:
+        """Events left out because they cannot be: more CPU than wall time, years long, in the far future."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there were more different records than are kept."""
+
+    def add(self, events: Bytes) -> None:
+        """Add each event in `events`, which must be whole records."""
+
+    def know(self, roles: Mapping[int, int]) -> None:
+        """What the calls of more intrinsics mean for transactions."""
+
+    def copied(self) -> Consolidator:
+        """Another one that holds the same, to which nothing is added: its records are what is known so far."""
+
+    def records(self) -> list[Found]:
+        """The records, each behind the one around it; nothing can be added any more."""
+
+    def slowest(self) -> list[bytes]:
+        """The records of the slowest events, as they came, the slowest first."""
+
+
+class _Node:
+    """A record, or what holds records: the calls inside of one that has not come, the current transaction."""
+
+    __slots__ = ("cpus", "figures", "inner", "key", "name", "told", "walls")
+
+    def __init__(self, key: Key, name: int) -> None:
+        self.key = key
+        self.name = name
+        self.inner: dict[tuple[Key, int], _Node] = {}
+        self.figures = list(_NOTHING)
+        self.walls: dict[int, int] = {}
+        self.cpus: dict[int, int] = {}
+        self.told = [0, 0, 0, 0]  # bits, think wall and CPU time, stack: what the records mean for transactions
+
+    def take_over(self, other: _Node) -> int:
+        """Have the records that are inside of `other`; gives how many there are fewer, for they were alike."""
+        waiting, fewer = [(self, other)], 0
+        while waiting:
+            into, given = waiting.pop()
+            for likeness, node in given.inner.items():
+                mine = into.inner.get(likeness)
+                if mine is None:
+                    into.inner[likeness] = node
+                else:
+                    mine.add(node)
+                    fewer += 1
+                    waiting.append((mine, node))
+        return fewer
+
+    def add(self, other: _Node) -> None:
+        """Add the figures of `other`."""
+        self.put(other.figures)
+        for mine, given in ((self.walls, other.walls), (self.cpus, other.cpus)):
+            for bucket, number in given.items():
+                mine[bucket] = mine.get(bucket, 0) + number
+
+    def put(self, figures: Sequence[int]) -> None:
+        """Add these figures."""
+        mine = self.figures
+        for place in _SUMMED:
+            mine[place] = min(mine[place] + figures[place], MOST)
+        for place in _LEAST:
+            if figures[place] < mine[place]:
+                mine[place] = figures[place]
+        for place in _LARGEST:
+            if figures[place] > mine[place]:
+                mine[place] = figures[place]
+
+    def count(self, wall_ns: int, cpu_ns: int) -> None:
+        """Count one time more in the histograms."""
+        for counts, time_ns in ((self.walls, wall_ns), (self.cpus, cpu_ns)):
+            bucket = bucket_of(time_ns)
+            counts[bucket] = counts.get(bucket, 0) + 1
+
+
+class PlainConsolidator:
+    """Consolidates by the fields `by`, of which there are up to five."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        by: tuple[str, ...],
+        histograms: bool = False,
+        tracker: Tracker | None = None,
+        roles: Mapping[int, int] | None = None,
+        waiting_at_most: int = WAITING_AT_MOST,
+        records_at_most: int = RECORDS_AT_MOST,
+        slowest_at_most: int = 0,
+    ) -> None:
+        if len(by) > KEYS_AT_MOST:
+            raise ValueError(f"at most {KEYS_AT_MOST} keys")
+        self._pick = layout.unsigned((*MEASURED, *by)).picker((*MEASURED, *by))
+        self._of_transaction = tuple(name == "thread" for name in by)
+        self._histograms = histograms
+        self._tracker = tracker
+        self._roles = dict(roles or {})
+        self._root = _Node((), 0)
+        self._awaited: dict[tuple[int, int], _Node] = {}
+        self._held: dict[int, _Node] = {}
+        self._left = records_at_most
+        self._waiting_at_most = waiting_at_most
+        self._record_bytes = layout.record_bytes
+        self._slowest_at_most = slowest_at_most
+        self._slowest: list[tuple[int, int, bytes]] = []
+        self._count = 0
+        self.impossible = 0
+        self.is_full = False
+
+    def add(self, events: Bytes) -> None:
+        """Add each event in `events`, which must be whole records."""
+        measured = len(MEASURED)
+        for place, values in enumerate(self._pick.many(events)):
+            start, wall, cpu = values[:3]
+            if wall > LONGEST_NS or cpu > wall or start > LATEST_NS:
+                self.impossible += 1
+            else:
+                self._add(values[measured:], *values[:measured])
+                if self._slowest_at_most:
+                    self._keep_slow(wall, events, place * self._record_bytes)
+
+    def know(self, roles: Mapping[int, int]) -> None:
+        """What the calls of more intrinsics mean for transactions."""
+        self._roles.update(roles)
+
+    def copied(self) -> PlainConsolidator:
+        """Another one that holds the same, to which nothing is added."""
+        return copy.deepcopy(self, {id(self._pick): self._pick})
+
+    def slowest(self) -> list[bytes]:
+        """The records of the slowest events, the slowest first; of two as slow, the one that came first."""
+        return [record for _, _, record in sorted(self._slowest, reverse=True)]
+
+    def _keep_slow(self, wall: int, events: Bytes, offset: int) -> None:
+        self._count -= 1
+        if len(self._slowest) < self._slowest_at_most or wall > self._slowest[0][0]:
+            slow = (wall, self._count, bytes(events[offset : offset + self._record_bytes]))
+            heapq.heappush(self._slowest, slow)
+            if len(self._slowest) > self._slowest_at_most:
+                heapq.heappop(self._slowest)
+
+    def records(self) -> list[Found]:
+        """The records, each behind the one around it; nothing can be added any more."""
+        self._let_go()
+        if self._tracker:
+            for thread, closing in self._tracker.finish():
+                self._close(thread, closing)
+            for held in self._held.values():
+                self._left += self._root.take_over(held)
+            self._held.clear()
+        return self._given()
+
+    def _given(self) -> list[Found]:
+        found: list[Found] = []
+        waiting = [(-1, node) for node in self._root.inner.values()]
+        while waiting:
+            outer, node = waiting.pop()
+            histograms = (node.walls, node.cpus) if self._histograms else (None, None)
+            waiting += [(len(found), each) for each in node.inner.values()]
+            found.append(Found(outer, node.key, node.name, tuple(node.figures), *histograms))
+        return found
+
+    def _add(
+        self,
+        key: Key,
+        start: int,
+        wall: int,
+        cpu: int,
+        inner_wall: int,
+        inner_cpu: int,
+        moved: int,
+        thread: int,
+        call: int,
+        parent: int,
+        intrinsic: int,
+        stack: int,
+        detail: int,
+        error: int,
+        task: int,
+        start_cpu: int,
+    ) -> None:
+        awaited = self._awaited.pop((thread, call), None)
+        role = self._roles.get(intrinsic, 0)
+        told, name = _told(awaited, role, wall, cpu, stack, detail, intrinsic)
+        is_span = bool(role & SPAN)
+        think_wall, think_cpu = (min(told[1], wall), min(told[2], cpu)) if is_span else (0, 0)
+        after = None
+        if parent:
+            into = self._awaited.get((thread, parent))
+            if into is None:
+                into = self._awaited[thread, parent] = _Node((), 0)
+            _tell(into, told, name)
+        elif self._tracker is None:
+            into = self._root
+        elif task:
+            into = self._hold(thread)  # tasks take turns: they begin and end no transaction of the thread
+            into.told[0] |= told[0] & BUSY
+        else:
+            if told[0] & (READS | BEGINS | ENDS | NAMES) or is_span:
+                bits = told[0] | role & (SPAN | MARKED)
+                outermost = Outermost(start, wall, start_cpu, cpu, bits, told[1], told[2], told[3], name)
+                into, after = self._step(thread, outermost)
+            else:
+                into = self._hold(thread)
+            into.told[0] |= told[0] & BUSY
+        node = self._node(into, key, name if is_span else 0)
+        if awaited:
+            self._left += node.take_over(awaited)
+        response, response_cpu = wall - think_wall, cpu - think_cpu
+        self_wall = wall - inner_wall if wall > inner_wall else 0
+        self_cpu = cpu - inner_cpu if cpu > inner_cpu else 0
+        figures = [1, int(error != 0), wall, cpu, self_wall, self_cpu, min(moved, MOST), start, start + wall]
+        figures += [response, response, response_cpu, response_cpu, think_wall, think_cpu]
+        node.put(figures)
+        if self._histograms:
+            node.count(response, response_cpu)
+        if after:
+            self._close(thread, after)
+        if len(self._awaited) > self._waiting_at_most:
+            self._let_go()
+
+    def _step(self, thread: int, call: Outermost) -> tuple[_Node, Closing | None]:
+        """What an outermost call is put into, and the transaction that ends with it."""
+        assert self._tracker is not None
+        held = self._held.get(thread)
+        step = self._tracker.step(thread, call, bool(held and held.told[0] & BUSY))
+        if step.before:
+            self._close(thread, step.before)
+        return self._root if step.is_its_own else self._hold(thread), step.after
+
+    def _node(self, into: _Node, key: Key, name: int) -> _Node:
+        """The record of `key` inside of `into`; the one for all that is too much where there are too many."""
+        node = into.inner.get((key, name))
+        if node is None:
+            if self._left <= 0:
+                self.is_full = True
+                into, key, name = self._root, (0,) * len(key), 0
+                node = into.inner.get((key, name))
+            if node is None:
+                self._left -= 1
+                node = into.inner[key, name] = _Node(key, name)
+        return node
+
+    def _hold(self, thread: int) -> _Node:
+        """What holds the records of the transaction that `thread` is in."""
+        held = self._held.get(thread)
+        if held is None:
+            if len(self._held) >= self._waiting_at_most:
+                return self._root
+            held = self._held[thread] = _Node((), 0)
+        return held
+
+    def _close(self, thread: int, closing: Closing) -> None:
+        """Put what was held of `thread` under its transaction, which is one more."""
+        key = tuple(thread if is_thread else 0 for is_thread in self._of_transaction)
+        node = self._node(self._root, key, closing.name)
+        held = self._held.pop(thread, None)
+        if held:
+            self._left += node.take_over(held)
+        response = closing.wall_ns - closing.think_wall_ns
+        response_cpu = closing.cpu_ns - closing.think_cpu_ns
+        figures = [1, 0, closing.wall_ns, closing.cpu_ns, 0, 0, 0, closing.start_ns, closing.start_ns + closing.wall_ns]
+        figures += [response, response, response_cpu, response_cpu, closing.think_wall_ns, closing.think_cpu_ns]
+        node.put(figures)
+        if self._histograms:
+            node.count(response, response_cpu)
+
+    def _let_go(self) -> None:
+        """Have all that still waits for the call around it inside of nothing but the transaction of its thread."""
+        for (thread, _), node in sorted(self._awaited.items(), key=lambda item: item[0]):
+            into = self._hold(thread) if self._tracker else self._root
+            self._left += into.take_over(node)
+        self._awaited.clear()
+
+
+def _told(
+    awaited: _Node | None, role: int, wall: int, cpu: int, stack: int, detail: int, intrinsic: int
+) -> tuple[list[int], int]:
+    """What a call and those inside of it mean for transactions, and what name they would give one."""
+    told, name = (list(awaited.told), awaited.name) if awaited else ([0, 0, 0, 0], 0)
+    if role & SPAN:
+        if role & MARKED or name in (0, IDLE):
+            name = BY_DETAIL | detail if detail else BY_INTRINSIC | intrinsic
+        return [told[0] & BUSY | BUSY, told[1], told[2], told[3]], name
+    if role & READS:
+        return [role & (READS | KEYS), wall, cpu, stack], name
+    if role & NAMES:
+        return [told[0] | NAMES, *told[1:]], BY_DETAIL | detail if detail else IDLE
+    told[0] |= role & (BEGINS | ENDS | BUSY)
+    if role & (BEGINS | ENDS):
+        told[3] = stack
+    return told, name
+
+
+def _tell(into: _Node, told: list[int], name: int) -> None:
+    """Add what a call means for transactions to what those beside it do."""
+    into.told[0] |= told[0]
+    into.told[1] = min(into.told[1] + told[1], MOST)
+    into.told[2] = min(into.told[2] + told[2], MOST)
+    into.told[3] = told[3] or into.told[3]
+    into.name = name or into.name
+
+
+def fastest_consolidator() -> type[Consolidator]:
+    """The compiled consolidator, or the plain one where nothing is compiled."""
+    try:
+        from interpose.analysis.consolidation.consolidator import CompiledConsolidator
+    except ImportError:
+        return PlainConsolidator
+    return CompiledConsolidator
+
+
+def consolidated(
+    process: Process,
+    by: tuple[str, ...],
+    consolidator: type[Consolidator] | None = None,
+    selection: Selection | None = None,
+    histograms: bool = False,
+    tracker: Tracker | None = None,
+) -> Records:
+    """The records of the calls of `process` by the fields `by`, from its events and from what is consolidated of it.
+
+    Of a `selection`, they are of those events that it gives of a block. What cannot be is left out and noted. Raises
+    UsageError where that needs events, or fields of them, that are not kept.
+    """
+    for _ in range(READ_AGAIN_AT_MOST):
+        stamp = process.stamp_of_consolidated()
+        records = _once(process, by, consolidator, selection, histograms, copy.deepcopy(tracker))
+        if process.stamp_of_consolidated() == stamp:
+            break
+        process.forget_consolidated()  # what was among the events is now there
+    return records
+
+
+def _once(
+    process: Process,
+    by: tuple[str, ...],
+    consolidator: type[Consolidator] | None,
+    selection: Selection | None,
+    histograms: bool,
+    tracker: Tracker | None,
+) -> Records:
+    kept = process.consolidated
+    if kept and (selection or set(by) - set(kept[0].by)) and _has_events_of(process, kept[0]):
+        kept = None  # they tell more
+    records = _from_kept(process, by, selection, plain=tracker is None) if kept else Records(by)
+    if process.events is not None:
+        said = kept[0] if kept else None
+        if said and tracker:
+            tracker.go_on_from(said.until)
+        fresh = Records(by, _from_events(process, by, consolidator, selection, histograms, tracker, said))
+        _tell_rows(process, fresh)
+        if not kept:
+            return fresh
+        records.take_in(fresh)
+    return records
+
+
+def _has_events_of(process: Process, said: Consolidated) -> bool:
+    """Whether the events are still there that the kept records are of."""
+    heads = process.events.heads() if process.events else ()
+    there = {head.sequence for _, head in heads if head.sequence in said.blocks}
+    return len(there) == sum(last - first + 1 for first, last in said.blocks.found)
+
+
+def _from_kept(process: Process, by: tuple[str, ...], selection: Selection | None, plain: bool) -> Records:
+    """What is consolidated of the process, by fewer fields."""
+    assert process.consolidated is not None
+    said, found = process.consolidated
+    missing = [name for name in by if name not in said.by]
+    if selection or missing:
+        what = f"the fields {', '.join(missing)} of events" if missing else "single events"
+        raise UsageError(f"{process.place}: {what} were not recorded (record without INTERPOSE_CONSOLIDATE)")
+    whole = as_kept(said, found)
+    _tell_rows(process, whole)
+    records = Records(by)
+    records.take_in(whole, plain)
+    return records
+
+
+def as_kept(said: Consolidated, found: Sequence[Found]) -> Records:
+    """The records of a file, by all that it is by; what moved rows has them as bytes, as in events."""
+    return Records(said.by, [each._replace(figures=_in_order(each, said.figures)) for each in found])
+
+
+def _in_order(found: Found, names: Sequence[str]) -> Sequence[int]:
+    """The figures in our order; those that are not there as if there were none."""
+    if names == FIGURES:
+        return found.figures
+    given = dict(zip(names, found.figures, strict=True))
+    return [given.get(name, nothing) for name, nothing in zip(FIGURES, _NOTHING, strict=True)]
+
+
+def _from_events(
+    process: Process,
+    by: tuple[str, ...],
+    consolidator: type[Consolidator] | None,
+    selection: Selection | None,
+    histograms: bool,
+    tracker: Tracker | None,
+    said: Consolidated | None,
+) -> list[Found]:
+    """The records of those events that are not in what is consolidated."""
+    assert process.events is not None
+    layout = process.events.layout
+    roles = roles_of(process) if tracker else None
+    made = (consolidator or fastest_consolidator())(layout, by, histograms, tracker, roles)
+    for block in process.events.blocks():
+        if not (said and block.head.sequence in said.blocks):
+            made.add(block.events if selection is None else selection(block, layout))
+    found = made.records()
+    if made.impossible:
+        process.damages.add(f"{process.place}/events", f"{made.impossible} events that cannot be")
+    if made.is_full:
+        process.damages.add(f"{process.place}/events", f"more than {RECORDS_AT_MOST:,} records: the rest is in one")
+    return found
+
+
+def _tell_rows(process: Process, records: Records) -> None:
+    """What intrinsics moved that move rows are rows."""
+    if "intrinsic" not in records.by:
+        return
+    place = records.by.index("intrinsic")
+    for record in records.calls():
+        if record.sums.bytes and process.intrinsic(record.key[place]).moves == "rows":
+            record.sums.move_rows()

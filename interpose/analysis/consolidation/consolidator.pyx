@@ -1,0 +1,933 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True
+"""The compiled consolidator: the records of `interpose.analysis.consolidation.consolidate.PlainConsolidator`, from the same bytes."""
+
+import copy
+
+from cython cimport final
+from libc.stdint cimport uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, qsort, realloc
+from libc.string cimport memcpy, memset
+
+from interpose.analysis.consolidation import histogram
+from interpose.analysis.transactions.response_times import tracking
+from interpose.analysis.consolidation.sums import (
+    FIGURES,
+    KEYS_AT_MOST,
+    LATEST_NS,
+    LONGEST_NS,
+    MEASURED,
+    MOST,
+    RECORDS_AT_MOST,
+    WAITING_AT_MOST,
+)
+from interpose.analysis.transactions.tracking import Outermost
+from interpose.experiments.format.consolidated import Found
+
+cdef enum:
+    KEYS = 5
+
+cdef enum:
+    START, WALL, CPU, INNER_WALL, INNER_CPU, BYTES, THREAD, CALL, PARENT, INTRINSIC, STACK, DETAIL, ERROR, TASK, START_CPU
+    FIELDS
+
+cdef enum:
+    CALLS, ERRORS, WALL_SUM, CPU_SUM, SELF_WALL, SELF_CPU, BYTES_SUM, FIRST, LAST
+    WALL_LEAST, WALL_MOST, CPU_LEAST, CPU_MOST, THINK_WALL, THINK_CPU, FIGURE_COUNT
+
+# What a record that holds others tells of them, in the place of figures.
+cdef enum:
+    BITS, TOLD_WALL, TOLD_CPU, TOLD_STACK
+
+cdef enum:
+    READS = 1, BY_KEYS = 2, SPAN = 4, MARKED = 8, BEGINS = 16, ENDS = 32, BUSY = 64, NAMES = 128
+
+cdef enum:
+    FINE_BITS = 6
+    ROLES_AT_MOST = 1 << 20
+
+assert KEYS_AT_MOST == KEYS
+assert len(MEASURED) == FIELDS and MEASURED.index("start_cpu_ns") == START_CPU and MEASURED.index("task") == TASK
+assert len(FIGURES) == FIGURE_COUNT and FIGURES.index("wall_least_ns") == WALL_LEAST
+assert histogram.FINE_BITS == FINE_BITS
+assert [READS, BY_KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY, NAMES] == [
+    getattr(tracking, name) for name in ("READS", "KEYS", "SPAN", "MARKED", "BEGINS", "ENDS", "BUSY", "NAMES")
+]
+
+cdef uint64_t most = MOST
+cdef uint64_t longest_ns = LONGEST_NS
+cdef uint64_t latest_ns = LATEST_NS
+cdef uint64_t by_detail = tracking.BY_DETAIL
+cdef uint64_t by_intrinsic = tracking.BY_INTRINSIC
+cdef uint64_t idle = tracking.IDLE
+
+cdef enum:
+    NONE = 0  # no node; the first one in use is 1
+    ROOT = 1
+
+# What is in the place of the node around it, of nodes that hold others; their keys say what for.
+cdef uint32_t AWAITED = 0xFFFFFFFF
+cdef uint32_t HELD = 0xFFFFFFFE
+cdef uint32_t NODES_AT_MOST = 0xFFFFFF00
+
+
+cdef struct Place:
+    size_t offset
+    int size_bytes  # 0: the record does not have the field
+
+
+cdef struct Counts:
+    # A part of a histogram: `room` buckets from `first` on.
+    uint32_t first
+    uint32_t room
+    uint64_t *numbers
+
+
+cdef struct Node:
+    uint32_t outer
+    uint32_t next_in_chain  # of a spare one: the next spare one
+    uint32_t first_inner
+    uint32_t next_inner
+    uint64_t keys[KEYS]
+    uint64_t name
+    uint64_t figures[FIGURE_COUNT]
+    Counts walls
+    Counts cpus
+
+
+cdef struct Slow:
+    uint64_t wall
+    uint64_t order  # which event it was
+
+
+cdef struct Pair:
+    uint32_t into
+    uint32_t given
+
+
+cdef struct Awaited:
+    uint64_t thread
+    uint64_t call
+    uint32_t number
+
+
+cdef struct Told:
+    uint64_t bits
+    uint64_t think_wall
+    uint64_t think_cpu
+    uint64_t stack
+    uint64_t name
+
+
+cdef int by_thread_and_call(const void *first, const void *second) noexcept nogil:
+    cdef const Awaited *one = <const Awaited *>first
+    cdef const Awaited *other = <const Awaited *>second
+    if one.thread != other.thread:
+        return 1 if one.thread > other.thread else -1
+    return (one.call > other.call) - (one.call < other.call)
+
+
+cdef inline uint64_t load(const unsigned char *record, Place place) noexcept nogil:
+    cdef uint32_t narrow
+    cdef uint64_t wide
+    if place.size_bytes == 4:
+        memcpy(&narrow, record + place.offset, 4)
+        return narrow
+    if place.size_bytes == 8:
+        memcpy(&wide, record + place.offset, 8)
+        return wide
+    return 0
+
+
+cdef inline void add(uint64_t *total, uint64_t value) noexcept nogil:
+    """Add without passing `most`: neither term is larger, so nothing wraps, and the order does not matter."""
+    if value > most:
+        value = most
+    total[0] += value
+    if total[0] > most:
+        total[0] = most
+
+
+cdef inline void at_least(uint64_t *least, uint64_t value) noexcept nogil:
+    if value < least[0]:
+        least[0] = value
+
+
+cdef inline void at_most(uint64_t *largest, uint64_t value) noexcept nogil:
+    if value > largest[0]:
+        largest[0] = value
+
+
+cdef extern from *:
+    """
+    static inline unsigned bit_length(uint64_t number) { return number ? 64 - __builtin_clzll(number) : 0; }
+    """
+    unsigned bit_length(uint64_t number) noexcept nogil
+
+
+cdef inline uint32_t bucket_of(uint64_t time_ns) noexcept nogil:
+    cdef unsigned length = bit_length(time_ns)
+    cdef unsigned coarse = length - FINE_BITS - 1 if length > FINE_BITS + 1 else 0
+    return <uint32_t>((coarse << FINE_BITS) + (time_ns >> coarse))
+
+
+cdef int count_in(Counts *counts, uint32_t bucket, uint64_t number) except -1 nogil:
+    """Count `number` more in a bucket. Raises MemoryError; everything is as before then."""
+    cdef uint32_t first, beyond, slack = 8
+    cdef uint64_t *numbers
+    if counts.room == 0 or bucket < counts.first or bucket >= counts.first + counts.room:
+        first, beyond = bucket, bucket + 1
+        if counts.room:
+            slack = counts.room // 2
+            first = min(counts.first, bucket - min(bucket, slack) if bucket < counts.first else bucket)
+            beyond = max(counts.first + counts.room, bucket + 1 + slack if bucket >= counts.first else bucket + 1)
+        numbers = <uint64_t *>calloc(beyond - first, sizeof(uint64_t))
+        if numbers == NULL:
+            with gil:
+                raise MemoryError
+        if counts.room:
+            memcpy(numbers + (counts.first - first), counts.numbers, counts.room * sizeof(uint64_t))
+            free(counts.numbers)
+        counts.first = first
+        counts.room = beyond - first
+        counts.numbers = numbers
+    counts.numbers[bucket - counts.first] += number
+    return 0
+
+
+cdef inline int merge_counts(Counts *counts, Counts *given) except -1 nogil:
+    cdef uint32_t i
+    for i in range(given.room):
+        if given.numbers[i]:
+            count_in(counts, given.first + i, given.numbers[i])
+    return 0
+
+
+cdef int copy_counts(Counts *counts, Counts *given) except -1:
+    if given.room:
+        counts.numbers = <uint64_t *>malloc(given.room * sizeof(uint64_t))
+        if counts.numbers == NULL:
+            raise MemoryError
+        memcpy(counts.numbers, given.numbers, given.room * sizeof(uint64_t))
+    return 0
+
+
+cdef dict counted(Counts *counts):
+    return {counts.first + i: counts.numbers[i] for i in range(counts.room) if counts.numbers[i]}
+
+
+@final
+cdef class CompiledConsolidator:
+    """Consolidates by the fields `by`; as PlainConsolidator."""
+
+    cdef Place places[FIELDS]
+    cdef Place key_places[KEYS]
+    cdef int thread_key  # which of the keys is the thread; -1: none
+    cdef int key_count
+    cdef size_t record_bytes
+    cdef bint histograms
+    cdef object layout
+    cdef tuple by
+    cdef object tracker
+    cdef object after  # the transaction that ends with the call that is being added
+    cdef bint is_tracking
+    cdef uint32_t *roles
+    cdef size_t roles_known
+    cdef Node *nodes
+    cdef size_t room
+    cdef size_t used
+    cdef uint32_t spare
+    cdef uint32_t *chains
+    cdef size_t chain_count  # a power of two
+    cdef size_t linked  # nodes in chains
+    cdef Pair *pairs
+    cdef size_t pair_room
+    cdef size_t waiting  # calls that have not come and had others inside
+    cdef size_t waiting_at_most
+    cdef size_t held_threads
+    cdef long long left  # records that may still be made
+    cdef Slow *slow  # with their records in `slow_records`, in no order
+    cdef unsigned char *slow_records
+    cdef size_t slow_count
+    cdef size_t slow_at_most
+    cdef size_t least_slow  # the place of the fastest of them
+    cdef uint64_t order
+    cdef uint64_t impossible_count
+    cdef bint full
+
+    def __cinit__(
+        self,
+        layout,
+        by,
+        histograms=False,
+        tracker=None,
+        roles=None,
+        waiting_at_most=WAITING_AT_MOST,
+        records_at_most=RECORDS_AT_MOST,
+        slowest_at_most=0,
+    ):
+        if len(by) > KEYS:
+            raise ValueError(f"at most {KEYS} keys")
+        narrow = layout.unsigned((*MEASURED, *by))
+        self.record_bytes = narrow.record_bytes
+        self.key_count = len(by)
+        self.thread_key = by.index("thread") if "thread" in by else -1
+        for i, name in enumerate(MEASURED):
+            self.places[i] = self.place_of(narrow, name)
+        for i in range(KEYS):
+            self.key_places[i] = self.place_of(narrow, by[i] if i < len(by) else None)
+        self.layout = layout
+        self.by = tuple(by)
+        self.histograms = histograms
+        self.tracker = tracker
+        self.is_tracking = tracker is not None
+        self.waiting_at_most = waiting_at_most
+        self.left = records_at_most
+        self.slow_at_most = slowest_at_most
+        self.slow = <Slow *>calloc(slowest_at_most + 1, sizeof(Slow))
+        self.slow_records = <unsigned char *>calloc(slowest_at_most + 1, self.record_bytes)
+        self.know(roles or {})
+        self.room = 1024
+        self.chain_count = 1024
+        self.nodes = <Node *>calloc(self.room, sizeof(Node))
+        self.chains = <uint32_t *>calloc(self.chain_count, sizeof(uint32_t))
+        if self.nodes == NULL or self.chains == NULL or self.slow == NULL or self.slow_records == NULL:
+            raise MemoryError
+        self.used = ROOT + 1
+
+    def __dealloc__(self):
+        cdef size_t i
+        if self.nodes != NULL:
+            for i in range(self.used):
+                free(self.nodes[i].walls.numbers)
+                free(self.nodes[i].cpus.numbers)
+        free(self.nodes)
+        free(self.chains)
+        free(self.pairs)
+        free(self.roles)
+        free(self.slow)
+        free(self.slow_records)
+
+    cdef Place place_of(self, layout, name) except *:
+        cdef Place place
+        place.offset = 0
+        place.size_bytes = 0
+        field = layout.fields.get(name)
+        if field is not None:
+            if not 0 <= field.offset <= field.end <= layout.record_bytes:
+                raise ValueError(f"field {name} at {field.offset}")
+            place.offset = field.offset
+            place.size_bytes = field.size_bytes
+        return place
+
+    def know(self, roles):
+        """What the calls of more intrinsics mean for transactions."""
+        cdef size_t known = max([number for number in roles if number < ROLES_AT_MOST], default=-1) + 1
+        cdef uint32_t *room
+        if known > self.roles_known:
+            room = <uint32_t *>realloc(self.roles, known * sizeof(uint32_t))
+            if room == NULL:
+                raise MemoryError
+            memset(room + self.roles_known, 0, (known - self.roles_known) * sizeof(uint32_t))
+            self.roles = room
+            self.roles_known = known
+        for number, role in roles.items():
+            if number < ROLES_AT_MOST:
+                self.roles[<size_t>number] = role
+
+    def copied(self):
+        """Another one that holds the same, to which nothing is added."""
+        cdef CompiledConsolidator other = CompiledConsolidator.__new__(
+            CompiledConsolidator, self.layout, self.by, self.histograms, copy.deepcopy(self.tracker),
+            {number: self.roles[<size_t>number] for number in range(self.roles_known)},
+            self.waiting_at_most, self.left, self.slow_at_most,
+        )
+        other.copy_nodes(self)
+        return other
+
+    cdef int copy_nodes(self, CompiledConsolidator other) except -1:
+        cdef size_t i
+        cdef Node *nodes = <Node *>malloc(other.room * sizeof(Node))
+        cdef uint32_t *chains = <uint32_t *>malloc(other.chain_count * sizeof(uint32_t))
+        if nodes == NULL or chains == NULL:
+            free(nodes)
+            free(chains)
+            raise MemoryError
+        free(self.nodes)
+        free(self.chains)
+        self.nodes = nodes
+        self.chains = chains
+        memcpy(chains, other.chains, other.chain_count * sizeof(uint32_t))
+        memcpy(nodes, other.nodes, other.used * sizeof(Node))
+        for i in range(other.used):
+            nodes[i].walls.numbers = nodes[i].cpus.numbers = NULL
+        self.room = other.room
+        self.used = other.used
+        self.chain_count = other.chain_count
+        for i in range(other.used):
+            copy_counts(&nodes[i].walls, &other.nodes[i].walls)
+            copy_counts(&nodes[i].cpus, &other.nodes[i].cpus)
+        self.spare = other.spare
+        self.linked = other.linked
+        self.waiting = other.waiting
+        self.held_threads = other.held_threads
+        self.impossible_count = other.impossible_count
+        self.full = other.full
+        self.slow_count = other.slow_count
+        memcpy(self.slow, other.slow, other.slow_count * sizeof(Slow))
+        memcpy(self.slow_records, other.slow_records, other.slow_count * other.record_bytes)
+        return 0
+
+    def slowest(self):
+        """The records of the slowest events, the slowest first; of two as slow, the one that came first."""
+        found = [(self.slow[i].wall, -<object>self.slow[i].order, i) for i in range(self.slow_count)]
+        return [
+            self.slow_records[i * self.record_bytes : (i + 1) * self.record_bytes]
+            for _, _, i in sorted(found, reverse=True)
+        ]
+
+    cdef void keep_slow(self, uint64_t wall, const unsigned char *record) noexcept nogil:
+        """Keep an event that is slower than the fastest of those kept."""
+        cdef size_t i, place = self.slow_count
+        if place == self.slow_at_most:
+            place = self.least_slow
+        else:
+            self.slow_count += 1
+        self.slow[place].wall = wall
+        self.slow[place].order = self.order
+        memcpy(self.slow_records + place * self.record_bytes, record, self.record_bytes)
+        self.least_slow = 0
+        for i in range(1, self.slow_count):
+            if self.slow[i].wall < self.slow[self.least_slow].wall or (
+                self.slow[i].wall == self.slow[self.least_slow].wall
+                and self.slow[i].order > self.slow[self.least_slow].order
+            ):
+                self.least_slow = i
+
+    @property
+    def impossible(self):
+        """Events left out because they cannot be."""
+        return self.impossible_count
+
+    @property
+    def is_full(self):
+        """Whether there were more different records than are kept."""
+        return self.full
+
+    def add(self, events):
+        """Add each event in `events`, which must be whole records."""
+        cdef const unsigned char[::1] bytes_given = events
+        cdef size_t count = bytes_given.shape[0] // self.record_bytes
+        if count == 0:
+            return
+        cdef const unsigned char *first = &bytes_given[0]
+        with nogil:
+            self.add_all(first, count)
+
+    def records(self):
+        """The records, each behind the one around it; nothing can be added any more."""
+        cdef uint32_t i, following
+        self.let_go()
+        if self.is_tracking:
+            for thread, closing in self.tracker.finish():
+                self.close(thread, closing)
+            for i in range(ROOT + 1, <uint32_t>self.used):
+                if self.nodes[i].outer == HELD:
+                    self.take_over(ROOT, i)
+                    self.unlink(i)
+                    self.give_back(i)
+            self.held_threads = 0
+        return self.given()
+
+    cdef list given(self):
+        cdef uint32_t i
+        cdef Node *node
+        found = []
+        waiting = [(-1, i) for i in self.inners(ROOT)]
+        while waiting:
+            outer, i = waiting.pop()
+            node = &self.nodes[i]
+            waiting += [(len(found), each) for each in self.inners(i)]
+            key = tuple([node.keys[k] for k in range(self.key_count)])
+            figures = tuple([node.figures[f] for f in range(FIGURE_COUNT)])
+            walls = counted(&node.walls) if self.histograms else None
+            cpus = counted(&node.cpus) if self.histograms else None
+            found.append(Found(outer, key, node.name, figures, walls, cpus))
+        return found
+
+    cdef list inners(self, uint32_t number):
+        cdef uint32_t i = self.nodes[number].first_inner
+        found = []
+        while i:
+            found.append(i)
+            i = self.nodes[i].next_inner
+        return found
+
+    cdef int add_all(self, const unsigned char *record, size_t count) except -1 nogil:
+        cdef uint64_t keys[KEYS]
+        cdef uint64_t wall
+        cdef uint32_t last = NONE  # the node that the event before was put into, where that is inside of nothing
+        cdef size_t i
+        cdef int k
+        for i in range(count):
+            for k in range(KEYS):
+                keys[k] = load(record, self.key_places[k])
+            wall = load(record, self.places[WALL])
+            if (
+                wall > longest_ns
+                or load(record, self.places[CPU]) > wall
+                or load(record, self.places[START]) > latest_ns
+            ):
+                self.impossible_count += 1
+                record += self.record_bytes
+                continue
+            self.order += 1
+            if self.slow_at_most and (self.slow_count < self.slow_at_most or wall > self.slow[self.least_slow].wall):
+                self.keep_slow(wall, record)
+            if self.is_tracking or self.waiting or load(record, self.places[PARENT]):
+                last = NONE
+                self.add_nested(record, keys)
+            else:
+                if last == NONE or not self.is_like(last, keys, 0):
+                    last = self.node_of(ROOT, keys, 0)
+                self.add_figures(last, record, 0, 0)
+            record += self.record_bytes
+        return 0
+
+    cdef int add_nested(self, const unsigned char *record, const uint64_t *keys) except -1 nogil:
+        """Add a call that may have others inside, or is inside of another, or is a transaction's."""
+        cdef uint64_t thread = load(record, self.places[THREAD])
+        cdef uint64_t parent = load(record, self.places[PARENT])
+        cdef uint64_t intrinsic = load(record, self.places[INTRINSIC])
+        cdef uint64_t role = self.roles[intrinsic] if intrinsic < self.roles_known else 0
+        cdef uint64_t think_wall = 0, think_cpu = 0
+        cdef uint32_t node, into, awaited = NONE
+        cdef bint is_span = (role & SPAN) != 0
+        cdef bint ends = False
+        cdef Told told
+        if self.waiting:
+            awaited = self.find_holder(AWAITED, thread, load(record, self.places[CALL]))
+        if awaited:
+            self.unlink(awaited)
+            self.nodes[awaited].outer = NONE
+            self.waiting -= 1
+        told = self.told_of(record, awaited, role)
+        if is_span:
+            think_wall = min(told.think_wall, load(record, self.places[WALL]))
+            think_cpu = min(told.think_cpu, load(record, self.places[CPU]))
+        if parent:
+            into = self.find_holder(AWAITED, thread, parent)
+            if into == NONE:
+                into = self.make_holder(AWAITED, thread, parent)
+                self.waiting += 1
+            self.tell(into, &told)
+        elif not self.is_tracking:
+            into = ROOT
+        elif load(record, self.places[TASK]):
+            into = self.hold(thread)  # tasks take turns: they begin and end no transaction of the thread
+        elif is_span or told.bits & (READS | BEGINS | ENDS | NAMES):
+            into = self.step(record, &told, role, &ends)
+        else:
+            into = self.hold(thread)
+        if not parent and into != ROOT:
+            self.nodes[into].figures[BITS] |= told.bits & BUSY
+        node = self.node_of(into, keys, told.name if is_span else 0)
+        if awaited:
+            self.take_over(node, awaited)
+            self.give_back(awaited)
+        self.add_figures(node, record, think_wall, think_cpu)
+        if ends:
+            with gil:
+                self.close_after(thread)
+        if self.waiting > self.waiting_at_most:
+            self.let_go()
+        return 0
+
+    cdef Told told_of(self, const unsigned char *record, uint32_t awaited, uint64_t role) noexcept nogil:
+        """What a call and those inside of it mean for transactions, and what name they would give one."""
+        cdef Told told
+        cdef uint64_t detail
+        memset(&told, 0, sizeof(Told))
+        if awaited:
+            told.bits = self.nodes[awaited].figures[BITS]
+            told.think_wall = self.nodes[awaited].figures[TOLD_WALL]
+            told.think_cpu = self.nodes[awaited].figures[TOLD_CPU]
+            told.stack = self.nodes[awaited].figures[TOLD_STACK]
+            told.name = self.nodes[awaited].name
+        if role & SPAN:
+            if role & MARKED or told.name == 0 or told.name == idle:
+                detail = load(record, self.places[DETAIL])
+                told.name = by_detail | detail if detail else by_intrinsic | load(record, self.places[INTRINSIC])
+            told.bits = BUSY
+        elif role & READS:
+            told.bits = role & (READS | BY_KEYS)
+            told.think_wall = load(record, self.places[WALL])
+            told.think_cpu = load(record, self.places[CPU])
+            told.stack = load(record, self.places[STACK])
+        elif role & NAMES:
+            detail = load(record, self.places[DETAIL])
+            told.bits |= NAMES
+            told.name = by_detail | detail if detail else idle
+        else:
+            told.bits |= role & (BEGINS | ENDS | BUSY)
+            if role & (BEGINS | ENDS):
+                told.stack = load(record, self.places[STACK])
+        return told
+
+    cdef void tell(self, uint32_t into, Told *told) noexcept nogil:
+        """Add what a call means for transactions to what those beside it do."""
+        cdef Node *node = &self.nodes[into]
+        node.figures[BITS] |= told.bits
+        add(&node.figures[TOLD_WALL], told.think_wall)
+        add(&node.figures[TOLD_CPU], told.think_cpu)
+        if told.stack:
+            node.figures[TOLD_STACK] = told.stack
+        if told.name:
+            node.name = told.name
+
+    cdef uint32_t step(self, const unsigned char *record, Told *told, uint64_t role, bint *ends) except 0 with gil:
+        """Have the tracker decide; gives what the call is put into."""
+        thread = load(record, self.places[THREAD])
+        cdef uint32_t held = self.find_holder(HELD, thread, 0)
+        call = Outermost(
+            load(record, self.places[START]),
+            load(record, self.places[WALL]),
+            load(record, self.places[START_CPU]),
+            load(record, self.places[CPU]),
+            told.bits | role & (SPAN | MARKED),
+            told.think_wall,
+            told.think_cpu,
+            told.stack,
+            told.name,
+        )
+        step = self.tracker.step(thread, call, held != NONE and (self.nodes[held].figures[BITS] & BUSY) != 0)
+        if step.before is not None:
+            self.close(thread, step.before)
+        ends[0] = step.after is not None
+        self.after = step.after
+        return ROOT if step.is_its_own else self.hold(thread)
+
+    cdef int close_after(self, uint64_t thread) except -1:
+        self.close(thread, self.after)
+        self.after = None
+        return 0
+
+    cdef int close(self, uint64_t thread, closing) except -1:
+        """Put what was held of `thread` under its transaction, which is one more."""
+        cdef uint64_t keys[KEYS]
+        cdef uint32_t node, held
+        cdef uint64_t *figures
+        cdef uint64_t start = closing.start_ns, wall = closing.wall_ns, cpu = closing.cpu_ns
+        cdef uint64_t think_wall = closing.think_wall_ns, think_cpu = closing.think_cpu_ns
+        memset(keys, 0, sizeof(keys))
+        if self.thread_key >= 0:
+            keys[self.thread_key] = thread
+        node = self.node_of(ROOT, keys, closing.name)
+        held = self.find_holder(HELD, thread, 0)
+        if held:
+            self.unlink(held)
+            self.nodes[held].outer = NONE
+            self.held_threads -= 1
+            self.take_over(node, held)
+            self.give_back(held)
+        figures = self.nodes[node].figures
+        figures[CALLS] += 1
+        add(&figures[WALL_SUM], wall)
+        add(&figures[CPU_SUM], cpu)
+        self.add_spread(node, start, wall, cpu, think_wall, think_cpu)
+        return 0
+
+    cdef inline int add_figures(
+        self, uint32_t number, const unsigned char *record, uint64_t think_wall, uint64_t think_cpu
+    ) except -1 nogil:
+        cdef uint64_t *figures = self.nodes[number].figures
+        cdef uint64_t wall = load(record, self.places[WALL])
+        cdef uint64_t cpu = load(record, self.places[CPU])
+        cdef uint64_t inner_wall = load(record, self.places[INNER_WALL])
+        cdef uint64_t inner_cpu = load(record, self.places[INNER_CPU])
+        figures[CALLS] += 1
+        figures[ERRORS] += load(record, self.places[ERROR]) != 0
+        add(&figures[WALL_SUM], wall)
+        add(&figures[CPU_SUM], cpu)
+        add(&figures[SELF_WALL], wall - inner_wall if wall > inner_wall else 0)
+        add(&figures[SELF_CPU], cpu - inner_cpu if cpu > inner_cpu else 0)
+        add(&figures[BYTES_SUM], load(record, self.places[BYTES]))
+        return self.add_spread(number, load(record, self.places[START]), wall, cpu, think_wall, think_cpu)
+
+    cdef inline int add_spread(
+        self, uint32_t number, uint64_t start, uint64_t wall, uint64_t cpu, uint64_t think_wall, uint64_t think_cpu
+    ) except -1 nogil:
+        """Add what is not simply summed: when, the least, the most, and how they are spread."""
+        cdef Node *node = &self.nodes[number]
+        at_least(&node.figures[FIRST], start)
+        at_most(&node.figures[LAST], start + wall)
+        add(&node.figures[THINK_WALL], think_wall)
+        add(&node.figures[THINK_CPU], think_cpu)
+        wall -= think_wall
+        cpu -= think_cpu
+        at_least(&node.figures[WALL_LEAST], wall)
+        at_most(&node.figures[WALL_MOST], wall)
+        at_least(&node.figures[CPU_LEAST], cpu)
+        at_most(&node.figures[CPU_MOST], cpu)
+        if self.histograms:
+            count_in(&node.walls, bucket_of(wall), 1)
+            count_in(&node.cpus, bucket_of(cpu), 1)
+        return 0
+
+    cdef inline bint is_like(self, uint32_t number, const uint64_t *keys, uint64_t name) noexcept nogil:
+        cdef const uint64_t *own = self.nodes[number].keys
+        return (
+            own[0] == keys[0]
+            and own[1] == keys[1]
+            and own[2] == keys[2]
+            and own[3] == keys[3]
+            and own[4] == keys[4]
+            and self.nodes[number].name == name
+        )
+
+    cdef inline size_t chain_of(self, uint32_t outer, const uint64_t *keys, uint64_t name) noexcept nogil:
+        cdef uint64_t hash = outer * <uint64_t>0x9E3779B97F4A7C15 ^ name
+        cdef int i
+        for i in range(KEYS):
+            hash = (hash ^ keys[i]) * <uint64_t>0x9E3779B97F4A7C15
+            hash ^= hash >> 29
+        return <size_t>(hash & (self.chain_count - 1))
+
+    cdef uint32_t find(self, uint32_t outer, const uint64_t *keys, uint64_t name) noexcept nogil:
+        cdef uint32_t i = self.chains[self.chain_of(outer, keys, name)]
+        while i and (self.nodes[i].outer != outer or not self.is_like(i, keys, name)):
+            i = self.nodes[i].next_in_chain
+        return i
+
+    cdef uint32_t node_of(self, uint32_t into, const uint64_t *keys, uint64_t name) except 0 nogil:
+        """The record of `keys` inside of `into`; the one for all that is too much where there are too many."""
+        cdef uint64_t nothing[KEYS]
+        cdef uint32_t i = self.find(into, keys, name)
+        if i:
+            return i
+        if self.left > 0:
+            self.left -= 1
+            return self.make(into, keys, name)
+        self.full = True
+        memset(nothing, 0, sizeof(nothing))
+        i = self.find(ROOT, nothing, 0)
+        if i:
+            return i
+        self.left -= 1
+        return self.make(ROOT, nothing, 0)
+
+    cdef uint32_t make(self, uint32_t into, const uint64_t *keys, uint64_t name) except 0 nogil:
+        """A new record inside of `into`."""
+        cdef uint32_t i = self.take()
+        cdef Node *node = &self.nodes[i]
+        memcpy(node.keys, keys, sizeof(uint64_t) * KEYS)
+        node.name = name
+        node.figures[FIRST] = node.figures[WALL_LEAST] = node.figures[CPU_LEAST] = most
+        self.put(into, i)
+        self.link(i)
+        return i
+
+    cdef inline void put(self, uint32_t into, uint32_t number) noexcept nogil:
+        self.nodes[number].outer = into
+        self.nodes[number].next_inner = self.nodes[into].first_inner
+        self.nodes[into].first_inner = number
+
+    cdef uint32_t find_holder(self, uint32_t what, uint64_t thread, uint64_t call) noexcept nogil:
+        cdef uint64_t keys[KEYS]
+        cdef uint32_t i
+        keys[0], keys[1], keys[2], keys[3], keys[4] = thread, call, 0, 0, 0
+        # Holders have a name in their turn, which is no part of what they are found by.
+        i = self.chains[self.chain_of(what, keys, 0)]
+        while i and (self.nodes[i].outer != what or self.nodes[i].keys[0] != thread or self.nodes[i].keys[1] != call):
+            i = self.nodes[i].next_in_chain
+        return i
+
+    cdef uint32_t make_holder(self, uint32_t what, uint64_t thread, uint64_t call) except 0 nogil:
+        """What holds the records of a call that has not come, or of the transaction that a thread is in."""
+        cdef uint32_t i = self.take()
+        self.nodes[i].keys[0] = thread
+        self.nodes[i].keys[1] = call
+        self.nodes[i].outer = what
+        self.link(i)
+        return i
+
+    cdef uint32_t hold(self, uint64_t thread) except 0 nogil:
+        """What holds the records of the transaction that `thread` is in."""
+        cdef uint32_t i = self.find_holder(HELD, thread, 0)
+        if i == NONE:
+            if self.held_threads >= self.waiting_at_most:
+                return ROOT
+            i = self.make_holder(HELD, thread, 0)
+            self.held_threads += 1
+        return i
+
+    cdef inline size_t own_chain(self, uint32_t number) noexcept nogil:
+        cdef Node *node = &self.nodes[number]
+        cdef bint is_holder = node.outer == AWAITED or node.outer == HELD
+        return self.chain_of(node.outer, node.keys, 0 if is_holder else node.name)
+
+    cdef int link(self, uint32_t number) except -1 nogil:
+        """Make a node one that is found."""
+        cdef size_t chain
+        if self.linked >= self.chain_count:
+            self.lengthen()
+        chain = self.own_chain(number)
+        self.nodes[number].next_in_chain = self.chains[chain]
+        self.chains[chain] = number
+        self.linked += 1
+        return 0
+
+    cdef void unlink(self, uint32_t number) noexcept nogil:
+        cdef uint32_t *place = &self.chains[self.own_chain(number)]
+        while place[0] != number:
+            place = &self.nodes[place[0]].next_in_chain
+        place[0] = self.nodes[number].next_in_chain
+        self.linked -= 1
+
+    cdef int lengthen(self) except -1 nogil:
+        """Four times the chains. Raises MemoryError; everything is as before then."""
+        cdef size_t chain, old_count = self.chain_count
+        cdef uint32_t i, following
+        cdef uint32_t *old = self.chains
+        cdef uint32_t *chains = <uint32_t *>calloc(old_count * 4, sizeof(uint32_t))
+        if chains == NULL:
+            with gil:
+                raise MemoryError
+        self.chains = chains
+        self.chain_count = old_count * 4
+        for chain in range(old_count):
+            i = old[chain]
+            while i:
+                following = self.nodes[i].next_in_chain
+                self.nodes[i].next_in_chain = chains[self.own_chain(i)]
+                chains[self.own_chain(i)] = i
+                i = following
+        free(old)
+        return 0
+
+    cdef uint32_t take(self) except 0 nogil:
+        """A node that is not in use, empty. Raises MemoryError."""
+        cdef uint32_t i
+        cdef Node *nodes
+        if self.spare:
+            i = self.spare
+            self.spare = self.nodes[i].next_in_chain
+        else:
+            if self.used == self.room:
+                nodes = <Node *>realloc(self.nodes, self.room * 2 * sizeof(Node)) if self.room < NODES_AT_MOST else NULL
+                if nodes == NULL:
+                    with gil:
+                        raise MemoryError
+                self.nodes = nodes
+                self.room *= 2
+            i = <uint32_t>self.used
+            self.used += 1
+        memset(&self.nodes[i], 0, sizeof(Node))
+        return i
+
+    cdef void give_back(self, uint32_t number) noexcept nogil:
+        free(self.nodes[number].walls.numbers)
+        free(self.nodes[number].cpus.numbers)
+        memset(&self.nodes[number], 0, sizeof(Node))
+        self.nodes[number].next_in_chain = self.spare
+        self.spare = number
+
+    cdef int take_over(self, uint32_t into, uint32_t given) except -1 nogil:
+        """Have the records that are inside of `given`, which is left empty, inside of `into`; like ones become one."""
+        cdef size_t pairs = 0
+        cdef uint32_t i, following, mine
+        cdef bint is_first = True
+        while True:
+            i = self.nodes[given].first_inner
+            self.nodes[given].first_inner = NONE
+            while i:
+                following = self.nodes[i].next_inner
+                self.unlink(i)
+                mine = self.find(into, self.nodes[i].keys, self.nodes[i].name)
+                if mine == NONE:
+                    self.put(into, i)
+                    self.link(i)
+                else:
+                    self.add_node(mine, i)
+                    self.left += 1
+                    if self.nodes[i].first_inner:
+                        self.push(pairs, mine, i)
+                        pairs += 1
+                    else:
+                        self.give_back(i)
+                i = following
+            if not is_first:
+                self.give_back(given)
+            is_first = False
+            if pairs == 0:
+                return 0
+            pairs -= 1
+            into, given = self.pairs[pairs].into, self.pairs[pairs].given
+
+    cdef int push(self, size_t place, uint32_t into, uint32_t given) except -1 nogil:
+        cdef Pair *pairs
+        cdef size_t room
+        if place >= self.pair_room:
+            room = self.pair_room * 2 if self.pair_room else 64
+            pairs = <Pair *>realloc(self.pairs, room * sizeof(Pair))
+            if pairs == NULL:
+                with gil:
+                    raise MemoryError
+            self.pairs = pairs
+            self.pair_room = room
+        self.pairs[place].into = into
+        self.pairs[place].given = given
+        return 0
+
+    cdef int add_node(self, uint32_t into, uint32_t given) except -1 nogil:
+        """Add the figures of a record to those of one that is like it."""
+        cdef uint64_t *mine = self.nodes[into].figures
+        cdef uint64_t *other = self.nodes[given].figures
+        cdef int i
+        for i in range(FIGURE_COUNT):
+            if i == FIRST or i == WALL_LEAST or i == CPU_LEAST:
+                at_least(&mine[i], other[i])
+            elif i == LAST or i == WALL_MOST or i == CPU_MOST:
+                at_most(&mine[i], other[i])
+            else:
+                add(&mine[i], other[i])
+        if self.histograms:
+            merge_counts(&self.nodes[into].walls, &self.nodes[given].walls)
+            merge_counts(&self.nodes[into].cpus, &self.nodes[given].cpus)
+        return 0
+
+    cdef Awaited *all_awaited(self) except NULL nogil:
+        """What waits, `waiting` of them, by thread and call."""
+        cdef Awaited *awaited = <Awaited *>calloc(self.waiting, sizeof(Awaited))
+        cdef size_t count = 0
+        cdef uint32_t i
+        if awaited == NULL:
+            with gil:
+                raise MemoryError
+        for i in range(ROOT + 1, <uint32_t>self.used):
+            if self.nodes[i].outer == AWAITED and count < self.waiting:
+                awaited[count] = Awaited(self.nodes[i].keys[0], self.nodes[i].keys[1], i)
+                count += 1
+        self.waiting = count
+        qsort(awaited, count, sizeof(Awaited), by_thread_and_call)
+        return awaited
+
+    cdef int let_go(self) except -1 nogil:
+        """Have all that still waits for the call around it inside of nothing but the transaction of its thread."""
+        cdef Awaited *awaited
+        cdef size_t place
+        cdef uint32_t i, into
+        if self.waiting == 0:
+            return 0
+        awaited = self.all_awaited()
+        try:
+            for place in range(self.waiting):
+                i = awaited[place].number
+                self.unlink(i)
+                self.nodes[i].outer = NONE
+                into = self.hold(awaited[place].thread) if self.is_tracking else ROOT
+                self.take_over(into, i)
+                self.give_back(i)
+        finally:
+            free(awaited)
+        self.waiting = 0
+        return 0

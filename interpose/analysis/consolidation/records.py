@@ -1,0 +1,155 @@
+"""Consolidated records: the calls of a process, those put together that are alike and were made inside of alike calls.
+
+They are a tree, as the calls were made inside each other. What groups records into rows so needs no events any more:
+whether a call was made inside another one of its row can be seen in the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar, cast
+
+from interpose.analysis.consolidation.histogram import Histogram
+from interpose.analysis.consolidation.sums import FIGURES, MOST, Sums
+from interpose.experiments.format.consolidated import Found
+
+Key = tuple[int, ...]
+Group = TypeVar("Group", bound=Hashable)
+
+
+class Record:
+    """Calls that are alike, or transactions: their key, their figures, and the records `inner` of calls inside."""
+
+    __slots__ = ("inner", "is_call", "key", "name", "outer", "sums")
+
+    def __init__(self, outer: Record | None, key: Key, name: int, is_call: bool, sums: Sums) -> None:
+        self.outer = outer
+        self.key = key
+        self.name = name
+        self.is_call = is_call
+        self.sums = sums
+        self.inner: list[Record] = []
+
+    @property
+    def outer_call(self) -> Record | None:
+        """The record of the calls that these were made inside, if any."""
+        return self.outer if self.outer and self.outer.is_call else None
+
+    @property
+    def suspended_ns(self) -> int:
+        """Of awaited calls, the time in which none of their steps and nothing awaited inside of them ran."""
+        inside_ns = sum(each.sums.wall_ns for each in self.inner)
+        return max(self.sums.wall_ns - self.sums.self_wall_ns - inside_ns, 0)
+
+
+class Records:
+    """The records of a process by the fields `by`; `roots` are those that are inside of nothing."""
+
+    def __init__(self, by: Sequence[str], found: Iterable[Found] = ()) -> None:
+        self.by = tuple(by)
+        self.roots: list[Record] = []
+        made: list[Record] = []
+        place = self.by.index("intrinsic") if "intrinsic" in self.by else None
+        for each in found:
+            outer = made[each.outer] if each.outer >= 0 else None
+            is_call = not each.name or place is None or each.key[place] != 0
+            record = Record(outer, each.key, each.name, is_call, _sums(each))
+            made.append(record)
+            (outer.inner if outer else self.roots).append(record)
+
+    def take_in(self, other: Records, plain: bool = False) -> None:
+        """Have the records of `other` as well, which are by as many fields or more; like ones become one.
+
+        Where `plain`, none is then under a transaction or has the name of one.
+        """
+        places = [other.by.index(name) for name in self.by]
+        waiting: list[tuple[Record | None, list[Record]]] = [(None, other.roots)]
+        while waiting:
+            outer, given = waiting.pop()
+            beside = outer.inner if outer else self.roots
+            mine = {(each.key, each.name, each.is_call): each for each in beside}
+            for record in given:
+                if plain and not record.is_call:
+                    waiting.append((outer, record.inner))
+                    continue
+                key, name = tuple([record.key[place] for place in places]), 0 if plain else record.name
+                into = mine.get((key, name, record.is_call))
+                if into is None:
+                    into = mine[key, name, record.is_call] = Record(outer, key, name, record.is_call, Sums())
+                    beside.append(into)
+                into.sums.add(record.sums)
+                if record.inner:
+                    waiting.append((into, record.inner))
+
+    def found(self) -> Iterator[Found]:
+        """The records as they are kept."""
+        numbers: dict[int, int] = {}
+        for number, record in enumerate(self.walk()):
+            numbers[id(record)] = number
+            outer = numbers[id(record.outer)] if record.outer else -1
+            figures = tuple([min(getattr(record.sums, name), MOST) for name in FIGURES])
+            walls, cpus = record.sums.walls, record.sums.cpus
+            counts = (walls.counts if walls else None, cpus.counts if cpus else None)
+            yield Found(outer, record.key, record.name, figures, *counts)
+
+    def walk(self) -> Iterator[Record]:
+        """Every record, each behind the one around it."""
+        waiting = list(reversed(self.roots))
+        while waiting:
+            record = waiting.pop()
+            yield record
+            waiting.extend(reversed(record.inner))
+
+    def calls(self) -> Iterator[Record]:
+        """Every record of calls, each behind the one around it."""
+        return (record for record in self.walk() if record.is_call)
+
+    def by_thread(self, statement: int = 0) -> dict[int, Sums]:
+        """The figures of each thread's calls, where the thread is the first of the fields; of them the statements are
+        told, if that is their intrinsic's number."""
+        threads: dict[int, Sums] = {}
+        place = self.by.index("intrinsic") if statement else 0
+        for record in self.calls():
+            sums = threads.setdefault(record.key[0], Sums())
+            is_outermost = record.outer_call is None
+            sums.add(record.sums, inclusive=is_outermost)
+            if is_outermost:
+                sums.top_cpu_ns += record.sums.cpu_ns
+            if statement and record.key[place] == statement:
+                sums.statements += record.sums.calls
+        return threads
+
+    def sums(self) -> dict[Key, Sums]:
+        """The figures of the calls by key, inclusive times without what was made inside another call of the key."""
+        found: dict[Key, Sums] = {}
+        for record, key, is_first in grouped(self.roots, lambda record: record.key):
+            found.setdefault(key, Sums()).add(record.sums, inclusive=is_first)
+        return found
+
+
+def grouped(roots: Sequence[Record], group_of: Callable[[Record], Group]) -> Iterator[tuple[Record, Group, bool]]:
+    """Every record of calls with its group, and whether it is inside of no other record of that group."""
+    around: dict[Group, int] = {}
+    waiting: list[tuple[Record | None, Group | None]] = [(record, None) for record in reversed(roots)]
+    while waiting:
+        record, left = waiting.pop()
+        if record is None:
+            assert left is not None
+            around[left] -= 1
+            continue
+        if record.is_call:
+            group = group_of(record)
+            number = around.get(group, 0)
+            yield record, group, number == 0
+            if record.inner:
+                around[group] = number + 1
+                waiting.append((None, group))
+        waiting.extend((each, None) for each in reversed(record.inner))
+
+
+def _sums(found: Found) -> Sums:
+    sums = Sums(*cast(Any, found.figures))
+    sums.walls = None if found.walls is None else Histogram(found.walls)
+    sums.cpus = None if found.cpus is None else Histogram(found.cpus)
+    return sums
+

@@ -1,0 +1,1 @@
+"""What line trace counted and timed."""

@@ -1,0 +1,332 @@
+"""How often each line ran, and what it took: the rows of line trace, and what of each thread's time they are.
+
+A comprehension, or a generator expression, has code of its own in some versions of Python and none in others: its lines
+are those of the function around it. Its passes are loops of its line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from interpose.experiments.format.traces import Function, Stretch, read_stretches
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import Process
+
+ESTIMATED_PERCENT = 50
+INCOMPLETE = "INCOMPLETE DATA: MAXTRACELEVEL"
+_INLINE = re.compile(r"(?:\.<locals>)?\.?<(?:listcomp|setcomp|dictcomp|genexpr)>$")
+_Key = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A function: its file, its module, its qualified name, and the line where it begins."""
+
+    file: str
+    module: str
+    function: str
+    first_line: int
+
+
+@dataclass
+class Figures:
+    """What was counted: times in nanoseconds; `wall_ns` and `cpu_ns` with what was called from it, once where it called
+    itself. `system_ns` is None where the time in the kernel was not asked for."""
+
+    executed: int = 0
+    entered: int = 0
+    self_wall_ns: int = 0
+    self_cpu_ns: int = 0
+    wall_ns: int = 0
+    cpu_ns: int = 0
+    system_ns: int | None = None
+
+    @property
+    def user_ns(self) -> int | None:
+        """Self CPU time in user mode, where known."""
+        return None if self.system_ns is None else max(self.self_cpu_ns - self.system_ns, 0)
+
+    def add_self(self, wall_ns: int, cpu_ns: int, system_ns: int | None) -> None:
+        """Add time that passed in it."""
+        self.self_wall_ns += wall_ns
+        self.self_cpu_ns += cpu_ns
+        if system_ns is not None:
+            self.system_ns = (self.system_ns or 0) + system_ns
+
+    def include_self(self) -> None:
+        """What is inclusive is no less than what is not: they differ by rounding, or a generator ran elsewhere."""
+        self.wall_ns = max(self.wall_ns, self.self_wall_ns)
+        self.cpu_ns = max(self.cpu_ns, self.self_cpu_ns)
+
+    def add(self, other: Figures) -> None:
+        """Add all figures of another."""
+        self.executed += other.executed
+        self.entered += other.entered
+        self.add_self(other.self_wall_ns, other.self_cpu_ns, other.system_ns)
+        self.wall_ns += other.wall_ns
+        self.cpu_ns += other.cpu_ns
+
+
+@dataclass
+class Line:
+    """A line of a function; `loops` are the entries into the bodies of loops on it, by their level from 1."""
+
+    place: Place
+    line: int
+    figures: Figures = field(default_factory=Figures)
+    loops: dict[int, int] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class FunctionTotal:
+    """A function, with the sums of its lines' self times and its own inclusive ones; entered as often as called."""
+
+    place: Place
+    figures: Figures = field(default_factory=Figures)
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Whole:
+    """A thread while it was traced: its time, what of it recording took, and what is outside of all functions."""
+
+    process: Process
+    thread: int
+    wall_ns: int = 0
+    cpu_ns: int = 0
+    own_ns: int = 0
+    outside: Figures = field(default_factory=Figures)
+
+
+@dataclass
+class Run:
+    """CPU time of a process, or of its children, while it was traced."""
+
+    user_ns: int = 0
+    system_ns: int = 0
+
+
+@dataclass
+class Trace:
+    """What line trace tells: lines and functions, the dearest first; threads; `*RUN` and `*CHILDREN`."""
+
+    lines: list[Line]
+    functions: list[FunctionTotal]
+    threads: list[Whole]
+    run: Run
+    children: Run
+    beyond: int
+    depth: int
+    left_out: int
+    missed: list[str]
+
+    @property
+    def recorded_percent(self) -> int:
+        """How much of the threads' CPU time recording took."""
+        cpu_ns = sum(thread.cpu_ns for thread in self.threads)
+        return 100 * sum(thread.own_ns for thread in self.threads) // cpu_ns if cpu_ns else 0
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether recording took most of the time: then an error of its calibration shows in the figures."""
+        return self.recorded_percent >= ESTIMATED_PERCENT
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said before the figures."""
+        said = []
+        if self.beyond:
+            said.append(f"{INCOMPLETE}: {self.beyond:,} calls were more than {self.depth:,} deep in each other")
+        if self.left_out:
+            said.append(f"incomplete: for {self.left_out:,} functions there was no room")
+        return said + [f"not traced: {why}" for why in self.missed]
+
+
+def line_trace(experiment: Experiment, apart: Iterable[str] = (), target: str | None = None) -> Trace:
+    """What was counted of the lines of all processes, those of a `target` alone where one is named.
+
+    `apart` are of `process`, `thread` and `task`: what differs in these is not added up.
+    """
+    gathered = _Gathered(tuple(apart))
+    for process in experiment.processes:
+        for stretch in read_stretches(process):
+            if target in (None, stretch.target):
+                gathered.add_stretch(process, stretch)
+    missed = [why for process in experiment.processes for why in process.log.missed("lines")]
+    return gathered.trace(missed)
+
+
+def targets(experiment: Experiment) -> list[str]:
+    """The globals that stretches of line trace were meant for."""
+    found = [stretch.target for process in experiment.processes for stretch in read_stretches(process)]
+    return list(dict.fromkeys(name for name in found if name))
+
+
+def outermost(function: str) -> tuple[str, int]:
+    """The function that a comprehension is a part of, and how many of them it stands in, itself counted."""
+    depth = 0
+    while found := _INLINE.search(function):
+        function = function[: found.start()] or "<module>"
+        depth += 1
+    return function, depth
+
+
+class _Gathered:
+    """Sums while they are gathered."""
+
+    def __init__(self, apart: tuple[str, ...]) -> None:
+        self._apart = apart
+        self._lines: dict[_Key, Line] = {}
+        self._functions: dict[_Key, FunctionTotal] = {}
+        self._threads: dict[_Key, Whole] = {}
+        self._run, self._children = Run(), Run()
+        self._beyond = self._depth = self._left_out = 0
+
+    def add_stretch(self, process: Process, stretch: Stretch) -> None:
+        record = stretch.record
+        self._run.user_ns += record.user_ns
+        self._run.system_ns += record.system_ns
+        self._children.user_ns += record.children_user_ns
+        self._children.system_ns += record.children_system_ns
+        self._beyond += record.beyond
+        self._depth = max(self._depth, record.depth)
+        self._left_out += record.left_out
+        levels = _levels(stretch.functions)
+        first_lines = _first_lines(stretch.functions)
+        for function in stretch.functions:
+            if function.is_outside:
+                self._add_outside(process, stretch, function)
+            else:
+                self._add_function(process, stretch, function, first_lines, levels)
+
+    def trace(self, missed: list[str]) -> Trace:
+        self._cut_below_zero()
+        for line in self._lines.values():
+            line.figures.include_self()
+        for function in self._functions.values():
+            function.figures.include_self()
+        return Trace(
+            lines=sorted(self._lines.values(), key=lambda line: -line.figures.self_cpu_ns),
+            functions=sorted(self._functions.values(), key=lambda each: -each.figures.self_cpu_ns),
+            threads=list(self._threads.values()),
+            run=self._run,
+            children=self._children,
+            beyond=self._beyond,
+            depth=self._depth,
+            left_out=self._left_out,
+            missed=missed,
+        )
+
+    def _cut_below_zero(self) -> None:
+        """What a line is below 0, because its events took less than calibrated, is recording's."""
+        cut_ns = 0
+        for key, line in self._lines.items():
+            figures = line.figures
+            wall_ns, cpu_ns = max(-figures.self_wall_ns, 0), max(-figures.self_cpu_ns, 0)
+            figures.add_self(wall_ns, cpu_ns, None)
+            self._functions[key[:-1]].figures.add_self(wall_ns, cpu_ns, None)
+            cut_ns += cpu_ns
+        if cut_ns and self._threads:
+            max(self._threads.values(), key=lambda thread: thread.own_ns).own_ns -= cut_ns
+
+    def _labels(self, process: Process, function: Function) -> dict[str, str]:
+        values = {
+            "process": process.lineage or "founder",
+            "thread": str(function.record.thread or "others"),
+            "task": str(function.record.task or ""),
+        }
+        return {name: values[name] for name in self._apart}
+
+    def _add_outside(self, process: Process, stretch: Stretch, function: Function) -> None:
+        whole = self._threads.setdefault(
+            (process.directory, function.record.thread), Whole(process, function.record.thread)
+        )
+        record = function.record
+        whole.wall_ns += stretch.ns(record.ticks)
+        whole.cpu_ns += stretch.ns(record.ticks - record.off_ticks)
+        whole.own_ns += stretch.ns(record.own_ticks)
+        for line in function.lines:
+            whole.outside.add_self(stretch.ns(line.ticks), stretch.ns(line.ticks - line.off_ticks), None)
+
+    def _add_function(
+        self,
+        process: Process,
+        stretch: Stretch,
+        function: Function,
+        first_lines: dict[tuple[str, str], int],
+        levels: dict[tuple[str, str, int], int],
+    ) -> None:
+        name, depth = outermost(function.name)
+        first = first_lines.get((function.file, name), function.record.first_line)
+        place = Place(function.file, function.module, name, first)
+        labels = self._labels(process, function)
+        key = (place, *labels.values())
+        total = self._functions.setdefault(key, FunctionTotal(place, labels=labels))
+        if depth == 0:
+            total.figures.entered += function.record.calls
+            total.figures.executed += function.record.calls
+            total.figures.wall_ns += stretch.ns(function.record.ticks)
+            total.figures.cpu_ns += stretch.ns(function.record.ticks - function.record.off_ticks)
+        for index, spot in enumerate(function.lines):
+            figures = _figures(stretch, function, index, inline=depth > 0)
+            line = self._lines.setdefault((*key, spot.line), Line(place, spot.line, labels=labels))
+            line.figures.add(figures)
+            total.figures.add_self(figures.self_wall_ns, figures.self_cpu_ns, figures.system_ns)
+        for loop in function.loops:
+            line = self._lines.setdefault((*key, loop.line), Line(place, loop.line, labels=labels))
+            level = loop.level + levels.get((function.file, function.name, loop.line), 0)
+            line.loops[level] = line.loops.get(level, 0) + loop.passes
+
+
+def _figures(stretch: Stretch, function: Function, index: int, inline: bool) -> Figures:
+    """What was counted at one place of a function. Its beginning, index 0, is entered as often as it is called."""
+    spot = function.lines[index]
+    entered = function.record.calls if index == 0 else spot.executed - spot.back
+    figures = Figures(spot.executed, 0 if inline or _has_no_label(function, index) else entered)
+    figures.add_self(
+        stretch.ns(spot.ticks),
+        stretch.ns(spot.ticks - spot.off_ticks),
+        spot.system_ns if stretch.record.system else None,
+    )
+    figures.wall_ns = figures.self_wall_ns + (0 if inline else stretch.ns(spot.inner_ticks))
+    figures.cpu_ns = figures.self_cpu_ns + (0 if inline else stretch.ns(spot.inner_ticks - spot.inner_off_ticks))
+    return figures
+
+
+def _has_no_label(function: Function, index: int) -> bool:
+    """Whether a function's beginning is none of its own: a module's, or one in the line of its body."""
+    if index or function.name == "<module>":
+        return index == 0
+    return any(line.line == function.lines[0].line and line.executed for line in function.lines[1:])
+
+
+def _first_lines(functions: Iterable[Function]) -> dict[tuple[str, str], int]:
+    return {(each.file, each.name): each.record.first_line for each in functions if not each.is_outside}
+
+
+def _levels(functions: Iterable[Function]) -> dict[tuple[str, str, int], int]:
+    """How many loops are around those of a comprehension, in the ones that it stands in, by file, name and line."""
+    deepest: dict[tuple[str, str, int], int] = defaultdict(int)
+    names = set()
+    for function in functions:
+        for loop in function.loops:
+            key = (function.file, function.name, loop.line)
+            deepest[key] = max(deepest[key], loop.level)
+            names.add(key)
+    return {
+        (file, name, line): sum(deepest.get((file, outer, line), 0) for outer in _around(name))
+        for file, name, line in names
+        if outermost(name)[1] > 1
+    }
+
+
+def _around(name: str) -> Iterator[str]:
+    """The comprehensions that one stands in."""
+    while found := _INLINE.search(name):
+        name = name[: found.start()]
+        if _INLINE.search(name):
+            yield name

@@ -1,0 +1,112 @@
+"""How a process ended, or that it still runs."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from interpose.experiments.format.children import EXEC, Child
+from interpose.experiments.model.process import Process
+
+OVERVIEW_END = 3
+OVERVIEW_STOPPED = 4
+DETACHED = "detached"
+_SLACK_NS = 2_000_000_000  # boot time is told in seconds, a process's start in hundredths
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The end of a process.
+
+    `state` is `exit` (with `status`), `killed` (with `signal`), `exec` (it became `command`), `running`, `saved` where
+    the experiment is a copy that was made while it ran, `detached` where it ran on unrecorded, or `unseen` where nobody
+    saw it end. `end_ns` is the monotonic instant of the end, of the copy, or of the detaching; None where it is not
+    known.
+    """
+
+    state: str
+    end_ns: int | None = None
+    status: int = 0
+    signal: int = 0
+    command: str = ""
+
+
+def ending(process: Process) -> Ending:
+    """How `process` ended: as who waited for it says, as it wrote itself, or by becoming another program."""
+    if detached := _as_detached(process):
+        return detached
+    samples = [sample for sample in process.overview if sample.kind == OVERVIEW_END]
+    if process.became and not samples:
+        return Ending("exec", process.became.record.start_ns, command=process.became.command)
+    seen = ending_of_number(process)
+    if samples and not (seen and seen.state == "killed"):
+        return Ending("exit", samples[-1].time_ns, status=seen.status if seen else samples[-1].status)
+    return seen or _as_saved(process) or Ending("running" if is_running(process) else "unseen")
+
+
+def _as_saved(process: Process) -> Ending | None:
+    saved = [event for event in process.log.events if event.kind == "saved"]
+    return Ending("saved", saved[-1].time_ns or None) if saved else None
+
+
+def _as_detached(process: Process) -> Ending | None:
+    detached = [event for event in process.log.events if event.kind == DETACHED]
+    return Ending(DETACHED, detached[-1].time_ns or None) if detached else None
+
+
+def ending_of_number(process: Process) -> Ending | None:
+    """The end of who has this process's number last, as its parent saw it, else as its log has it; or None.
+
+    What a process became by exec has the number of what it was.
+    """
+    child, starter = process.started_as, process.starter
+    if child and starter and child.record.how == EXEC:
+        return ending_of_number(starter)
+    return (ending_of_child(child) if child else None) or _as_noted_in_log(process)
+
+
+def _as_noted_in_log(process: Process) -> Ending | None:
+    exits = [event for event in process.log.events if event.kind == "exit"]
+    killed = [event for event in exits if event.signal]
+    if killed:
+        return Ending("killed", killed[-1].time_ns or None, signal=killed[-1].signal or 0)
+    return Ending("exit", exits[-1].time_ns or None, status=exits[-1].status or 0) if exits else None
+
+
+def ending_of_child(child: Child) -> Ending | None:
+    """The end of a child as its record tells it, or None."""
+    if child.signal is not None:
+        return Ending("killed", child.record.end_ns, signal=child.signal)
+    return Ending("exit", child.record.end_ns, status=child.exit_status or 0) if child.has_ended else None
+
+
+def recording_stopped(process: Process) -> str | None:
+    """Why recording ended before the process did, or None."""
+    for sample in process.overview:
+        if sample.kind == OVERVIEW_STOPPED:
+            return os.strerror(sample.status) if 0 < sample.status < 4096 else f"error {sample.status}"
+    stopped = [event.why for event in process.log.events if event.kind == "stopped"]
+    return (stopped[-1] or "no reason given") if stopped else None
+
+
+def is_running(process: Process) -> bool:
+    """Whether the recorded process is alive and still recorded: on this host, and begun no later than was recorded."""
+    if _as_detached(process) or process.log.system.get("host") != os.uname().nodename:
+        return False
+    started_ns = _calendar_start_ns(process.log.pid)
+    return started_ns is not None and started_ns <= process.log.time_ns + _SLACK_NS
+
+
+def _calendar_start_ns(pid: int) -> int | None:
+    """The calendar time at which the living process `pid` began, or None where there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            state, *numbers = file.read().rpartition(b")")[2].split()
+        with open("/proc/stat", "rb") as file:
+            boot_s = next(int(line.split()[1]) for line in file if line.startswith(b"btime "))
+    except (OSError, ValueError, StopIteration):
+        return None
+    if state in (b"Z", b"X"):
+        return None
+    ticks = int(numbers[18])
+    return boot_s * 1_000_000_000 + ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")

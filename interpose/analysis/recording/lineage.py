@@ -1,0 +1,119 @@
+"""Who started whom: the processes of an experiment as a tree, those that were not followed among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from interpose.analysis.calls.account import latest_instant_ns
+from interpose.analysis.recording.ending import Ending, ending, ending_of_child, ending_of_number
+from interpose.experiments.format.children import EXEC, LEFT_NO_EXPERIMENT, Child
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import Process
+
+
+@dataclass
+class Node:
+    """A process: one that was recorded, or a `child` of one that was not; `below` are those that it started."""
+
+    process: Process
+    child: Child | None = None
+    below: list[Node] = field(default_factory=list)
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether it was recorded."""
+        return self.child is None
+
+    @property
+    def pid(self) -> int:
+        """Its number; 0 where it is not known."""
+        return self.child.record.pid if self.child else self.process.log.pid
+
+    @property
+    def start_ns(self) -> int:
+        """The monotonic instant of its beginning, or of the beginning of its recording."""
+        return self.child.record.start_ns if self.child else self.process.log.start_ns
+
+    @cached_property
+    def ending(self) -> Ending:
+        """How it ended."""
+        if self.child is None:
+            return ending(self.process)
+        if self.child.record.how == EXEC:
+            return ending_of_number(self.process) or Ending("unseen")
+        return ending_of_child(self.child) or Ending("unseen")
+
+    @cached_property
+    def last_ns(self) -> int:
+        """The monotonic instant of its end, or the last that is known of it."""
+        end_ns = self.ending.end_ns
+        if end_ns is None:
+            return self.start_ns if self.child else latest_instant_ns(self.process, [])
+        return end_ns
+
+
+def unfollowed(experiment: Experiment) -> list[tuple[Process, Child]]:
+    """The processes that were started and not recorded, each with the one that started it."""
+    return [(process, child) for process in experiment.processes for child in process.not_followed]
+
+
+def why_not(child: Child) -> str:
+    """Why a child was not followed."""
+    return child.why or LEFT_NO_EXPERIMENT
+
+
+def program_of(child: Child, starter: Process) -> str:
+    """The path of the program that a child ran: of a fork that of its parent."""
+    return child.command or starter.log.executable or "?"
+
+
+def tree(experiment: Experiment) -> list[Node]:
+    """The processes that nobody in the experiment started, most often the founder alone."""
+    nodes = {process.lineage: Node(process) for process in experiment.processes}
+    roots: list[Node] = []
+    for node in nodes.values():
+        starter = node.process.starter
+        siblings = nodes[starter.lineage].below if starter and starter.lineage in nodes else roots
+        siblings.append(node)
+        node.below += [Node(node.process, child) for child in node.process.not_followed]
+    for node in nodes.values():
+        _put_under_shells(node)
+    return roots
+
+
+def _put_under_shells(node: Node) -> None:
+    """What a program that was not followed started is below it."""
+    others = [each for each in node.below if not each.is_followed]
+    of_pid = {each.pid: each for each in others if each.pid}
+    shells = [each for each in others if not each.pid]
+    kept: list[Node] = []
+    for each in node.below:
+        above = _above(each, of_pid, shells) if each.is_followed else None
+        (above.below if above else kept).append(each)
+    node.below = kept
+
+
+def _above(node: Node, of_pid: Mapping[int, Node], shells: Sequence[Node]) -> Node | None:
+    """The program that is not followed and started the process: its parent, or a shell that ran meanwhile."""
+    if node.process.started_as:
+        return None
+    parent = of_pid.get(node.process.log.ppid)
+    if parent and parent.start_ns <= node.start_ns:
+        return parent
+    running = [each for each in shells if each.start_ns <= node.start_ns <= each.last_ns]
+    return running[-1] if running else None
+
+
+def walk(roots: list[Node]) -> Iterator[tuple[int, Node]]:
+    """Each process with its depth in the tree, those that began first first."""
+    waiting = [(0, node) for node in _latest_first(roots)]
+    while waiting:
+        depth, node = waiting.pop()
+        yield depth, node
+        waiting += [(depth + 1, each) for each in _latest_first(node.below)]
+
+
+def _latest_first(nodes: list[Node]) -> list[Node]:
+    return sorted(nodes, key=lambda node: node.start_ns)[::-1]

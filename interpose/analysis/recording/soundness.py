@@ -1,0 +1,64 @@
+"""Whether all of an experiment can be read: every number that an event names, every file, every archived content."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from interpose.analysis.calls.account import account, number_of_statements
+from interpose.analysis.consolidation.consolidate import consolidated
+from interpose.experiments.format.covered import Covered
+from interpose.experiments.format.traces import read_stretches
+from interpose.experiments.maintenance.archives import OBJECT, read_content, read_index
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.sources import LARGEST_SOURCE_BYTES
+
+_LARGEST_OBJECT_BYTES = 1 << 30
+
+
+def read_all(experiment: Experiment) -> tuple[int, int]:
+    """Read all that can be; gives the calls and the archived files. What is wrong is in the experiment's damages."""
+    calls = sum(_read_process(process) for process in experiment.processes)
+    assert isinstance(experiment.notes, list)
+    return calls, _read_archive(experiment)
+
+
+def _read_process(process: Process) -> int:
+    records = consolidated(process, ("thread", "intrinsic", "stack", "detail", "error"))
+    sums = records.sums()
+    for _, intrinsic, stack, detail, error in sums:
+        process.intrinsic(intrinsic)
+        process.string(detail)
+        process.string(error)
+        _read_stack(process, stack)
+    process.dynamic_text("")
+    read_stretches(process)
+    _read_coverage(process)
+    for _ in process.dialogue.pieces() if process.dialogue else ():
+        pass
+    for found in account(process, records.by_thread(number_of_statements(process))).open_calls:
+        process.intrinsic(found.call.intrinsic)
+        _read_stack(process, found.call.stack)
+    return sum(each.calls for each in sums.values())
+
+
+def _read_coverage(process: Process) -> None:
+    covered = Covered(process)
+    for _ in chain(covered.places(), covered.jumps()):
+        pass
+
+
+def _read_stack(process: Process, stack: int) -> None:
+    for _ in process.frames(stack):
+        pass
+
+
+def _read_archive(experiment: Experiment) -> int:
+    founder = experiment.founder_directory
+    place = f"{experiment.name}/archives"
+    entries = read_index(founder, experiment.name, experiment.damages)
+    for entry in entries.values():
+        largest_bytes = _LARGEST_OBJECT_BYTES if entry.kind == OBJECT else LARGEST_SOURCE_BYTES
+        if read_content(founder, entry, largest_bytes) is None:
+            experiment.damages.add(f"{place}/{entry.content}", "is not what was archived")
+    return len(entries)

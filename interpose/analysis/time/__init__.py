@@ -1,0 +1,1 @@
+"""An experiment along time: slices, usage samples, lifetimes, what ran at once."""

@@ -1,0 +1,21 @@
+"""From when to when the threads of a process lived."""
+
+from __future__ import annotations
+
+from interpose.analysis.calls.account import latest_instant_ns
+from interpose.analysis.recording.ending import ending
+from interpose.analysis.transactions.tracking import Life
+from interpose.experiments.model.process import Process
+
+
+def lives_of(process: Process) -> dict[int, Life]:
+    """From when to when each thread of `process` lived; until the last that is known where nobody saw its end."""
+    end = ending(process)
+    heads = process.events.heads() if process.events else ()
+    until_ns = end.end_ns or max([latest_instant_ns(process, ()), *(head.last_ns for _, head in heads)])
+    return {
+        each.number: Life(
+            each.record.start_ns, each.record.start_cpu_ns, each.record.end_ns or until_ns, each.record.end_cpu_ns
+        )
+        for each in process.threads
+    }

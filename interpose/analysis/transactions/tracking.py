@@ -1,0 +1,270 @@
+"""Where transactions begin and end, told from the outermost calls of a thread as they come.
+
+A call that is a transaction itself (a request that is served, a task, what the program marked) is told by its
+intrinsic. Else a transaction begins with a read of the terminal, and the time of the read is think time; it lasts until
+the next one. In a thread that has neither, one ends with each commit. What a data collector named goes before commits:
+it lasts until the next name, or until it is cleared. What lies before, between and after them has a name with a dot in
+front, so that all time of a thread is in one transaction and in no two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from interpose.experiments.metadata.log import Intrinsic
+from interpose.experiments.metadata.pauses import Pauses
+from interpose.experiments.model.process import UNKNOWN, Process, Site
+from interpose.legacy.codes import STATEMENT
+
+# What a call means for transactions: bits.
+READS, KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY, NAMES = (1 << bit for bit in range(8))
+MARK = "interpose.transaction"
+ECHO_WITHIN_NS = 100_000_000  # between two keys a program that takes longer does more than to show what was typed
+QUIET_KINDS = frozenset(("screen", "idle", "sleep"))
+
+# The name of a transaction: what its number is a number of, in the upper half.
+OF_ITSELF, BY_STACK, BY_DETAIL, BY_INTRINSIC = (kind << 32 for kind in range(1, 5))
+NUMBER = (1 << 32) - 1
+PSEUDO = (".INIT", ".IDLE", ".EXIT", ".ECHO", ".OTHER")
+INIT, IDLE, EXIT, ECHO, OTHER = (OF_ITSELF | number for number in range(len(PSEUDO)))
+
+
+class Life(NamedTuple):
+    """From when to when a thread lived, on both clocks; its CPU time is not known where `end_cpu_ns` is 0."""
+
+    start_ns: int
+    start_cpu_ns: int
+    end_ns: int
+    end_cpu_ns: int
+
+
+class Outermost(NamedTuple):
+    """A call that no other is around: its times, and what it and the calls inside of it mean for transactions.
+
+    `think_wall_ns` and `think_cpu_ns` are of the reads of the terminal inside of it, or of itself; `stack` is that of
+    the last read or commit, `name` what it would name a transaction, or 0.
+    """
+
+    start_ns: int
+    wall_ns: int
+    start_cpu_ns: int
+    cpu_ns: int
+    bits: int
+    think_wall_ns: int
+    think_cpu_ns: int
+    stack: int
+    name: int
+
+
+class Closing(NamedTuple):
+    """A transaction that has ended. `wall_ns` and `cpu_ns` are with what the user took to think."""
+
+    name: int
+    start_ns: int
+    wall_ns: int
+    cpu_ns: int
+    think_wall_ns: int = 0
+    think_cpu_ns: int = 0
+
+
+class Step(NamedTuple):
+    """What an outermost call does to the current transaction of its thread.
+
+    `before` ends before the call, `after` with it; the call belongs to the one that is current in between, unless it
+    `is_its_own`.
+    """
+
+    before: Closing | None = None
+    is_its_own: bool = False
+    after: Closing | None = None
+
+
+@dataclass(slots=True)
+class _Current:
+    """The transaction that a thread is in: since when, by what it began, and what of it does not count."""
+
+    start_ns: int
+    start_cpu_ns: int
+    begun_by: int = 0  # READS, BEGINS, NAMES, ENDS (one ended with a commit) or SPAN; 0: the thread's beginning
+    name: int = 0
+    read_until_ns: int = 0
+    read_until_cpu_ns: int = 0
+    think_wall_ns: int = 0
+    think_cpu_ns: int = 0
+    echo_ns: int = 0
+    echo_cpu_ns: int = 0
+
+
+class Tracker:
+    """Follows the transactions of the threads of one process."""
+
+    def __init__(self, lives: Mapping[int, Life], pauses: Pauses | None = None) -> None:
+        self._lives = dict(lives)
+        self._pauses = pauses
+        self._current: dict[int, _Current] = {}
+        self._names: dict[int, int] = {}  # what collectors named the transaction of each thread, as long as it holds
+        self._gone_on: set[int] = set()
+
+    def go_on_from(self, until: Iterable[tuple[int, int, int]]) -> None:
+        """The transactions of these threads are known until these instants on both clocks: what follows comes after."""
+        for thread, until_ns, until_cpu_ns in until:
+            if life := self._lives.get(thread):
+                begun = max(life.start_ns, until_ns), max(life.start_cpu_ns, until_cpu_ns)
+                end = max(life.end_ns, begun[0]), max(life.end_cpu_ns, begun[1]) if life.end_cpu_ns else 0
+                self._lives[thread] = Life(*begun, *end)
+                self._gone_on.add(thread)
+
+    def follow(self, lives: Mapping[int, Life], pauses: Pauses | None = None) -> None:
+        """That there are these threads, and what is known of their ends now; and the pauses there were, if told."""
+        self._lives = dict(lives)
+        self._pauses = pauses or self._pauses
+
+    def until(self) -> list[tuple[int, int, int]]:
+        """Until when the transactions of each thread are told once it is finished: on both clocks."""
+        return [(thread, life.end_ns, life.end_cpu_ns) for thread, life in self._lives.items()]
+
+    def step(self, thread: int, call: Outermost, is_busy: bool) -> Step:
+        """What `call` does to the transactions of `thread`; where `is_busy`, the current one did more than to echo."""
+        current = self._current.get(thread)
+        if current is None:
+            life = self._lives.get(thread)
+            start = (life.start_ns, life.start_cpu_ns) if life else (call.start_ns, call.start_cpu_ns)
+            current = self._current[thread] = _Current(*start)
+        if call.bits & SPAN:
+            return self._span(thread, current, call)
+        if call.bits & READS:
+            return self._read(thread, current, call, is_busy)
+        if call.bits & NAMES:
+            return self._name(thread, current, call)
+        if call.bits & BEGINS:
+            return self._begin(thread, current, call)
+        return self._end(thread, current, call)
+
+    def finish(self) -> Iterator[tuple[int, Closing]]:
+        """What each thread was in when it ended."""
+        for thread, life in self._lives.items():
+            current = self._current.get(thread) or _Current(life.start_ns, life.start_cpu_ns)
+            left = {0: OTHER, BEGINS: current.name, NAMES: current.name}
+            closing = self._closed(current, left.get(current.begun_by, EXIT), life.end_ns, life.end_cpu_ns)
+            if closing.wall_ns or thread not in self._gone_on:
+                yield thread, closing
+
+    def _span(self, thread: int, current: _Current, call: Outermost) -> Step:
+        if current.begun_by in (READS, BEGINS):
+            current.name = call.name if call.bits & MARKED else current.name
+            return Step()
+        named = self._names.get(thread, 0)
+        end = call.start_ns + call.wall_ns, call.start_cpu_ns + call.cpu_ns
+        self._current[thread] = _Current(*end, NAMES if named else SPAN, named)
+        return Step(self._closed_before(current, call), is_its_own=True)
+
+    def _read(self, thread: int, current: _Current, call: Outermost, is_busy: bool) -> Step:
+        if call.bits & KEYS and current.begun_by == READS and not is_busy:
+            echo_ns = call.start_ns - current.read_until_ns
+            if 0 <= echo_ns < ECHO_WITHIN_NS:
+                return self._echo(thread, current, call, echo_ns)
+        before = self._closed_before(current, call)
+        name = self._names.get(thread) or (call.stack and BY_STACK | call.stack)
+        current = self._current[thread] = _Current(call.start_ns, call.start_cpu_ns, READS, name)
+        _think(current, call)
+        return Step(before)
+
+    def _echo(self, thread: int, current: _Current, call: Outermost, echo_ns: int) -> Step:
+        echo_cpu_ns = min(max(call.start_cpu_ns - current.read_until_cpu_ns, 0), echo_ns)
+        closing = Closing(ECHO, current.read_until_ns, echo_ns, echo_cpu_ns)
+        current.echo_ns += echo_ns
+        current.echo_cpu_ns += echo_cpu_ns
+        current.name = self._names.get(thread) or (call.stack and BY_STACK | call.stack)
+        _think(current, call)
+        return Step(closing)
+
+    def _name(self, thread: int, current: _Current, call: Outermost) -> Step:
+        """A collector named what is going on: the answer to what was read, or what begins now; or it is over."""
+        named = 0 if call.name == IDLE else call.name
+        self._names[thread] = named
+        if current.begun_by == READS:
+            current.name = named or current.name
+            return Step()
+        if not named and current.begun_by != NAMES:
+            return Step()
+        self._current[thread] = _Current(call.start_ns, call.start_cpu_ns, NAMES if named else SPAN, named)
+        return Step(self._closed_before(current, call))
+
+    def _begin(self, thread: int, current: _Current, call: Outermost) -> Step:
+        name = call.name or (call.stack and BY_STACK | call.stack)
+        self._current[thread] = _Current(call.start_ns, call.start_cpu_ns, BEGINS, name)
+        return Step(self._closed_before(current, call))
+
+    def _end(self, thread: int, current: _Current, call: Outermost) -> Step:
+        if current.begun_by in (READS, SPAN, NAMES):
+            return Step()
+        end_ns, end_cpu_ns = call.start_ns + call.wall_ns, call.start_cpu_ns + call.cpu_ns
+        self._current[thread] = _Current(end_ns, end_cpu_ns, SPAN if current.begun_by == BEGINS else ENDS)
+        name = current.name or (call.stack and BY_STACK | call.stack)
+        return Step(after=self._closed(current, name, end_ns, end_cpu_ns))
+
+    def _closed_before(self, current: _Current, call: Outermost) -> Closing:
+        """The current transaction, ended where `call` begins."""
+        names = {0: INIT, READS: current.name, BEGINS: current.name, NAMES: current.name}
+        return self._closed(current, names.get(current.begun_by, IDLE), call.start_ns, call.start_cpu_ns)
+
+    def _closed(self, current: _Current, name: int, end_ns: int, end_cpu_ns: int) -> Closing:
+        paused_ns = self._pauses.within(current.start_ns, end_ns) if self._pauses else 0
+        wall_ns = max(end_ns - current.start_ns - current.echo_ns - paused_ns, current.think_wall_ns, 0)
+        cpu_ns = end_cpu_ns - current.start_cpu_ns - current.echo_cpu_ns
+        cpu_ns = min(max(cpu_ns, current.think_cpu_ns, 0), wall_ns - current.think_wall_ns + current.think_cpu_ns)
+        thought = (current.think_wall_ns, current.think_cpu_ns)
+        return Closing(name or IDLE, current.start_ns, wall_ns, cpu_ns, *thought)
+
+
+def _think(current: _Current, call: Outermost) -> None:
+    current.think_wall_ns += call.think_wall_ns
+    current.think_cpu_ns += call.think_cpu_ns
+    current.read_until_ns = call.start_ns + call.wall_ns
+    current.read_until_cpu_ns = call.start_cpu_ns + call.cpu_ns
+
+
+def roles_of(process: Process) -> dict[int, int]:
+    """What the calls of each intrinsic of `process` mean for transactions, by its number; most mean BUSY alone."""
+    is_typed = _is_typed(process)
+    return {
+        number: role
+        for number, intrinsic in process.numbered_intrinsics().items()
+        if number and (role := _role(intrinsic, is_typed))
+    }
+
+
+def _is_typed(process: Process) -> bool:
+    """Whether somebody types what the standard input gives; what comes from a pipe or a file is no thinking."""
+    streams = process.log.user.get("streams")
+    return bool(process.log.user.get("terminal")) if streams is None else "0" in streams.split()
+
+
+def _role(intrinsic: Intrinsic, is_typed: bool) -> int:
+    role = 0 if intrinsic.kind in QUIET_KINDS or intrinsic.name == STATEMENT else BUSY
+    if intrinsic.terminal and intrinsic.kind == "screen" and is_typed:
+        role |= READS | (KEYS if intrinsic.terminal == "keys" else 0)
+    role |= {"is": SPAN, "begins": BEGINS, "ends": ENDS, "named": NAMES}.get(intrinsic.transaction, 0)
+    if role & NAMES:
+        return NAMES
+    return role | MARKED if intrinsic.name == MARK else role
+
+
+def name_of(process: Process, name: int) -> str:
+    """The name of a transaction of `process`: that of the function, where it is told by its place."""
+    number = name & NUMBER
+    if name & ~NUMBER == OF_ITSELF:
+        return PSEUDO[number] if number < len(PSEUDO) else UNKNOWN
+    if name & ~NUMBER == BY_DETAIL:
+        return process.string(number)
+    if name & ~NUMBER == BY_INTRINSIC:
+        return process.intrinsic(number).name
+    site = site_of(process, name)
+    return site.function if site else PSEUDO[IDLE & NUMBER]
+
+
+def site_of(process: Process, name: int) -> Site | None:
+    """The line that a transaction of `process` is told by; None where it is not."""
+    return process.own_line(name & NUMBER) if name & ~NUMBER == BY_STACK else None

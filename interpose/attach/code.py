@@ -1,0 +1,226 @@
+"""What runs in the program that is reached: it finds our package, has it begin or end a recording, and says what came
+of it.
+
+It is text, for the program has nothing of ours, or no more than an earlier time has laid by. It leaves no name there,
+and passes on what is not ours to catch: an exception that a handler of the program's raises, for a signal that came
+just then, is raised again afterwards. Of several threads that compute each would have the interpreter's lock for its
+five milliseconds whenever ours reads a file: for so long they take turns faster; and our modules come with the code.
+While these are put in place nothing waits for a file, and the lock is not asked for.
+"""
+
+from __future__ import annotations
+
+import ast
+import marshal
+import os
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.machinery import SourceFileLoader
+from importlib.util import MAGIC_NUMBER, find_spec
+from pkgutil import iter_modules
+from typing import NamedTuple
+
+import interpose
+from interpose.attach.tracee import CannotAttach
+
+_RECORDING = (
+    *("interpose", "__future__", "interpose.boot", "interpose.capture", "interpose.capture.attached"),
+    *("interpose.capture.descent", "interpose.capture.interposed", "interpose.capture.session", "interpose.config"),
+    *("interpose.config.levels", "interpose.config.policy", "interpose.config.precedence"),
+    *("interpose.config.program", "interpose.config.project_file", "interpose.config.schema"),
+    *("interpose.config.values", "interpose.errors", "interpose.experiments", "interpose.experiments.metadata"),
+    *("interpose.experiments.metadata.describe", "interpose.experiments.metadata.names"),
+    *("interpose.instrumentation", "interpose.instrumentation.search", "interpose.kinds", "interpose.library"),
+    *("interpose.quantities", "interpose.timing", "interpose.timing.shims"),
+)
+_DECLARED = "interpose.instrumentation.system_library"
+_CODE = """
+def reach(do, given, package, version, python, flags, places):
+    import sys, _imp
+    if _imp.lock_held():
+        return {}
+    if sys.version_info[:2] != python or sys.abiflags != flags:
+        return {"why": "is Python %d.%d%s" % (*sys.version_info[:2], sys.abiflags)}
+    interval_s = sys.getswitchinterval()
+    try:
+        with_us, theirs = bundled(sys, places), sys.meta_path
+        sys.meta_path = [with_us, *theirs]  # the other stays as it is: a thread that imports may be going through it
+        try:
+            return done(sys, do, given, package, version)
+        finally:
+            kept = [each for each in sys.meta_path if each is not with_us]
+            if kept != theirs:
+                theirs[:] = kept
+            sys.meta_path = theirs
+            vars(with_us).update(find_spec=lambda *nothing: None, exec_module=None)
+    finally:
+        sys.setswitchinterval(interval_s + 5e-7)
+
+
+def bundled(sys, places):
+    external, loads = sys.modules["_frozen_importlib_external"], sys.modules["marshal"].loads
+    with_us = type(sys.implementation)(create_module=lambda spec: None)
+
+    def find_spec(name, path=None, target=None):
+        if name not in places:
+            return None
+        file, above, _, end = places[name]
+        loader = with_us if end else None
+        return external.spec_from_file_location(name, file, loader=loader, submodule_search_locations=above)
+
+    def exec_module(module):
+        name = module.__name__
+        file, _, begin, end = places[name]
+        module.__loader__ = module.__spec__.loader = external.SourceFileLoader(name, file)
+        exec(loads(bundle[begin:end]), vars(module))
+
+    if "bundle" in globals() and external.MAGIC_NUMBER == places[""]:
+        with_us.find_spec, with_us.exec_module = find_spec, exec_module
+        sys.setswitchinterval(0.05)  # until it is all there: no file is read for it
+    else:
+        with_us.find_spec = lambda *nothing: None
+    return with_us
+
+
+def done(sys, do, given, package, version):
+    importing, before = sys.modules["_frozen_importlib"], set(sys.modules)
+    found = sys.modules.get("interpose")
+    if found is None:
+        locate = sys.modules["_frozen_importlib_external"].spec_from_file_location
+        spec = sys.meta_path[0].find_spec("interpose")
+        found = importing._load(
+            spec or locate("interpose", package + "/__init__.py", submodule_search_locations=[package])
+        )
+    if package not in getattr(found, "__path__", []) or found.__version__ != version:
+        return {"why": "has imported another interpose, from %s" % getattr(found, "__path__", "elsewhere")}
+    sys.modules.update(vars(found).pop("_laid_by", {}))
+    wanted = ("interpose.boot", "interpose.timing.shims", "interpose.instrumentation.system_library")
+    for name in wanted if do == "begin" else ():
+        importing._gcd_import(name)
+    if do == "end" and "interpose.timing.shims" in sys.modules:
+        sys.modules["interpose.timing.shims"].hush()
+    attached = importing._gcd_import("interpose.capture.attached")
+    sys.setswitchinterval(1e-5)
+    return getattr(attached, do)(*given, before, told)
+
+
+def is_theirs(error, package):
+    here = error.__traceback__
+    while here.tb_next is not None:
+        here = here.tb_next
+    is_ours = here.tb_frame.f_globals is globals()
+    file = here.tb_frame.f_code.co_filename
+    return not isinstance(error, Exception) or not (is_ours or file.startswith((package, "<frozen ")))
+
+
+told = {{}}
+try:
+    answer = ascii(reach({arguments}))
+except BaseException as error:
+    why = "%s: %s" % (type(error).__name__, error)
+    answer = ascii(dict(told, raised=why) if told else dict(why=why))
+    if is_theirs(error, {package}):
+        original = error
+
+        class raised(type(error)):
+            def __new__(cls, *nothing):
+                return original
+finally:
+    del reach, bundled, done, is_theirs, told
+    if "bundle" in globals():
+        bundle.release()
+"""
+
+# Of another sort of compiled code, of the same version, only the text can be used.
+_START = """
+import sys
+is_ours = sys.modules["_frozen_importlib_external"].MAGIC_NUMBER == {magic}
+exec(sys.modules["marshal"].loads(bundle[{begin}:{end}]) if is_ours else bytes(bundle[{end}:]))
+"""
+
+
+class Code(NamedTuple):
+    """What is to run, of ASCII letters; and a `start` of a few lines that runs the same where there is the global
+    `bundle`, in which it is compiled, for compiling takes forty times the memory of the text. The compiled modules are
+    in the bundle as well."""
+
+    text: str
+    start: str
+    bundle: bytes
+
+
+def code(do: str, given: tuple[Mapping[str, str], ...]) -> Code:
+    """The code by which `interpose.capture.attached` of this installation does what is asked."""
+    places, modules = _bundle()
+    flags = sys.abiflags
+    arguments = (do, tuple(map(dict, given)), package(), interpose.__version__, sys.version_info[:2], flags, places)
+    head, _, rest = _CODE.partition("\ntold = ")
+    rest = rest.format(arguments=", ".join(map(ascii, arguments)), package=ascii(f"{package()}/"))
+    text = f"{head}\ntold = {rest}"
+    compiled = marshal.dumps(compile(text, "<string>", "exec"))
+    end = len(modules) + len(compiled)
+    start = _START.format(magic=MAGIC_NUMBER, begin=len(modules), end=end)
+    return Code(text, start, modules + compiled + text.encode("ascii"))
+
+
+def dictionary(text: str) -> dict[str, object]:
+    """What the code said; what is none is told as such. It comes from somebody else's process."""
+    try:
+        answer = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        answer = None
+    return answer if isinstance(answer, dict) else {"why": "it gave no answer"}
+
+
+def _bundle() -> tuple[dict[str, object], bytes]:
+    """The compiled modules that recording takes, one after the other, and where in them each is: to read them from
+    their files would let all other threads of the program have their turn, file by file."""
+    places: dict[str, object] = {"": MAGIC_NUMBER}
+    modules = b""
+    for name in _module_names():
+        spec = find_spec(name)
+        if spec is None or spec.origin is None:
+            continue
+        source = spec.loader if isinstance(spec.loader, SourceFileLoader) else None
+        compiled = marshal.dumps(source.get_code(name)) if source else b""
+        above = spec.submodule_search_locations
+        end = len(modules) + len(compiled) if source else 0  # a library is loaded from its file
+        places[name] = (spec.origin, list(above) if above else None, len(modules), end)
+        modules += compiled
+    return places, modules
+
+
+def _module_names() -> Iterator[str]:
+    yield from _RECORDING
+    yield _DECLARED
+    yield from (f"{_DECLARED}.{each.name}" for each in iter_modules(import_module(_DECLARED).__path__))
+
+
+def package() -> str:
+    """Where our package lies."""
+    return os.path.dirname(os.path.abspath(interpose.__file__))
+
+
+def refuse_what_others_could_change(pid: int, user: int, group: int) -> None:
+    """Raises CannotAttach where code that is to run as `user` is neither theirs nor root's, or others may write it."""
+    for path in _code_files():
+        try:
+            found = os.stat(path)
+        except OSError as error:
+            raise CannotAttach(f"{path}: {error.strerror}") from None
+        is_others = found.st_uid not in (0, user) or found.st_mode & stat.S_IWOTH
+        if is_others or (found.st_mode & stat.S_IWGRP and found.st_gid not in (0, group)):
+            raise CannotAttach(f"{path}: is not only root's and {pid}'s user's to change, so {pid} does not run it")
+
+
+def _code_files() -> Iterator[str]:
+    for top in dict.fromkeys([package(), *(os.path.abspath(each) for each in interpose.__path__)]):
+        if os.path.basename(top) != "interpose":  # a checkout: its folders lie at the top
+            continue
+        yield os.path.dirname(top)
+        for place, directories, files in os.walk(top):
+            directories[:] = [name for name in directories if name != "__pycache__"]
+            yield place
+            yield from (os.path.join(place, name) for name in files)

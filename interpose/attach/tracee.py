@@ -1,0 +1,267 @@
+"""The program that is to be reached: what /proc tells of it, and why it cannot be reached."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import struct
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, NamedTuple
+
+from interpose.attach.symbols import NotELF, Symbol, symbols
+from interpose.errors import InterposeError
+from interpose.instrumentation.interpreters import OLDEST
+
+_VERSION = "Py_Version"
+_PYTHON = re.compile(r"(?:libpython|python)(\d+)\.(\d+)(t?)[^/]*$")
+_LIBC = re.compile(r"/libc(?:-[\d.]+)?\.so[^/]*$")
+_SCOPE = "/proc/sys/kernel/yama/ptrace_scope"
+_READ_AT_MOST = 1 << 24
+_AUXILIARY, _ENTRY = struct.Struct("<QQ"), 9  # AT_ENTRY of <elf.h>
+
+
+class CannotAttach(InterposeError):
+    """Why a process cannot be reached, in a line that names it."""
+
+
+class Mapped(NamedTuple):
+    """A file that the process has mapped: at what address it begins, and a path by which we can read it."""
+
+    address: int
+    path: str
+    readable: str
+
+
+class Tracee:
+    """The Python program `pid`. Raises CannotAttach where it is none that can be reached."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._refuse_what_cannot_be_traced()
+        self._mapped = list(self._mappings())
+        self._python, self._names = self._find_python()
+        self._refuse_another_python()
+
+    def addresses(self, names: list[str]) -> dict[str, Symbol]:
+        """Where in the process those of `names` are that Python defines: `offset` is the address."""
+        return _placed(self._python, names)
+
+    def addresses_in_libc(self, names: list[str]) -> dict[str, Symbol]:
+        """The same of the C library."""
+        libc = [each for each in self._mapped if _LIBC.search(each.path)]
+        return _placed(libc[0], names) if libc else {}
+
+    def stack_bytes_left(self, pointer: int) -> int:
+        """How far the stack that `pointer` is in reaches; the first thread's grows by itself."""
+        for line in self._read_maps():
+            begin, _, end = line.split(maxsplit=1)[0].partition("-")
+            if int(begin, 16) <= pointer < int(end, 16):
+                return sys.maxsize if line.endswith("[stack]") else pointer - int(begin, 16)
+        return 0
+
+    def read(self, address: int, size_bytes: int) -> bytes:
+        """What stands in the process's memory."""
+        with self._memory("rb") as file:
+            file.seek(address)
+            return file.read(size_bytes)
+
+    def write(self, address: int, data: bytes) -> None:
+        """Put `data` into the process's memory."""
+        with self._memory("r+b") as file:
+            file.seek(address)
+            file.write(data)
+
+    @contextmanager
+    def _memory(self, mode: str) -> Iterator[IO[bytes]]:
+        try:
+            with open(f"/proc/{self.pid}/mem", mode, buffering=0) as file:
+                yield file
+        except PermissionError:
+            raise self.no_right() from None
+        except OSError:
+            raise CannotAttach(f"{self.pid}: has ended") from None
+
+    def sees(self, path: str) -> bool:
+        """Is what it finds under the path what we find there? Yes where that cannot be told."""
+        try:
+            return os.path.samefile(f"/proc/{self.pid}/root{path}", path)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+
+    def refuse_what_has_ended(self) -> None:
+        """Raises CannotAttach where it has."""
+        if self._status()["State"][:1] in "ZX":
+            raise CannotAttach(f"{self.pid}: has ended")
+
+    def refuse_shadow_stack(self) -> None:
+        """Raises CannotAttach where the processor checks where functions return to: our calls would end the program."""
+        if "shstk" in self._status().get("x86_Thread_features", ""):
+            raise CannotAttach(f"{self.pid}: has a shadow stack, with which it can be reached from Python 3.14 on")
+
+    @property
+    def user(self) -> int:
+        """Whose process it is."""
+        return os.stat(f"/proc/{self.pid}").st_uid
+
+    @property
+    def group(self) -> int:
+        """Of which group it is."""
+        return os.stat(f"/proc/{self.pid}").st_gid
+
+    def threads(self) -> set[int]:
+        """The numbers of its threads; none where it has ended."""
+        try:
+            return {int(name) for name in os.listdir(f"/proc/{self.pid}/task")}
+        except (FileNotFoundError, ProcessLookupError):
+            return set()
+
+    def has_thread(self, number: int) -> bool:
+        """Is this a thread of it?"""
+        return os.path.exists(f"/proc/{self.pid}/task/{number}")
+
+    def has_signal_pending(self, thread: int, number: int) -> bool:
+        """Has the kernel a signal for this thread that it has not delivered yet?"""
+        try:
+            pending = _read_status(f"{self.pid}/task/{thread}")["SigPnd"]
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        return bool(int(pending, 16) >> number - 1 & 1)
+
+    def entry(self) -> int:
+        """Where the program began: nothing executes that any more."""
+        try:
+            with open(f"/proc/{self.pid}/auxv", "rb") as file:
+                entries: dict[int, int] = dict(_AUXILIARY.iter_unpack(file.read()))
+        except OSError:
+            raise self.no_right() from None
+        return entries[_ENTRY]
+
+    def _refuse_what_cannot_be_traced(self) -> None:
+        status = self._status()
+        if self.pid == os.getpid() or status.get("Tgid") != str(self.pid):
+            raise CannotAttach(f"{self.pid}: is no process that one could attach to")
+        self.refuse_what_has_ended()
+        if status["State"][:1] in "Tt" and status["TracerPid"] == "0":
+            raise CannotAttach(f"{self.pid}: is stopped; kill -CONT {self.pid} lets it go on")
+        if (tracer := status["TracerPid"]) != "0":
+            raise CannotAttach(f"{self.pid}: is traced already, by {_name_of(tracer)} ({tracer})")
+        if os.geteuid() not in (0, self.user):
+            raise CannotAttach(f"{self.pid}: is {_user_name(self.user)}'s; only they, or root, can attach to it")
+
+    def _status(self) -> dict[str, str]:
+        try:
+            return _read_status(str(self.pid))
+        except (FileNotFoundError, ProcessLookupError):
+            raise CannotAttach(f"{self.pid}: there is no such process") from None
+
+    def _mappings(self) -> Iterator[Mapped]:
+        """Each file that is mapped, once."""
+        seen = set()
+        for line in self._read_maps():
+            fields = line.split(maxsplit=5)
+            if len(fields) == 6 and fields[5].startswith("/") and fields[5] not in seen and fields[2].strip("0") == "":
+                seen.add(fields[5])
+                begin, _, end = fields[0].partition("-")
+                path = fields[5].removesuffix(" (deleted)")
+                mapped = f"/proc/{self.pid}/map_files/{int(begin, 16):x}-{int(end, 16):x}"
+                replaced = path != fields[5]
+                yield Mapped(int(begin, 16), path, mapped if replaced else f"/proc/{self.pid}/root{path}")
+
+    def _read_maps(self) -> list[str]:
+        try:
+            with open(f"/proc/{self.pid}/maps", encoding="utf-8", errors="surrogateescape") as file:
+                return file.read(_READ_AT_MOST).splitlines()
+        except PermissionError:
+            raise self.no_right() from None
+        except OSError:
+            raise CannotAttach(f"{self.pid}: has ended") from None
+
+    def no_right(self) -> CannotAttach:
+        """The error that says so, and what may be the reason."""
+        try:
+            with open(_SCOPE) as file:
+                scope = file.read().strip()
+        except OSError:
+            scope = "0"
+        more = f" ({_SCOPE} is {scope})" if scope != "0" else ""
+        return CannotAttach(f"{self.pid}: you have no right to trace it{more}")
+
+    def _find_python(self) -> tuple[Mapped, re.Match[str] | None]:
+        """The file that the interpreter is in: a library of it before the program itself."""
+        for each in sorted(self._mapped, key=lambda each: "libpython" not in each.path):
+            named = _PYTHON.search(each.path)
+            try:
+                if (named or each.path == self._executable()) and symbols(each.readable, ["Py_Initialize"]):
+                    return each, named
+            except (NotELF, OSError):
+                self._refuse_32_bits(each)
+        raise CannotAttach(f"{self.pid}: is no Python that can be reached: no interpreter's symbols are in it")
+
+    def _executable(self) -> str:
+        try:
+            return os.readlink(f"/proc/{self.pid}/exe").removesuffix(" (deleted)")
+        except OSError:
+            return ""
+
+    def _refuse_32_bits(self, mapped: Mapped) -> None:
+        try:
+            with open(mapped.readable, "rb") as file:
+                head = file.read(5)
+        except OSError:
+            return
+        if head == b"\x7fELF\x01":
+            raise CannotAttach(f"{self.pid}: is a program of 32 bits; interpose records those of 64")
+
+    def _refuse_another_python(self) -> None:
+        major, minor = self._version()
+        found, ours = f"{major}.{minor}", f"{sys.version_info[0]}.{sys.version_info[1]}"
+        if self._names and self._names[3]:
+            raise CannotAttach(f"{self.pid}: is a free-threaded Python, which is not supported yet")
+        if (major, minor) < OLDEST:
+            raise CannotAttach(f"{self.pid}: is Python {found}; interpose records {OLDEST[0]}.{OLDEST[1]} and later")
+        if found != ours:
+            raise CannotAttach(
+                f"{self.pid}: is Python {found}, and this interpose is installed for {ours}: "
+                f"use one that is installed for {found}"
+            )
+
+    def _version(self) -> tuple[int, int]:
+        place = self.addresses([_VERSION]).get(_VERSION)
+        if place is None:
+            return (int(self._names[1]), int(self._names[2])) if self._names else (0, 0)
+        number = int.from_bytes(self.read(place.offset, 8), "little")
+        return number >> 24 & 0xFF, number >> 16 & 0xFF
+
+
+def _placed(mapped: Mapped, names: list[str]) -> dict[str, Symbol]:
+    try:
+        found = symbols(mapped.readable, names)
+    except (NotELF, OSError):
+        return {}
+    return {name: Symbol(mapped.address + each.offset, each.size_bytes) for name, each in found.items()}
+
+
+def _read_status(what: str) -> dict[str, str]:
+    with open(f"/proc/{what}/status", encoding="utf-8", errors="replace") as file:
+        fields = [line.rstrip("\n").partition(":\t") for line in file]
+    return {name: value.strip() for name, _, value in fields}
+
+
+def _name_of(pid: str) -> str:
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return "another process"
+
+
+def _user_name(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"user {number}"

@@ -1,0 +1,1 @@
+"""What runs in the traced program: the beginning and the end of a recording."""

@@ -1,0 +1,192 @@
+"""Where a process is recorded: as a founder, or as whose descendant.
+
+This is imported inside the traced program when it starts, so it imports next to nothing.
+"""
+
+import os
+
+from interpose.errors import Caught
+from interpose.experiments.metadata import names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from interpose.config.schema import Settings
+
+# The variables by which launchers tell a rank of MPI its number, and one without which each does not mean that.
+RANKS = {
+    "OMPI_COMM_WORLD_RANK": "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK": "PMIX_RANK",
+    "PMI_RANK": "PMI_RANK",
+    "MV2_COMM_WORLD_RANK": "MV2_COMM_WORLD_RANK",
+    "SLURM_PROCID": "SLURM_STEP_ID",
+}
+ANCESTORS = 4  # a shell or two may stand between a program and its child
+
+
+class NotRecorded(Caught):
+    """Why nothing is recorded of this process; without a text where that is as it should be."""
+
+
+def find_ancestor() -> str:
+    """The nearest ancestor that is recorded, as INTERPOSE_LINEAGE says it; empty where there is none.
+
+    A program may start its children with a copy of its own environment, which does not have what the recorder put into
+    the real one. Their parents' mapped files tell all the same.
+    """
+    pid = os.getppid()
+    for _ in range(ANCESTORS):
+        if pid <= 1:
+            break
+        if found := recorded_in(pid):
+            return f"{pid} {found[0]} {found[1]}"
+        pid = _parent_of(pid)
+    return ""
+
+
+def recorded_in(pid: int) -> tuple[str, str] | None:
+    """The founder's directory and the lineage of the process `pid`, of this user's, which is recorded; None where it is
+    not."""
+    for directory in _mapped_experiments(pid):
+        if _is_own_directory(directory) and _is_of(directory, pid):
+            return _founder_and_lineage(directory)
+    return None
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _mapped_experiments(pid: int) -> "Iterable[str]":
+    """The directories of experiments whose threads the process has mapped."""
+    end = b".er/threads\n"
+    maps = _read(f"/proc/{pid}/maps")
+    lines = [line for line in maps.splitlines(keepends=True) if line.endswith(end)] if end in maps else []
+    return dict.fromkeys(os.fsdecode(line[line.index(b"/") : -len("/threads\n")]) for line in lines)
+
+
+def _founder_and_lineage(directory: str) -> tuple[str, str]:
+    above, name = os.path.split(directory)
+    lineage = name.removesuffix(names.SUFFIX)
+    return (above, lineage) if above.endswith(names.SUFFIX) and names.is_lineage(lineage) else (directory, "")
+
+
+def _is_of(directory: str, pid: int) -> bool:
+    """Whether the experiment is the process's own: a forked child has its parent's mapped as well."""
+    return b'<process pid="%d" ' % pid in _read(os.path.join(directory, names.LOG))
+
+
+def _parent_of(pid: int) -> int:
+    """The process's parent; 0 where it cannot be told."""
+    fields = _read(f"/proc/{pid}/stat").rpartition(b") ")[2].split()
+    return int(fields[1]) if len(fields) > 1 else 0
+
+
+def find_place(parent: str, wanted: "Settings") -> tuple[str, str, str]:
+    """The founder's directory, this process's lineage, and the directory of its own experiment. Raises NotRecorded."""
+    pid, _, rest = parent.partition(" ")
+    founder, _, lineage = rest.rpartition(" ")
+    if founder.startswith("/") and names.is_lineage(lineage) and _is_own_directory(founder):
+        rank = "" if lineage else find_rank(pid)
+        if not lineage and _may_be_founder(parent, wanted) and _claim(founder) and not rank:
+            return founder, "", founder
+        if wanted.follow == "off" or not os.path.exists(os.path.join(founder, names.LOG)):
+            raise NotRecorded
+        if rank and (directory := _make_followed(founder, rank)):
+            return founder, rank, directory
+        return founder, *_make_descendant(founder, lineage + ("_x" if pid == str(os.getpid()) else "_c"))
+    founder = _create(wanted)
+    _claim(founder)
+    return founder, "", founder
+
+
+def _is_own_directory(path: str) -> bool:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    return found.st_uid == os.getuid() and found.st_mode & 0o170022 == 0o040000
+
+
+def _claim(founder: str) -> bool:
+    """Of all the processes that `interpose run` started, the first to come here is the founder."""
+    try:
+        _make_empty(os.path.join(founder, names.LOG))
+    except FileExistsError:
+        return False
+    return True
+
+
+def _make_empty(path: str) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    os.close(os.open(path, flags, 0o600))
+
+
+def _may_be_founder(parent: str, wanted: "Settings") -> bool:
+    """Whether a process that `interpose run` has started, or what it has, may be the one that all others are of."""
+    from interpose.timing import shims
+
+    return wanted.follow == "off" or is_chosen(parent) or shims.is_followed(b"")
+
+
+def is_chosen(parent: str) -> bool:
+    """Whether `interpose run` was told to run just this program."""
+    pid, _, rest = parent.partition(" ")
+    return pid == str(os.getppid()) and rest.endswith(" ")
+
+
+def find_rank(pid: str) -> str:
+    """The lineage of a rank of MPI, by what its launcher says, which the process that began all was not told itself;
+    empty for what is no rank."""
+    texts = _read(f"/proc/{pid}/environ").split(b"\0") if any(name in os.environ for name in RANKS) else []
+    for name, needed in RANKS.items():
+        rank = os.environ.get(name, "")
+        plain = rank.isascii() and rank.isdecimal() and len(rank) < 10
+        if plain and needed in os.environ and os.fsencode(f"{name}={rank}") not in texts:
+            return f"M_r{int(rank)}"
+    return ""
+
+
+def _make_descendant(founder: str, step: str) -> tuple[str, str]:
+    number = 1
+    while not (directory := _make_followed(founder, f"{step}{number}")):
+        number += 1
+    return f"{step}{number}", directory
+
+
+def _make_followed(founder: str, lineage: str) -> str:
+    """The directory made for a lineage; empty where that is taken. Raises NotRecorded where it is not to be recorded:
+    then a file has the name, so that the next lineage has the next number."""
+    from interpose.timing import shims
+
+    directory = names.lineage_path(founder, lineage)
+    followed = shims.is_followed(lineage.encode())
+    try:
+        if followed:
+            names.make_like_above(directory)
+        else:
+            _make_empty(directory)
+    except FileExistsError:
+        return ""
+    if not followed:
+        raise NotRecorded
+    return directory
+
+
+def _create(wanted: "Settings") -> str:
+    try:
+        return names.create(wanted.dir, wanted.name, wanted.group_reads)
+    except FileExistsError:
+        raise
+    except OSError:
+        from interpose.config import state
+
+        elsewhere = state.experiments_directory()
+        if elsewhere is None:
+            raise
+        return names.create(elsewhere, wanted.name)

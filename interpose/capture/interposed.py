@@ -1,0 +1,118 @@
+"""What is interposed: the intrinsics of the libraries and the data collectors of this program, at their levels.
+
+This is imported inside the traced program when it starts, so it imports next to nothing.
+"""
+
+import os
+import sys
+
+from interpose import library
+from interpose.config import levels
+from interpose.config.program import program_name
+from interpose.instrumentation import system_library
+from interpose.instrumentation.search import library_places
+
+OUR_MODULES = ("interpose.", "__future__", "cython_runtime", "_cython_")
+GROUP = "INTERPOSE_GROUP"  # where the founder found its group's libraries
+
+
+def intrinsics_of(wanted, found=None, everything=False, collected=None):
+    """The intrinsics to be interposed, in the search order of their libraries; `found` are those besides ours. Where
+    there are such, or `everything` is wanted, what we declare of packages is among them; else it is declared later.
+    Where there are data collectors, `collected`, so is what stands for them."""
+    if "calls" not in wanted.record:
+        return []
+    layers = ("raw", "buffered") if wanted.files == "buffered" else ("raw",)
+    if found or everything:
+        every = (library.SYSTEM, [*system_library.every(), *_of_collectors(collected), *_of_statements(wanted)])
+        _sample([every, *(found.libraries if found else ())], wanted)
+        return _at_levels(found.resolve(every, layers) if found else library.resolve([every], layers), wanted)
+    ours = (library.SYSTEM, [*system_library.INTRINSICS, *_of_collectors(collected), *_of_statements(wanted)])
+    _sample([ours], wanted)
+    return _at_levels(library.resolve([ours], layers), wanted)
+
+
+def _sample(libraries, wanted):
+    """Have transactions be sampled, where that is wanted."""
+    if wanted.one_in:
+        for _, intrinsics in libraries:
+            for each in intrinsics:
+                each.be_sampled()
+
+
+def _of_collectors(collected):
+    if not collected:
+        return []
+    from interpose.instrumentation.system_library import collected as ours
+
+    return ours.INTRINSICS
+
+
+def _of_statements(wanted):
+    if not wanted.statements:
+        return []
+    from interpose.instrumentation.system_library import statements as ours
+
+    return ours.INTRINSICS
+
+
+def _at_levels(intrinsics, wanted):
+    if wanted.kinds or wanted.levels:
+        levels.assign(intrinsics, wanted.kinds, wanted.levels)
+    return levels.forbid(intrinsics, wanted.forbidden) if wanted.forbidden else intrinsics
+
+
+class Packages:
+    """What our library declares of packages, read when one of them has been imported; long after our other modules
+    have been forgotten, which are there again as long as it takes."""
+
+    def __init__(self, wanted):
+        self.names = list(system_library.PACKAGES)
+        self._wanted = wanted
+        self._declared = set()
+        self._modules = {module.__name__: module for module in (library, system_library)}
+
+    def declare(self, package, number):
+        """The intrinsics of a package, and of others that are declared beside it, numbered from `number` on."""
+        before = set(sys.modules)
+        sys.modules.update(self._modules)
+        try:
+            declared = [each for each in system_library.of_packages([package]) if each.target not in self._declared]
+        finally:
+            for name in set(sys.modules) - before:
+                if name.startswith(OUR_MODULES):
+                    del sys.modules[name]
+        self._declared.update([each.target for each in declared])
+        _sample([(library.SYSTEM, declared)], self._wanted)
+        layers = ("raw", "buffered") if self._wanted.files == "buffered" else ("raw",)
+        return _at_levels(library.resolve([(library.SYSTEM, declared)], layers, number), self._wanted)
+
+
+def load_libraries(wanted, environment):
+    """The libraries besides ours, loaded; None where there are none, as nearly always."""
+    places = library_places(wanted, environment, sys.orig_argv)
+    if places is None:
+        return None
+    from interpose.instrumentation import libraries
+
+    group = places[0]
+    if group and wanted.origins[GROUP] == "default":  # descendants have the same
+        wanted.group = wanted.texts[GROUP] = group
+        wanted.origins[GROUP] = "found"
+        os.putenv(GROUP, group)
+    found = libraries.load(wanted, places)
+    return found if found.libraries or found.notes else None
+
+
+def load_collectors(wanted, environment):
+    """The data collectors of this program, loaded; None where there are none, as nearly always."""
+    if wanted.collectors == ():
+        return None
+    places = library_places(wanted, environment, sys.orig_argv)
+    if places is None and wanted.collectors is None:
+        return None
+    from interpose.capture import collecting
+    from interpose.timing import shims
+
+    program = program_name(sys.orig_argv).removeprefix("-m ")
+    return collecting.find(wanted.collectors, places or ("", "", ""), program, shims.native_collector)

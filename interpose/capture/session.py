@@ -1,0 +1,396 @@
+"""The beginning of a recording inside the traced program: from the environment to shims in place.
+
+This runs before the program's first line, so it imports next to nothing, and takes what it imported out of sys.modules
+again. What goes wrong is kept for the user (interpose.config.state) and never shown to the program.
+"""
+
+import time
+
+_begun = (time.monotonic_ns(), time.thread_time_ns())
+
+import os  # noqa: E402
+import sys  # noqa: E402
+
+from interpose import __version__  # noqa: E402
+from interpose.capture.descent import NotRecorded, find_ancestor, find_place, is_chosen  # noqa: E402
+from interpose.capture.interposed import (  # noqa: E402
+    GROUP,
+    OUR_MODULES,
+    Packages,
+    intrinsics_of,
+    load_collectors,
+    load_libraries,
+)
+from interpose.config import precedence  # noqa: E402
+from interpose.config.program import import_directories, import_roots, is_exempt, library_directories, program_name  # noqa: E402  # noqa: E402
+from interpose.errors import InterposeError, SettingError  # noqa: E402
+from interpose.experiments.metadata import describe, names  # noqa: E402
+
+POLICY = "/etc/interpose.conf"  # what the administrator forbids
+LINEAGE = "INTERPOSE_LINEAGE"
+WITHIN = "INTERPOSE_WITHIN"  # what became of the transaction that we were started in
+ADDED = "INTERPOSE_ADDED"  # the names of the variables that an ancestor gave us, not the program
+EXEMPT = "off"  # as a lineage: what an exempt program starts is exempt too
+STAYING_MODULES = {
+    "interpose",
+    "interpose.boot",
+    "interpose.timing.shims",
+    "interpose.timing.lines",
+    "interpose.timing.coverage",
+}
+
+
+def begins_now():
+    """Recording begins now, and not when this was imported."""
+    global _begun
+    _begun = (time.monotonic_ns(), time.thread_time_ns())
+
+
+def begin(before):
+    """Begin recording this process, or keep the reason why not; `before` is what sys.modules had without us."""
+    try:
+        _begin()
+    except NotRecorded as reason:
+        if str(reason):
+            _note_not_recorded(str(reason))
+    except Exception as error:
+        _note_not_recorded(in_words(error))
+    finally:
+        forget(before)
+
+
+def _note_not_recorded(reason):
+    from interpose.config import state
+
+    state.note_not_recorded(program_name(sys.orig_argv), os.getpid(), reason)
+
+
+def forget(before):
+    """The program's sys.modules has what it had, and as little of ours as can be."""
+    package = vars(sys.modules["interpose"])
+    for name in set(sys.modules) - before - STAYING_MODULES:
+        if name.startswith(OUR_MODULES):
+            del sys.modules[name]
+            package.pop(name.removeprefix("interpose."), None)
+
+
+def in_words(error):
+    if isinstance(error, OSError) and error.strerror:
+        place = error.filename
+        shown = os.fsdecode(place) if isinstance(place, str | bytes) else ""
+        return f"{shown}: {error.strerror}" if shown else error.strerror
+    return str(error) if isinstance(error, InterposeError) else f"{type(error).__name__}: {error}"
+
+
+def _begin():
+    environment = hide_added(os.environ)
+    refuse_what_is_never_recorded()
+    parent = environment.get(LINEAGE, "")
+    if parent == EXEMPT or (is_exempt(sys.orig_argv) and not is_chosen(parent)):
+        _exempt(environment)
+        raise NotRecorded
+    wanted = precedence.in_force(environment)
+    wanted.within = environment.get(WITHIN, "") if parent else ""
+    if not wanted.record:
+        raise NotRecorded
+    if _is_recorded():
+        raise NotRecorded  # by another interpreter of this process
+    begin_wanted(wanted, parent or find_ancestor(), environment)
+
+
+def refuse_what_is_never_recorded():
+    """Raises NotRecorded, with the reason."""
+    if os.geteuid() != os.getuid() or os.getegid() != os.getgid():
+        raise NotRecorded("the program runs with another user's rights")
+    if "t" in sys.abiflags:
+        raise NotRecorded("a free-threaded interpreter is not supported yet")
+
+
+def begin_wanted(wanted, parent, environment):
+    """Begin recording this process as is wanted; gives the directory. `parent` is whose descendant it is, empty where
+    it is the first. Raises NotRecorded, and what went wrong; then nothing is in place."""
+    heed_policy(wanted)
+    choose_descendants(wanted)
+    choose_redacted(wanted)
+    founder, lineage, directory = find_place(parent, wanted)
+    try:
+        found = load_libraries(wanted, environment) if "calls" in wanted.record else None
+        collected = load_collectors(wanted, environment) if "calls" in wanted.record else None
+        packages = None if found or wanted.by != "place" or "calls" not in wanted.record else Packages(wanted)
+        intrinsics = intrinsics_of(wanted, found, everything=not packages, collected=collected)
+        record(wanted, founder, lineage, directory, intrinsics, found, packages, collected)
+    except BaseException:
+        _discard(directory)
+        raise
+    return directory
+
+
+def heed_policy(wanted):
+    """Have nothing recorded that the administrator forbids. Raises NotRecorded where that is all."""
+    if not _may_exist(POLICY):
+        return
+    from interpose.config import policy
+
+    try:
+        forbidden = policy.read(POLICY)
+        if forbidden is None:
+            return
+        policy.check(forbidden, sys.orig_argv)
+    except policy.Forbidden as why:
+        raise NotRecorded(str(why)) from None
+    wanted.forbidden = forbidden.kinds
+    wanted.record = tuple(word for word in wanted.record if word not in forbidden.kinds)
+    wanted.warnings += [f"{place}: kinds = {kind}: not recorded" for kind, place in forbidden.kinds.items()]
+    if not wanted.record:
+        raise NotRecorded("; ".join(wanted.warnings))
+
+
+def _may_exist(path):
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        pass  # told where it is read
+    return True
+
+
+def hide_added(environ):
+    """The environment as it was given; what is not the program's own is taken out of the mapping `environ`, not out of
+    what children inherit."""
+    if ADDED not in environ and LINEAGE not in environ:
+        return environ
+    given = dict(environ)
+    for name in (ADDED, LINEAGE, GROUP, WITHIN, *given.get(ADDED, "").split(" ")):
+        if name.startswith("INTERPOSE"):
+            environ._data.pop(environ.encodekey(name), None)
+    return given
+
+
+def choose_descendants(wanted):
+    """Choose which descendants are recorded. Raises SettingError."""
+    from interpose.timing import shims
+
+    command = " ".join(describe.redact(sys.orig_argv)) if wanted.follow[:1] == "=" else ""
+    if wrong := shims.choose_descendants(os.fsencode(wanted.follow), os.fsencode(command)):
+        raise SettingError(f"{wanted.said['INTERPOSE_FOLLOW']}: {wrong}")
+
+
+def choose_redacted(wanted):
+    """Choose what is not to be written. Raises SettingError."""
+    from interpose.timing import shims
+
+    shims.choose_arguments(wanted.arguments)
+    if wrong := shims.choose_redacted(os.fsencode(wanted.redact)):
+        raise SettingError(f"{wanted.said['INTERPOSE_REDACT']}: {wrong}")
+
+
+def _redacted(shims, text):
+    return os.fsdecode(shims.redacted(os.fsencode(text)))
+
+
+def variables_of(wanted):
+    """What descendants are given where they have not got it: what is set, each `NAME=value` and a zero byte."""
+    texts = wanted.environment().items()
+    set_here = [(name, text) for name, text in texts if wanted.origins[name] != "default" or name == "INTERPOSE"]
+    return b"".join([os.fsencode(f"{name}={text}") + b"\0" for name, text in set_here if "\0" not in text])
+
+
+def _exempt(environment):
+    """What this process starts is exempt as well."""
+    if ADDED not in environment:
+        os.environ[LINEAGE] = EXEMPT
+        return
+    for name in environment:
+        if name.startswith("INTERPOSE") and name not in os.environ:
+            os.unsetenv(name)
+
+
+def _is_recorded():
+    """Whether this process is recorded already; only one of its interpreters can have the shims, and the others are
+    told so. Raises ImportError where they cannot be had for another reason."""
+    try:
+        from interpose.timing import shims
+    except ImportError as error:
+        if "interpreter" in str(error).lower():
+            return True
+        raise
+    return shims.is_recording()
+
+
+def _discard(directory):
+    """Remove what was made for a recording that could not begin."""
+    try:
+        for name in os.listdir(directory):
+            os.unlink(os.path.join(directory, name))
+        os.rmdir(directory)
+    except OSError:
+        pass  # descendants are in it
+
+
+def record(wanted, founder, lineage, directory, intrinsics, found=None, packages=None, collected=None):
+    """Begin recording into `directory`, which was made for it; `found` are the libraries besides ours, where there are
+    any, `packages` what declares later what is not among the `intrinsics`, `collected` the data collectors, if any.
+    Raises what went wrong; then nothing is in place."""
+    from interpose.timing import shims
+
+    shims.prepare_monitor(os.fsencode(sys.executable or ""), b":".join(import_directories()))
+    why_not = "" if wanted.by == "place" else "as asked"
+    why_not = why_not or shims.works_in_place(sys.modules)
+    try:
+        paths = [*(found.paths if found else ()), *(collected.paths if collected else ())]
+        interposed = ("wrapt", why_not) if why_not else ("place", "")
+        call_ns = _record(shims, wanted, founder, lineage, directory, interposed, paths)
+        if found:
+            shims.note_libraries(found.notes)
+        # Before anything is in place: other threads may call meanwhile.
+        begin_filter(shims, wanted, not lineage)
+        if collected:
+            _collect(shims, collected)
+        if wanted.budget_ppm:
+            shims.govern(wanted.budget_ppm, call_ns)
+        catch_all = found.catch_all if found else None
+        if why_not:
+            every = intrinsics_of(wanted, found, everything=True, collected=collected) if packages else intrinsics
+            _wrap(shims, every, catch_all)
+        else:
+            shims.interpose(intrinsics, sys.modules, catch_all=catch_all, packages=packages)
+        begin_lines(wanted)
+        begin_coverage(wanted)
+        if "interpose.boot" in sys.modules:
+            from interpose import boot
+
+            boot.control = shims
+        if not shims.knows_of_forks():
+            os.register_at_fork(before=shims.forks, after_in_parent=shims.has_forked, after_in_child=shims.forked)
+    except BaseException:
+        if "interpose.boot" in sys.modules:
+            from interpose import boot
+
+            boot.lines = boot.control = None
+        shims.end()
+        raise
+
+
+def begin_filter(shims, wanted, is_founder):
+    """Record only what the filter of the experiment lets pass, which is the founder's; what could not be done of what
+    was asked is noted."""
+    compiled = b""
+    recorded = precedence.kinds_recorded(wanted) if is_founder and wanted.filter else None
+    if recorded and not precedence.why_no_filter(wanted.filter, "", recorded):
+        from interpose.config import filters
+
+        found = filters.parse(wanted.filter)
+        compiled = found.compiled(_begun[0]) if found else b""
+    shims.filter_calls(compiled)
+    shims.sample_calls(wanted.interval_ns or 0)
+    if compiled:
+        shims.note_filter(wanted.filter)
+    for text in wanted.warnings if is_founder else ():
+        shims.warn(text)
+
+
+def begin_lines(wanted):
+    """Let the program switch line trace on and off; it is on from the beginning where lines are wanted."""
+    switch = Lines(wanted)
+    if "lines" in wanted.record:
+        switch(True, "")
+    if "interpose.boot" in sys.modules:
+        from interpose import boot
+
+        boot.lines = switch
+
+
+def begin_coverage(wanted):
+    """Record which statements are executed, where that is wanted."""
+    if "coverage" in wanted.record:
+        from interpose.timing import shims
+
+        with shims.unrecorded():  # an import of ours
+            from interpose.timing import coverage
+
+        choices = [(os.fsencode(module), os.fsencode(function)) for module, function in wanted.coverage]
+        coverage.begin(choices, wanted.branches, wanted.contexts, wanted.probes)
+
+
+class Lines:
+    """The switch of line trace; what it takes is imported when it is first switched on."""
+
+    def __init__(self, wanted):
+        from interpose.timing import shims
+
+        self._unrecorded = shims.unrecorded
+        self._choices = [(os.fsencode(module), os.fsencode(function)) for module, function in wanted.lines]
+        self._how = (wanted.lines_depth, wanted.lines_system)
+
+    def __call__(self, on, to):
+        with self._unrecorded():  # an import of ours
+            from interpose.timing import lines
+
+        if on and not lines.is_prepared():
+            lines.begin(self._choices, *self._how)
+        return lines.trace(on, os.fsencode(to))
+
+
+def _wrap(shims, intrinsics, catch_all):
+    """Interpose what wrapt reaches: wanted so, or what is left where shims in place do not work."""
+    from interpose.capture import wrappers
+
+    shims.interpose(wrappers.publish(intrinsics), sys.modules, wrappers.Wrappers(), catch_all)
+
+
+def _record(shims, wanted, founder, lineage, directory, interposed, paths):
+    clock, why = shims.choose_clock(wanted.clock)
+    roots = import_roots()
+    wait_above_ns = shims.calibrate_waits() if wanted.wait_above_ns is None else wanted.wait_above_ns
+    choose_transactions(shims, wanted, lineage)
+    shims.begin(
+        wanted,
+        directory=directory,
+        founder=founder,
+        lineage=lineage,
+        clock=clock,
+        wait_above_ns=wait_above_ns,
+        begun_wall_ns=_begun[0],
+        begun_cpu_ns=_begun[1],
+        group_reads=names.does_group_read(directory),
+        rows="each" if wanted.interval_ns else wanted.rows,
+        dialogue_bytes=0 if "screen" in wanted.forbidden else wanted.dialogue_bytes,
+        libraries=[*map(os.fsencode, paths), *library_directories()],
+        roots=[os.fsencode(path) for path in roots],
+        variables=variables_of(wanted),
+    )
+    call_ns, inside_ns, read_ns = shims.calibrate()
+    cost = {"call_ns": call_ns, "inside_ns": inside_ns, "wait_above_ns": wait_above_ns}
+    if wanted.statements:
+        cost["statement_ns"] = shims.calibrate_statements()
+    head = describe.head(
+        shims.format_version(),
+        shims.layout(),
+        version=__version__,
+        # The expression may name the secret itself.
+        settings={**wanted.texts, "INTERPOSE_REDACT": "on" if wanted.redact else "off"},
+        clock=(clock, why, read_ns, time.get_clock_info("monotonic").resolution),
+        cost=cost,
+        interposed=interposed,
+        roots=roots,
+        redacted=(lambda text: _redacted(shims, text)) if wanted.redact else str,
+    )
+    shims.describe(head.encode("utf-8", "replace"))
+    shims.tell_fate()
+    return call_ns
+
+
+def choose_transactions(shims, wanted, lineage):
+    """Keep one transaction in so many, where that is wanted; where no seed was given, one is drawn and written down."""
+    if wanted.one_in and wanted.seed is None:
+        wanted.seed = int.from_bytes(os.urandom(4), "little")
+        wanted.texts["INTERPOSE_SEED"] = str(wanted.seed)
+    shims.choose_transactions(wanted.seed or 0, wanted.one_in, lineage.encode(), wanted.within)
+
+
+def _collect(shims, collected):
+    from interpose.instrumentation.system_library import collected as ours
+
+    shims.note_libraries(collected.notes)
+    shims.collect(collected.chosen, ours.RUNNING, ours.NAMED, ours.INTRINSICS)

@@ -1,0 +1,110 @@
+"""`interpose archive`: copy what an experiment refers to into it, or make one file of the whole."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+
+from interpose.analysis.recording.ending import ending
+from interpose.cli.archiving import archive_as_asked, is_on_another_host
+from interpose.cli.commands.save import copy
+from interpose.cli.experiment_choice import note_damages, open_experiment
+from interpose.cli.messages import say
+from interpose.config.schema import ARCHIVES
+from interpose.errors import InterposeError, UsageError
+from interpose.experiments.maintenance.packed import SUFFIX, pack
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.sources import Done
+from interpose.reports.formats.units import count
+
+NAME = "archive"
+HELP = "copy the sources that experiments refer to into them"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("experiments", nargs="+", metavar="EXPERIMENT", help="an experiment's directory")
+    parser.add_argument(
+        "-a",
+        dest="mode",
+        choices=ARCHIVES,
+        default="usedsrc",
+        metavar="WHAT",
+        help="usedsrc (also on, src): sources; usedldobjects (also ldobjects): programs and libraries; all; off",
+    )
+    parser.add_argument("-d", dest="common", metavar="DIRECTORY", help="share the copies of several experiments there")
+    parser.add_argument("-m", dest="matching", metavar="REGEX", help="only files whose path matches")
+    parser.add_argument("-n", dest="alone", action="store_true", help="this experiment without its descendants")
+    parser.add_argument("-o", dest="output", metavar="NAME.er.tar.zst", help="then pack it into one file")
+    parser.add_argument("-q", dest="quiet", action="store_true", help="say nothing; archive.log has it")
+    parser.add_argument("-F", dest="again", action="store_true", help="copy anew what is archived already")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.output and (len(arguments.experiments) > 1 or not arguments.output.endswith(SUFFIX)):
+        raise UsageError(f"-o packs one experiment, into a file NAME{SUFFIX}")
+    return max([_archive(path, arguments) for path in arguments.experiments], default=0)
+
+
+def _archive(path: str, arguments: argparse.Namespace) -> int:
+    experiment = open_experiment(path, archive=False)
+    if arguments.output and is_on_another_host(experiment):
+        arguments.mode = "off"  # what it refers to is elsewhere; it can be packed all the same
+    if arguments.mode != "off":
+        done = archive_as_asked(
+            experiment,
+            arguments.mode,
+            matching=arguments.matching,
+            descendants=not arguments.alone,
+            again=arguments.again and not (arguments.alone or arguments.matching or _is_descendant(experiment)),
+            common=_directory(arguments.common),
+        )
+        if not arguments.quiet:
+            say(f"{experiment.name}: {in_words(done)}")
+    if arguments.output:
+        _pack(experiment, arguments.output)
+    return note_damages(experiment)
+
+
+def _pack(experiment: Experiment, path: str) -> None:
+    """Raises InterposeError."""
+    experiment.refuse_if_unpacked("another file")
+    if _is_descendant(experiment):
+        raise UsageError(f"{experiment.name}: a descendant; its founder is packed with all of them")
+    try:
+        with tempfile.TemporaryDirectory(prefix="interpose-") as directory:
+            pack(_at_rest(experiment, directory), path)
+    except OSError as error:
+        raise InterposeError(f"{path}: {error.strerror}") from error
+
+
+def _at_rest(experiment: Experiment, directory: str) -> str:
+    """The experiment's directory; where it is still written, a copy below `directory`, as sizes are told first."""
+    if all(ending(process).state != "running" for process in experiment.processes):
+        return experiment.directory
+    copied = os.path.join(directory, experiment.name)
+    copy(experiment.directory, copied)
+    return copied
+
+
+def in_words(done: Done) -> str:
+    """What came of archiving, in a line."""
+    told = f"{count(done.copied, 'file')} archived"
+    if done.had:
+        told += f", {done.had:,} archived already"
+    if done.refused:
+        path, why = next(iter(done.refused.items()))
+        more = f" and {len(done.refused) - 1:,} more" if len(done.refused) > 1 else ""
+        told += f"; not archived: {path} ({why}){more}, see archive.log"
+    return told
+
+
+def _is_descendant(experiment: Experiment) -> bool:
+    return experiment.directory != experiment.founder_directory
+
+
+def _directory(path: str | None) -> str | None:
+    """The common directory. Raises UsageError where it is not there."""
+    if path is not None and not os.path.isdir(path):
+        raise UsageError(f"-d {path}: not a directory")
+    return path and os.path.abspath(path)

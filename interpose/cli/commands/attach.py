@@ -1,0 +1,90 @@
+"""`interpose attach`: begin recording a Python program that runs already."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+
+from interpose.attach.reach import reach
+from interpose.attach.tracee import CannotAttach
+from interpose.cli.commands.run import add_settings, check_patterns, place_of
+from interpose.config import precedence, schema
+from interpose.errors import UsageError
+from interpose.reports.formats.units import duration
+
+NAME = "attach"
+HELP = "begin recording a Python program that runs already (experimental before Python 3.14)"
+DESCRIPTION = """\
+Begins recording the running program PID, with the settings given here. From Python 3.14 on the program itself is
+asked (sys.remote_exec). Before, it is stopped for a moment where it is safe to run code in it (ptrace): that is
+experimental.
+`interpose detach PID` ends the recording, and the program runs on as it was."""
+WAIT_S = 10.0
+OF_LINES = ("lines", "lines_depth", "lines_system", "statements", "coverage", "branches", "contexts", "probes")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options, made from the table of settings, and the process."""
+    parser.description = DESCRIPTION
+    parser.allow_abbrev = False
+    add_process_arguments(parser)
+    parser.add_argument(
+        "-o",
+        dest="experiment",
+        metavar="PATH.er",
+        help="the experiment, with its directory; NAME.N.er that is there already gets the next number",
+    )
+    add_settings(parser)
+
+
+def add_process_arguments(parser: argparse.ArgumentParser) -> None:
+    """PID, and how long to wait for it."""
+    parser.add_argument("pid", metavar="PID", type=int, help="the number of its process")
+    parser.add_argument(
+        "--wait",
+        metavar="SECONDS",
+        type=float,
+        default=WAIT_S,
+        help="how long to wait until a thread comes to a place where it can be interrupted (default: %(default)g)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Attach, and say what came of it."""
+    done = reach(arguments.pid, "begin", settings_of(arguments), timeout_s=arguments.wait)
+    experiment, bound = done.answer.get("experiment"), done.answer.get("bound", [])
+    if not isinstance(experiment, str) or not isinstance(bound, list):
+        raise CannotAttach(f"{arguments.pid}: it gave no answer")
+    stood = "" if done.still_ns is None else f"; the program stood still for {duration(done.still_ns)} of it"
+    print(f"{experiment}   {arguments.pid} is recorded since now")
+    print(f"attaching took {duration(done.took_ns)}{stood}")
+    if raised := done.answer.get("raised"):
+        print(f"a handler of the program's raised {raised} meanwhile, which it gets; what was bound before is not told")
+    for each in bound:
+        print(f"not seen: {each}, bound before under another name")
+    if more := done.answer.get("more"):
+        print(f"not seen: {more} more")
+    shown = shlex.quote(os.path.relpath(experiment) if experiment.startswith(os.getcwd() + "/") else experiment)
+    print(f" next: interpose report {shown} · interpose detach {arguments.pid}")
+    return 0
+
+
+def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
+    """The variables that say what was set, here or by options. Raises SettingError, UsageError."""
+    options = {setting.key: getattr(arguments, setting.name) for setting in schema.SETTINGS}
+    if arguments.experiment is not None:
+        options.update(place_of(arguments.experiment, "-o"))
+    file = precedence.read_file(".")
+    if precedence.resolve(options, os.environ, file).origins["INTERPOSE"] == "default":
+        options["record"] = "1"
+    wanted = precedence.resolve(options, os.environ, file)
+    given = [each for each in schema.SETTINGS if options[each.key] is not None]
+    of_lines = [each.options[-1] for each in given if each.name in OF_LINES]
+    if set(wanted.record) != {"calls"} or of_lines:
+        why = "attach records calls; lines and coverage are recorded of a program from its beginning on"
+        raise UsageError(f"{of_lines[0]}: {why}" if of_lines else why)
+    check_patterns(wanted)
+    texts = wanted.environment()
+    always = ("INTERPOSE", "INTERPOSE_DIR")
+    return {name: texts[name] for name in texts if name in always or wanted.origins[name] != "default"}

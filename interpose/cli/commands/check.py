@@ -1,0 +1,77 @@
+"""`interpose check`: what of an experiment is sound, and a repaired copy of one that is not."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from functools import partial
+
+from interpose.analysis.recording.soundness import read_all
+from interpose.cli.destinations import do, refuse_running
+from interpose.cli.experiment_choice import open_experiment
+from interpose.errors import ExperimentError, UsageError
+from interpose.experiments.maintenance.copying import copy, refuse_what_is_none
+from interpose.experiments.maintenance.repair import repair
+from interpose.experiments.metadata import names
+from interpose.experiments.model.experiment import Experiment
+from interpose.reports.formats.table import clean
+from interpose.reports.formats.units import count
+
+NAME = "check"
+HELP = "tell what of an experiment is sound and what not, and repair a copy of it"
+DAMAGED = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("experiments", nargs="+", metavar="EXPERIMENT", help="an experiment's directory, or it packed")
+    parser.add_argument("--repair", action="store_true", help="make a copy that is whole as far as it goes")
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("-o", dest="output", metavar="NEW.er", help="the copy (NAME.repaired.er unless said)")
+    place.add_argument("--in-place", action="store_true", help="repair the experiment itself, not a copy")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if (arguments.output or arguments.in_place) and not arguments.repair:
+        raise UsageError("-o and --in-place go with --repair")
+    if arguments.output and len(arguments.experiments) > 1:
+        raise UsageError("-o is for one experiment")
+    return max([_check(path, arguments) for path in arguments.experiments], default=0)
+
+
+def _check(path: str, arguments: argparse.Namespace) -> int:
+    if arguments.repair:
+        path = _repaired(path.rstrip("/"), arguments)
+    experiment = open_experiment(path, archive=False)
+    for line in _lines(experiment):
+        print(clean(line))
+    return DAMAGED if experiment.damages.count else 0
+
+
+def _lines(experiment: Experiment) -> Iterator[str]:
+    """That all is sound, or each thing that is not; then what there is."""
+    calls, archived = read_all(experiment)
+    damages = experiment.damages
+    yield from map(str, damages.found)
+    if damages.count > len(damages.found):
+        yield f"{experiment.name}: and {damages.count - len(damages.found):,} more"
+    processes = len(experiment.processes)
+    told = "1 process" if processes == 1 else f"{processes:,} processes"
+    told += f", {count(calls, 'call')}, {count(archived, 'archived file')}"
+    yield f"{experiment.name}: {'damaged; read' if damages.count else 'sound'}: {told}"
+
+
+def _repaired(path: str, arguments: argparse.Namespace) -> str:
+    """Repair the experiment at `path` or a copy of it; gives the path of which. Raises InterposeError."""
+    refuse_what_is_none(path)
+    refuse_running(path)
+    target = path
+    if not arguments.in_place:
+        target = arguments.output or f"{path.removesuffix(names.SUFFIX)}.repaired{names.SUFFIX}"
+        if not target.endswith(names.SUFFIX):
+            raise UsageError(f"-o {target}: its name ends with {names.SUFFIX}")
+        if os.path.lexists(target):
+            raise ExperimentError(f"{target}: is there already")
+        do(partial(copy, path, target), target)
+    do(partial(repair, target), target)
+    return target

@@ -1,0 +1,132 @@
+"""What all subcommands of `interpose coverage` are asked with, and what they begin and end with."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+
+from interpose.analysis.coverage.coverage import Asked, Coverage, coverage
+from interpose.cli.experiment_choice import add_experiments_argument, note_damages, open_experiments
+from interpose.cli.messages import say
+from interpose.errors import ExperimentError, UsageError
+from interpose.experiments.model.experiment import Experiment
+from interpose.reports.coverage.tables import shown_percent
+
+BELOW = 2  # the exit code where less is covered than asked for, as coverage.py has it
+_NOTES_AT_MOST = 10
+
+
+def add_asked_arguments(parser: argparse.ArgumentParser) -> None:
+    """The experiments, and the options that choose files, contexts and what is left out."""
+    add_experiments_argument(parser)
+    parser.add_argument(
+        "--source",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="only what lies in that directory, and all modules there, those that never ran too; may be said again",
+    )
+    parser.add_argument("--include", metavar="PATTERNS", help="only files that match one: 'shop/*,*/orders.py'")
+    parser.add_argument("--omit", metavar="PATTERNS", help="no files that match one")
+    parser.add_argument("--context", metavar="REGEX", help="only what ran in contexts in which that is found")
+    parser.add_argument(
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="REGEX",
+        help="leave out lines in which that is found, with what stands indented below them, besides the usual"
+        " (# pragma: no cover; bodies of three dots; if TYPE_CHECKING:); may be said again",
+    )
+
+
+def add_threshold_argument(parser: argparse.ArgumentParser) -> None:
+    """The option --fail-under."""
+    parser.add_argument(
+        "--fail-under",
+        type=_percent,
+        metavar="PERCENT",
+        help=f"end with {BELOW} where less of all statements was executed (with --branch: of them and of branches)",
+    )
+
+
+def add_branch_argument(parser: argparse.ArgumentParser) -> None:
+    """The option --branch."""
+    parser.add_argument(
+        "--branch", action="store_true", help="with branches, where they were recorded (INTERPOSE_BRANCHES=1)"
+    )
+
+
+def opened(arguments: argparse.Namespace) -> tuple[Experiment, Coverage]:
+    """The experiments and their coverage; what is to be said of it is said. Raises InterposeError."""
+    asked = _asked(arguments)
+    experiment = open_experiments(arguments.experiments)
+    found = coverage(experiment, asked)
+    if not found.codes:
+        raise ExperimentError(f"{experiment.name}: {_why_nothing(experiment, found)}")
+    if not found.modules:
+        raise ExperimentError(f"{experiment.name}: nothing of what was recorded is asked about")
+    for note in found.notes[:_NOTES_AT_MOST]:
+        say(note)
+    if len(found.notes) > _NOTES_AT_MOST:
+        say(f"and {len(found.notes) - _NOTES_AT_MOST:,} more such notes")
+    if getattr(arguments, "branch", False) and not found.with_branches:
+        say(f"{experiment.name}: no branches were recorded; INTERPOSE_BRANCHES=1 does")
+        arguments.branch = False
+    return experiment, found
+
+
+def ended(experiment: Experiment, found: Coverage, arguments: argparse.Namespace) -> int:
+    """The exit code: that of damages, else whether less is covered than asked for, which is said."""
+    damaged = note_damages(experiment)
+    least = getattr(arguments, "fail_under", None)
+    if least is None:
+        return damaged
+    share = found.own + found.branches if getattr(arguments, "branch", False) else found.own
+    if share.whole == 0 and all(module.table for module in found.modules):
+        return damaged  # nothing is missing of nothing
+    if share.percent is not None and share.percent >= least:
+        return damaged
+    say(f"{experiment.name}: {shown_percent(share.percent)} covered, less than {least:g} %")
+    return BELOW
+
+
+def _why_nothing(experiment: Experiment, found: Coverage) -> str:
+    if found.notes:
+        return f"no coverage was recorded: {found.notes[0]}"
+    if any("coverage" in process.log.recorded for process in experiment.processes):
+        return "nothing ran of what was to be covered"
+    return "no coverage was recorded; INTERPOSE=coverage does"
+
+
+def _asked(arguments: argparse.Namespace) -> Asked:
+    for directory in arguments.source:
+        if not os.path.exists(directory):
+            raise UsageError(f"--source {directory}: is not there")
+    context = _expression("--context", arguments.context) if arguments.context is not None else None
+    for each in arguments.exclude:
+        _expression("--exclude", each)
+    return Asked(
+        arguments.source, _patterns(arguments.include), _patterns(arguments.omit), context, arguments.exclude
+    )
+
+
+def _patterns(given: str | None) -> list[str]:
+    return [each.strip() for each in (given or "").split(",") if each.strip()]
+
+
+def _expression(option: str, text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text, re.MULTILINE)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise UsageError(f"{option} {text}: no regular expression: {error}") from None
+
+
+def _percent(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1
+    if not 0 <= found <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 100")
+    return found

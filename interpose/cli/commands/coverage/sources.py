@@ -1,0 +1,70 @@
+"""`interpose coverage annotate` and `html`: the sources, with what of them ran."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from interpose import __version__
+from interpose.cli.commands.coverage.asked import (
+    add_asked_arguments,
+    add_branch_argument,
+    add_threshold_argument,
+    ended,
+    opened,
+)
+from interpose.cli.commands.coverage.subcommand import Subcommand
+from interpose.cli.output import opened_output, refuse_within_experiments
+from interpose.errors import InterposeError
+from interpose.reports.coverage import annotated
+from interpose.reports.coverage.pages import pages
+
+DIRECTORY = "htmlcov"
+_UNSEEN = ".gitignore", "*\n"
+
+
+def add_annotate_arguments(parser: argparse.ArgumentParser) -> None:
+    add_asked_arguments(parser)
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE and not to the terminal")
+
+
+def annotate(arguments: argparse.Namespace) -> int:
+    experiment, found = opened(arguments)
+    with opened_output(arguments.output) as out:
+        annotated.write(found, os.getcwd(), out)
+    return ended(experiment, found, arguments)
+
+
+def add_html_arguments(parser: argparse.ArgumentParser) -> None:
+    add_asked_arguments(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", default=DIRECTORY, help=f"the directory to write to ({DIRECTORY} unless said)"
+    )
+    add_branch_argument(parser)
+    add_threshold_argument(parser)
+
+
+def html(arguments: argparse.Namespace) -> int:
+    experiment, found = opened(arguments)
+    directory = arguments.output
+    refuse_within_experiments(os.path.join(directory, "x"))
+    try:
+        os.makedirs(directory, exist_ok=True)
+        unseen = [] if os.listdir(directory) else [_UNSEEN]
+        for name, text in [*unseen, *pages(found, experiment.name, os.getcwd(), __version__, arguments.branch)]:
+            with open(os.path.join(directory, name), "w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(text)
+    except OSError as error:
+        raise InterposeError(f"{error.filename or directory}: {error.strerror}") from error
+    return ended(experiment, found, arguments)
+
+
+SUBCOMMANDS = (
+    Subcommand(
+        "annotate",
+        "sources with a mark before each line: > covered, ~ partly, ! missed, - left out",
+        add_annotate_arguments,
+        annotate,
+    ),
+    Subcommand("html", "pages for a browser: lines green, yellow or red", add_html_arguments, html),
+)

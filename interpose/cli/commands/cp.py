@@ -1,0 +1,22 @@
+"""`interpose cp`: copy experiments; one that is still written as `interpose save` does."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+
+from interpose.cli.commands.save import copy
+from interpose.cli.destinations import add_places_arguments, do, targets
+
+NAME = "cp"
+HELP = "copy an experiment to a new name, or several into a directory"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_places_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    for source, target in targets(arguments.experiments, arguments.target):
+        do(partial(copy, source, target), target)
+    return 0

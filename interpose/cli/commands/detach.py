@@ -1,0 +1,33 @@
+"""`interpose detach`: end the recording of a running program, which runs on as it was before."""
+
+from __future__ import annotations
+
+import argparse
+
+from interpose.attach.reach import reach
+from interpose.cli.commands.attach import add_process_arguments
+from interpose.reports.formats.units import duration
+
+NAME = "detach"
+HELP = "end the recording of a program that runs on (experimental before Python 3.14)"
+DESCRIPTION = """\
+Ends the recording of the running program PID, whether it was attached to or recorded from its beginning on. Its
+functions and types are what they were, the experiment's files are closed. What stays is in docs/limits.md.
+Before Python 3.14 it is experimental, as attaching is."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The process."""
+    parser.description = DESCRIPTION
+    add_process_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Detach, and say what came of it."""
+    done = reach(arguments.pid, "end", timeout_s=arguments.wait)
+    stood = "" if done.still_ns is None else f"; the program stood still for {duration(done.still_ns)} of it"
+    print(f"{arguments.pid} is recorded no longer")
+    print(f"detaching took {duration(done.took_ns)}{stood}")
+    if left := done.answer.get("left"):
+        print(f"{left} of its functions could not be put back: somebody else has wrapped them since; they pass through")
+    return 0

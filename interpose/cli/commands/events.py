@@ -1,0 +1,113 @@
+"""`interpose events`: the calls one after the other, in the order in which they began."""
+
+from __future__ import annotations
+
+import argparse
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from interpose.analysis.calls.structure import is_consolidated_alone, structure
+from interpose.analysis.calls.trace import Traced, last, slowest, trace
+from interpose.analysis.expressions.filters import Filter
+from interpose.cli.experiment_choice import (
+    add_experiment_argument,
+    add_label_argument,
+    labelled,
+    note_damages,
+    note_sampled,
+    open_experiment,
+)
+from interpose.cli.messages import say
+from interpose.cli.output import add_output_arguments, positive, write_table
+from interpose.cli.times import monotonic_ns
+from interpose.errors import UsageError
+from interpose.experiments.metadata.labels import Window, is_in
+from interpose.experiments.model.experiment import Experiment
+from interpose.legacy.code_tables import NATURAL, event_types_table
+from interpose.legacy.event_types import event_types
+from interpose.reports.tables.events import events_table
+from interpose.reports.tables.structure import structure_table
+from interpose.reports.tables.tokens import tokens_table
+
+NAME = "events"
+HELP = "list the calls of an experiment in the order in which they began"
+HELP_WANTED = "help"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_experiment_argument(parser)
+    parser.add_argument("--last", type=positive, metavar="N", help="only the last N")
+    parser.add_argument(
+        "--since",
+        metavar="WHEN",
+        help="only those since then: so long after the start (500ms, 2.5s, 3m), or a time (10:02)",
+    )
+    parser.add_argument("--slowest", action="store_true", help="the slowest calls that were kept beside records")
+    add_label_argument(parser)
+    parser.add_argument(
+        "--filter",
+        metavar="EXPRESSION",
+        help="only those for which it holds: \"KIND == 'db' && WALL > 5ms\"; `help` tells what can stand in it",
+    )
+    parser.add_argument("--codes", choices=(NATURAL,), help="event types with their codes in the Natural Profiler")
+    parser.add_argument("--limit", type=positive, metavar="N", help="at most N")
+    add_output_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if (arguments.filter or "").strip().lower() == HELP_WANTED:
+        write_table(tokens_table(), arguments)
+        return 0
+    experiment = open_experiment(arguments.experiment)
+    note_sampled(experiment)
+    chosen = Filter(arguments.filter, experiment) if arguments.filter is not None else None
+    since_ns = monotonic_ns(arguments.since, experiment.founder) if arguments.since else 0
+    label = labelled(experiment, arguments.label)
+    if arguments.slowest:
+        return _show_slowest(experiment, arguments)
+    if is_consolidated_alone(experiment):
+        return _show_records(experiment, arguments)
+    rows = _rows(experiment, arguments.last, since_ns, label, chosen)
+    if arguments.codes:
+        write_table(event_types_table(experiment, islice(event_types(experiment, rows), arguments.limit)), arguments)
+    else:
+        write_table(events_table(experiment, islice(rows, arguments.limit)), arguments)
+    return note_damages(experiment)
+
+
+def _show_slowest(experiment: Experiment, arguments: argparse.Namespace) -> int:
+    """Show the events that were kept whole where calls were put together, the slowest first."""
+    if arguments.last or arguments.since or arguments.label or arguments.filter:
+        raise UsageError("--slowest: of all calls, and no other choice")
+    kept = sorted(slowest(experiment), key=lambda row: -row.event.wall_ns)
+    if not kept:
+        raise UsageError(f"{experiment.name}: no slowest calls were kept (interpose consolidate keeps some)")
+    write_table(events_table(experiment, kept[: arguments.limit]), arguments)
+    return note_damages(experiment)
+
+
+def _show_records(experiment: Experiment, arguments: argparse.Namespace) -> int:
+    """Show the consolidated records, where that is all there is."""
+    if arguments.last or arguments.since or arguments.label or arguments.filter:
+        raise UsageError(f"{experiment.name}: single events were not recorded (record without INTERPOSE_CONSOLIDATE)")
+    say(f"{experiment.name}: the trace of its consolidated records; single events were not kept")
+    write_table(structure_table(experiment, islice(structure(experiment), arguments.limit)), arguments)
+    return note_damages(experiment)
+
+
+def _rows(
+    experiment: Experiment,
+    number: int | None,
+    since_ns: int,
+    label: Sequence[Window] | None,
+    chosen: Filter | None,
+) -> Iterator[Traced]:
+    if label is None and chosen is None:
+        return trace(experiment, since_ns) if number is None else last(experiment, number, since_ns)
+    rows = trace(experiment, since_ns)
+    if label is not None:
+        rows = (row for row in rows if is_in(label, row.event.start_ns))
+    if chosen is not None:
+        rows = (row for row in rows if chosen.keeps(*row))
+    return rows if number is None else iter(deque(rows, number))

@@ -1,0 +1,108 @@
+"""`interpose label`: name windows of time in an experiment, to look at them alone."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from interpose.analysis.recording.ending import ending
+from interpose.cli.experiment_choice import note_damages, open_experiment
+from interpose.cli.times import duration_ns, monotonic_ns
+from interpose.errors import ExperimentError, InterposeError, UsageError
+from interpose.experiments.metadata.control import Control
+from interpose.experiments.metadata.labels import ACTIONS, Mark, Window, why_not, windows, write_marks
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import Process
+from interpose.quantities import A_DURATION
+from interpose.reports.formats.table import clean
+
+NAME = "label"
+HELP = "name windows of time in an experiment, or list those there are"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", dest="experiment", metavar="EXPERIMENT", help="the experiment (the newest when left out)")
+    parser.add_argument("-n", dest="name", metavar="NAME", help="the label: letters and digits")
+    parser.add_argument(
+        "-t",
+        dest="marks",
+        action="append",
+        default=[],
+        metavar="start|stop[=WHEN]",
+        help="a window begins or ends now (also @), or then: so long after the start (2.5s), at a time (10:02),"
+        " so long from now (+5s, -5s)",
+    )
+    parser.add_argument("-C", dest="comment", default="", metavar="TEXT", help="what the label is about")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    experiment = open_experiment(arguments.experiment)
+    if arguments.marks:
+        _add(experiment, arguments)
+    elif arguments.name:
+        raise UsageError("-t start or -t stop says what the label does")
+    else:
+        _list(experiment)
+    return note_damages(experiment)
+
+
+def _add(experiment: Experiment, arguments: argparse.Namespace) -> None:
+    name = arguments.name or ""
+    if why := why_not(name):
+        raise UsageError(f"-n {name}: {why}")
+    experiment.refuse_if_unpacked("a label")
+    added = [_mark(text, name.lower(), arguments.comment, experiment.founder) for text in arguments.marks]
+    try:
+        write_marks(experiment.founder_directory, [*experiment.marks, *added])
+    except OSError as error:
+        raise InterposeError(f"{experiment.name}/labels.xml: {error.strerror}") from error
+    if ending(experiment.founder).state == "running":
+        _want_sample(experiment)
+
+
+def _want_sample(experiment: Experiment) -> None:
+    """Have the program's usage sampled now; that of another host, or of another user's program, is not."""
+    try:
+        Control(experiment.founder).want_sample()
+    except ExperimentError:
+        pass
+
+
+def _mark(text: str, name: str, comment: str, process: Process) -> Mark:
+    """Raises UsageError for what is no mark."""
+    action, said, when = text.partition("=")
+    if action not in ACTIONS:
+        raise UsageError(f"-t {text}: begins with start or stop")
+    time_ns = _instant_ns(when, process) if said else _now_ns(process)
+    if not 0 <= time_ns < 1 << 63:
+        raise UsageError(f"-t {text}: no clock goes that far")
+    return Mark(name, action, time_ns, comment)
+
+
+def _instant_ns(when: str, process: Process) -> int:
+    if when == "@":
+        return _now_ns(process)
+    if when[:1] in ("+", "-"):
+        offset_ns = duration_ns(when[1:])
+        if offset_ns is None:
+            raise UsageError(f"-t {when}: not {A_DURATION}")
+        return _now_ns(process) + (offset_ns if when[0] == "+" else -offset_ns)
+    return monotonic_ns(when, process, "-t")
+
+
+def _now_ns(process: Process) -> int:
+    """Now, on the clock of the process, which may be of another host or of before the last start of this one."""
+    return process.log.start_ns + time.time_ns() - process.log.time_ns
+
+
+def _list(experiment: Experiment) -> None:
+    start_ns = experiment.founder.log.start_ns
+    for name in dict.fromkeys(mark.name for mark in experiment.marks):
+        comments = dict.fromkeys(mark.comment for mark in experiment.marks if mark.name == name and mark.comment)
+        for window in windows(experiment.marks, name):
+            print(clean("  ".join([name, _shown(window, start_ns), *comments])))
+
+
+def _shown(window: Window, start_ns: int) -> str:
+    end = "" if window.stop_ns >= 1 << 63 else f"{(window.stop_ns - start_ns) / 1e9:.6f} s"
+    return f"{(window.start_ns - start_ns) / 1e9:.6f} s to {end}".rstrip()

@@ -1,0 +1,134 @@
+"""`interpose lines`: how often each line ran, and what it took."""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import os
+
+from interpose.analysis.lines.line_rows import Trace, line_trace
+from interpose.analysis.lines.line_sources import line_files
+from interpose.cli.experiment_choice import add_experiments_argument, note_damages, open_experiments
+from interpose.cli.messages import say
+from interpose.cli.output import add_output_arguments, opened_output, positive, write_table
+from interpose.errors import ExperimentError, UsageError
+from interpose.experiments.model.experiment import Experiment
+from interpose.legacy.keytree import write_nodes
+from interpose.legacy.nodes import nodes
+from interpose.reports.screen.display import HTML, TEXT, write
+from interpose.reports.screen.source_view import HOT_PERCENT
+from interpose.reports.tables.line_sources import source_tables, write_page
+from interpose.reports.tables.lines import SORTS, LineRow, closing_rows, function_rows, line_rows, lines_table
+
+NAME = "lines"
+HELP = "tell how often each line ran and what it took, where lines were recorded (INTERPOSE=lines)"
+APART = ("process", "thread", "task")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_experiments_argument(parser)
+    parser.add_argument("--by", choices=("line", "function"), default="line", help="a row for each")
+    parser.add_argument(
+        "--apart", choices=APART, action="append", default=[], help="not added up over processes, threads or tasks"
+    )
+    parser.add_argument(
+        "--function", metavar="PATTERN", help="only functions whose qualified name matches, with * and ?"
+    )
+    parser.add_argument("--sort", choices=SORTS, default="cpu", help="what comes first; line: as in the source")
+    parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows of lines or functions")
+    parser.add_argument(
+        "--annotate",
+        action="store_true",
+        help="the sources with the figures beside each line, hot ones marked ##; at most --limit files",
+    )
+    parser.add_argument(
+        "--hot",
+        type=_percent,
+        default=HOT_PERCENT,
+        metavar="PERCENT",
+        help=f"a line is hot from so much of its file's largest time on ({HOT_PERCENT} unless said)",
+    )
+    parser.add_argument(
+        "--global",
+        dest="stored",
+        nargs="?",
+        const="",
+        metavar="GLOBAL",
+        help="store what was counted as GT.M does, in the file of sqlite that -o names: ^lvtr(\"MYTRACE\",$J), or the"
+        " globals that the program named; `interpose display zwr` shows it",
+    )
+    add_output_arguments(parser, HTML)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    experiment = open_experiments(arguments.experiments)
+    trace = line_trace(experiment, arguments.apart)
+    refuse_nothing(experiment, trace)
+    if arguments.stored is not None:
+        store(experiment, arguments)
+        return note_damages(experiment)
+    for note in trace.notes:
+        say(note)
+    if trace.is_estimated:
+        say(f"recording took {trace.recorded_percent} % of the CPU time: times marked ~ are estimates")
+    if arguments.annotate or arguments.format == HTML:
+        write_sources(experiment, trace, arguments)
+        return note_damages(experiment)
+    table = lines_table(rows(trace, arguments), arguments.apart, experiment.founder.log.cwd, trace.is_estimated)
+    write_table(table, arguments)
+    return note_damages(experiment)
+
+
+def write_sources(experiment: Experiment, trace: Trace, arguments: argparse.Namespace) -> None:
+    """Write the sources with what was counted of them, the dearest first. Raises InterposeError."""
+    if arguments.format not in (TEXT, HTML):
+        raise UsageError(f"--annotate: as text or {HTML}, not {arguments.format}")
+    pattern = arguments.function or "*"
+    lines = [each for each in trace.lines if fnmatch.fnmatchcase(each.place.function, pattern)]
+    files, cwd = line_files(experiment, lines)[: arguments.limit], experiment.founder.log.cwd
+    with opened_output(arguments.output) as out:
+        if arguments.format == HTML:
+            write_page(files, experiment.name, cwd, arguments.hot, out)
+            return
+        for place, table in enumerate(source_tables(files, cwd, arguments.hot)):
+            out.write("\n" * bool(place))
+            write(table, out)
+
+
+def _percent(text: str) -> int:
+    """The whole number from 1 to 100 that `text` is, for argparse."""
+    if not (text.isascii() and text.isdigit() and len(text) < 4 and 1 <= int(text) <= 100):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 100")
+    return int(text)
+
+
+def store(experiment: Experiment, arguments: argparse.Namespace) -> None:
+    """Store what was counted as nodes of globals. Raises InterposeError."""
+    if not arguments.output:
+        raise UsageError("--global: -o names the file to store it in")
+    try:
+        found = list(nodes(experiment, arguments.stored))
+    except UsageError:
+        if os.path.isdir(arguments.stored):
+            raise UsageError(f"--global {arguments.stored}: the experiment goes before --global") from None
+        raise
+    write_nodes(arguments.output, found)
+
+
+def refuse_nothing(experiment: Experiment, trace: Trace) -> None:
+    """Raises ExperimentError where no lines were recorded."""
+    if not trace.threads and not trace.lines:
+        why = f": {trace.missed[0]}" if trace.missed else "; INTERPOSE=lines or interpose.trace_lines() does"
+        raise ExperimentError(f"{experiment.name}: no lines were recorded{why}")
+
+
+def rows(trace: Trace, arguments: argparse.Namespace) -> list[LineRow]:
+    """The rows that are asked for."""
+    pattern = arguments.function or "*"
+    if arguments.by == "function":
+        functions = [each for each in trace.functions if fnmatch.fnmatchcase(each.place.function, pattern)]
+        found = function_rows(functions, arguments.sort, arguments.limit)
+    else:
+        lines = [each for each in trace.lines if fnmatch.fnmatchcase(each.place.function, pattern)]
+        found = line_rows(lines, arguments.sort, arguments.limit)
+    return found if arguments.function else [*found, *closing_rows(trace)]

@@ -1,0 +1,39 @@
+"""`interpose list`: which experiments there are."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+
+from interpose.cli.messages import say
+from interpose.cli.output import add_output_arguments, write_table
+from interpose.config.precedence import in_force
+from interpose.errors import ExperimentError
+from interpose.experiments.metadata import names
+from interpose.reports.tables.experiments import experiments_table
+
+NAME = "list"
+HELP = "list the experiments in a directory, the oldest first"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "directory",
+        nargs="?",
+        metavar="DIRECTORY",
+        help="where to look (where experiments are made, when left out)",
+    )
+    add_output_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    directory = arguments.directory or in_force(os.environ).dir
+    try:
+        found = names.list_experiments(directory)
+    except OSError as error:
+        raise ExperimentError(f"{directory}: {error.strerror}") from error
+    if not found:
+        say(f"no experiments in {directory}")
+    write_table(experiments_table(found, time.time()), arguments)
+    return 0

@@ -1,0 +1,68 @@
+"""`interpose profile`: a performance profile, section by section."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+
+from interpose.cli.experiment_choice import (
+    add_experiments_argument,
+    note_damages,
+    note_sampled,
+    open_experiments,
+    refuse_sampled,
+)
+from interpose.cli.output import add_output_arguments, opened_output, positive, table_width
+from interpose.errors import UsageError
+from interpose.reports.screen.sections import SECTIONS, SLICES, Profiled, Section, told_unasked
+
+NAME = "profile"
+HELP = "a performance profile: resource demand, activity over time, waits and CPU by whom they were invoked, files"
+ALONE = ("json", "csv")  # formats of which a file holds one table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_experiments_argument(parser)
+    parser.add_argument(
+        "--section",
+        action="append",
+        choices=tuple(SECTIONS),
+        help="only this section; may be given again (else all of them)",
+    )
+    parser.add_argument("--slices", type=positive, default=SLICES, metavar="N", help="slices of time of the activity")
+    parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows; the rest is .OTHER")
+    add_output_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.format in ALONE and len(arguments.section or SECTIONS) > 1:
+        raise UsageError(f"--format {arguments.format}: one --section at a time")
+    if arguments.slices > 1000:
+        raise UsageError("--slices: at most 1000")
+    experiment = open_experiments(arguments.experiments)
+    refuse_sampled(experiment)
+    note_sampled(experiment)
+    made = Profiled(experiment, arguments.slices, arguments.limit)
+    chosen = arguments.section or told_unasked(made)
+    module = importlib.import_module(f"interpose.reports.{arguments.format}")
+    with opened_output(arguments.output) as out:
+        for number, name in enumerate(chosen):
+            section = SECTIONS[name](made)
+            if arguments.format in ALONE:
+                module.write(section.table, out, table_width(out))
+                continue
+            out.write("\n" if number else "")
+            out.writelines(f"{line}\n" for line in _above(section, arguments.format))
+            module.write(section.table, out, table_width(out))
+            out.writelines(f"{line}\n" for line in _below(section, arguments.format))
+    return note_damages(experiment)
+
+
+def _above(section: Section, form: str) -> list[str]:
+    mark = "## " if form == "markdown" else ""
+    return [f"{mark}{section.title}", f"made from: {section.made_from}", ""]
+
+
+def _below(section: Section, form: str) -> list[str]:
+    mark = "- " if form == "markdown" else "  "
+    return ["", *(f"{mark}{note}" for note in section.notes)] if section.notes else []

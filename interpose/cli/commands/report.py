@@ -1,0 +1,176 @@
+"""`interpose report`: where the time went."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from io import StringIO
+from itertools import islice
+
+from interpose.analysis.calls.profile import GROUPINGS, profile
+from interpose.analysis.calls.structure import structure
+from interpose.analysis.findings.engine import found_in
+from interpose.analysis.findings.survey import Survey
+from interpose.analysis.recording.secrets import revealed
+from interpose.analysis.transactions.response_times import transactions
+from interpose.cli.experiment_choice import (
+    add_experiments_argument,
+    add_label_argument,
+    labelled,
+    note_damages,
+    note_sampled,
+    open_experiments,
+)
+from interpose.cli.following import follow
+from interpose.cli.output import (
+    add_output_arguments,
+    opened_output,
+    positive,
+    screen_for,
+    seconds,
+    table_width,
+    write_table,
+)
+from interpose.cli.page import write_page, write_sheet
+from interpose.errors import UsageError
+from interpose.experiments.model.collection import Collection
+from interpose.experiments.model.experiment import Experiment
+from interpose.legacy.code_tables import NATURAL, with_codes
+from interpose.reports.formats import text
+from interpose.reports.formats.table import Table
+from interpose.reports.screen.summary import summary
+from interpose.reports.tables.findings import findings_table
+from interpose.reports.tables.rows import SORTS, arranged, profile_table
+from interpose.reports.tables.secrets import secrets_table
+from interpose.reports.tables.structure import structure_table
+from interpose.reports.tables.transactions import arranged as arranged_transactions
+from interpose.reports.tables.transactions import transactions_table
+
+NAME = "report"
+HELP = "tell where the time of an experiment went"
+WHOLE = {"html": write_page, "mashzone": write_sheet}  # formats of the whole report, not of one table
+FOLLOWED_EACH_S = 2.0
+STRUCTURE, TRANSACTION, FINDING, SECRETS = "structure", "transaction", "finding", "secrets"
+WITH_CODES = ("kind", "intrinsic")
+UNSCALED = (STRUCTURE, FINDING, SECRETS)
+BY = (*GROUPINGS, TRANSACTION, STRUCTURE, FINDING, SECRETS)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_experiments_argument(parser)
+    parser.add_argument("--by", choices=BY, type=_by, help="a table with a row for each; else the first screen")
+    add_label_argument(parser)
+    parser.add_argument("--sort", choices=SORTS, metavar="COLUMN", help=f"sort rows by {', '.join(SORTS)}")
+    parser.add_argument(
+        "--follow",
+        nargs="?",
+        type=seconds,
+        const=FOLLOWED_EACH_S,
+        metavar="SECONDS",
+        help=f"again every so many seconds ({FOLLOWED_EACH_S:g} unless said) until the program has ended",
+    )
+    parser.add_argument("--codes", choices=(NATURAL,), help="with --by kind or intrinsic: the Natural Profiler's codes")
+    parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows of calls")
+    parser.add_argument(
+        "--unscaled",
+        action="store_true",
+        help="where transactions were sampled: what was recorded of those kept, and nothing estimated",
+    )
+    add_output_arguments(parser, *WHOLE)
+
+
+def _by(text: str) -> str:
+    """What to group by: a line of code is a site."""
+    return "site" if text == "line" else text
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.follow and (arguments.output or arguments.format != "text"):
+        raise UsageError("--follow: what is followed is text, and goes to standard output")
+    if isinstance(arguments.follow, str):  # the option's value may be left out, not the experiment's name after it
+        arguments.experiments.insert(0, arguments.follow)
+        arguments.follow = FOLLOWED_EACH_S
+    if arguments.format in WHOLE and (arguments.by or arguments.label or arguments.sort or arguments.limit):
+        raise UsageError(f"--format {arguments.format}: the whole report, without --by, --label, --sort and --limit")
+    experiment = open_experiments(arguments.experiments)
+    if arguments.follow and isinstance(experiment, Collection):
+        raise UsageError("--follow: one experiment at a time")
+    by = arguments.by or _by_when_not_said(arguments) or ("kind" if arguments.codes else None)
+    if arguments.codes and by not in WITH_CODES:
+        raise UsageError(f"--codes: with --by {' or '.join(WITH_CODES)}; interpose events --codes shows each event")
+    if arguments.follow:
+        experiment = follow(experiment, lambda now: _text(now, by, arguments), arguments.follow, sys.stdout)
+    elif arguments.format in WHOLE:
+        note_sampled(experiment, "profiles and transactions are estimates, the rest is of what was recorded")
+        with opened_output(arguments.output) as out:
+            WHOLE[arguments.format](experiment, out)
+    elif by is None:
+        _write_summary(experiment, arguments.output)
+    else:
+        if by in UNSCALED or arguments.label or arguments.unscaled:
+            note_sampled(experiment)
+        write_table(_table(experiment, by, arguments), arguments)
+    return note_damages(experiment)
+
+
+def _table(experiment: Experiment, by: str, arguments: argparse.Namespace) -> Table:
+    if by == FINDING:
+        return _findings(experiment, arguments)
+    if by == SECRETS:
+        return _secrets(experiment, arguments)
+    if by == TRANSACTION:
+        if arguments.label or arguments.sort:
+            raise UsageError(f"--by {TRANSACTION}: neither of a label, nor sorted here (interpose transactions sorts)")
+        made_of = transactions(experiment, is_scaled=not arguments.unscaled)
+        made_of.rows = arranged_transactions(made_of.rows, None, arguments.limit)
+        return transactions_table(made_of)
+    if by == STRUCTURE:
+        if arguments.label or arguments.sort:
+            raise UsageError(f"--by {STRUCTURE}: neither of a label, nor sorted")
+        return structure_table(experiment, islice(structure(experiment), arguments.limit))
+    is_scaled = not arguments.unscaled
+    made = profile(experiment, by, label=labelled(experiment, arguments.label), is_scaled=is_scaled)
+    made.rows = arranged(made.rows, arguments.sort, arguments.limit)
+    table = profile_table(made, by, experiment.founder.log)
+    return with_codes(table) if arguments.codes else table
+
+
+def _findings(experiment: Experiment, arguments: argparse.Namespace) -> Table:
+    if arguments.label or arguments.sort:
+        raise UsageError("--by finding: of the whole experiment, in the order of what could be won")
+    survey = Survey(experiment)
+    found = found_in(survey)[: arguments.limit]
+    return findings_table(found, survey.matters_ns, experiment.founder.log.cwd)
+
+
+def _secrets(experiment: Experiment, arguments: argparse.Namespace) -> Table:
+    if arguments.label or arguments.sort:
+        raise UsageError("--by secrets: of the whole experiment, not sorted")
+    if isinstance(experiment, Collection):
+        raise UsageError("--by secrets: one experiment at a time")
+    return secrets_table(revealed(experiment)[: arguments.limit])
+
+
+def _text(experiment: Experiment, by: str | None, arguments: argparse.Namespace) -> str:
+    """What would be written of the experiment as it is now."""
+    out = StringIO()
+    if by is None:
+        out.writelines(f"{line}\n" for line in summary(screen_for(sys.stdout, experiment)))
+    else:
+        text.write(_table(experiment, by, arguments), out, table_width(sys.stdout))
+    return out.getvalue()
+
+
+def _by_when_not_said(arguments: argparse.Namespace) -> str | None:
+    """The grouping for formats that have no first screen, and where rows are to be sorted."""
+    if arguments.format == "markdown":
+        return "kind"
+    if arguments.label:
+        return "intrinsic"
+    return "intrinsic" if arguments.format != "text" or arguments.sort or arguments.limit else None
+
+
+def _write_summary(experiment: Experiment, path: str | None) -> None:
+    with opened_output(path) as out:
+        for line in summary(screen_for(out, experiment)):
+            out.write(line + "\n")

@@ -1,0 +1,335 @@
+"""`interpose run`: start a program with recording switched on, wait for it, end as it ended."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import shlex
+import sys
+import time
+from datetime import datetime
+from functools import partial
+
+from interpose.cli.messages import say, show
+from interpose.cli.running import child
+from interpose.cli.running.pausing import Toggle
+from interpose.cli.running.sampling import Sampler
+from interpose.cli.running.saving import Saver
+from interpose.cli.running.schedule import Clockwork, add_schedule_arguments, schedule_of
+from interpose.cli.running.signals import Asked, add_signal_arguments, signals_of
+from interpose.cli.running.watching import Watching
+from interpose.config import precedence, schema, state
+from interpose.config.schema import Settings
+from interpose.errors import InterposeError, SettingError, UsageError
+from interpose.experiments.metadata import endings, names
+from interpose.instrumentation import interpreters
+
+NAME = "run"
+HELP = "run a program and record where its time goes"
+USAGE = "interpose run [options] [--] (-m MODULE | SCRIPT.py | COMMAND) [arguments of the program]"
+DESCRIPTION = """\
+Everything after the program belongs to the program. Its exit code is passed through. A script and a module
+are run with the interpreter that interpose itself is installed for, another command is looked for in PATH."""
+NOTES_AT_MOST = 10
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """An option for each setting."""
+    for setting in schema.SETTINGS:
+        parser.add_argument(
+            *setting.options,
+            dest=setting.name,
+            metavar=setting.form,
+            default=None,
+            help=setting.meaning.replace("%", "%%"),
+        )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options, made from the table of settings, and the program."""
+    parser.usage = USAGE
+    parser.description = DESCRIPTION
+    parser.allow_abbrev = False
+    add_settings(parser)
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument(
+        "-o",
+        dest="experiment",
+        metavar="PATH.er",
+        help="the experiment, with its directory; NAME.N.er that is there already gets the next number",
+    )
+    place.add_argument(
+        "-O", dest="overwritten", metavar="PATH.er", help="the same, in the place of one that is there already"
+    )
+    parser.add_argument(
+        "-C",
+        dest="notes",
+        metavar="TEXT",
+        action="append",
+        default=[],
+        help=f"a note to keep with the experiment; up to {NOTES_AT_MOST}",
+    )
+    add_schedule_arguments(parser)
+    add_signal_arguments(parser)
+    parser.add_argument(
+        "-n", "--dry-run", action="store_true", help="say what would be run and recorded, and run nothing"
+    )
+    parser.add_argument(
+        "-m", dest="module", metavar="MODULE", nargs=argparse.REMAINDER, help=argparse.SUPPRESS
+    )
+    parser.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the program; gives its exit code. Where a signal killed it, the same signal kills this process."""
+    words = program_words(arguments)
+    schedule = schedule_of(arguments, datetime.now())
+    asked = signals_of(arguments)
+    if schedule and asked.toggle:
+        raise UsageError("-y: not together with -t, --at, --for and --every")
+    if (schedule and not schedule.is_open(time.time())) or (asked.toggle and not asked.recording):
+        arguments.paused = "1"
+    in_force = settings_in_force(arguments)
+    if len(arguments.notes) > NOTES_AT_MOST:
+        raise UsageError(f"-C: at most {NOTES_AT_MOST} notes")
+    if arguments.dry_run:
+        return show_settings(words, in_force)
+    if in_force.record and (code := check_libraries(words, in_force)):
+        return code
+    if in_force.record and arguments.overwritten is not None:
+        overwrite(arguments.overwritten)
+    experiment = make_experiment(in_force) if in_force.record else None
+    if experiment and arguments.notes:
+        note(experiment, arguments.notes)
+    began_s = int(time.time())
+    watching = Watching(experiment)
+    attendants: list[child.Attendant] = [watching]
+    if experiment and schedule:
+        attendants.append(Clockwork(experiment, schedule, in_force.paused))
+    command = interpreters.command_words(words)
+    environment = program_environment(in_force, experiment)
+    if in_force.record:
+        environment = interpreters.preload(environment, command)
+    try:
+        ended = child.run(command, environment, [*attendants, *on_demand(in_force, experiment, asked)])
+    except OSError as error:
+        return not_started(words, experiment, error)
+    if experiment is None:
+        say("not recorded: INTERPOSE is 0")
+    elif names.is_recorded(experiment):
+        endings.complete(experiment, ended.pid, ended.returncode, ended.time_ns)
+        watching.end()
+        show_summary(experiment)
+        archive(experiment, in_force)
+    else:
+        names.remove_empty(experiment)
+        say(why_not_recorded(words, ended.pid, began_s))
+    return child.end_as(ended.returncode)
+
+
+def on_demand(in_force: Settings, experiment: str | None, asked: Asked) -> list[child.Attendant]:
+    """Who does what signals and triggers ask for while the program runs."""
+    found: list[child.Attendant] = []
+    if experiment and (asked.save or in_force.trigger):
+        found.append(Saver(experiment, asked.save, in_force.saves if in_force.trigger else 0))
+    if experiment and asked.toggle:
+        found.append(Toggle(experiment, asked.toggle, in_force.paused))
+    if experiment and asked.sample:
+        found.append(Sampler(experiment, asked.sample))
+    return found
+
+
+def program_words(arguments: argparse.Namespace) -> list[str]:
+    """The words of the program and its arguments. Raises UsageError where there are none."""
+    words = list(arguments.program)
+    if arguments.module is not None:
+        words = ["-m", *arguments.module, *words]
+    elif words[:1] == ["--"]:
+        del words[0]
+    if words in ([], ["-m"]):
+        raise UsageError(f"a program is needed: {USAGE}")
+    return words
+
+
+def settings_in_force(arguments: argparse.Namespace) -> Settings:
+    """The settings of the run; where nothing says what to record, calls are, and lines and statements where it is said
+    of which functions, or that lines are events. Raises SettingError."""
+    options = {setting.key: getattr(arguments, setting.name) for setting in schema.SETTINGS}
+    for letter, path in (("-o", arguments.experiment), ("-O", arguments.overwritten)):
+        if path is not None:
+            options.update(place_of(path, letter))
+    of_lines = ("lines", "statements") if options["statements"] != "0" else ("lines",)
+    wanted = {"lines": of_lines, "coverage": ("coverage",)}
+    chosen = [word for word, keys in wanted.items() if any(options[key] is not None for key in keys)]
+    if chosen and options["record"] is None:
+        options["record"] = ",".join(["calls", *chosen])
+    file = precedence.read_file(".")
+    if precedence.resolve(options, os.environ, file).origins["INTERPOSE"] == "default":
+        options["record"] = "1"
+    found = precedence.resolve(options, os.environ, file)
+    check_patterns(found)
+    return found
+
+
+def check_libraries(words: list[str], in_force: Settings) -> int:
+    """Say what is wrong with the libraries that the program gets; gives 2 where they declare what is not there, and
+    there is no catch-all. Where the program is no Python, its descendants' experiments tell."""
+    from interpose.cli.commands.map import complain
+    from interpose.instrumentation import mapping
+
+    try:
+        interpreter = interpreters.interpreter_of(words)
+    except (interpreters.NotPython, FileNotFoundError):
+        return 0
+    if mapping.places_of(in_force, [interpreter.path, *interpreter.options, *interpreter.words]) is None:
+        return 0
+    try:
+        found = mapping.map_program(interpreter, in_force, every=False)
+    except SettingError:
+        raise
+    except InterposeError:
+        return 0  # why nothing can be recorded is told afterwards
+    return complain(found, in_force.unsat)
+
+
+def check_patterns(found: Settings) -> None:
+    """Raise SettingError where the pattern of descendants, or of what is redacted, is none."""
+    try:
+        from interpose.timing import shims
+    except ImportError:  # nothing is compiled for this Python; another may run the program
+        return
+    if wrong := shims.choose_descendants(os.fsencode(found.follow)):
+        raise SettingError(f"{found.said['INTERPOSE_FOLLOW']}: {wrong}")
+    if wrong := shims.choose_redacted(os.fsencode(found.redact)):
+        raise SettingError(f"{found.said['INTERPOSE_REDACT']}: {wrong}")
+
+
+def place_of(path: str, letter: str) -> dict[str, str]:
+    """The settings that make an experiment at `path`. Raises UsageError for what cannot be one."""
+    directory, name = os.path.split(path)
+    why = names.why_not(name) or (None if name.endswith(names.SUFFIX) else f"its name ends with {names.SUFFIX}")
+    if why:
+        raise UsageError(f"{letter} {path}: {why}")
+    return {"dir": directory or ".", "name": name}
+
+
+def show_settings(words: list[str], in_force: Settings) -> int:
+    """Print the command, and every setting with its origin."""
+    print(" ".join(map(shlex.quote, interpreters.command_words(words))))
+    for variable, value in in_force.environment().items():
+        print(f"{variable:<22} {value:<10} {in_force.origins[variable]}")
+    return 0
+
+
+def make_experiment(in_force: Settings) -> str:
+    """The path of a new experiment. Raises InterposeError where it cannot be made."""
+    try:
+        return create_experiment(in_force.dir, in_force.name, in_force.group_reads)
+    except FileExistsError as error:
+        raise InterposeError(f"{error.filename}: is there already") from None
+    except OSError as error:
+        why = "is not writable" if error.errno in (errno.EACCES, errno.EROFS) else error.strerror
+        raise InterposeError(
+            f"{in_force.dir}: {why}; INTERPOSE_DIR or --dir names another directory"
+        ) from None
+
+
+def overwrite(path: str) -> None:
+    """Remove the experiment at `path`, if there is one. Raises ExperimentError where it is none, or still runs."""
+    from interpose.cli.destinations import do, refuse_losing
+    from interpose.experiments.maintenance.copying import refuse_what_is_none, remove
+
+    if os.path.lexists(path):
+        refuse_what_is_none(path)
+        refuse_losing(path)
+        do(partial(remove, path), path)
+
+
+def create_experiment(directory: str, name: str, group_reads: bool) -> str:
+    """The path of a new experiment: where NAME.N.er is there already, the next number. Raises OSError."""
+    try:
+        return names.create(directory, name, group_reads)
+    except FileExistsError:
+        stem, number = names.split_numbered(name)
+        if not number:
+            raise
+    path = names.create(directory, stem, group_reads)
+    say(f"{name} is there already: this is {os.path.basename(path)}")
+    return path
+
+
+def note(experiment: str, texts: list[str]) -> None:
+    """Keep the notes of the command line; where they cannot be kept, say so."""
+    from interpose.experiments.metadata.notes import write_notes
+
+    try:
+        write_notes(experiment, [line for text in texts for line in text.splitlines()])
+    except (OSError, InterposeError) as error:
+        say(f"-C: {error}")
+
+
+def program_environment(in_force: Settings, experiment: str | None) -> dict[str, str]:
+    """The environment of the program: ours, the settings, and the experiment of which it is the founder."""
+    environment = {**os.environ, **in_force.environment()}
+    environment.pop("INTERPOSE_LINEAGE", None)
+    if experiment is not None:
+        environment["INTERPOSE_LINEAGE"] = f"{os.getpid()} {experiment} "
+    return environment
+
+
+def not_started(words: list[str], experiment: str | None, error: OSError) -> int:
+    """Say why the program did not start; gives the exit code that a shell gives."""
+    if experiment is not None:
+        names.remove_empty(experiment)
+    missing = error.errno == errno.ENOENT
+    say(f"{words[0]}: {'command not found' if missing and '/' not in words[0] else error.strerror}")
+    return 127 if missing else 126
+
+
+def why_not_recorded(words: list[str], pid: int, began_s: int) -> str:
+    """Why there is no experiment after the program has ended."""
+    noted = [note for note in state.not_recorded() if note.time_s >= began_s]
+    for note in sorted(noted, key=lambda note: note.pid == pid, reverse=True):
+        return str(note)
+    try:
+        interpreter = interpreters.interpreter_of(words)
+    except (interpreters.NotPython, FileNotFoundError) as error:
+        return f"nothing was recorded: {error}, and it started no Python that records"
+    answer = interpreters.ask(interpreter)
+    if answer is None:
+        return f"nothing was recorded: {interpreter.path} does not say whether it has interpose"
+    for obstacle in interpreters.obstacles(answer):
+        return obstacle
+    return "nothing was recorded: the program ended before recording began"
+
+
+def show_summary(experiment: str) -> None:
+    """How the report begins, and what to ask next: for somebody who looks at a terminal."""
+    if not sys.stderr.isatty():
+        return
+    from interpose.cli.output import screen_for
+    from interpose.experiments.model.experiment import Experiment
+    from interpose.reports.screen import summary
+
+    try:
+        screen = screen_for(sys.stderr, Experiment(experiment))
+    except InterposeError as error:
+        return say(str(error))
+    lines = [*summary.notes(screen), *summary.first_lines(screen), *summary.totals(screen)]
+    lines += summary.triggers(screen)
+    lines.append(summary.next_commands(screen))
+    show(lines)
+
+
+def archive(experiment: str, in_force: Settings) -> None:
+    """Archive what was wanted, now that the program has ended. Nothing of that is the program's, or an error."""
+    if in_force.archive == "off":
+        return
+    from interpose.cli.archiving import archive_at_once
+    from interpose.experiments.model.experiment import Experiment
+
+    try:
+        archive_at_once(Experiment(experiment))
+    except InterposeError as error:
+        say(str(error))

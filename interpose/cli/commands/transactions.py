@@ -1,0 +1,44 @@
+"""`interpose transactions`: how long users waited for answers, and why."""
+
+from __future__ import annotations
+
+import argparse
+
+from interpose.analysis.transactions.response_times import transactions
+from interpose.cli.experiment_choice import add_experiments_argument, note_damages, open_experiments, refuse_sampled
+from interpose.cli.messages import say
+from interpose.cli.output import add_output_arguments, positive, write_table
+from interpose.reports.tables.transactions import SORTS, arranged, transactions_table
+
+NAME = "transactions"
+HELP = "tell how long users thought and programs took to answer, by transaction"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_experiments_argument(parser)
+    parser.add_argument("--sort", choices=SORTS, metavar="COLUMN", help=f"sort rows by {', '.join(SORTS)}")
+    parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows of transactions with a name")
+    parser.add_argument(
+        "--unscaled",
+        action="store_true",
+        help="where transactions were sampled: of those passed over the time is `not kept`, and nothing is estimated",
+    )
+    add_output_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    experiment = open_experiments(arguments.experiments)
+    refuse_sampled(experiment)
+    made = transactions(experiment, is_scaled=not arguments.unscaled)
+    made.rows = arranged(made.rows, arguments.sort, arguments.limit)
+    write_table(transactions_table(made), arguments)
+    if made.estimate:
+        of = made.estimate.population
+        how = "what the others' time was is estimated from these (interpose report --by kind has the margins)"
+        what = how if made.estimate.is_scaled else "nothing is estimated"
+        say(f"sampled, one transaction in {made.estimate.one_in:,}: {of.kept:,} of {of.seen:,} kept; {what}")
+    if not made.has_cpu:
+        say("CPU time between calls: not recorded by transaction (record again with this version)")
+    if made.overlapped:
+        say("requests were served at the same time on one thread: their times overlap")
+    return note_damages(experiment)

@@ -1,0 +1,71 @@
+"""Where experiments are copied and moved to: a new name, or into a directory."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+
+from interpose.analysis.recording.ending import ending
+from interpose.errors import ExperimentError, InterposeError, UsageError
+from interpose.experiments.maintenance.copying import refuse_what_is_none
+from interpose.experiments.maintenance.parts import strangers
+from interpose.experiments.metadata import group, names
+from interpose.experiments.model.experiment import Experiment
+
+
+def add_places_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments EXPERIMENT … TARGET."""
+    parser.add_argument("experiments", nargs="+", metavar="EXPERIMENT", help="an experiment's directory")
+    parser.add_argument("target", metavar="TARGET", help="a new NAME.er, or a directory that is there")
+
+
+def targets(experiments: list[str], target: str) -> list[tuple[str, str]]:
+    """Each experiment with the path that it shall have. Raises InterposeError before anything is done."""
+    for path in experiments:
+        if group.is_group(path):
+            raise UsageError(f"{path}: a group; name its experiments")
+        refuse_what_is_none(path)
+    is_new = target.rstrip("/").endswith(names.SUFFIX)
+    if is_new and len(experiments) > 1:
+        raise UsageError(f"{target}: several experiments go into a directory")
+    if not is_new and not os.path.isdir(target):
+        raise UsageError(f"{target}: neither a directory nor a name that ends with {names.SUFFIX}")
+    last_parts = [os.path.basename(os.path.abspath(path)) for path in experiments]
+    found = [target.rstrip("/")] if is_new else [os.path.join(target, name) for name in last_parts]
+    if why := names.why_not(os.path.basename(found[0])):
+        raise UsageError(f"{target}: {why}")
+    for number, path in enumerate(found):
+        if os.path.lexists(path) or path in found[:number]:
+            raise ExperimentError(f"{path}: is there already")
+    return list(zip(experiments, found, strict=True))
+
+
+def refuse_running(path: str, advice: str = "; -f does it all the same") -> None:
+    """Raises ExperimentError where a process of the experiment is alive; what cannot be read is not."""
+    try:
+        experiment = Experiment(path)
+    except ExperimentError:
+        return
+    for process in experiment.processes:
+        if ending(process).state == "running":
+            raise ExperimentError(f"{experiment.name}: process {process.log.pid} still runs{advice}")
+
+
+def refuse_losing(path: str, advice: str = "") -> None:
+    """Raises ExperimentError where to remove the experiment would lose what is not of it, or is still written."""
+    try:
+        found = strangers(path)
+    except OSError as error:
+        raise ExperimentError(f"{path}: {error.strerror}") from error
+    if found:
+        raise ExperimentError(f"{path}/{found[0]}: not of the experiment{advice}")
+    refuse_running(path, advice)
+
+
+def do(act: Callable[[], None], place: str) -> None:
+    """Act, with errors in one line that names the place. Raises InterposeError."""
+    try:
+        act()
+    except OSError as error:
+        raise InterposeError(f"{error.filename or place}: {error.strerror}") from error

@@ -1,0 +1,1 @@
+"""`interpose display`: commands in the manner of er_print."""

@@ -1,0 +1,390 @@
+"""The commands that `interpose display` understands, in one list: their words, and what each does with a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from interpose.analysis.calls.folding import API, HIDE, SHOW
+from interpose.analysis.calls.input_output import input_output
+from interpose.analysis.recording.statistics import statistics
+from interpose.analysis.time.usage import usages
+from interpose.cli.commands.overview import due_ns
+from interpose.cli.er_print.views import Session
+from interpose.errors import Caught, UsageError
+from interpose.reports.formats.table import table_of_cells
+from interpose.reports.screen.display import DELIMITER, HTML, TEXT
+from interpose.reports.screen.heads import (
+    experiment_list_table,
+    experiments_of,
+    header_table,
+    metrics_table,
+    overview_head,
+)
+from interpose.reports.screen.views import (
+    callers_table,
+    calltree_table,
+    functions_table,
+    lines_table,
+    objects_table,
+    processes_table,
+    single_table,
+    threads_table,
+)
+from interpose.reports.tables.input_output import ioactivity_table, iodetail_table, iostat_table
+from interpose.reports.tables.overview import overview_table
+from interpose.reports.tables.statistics import statistics_table
+from interpose.reports.tables.tokens import tokens_table
+
+OFF = ("off", "none")
+NO_SAMPLES = "not recorded (record with INTERPOSE_SAMPLE=on, and for longer than a second)"
+_FUNCTION, _OBJECTS, _METRICS, _FILE = "FUNCTION", "OBJECT,…", "METRIC:…", "FILE"
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A command: its name, the words that it takes (in brackets where they may be left out), what it does.
+
+    `takes_line` where all of a line is one word. `sets`: it shows nothing, and may stand in the file of defaults.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    help: str
+    act: Callable[[Session, Sequence[str]], None]
+    takes_line: bool = False
+    sets: bool = False
+
+    @property
+    def needed(self) -> int:
+        """How many words there must be."""
+        return sum(not word.startswith("[") for word in self.words)
+
+    @property
+    def usage(self) -> str:
+        """How it is written."""
+        return " ".join((self.name, *self.words))
+
+    def run(self, session: Session, given: Sequence[str]) -> None:
+        """Do it. Raises InterposeError."""
+        if not self.needed <= len(given) <= len(self.words):
+            raise UsageError(f"it is: {self.usage}")
+        self.act(session, given)
+
+
+class Ended(Caught):
+    """There is nothing more to be done."""
+
+
+def _functions(session: Session, given: Sequence[str]) -> None:
+    session.show(functions_table(tree := session.tree, session.shown(tree)))
+
+
+def _lines(session: Session, given: Sequence[str]) -> None:
+    session.show(lines_table(tree := session.tree, session.shown(tree)))
+
+
+def _objects(session: Session, given: Sequence[str]) -> None:
+    session.show(objects_table(tree := session.tree, session.shown(tree)))
+
+
+def _object_list(session: Session, given: Sequence[str]) -> None:
+    names = session.names_of(session.calls.tree)
+    folding, seen = session.folding, {}
+    for node in session.calls.tree.nodes:
+        function = node.frame.function
+        if function.object and (function.own or function.object not in seen):
+            seen[function.object] = folding.mode_of(function)
+    rows = [(seen[each], names.file(each)) for each in sorted(seen)]
+    session.show(table_of_cells("Objects", [("Shown",), ("Object",)], rows))
+
+
+def _calltree(session: Session, given: Sequence[str]) -> None:
+    session.show(calltree_table(tree := session.tree, session.shown(tree)))
+
+
+def _callers(session: Session, given: Sequence[str]) -> None:
+    session.show(callers_table(tree := session.tree, session.shown(tree)))
+
+
+def _show_fragment(session: Session) -> None:
+    session.show(callers_table(tree := session.tree, session.shown(tree), session.fragment))
+
+
+def _csingle(session: Session, given: Sequence[str]) -> None:
+    session.fragment = [session.function(*given)]
+    _show_fragment(session)
+
+
+def _begun(session: Session) -> None:
+    if not session.fragment:
+        raise UsageError("first say csingle FUNCTION")
+
+
+def _cprepend(session: Session, given: Sequence[str]) -> None:
+    _begun(session)
+    session.fragment = [session.function(*given), *session.fragment]
+    _show_fragment(session)
+
+
+def _cappend(session: Session, given: Sequence[str]) -> None:
+    _begun(session)
+    session.fragment = [*session.fragment, session.function(*given)]
+    _show_fragment(session)
+
+
+def _shorter(session: Session, kept: slice) -> None:
+    _begun(session)
+    if len(session.fragment) < 2:
+        raise UsageError("one function is the least")
+    session.fragment = session.fragment[kept]
+    _show_fragment(session)
+
+
+def _fsingle(session: Session, given: Sequence[str]) -> None:
+    session.show(single_table(tree := session.tree, session.shown(tree), [session.function(*given)]))
+
+
+def _fsummary(session: Session, given: Sequence[str]) -> None:
+    tree = session.tree
+    there = list(dict.fromkeys(node.frame.function for node in tree.nodes))
+    session.show(single_table(tree, session.shown(tree), there[: session.limit or None]))
+
+
+def _source(session: Session, given: Sequence[str]) -> None:
+    session.show(session.source(*given))
+
+
+def _threads(session: Session, given: Sequence[str]) -> None:
+    session.show(threads_table(session.calls, session.shown(session.calls.tree)))
+
+
+def _processes(session: Session, given: Sequence[str]) -> None:
+    session.show(processes_table(session.calls, session.shown(session.calls.tree)))
+
+
+def _experiments(session: Session, given: Sequence[str]) -> None:
+    session.show(experiment_list_table(session.experiment))
+
+
+def _iostat(session: Session, given: Sequence[str]) -> None:
+    session.show(iostat_table(input_output(session.experiment, session.chosen)))
+
+
+def _ioactivity(session: Session, given: Sequence[str]) -> None:
+    session.show(ioactivity_table(input_output(session.experiment, session.chosen), session.limit))
+
+
+def _iodetail(session: Session, given: Sequence[str]) -> None:
+    session.show(iodetail_table(input_output(session.experiment, session.chosen), session.limit))
+
+
+def _header(session: Session, given: Sequence[str]) -> None:
+    session.show(header_table(session.experiment))
+
+
+def _overview(session: Session, given: Sequence[str]) -> None:
+    session.show(overview_head(session.experiment, session.tree.figures, session.total, session.columns))
+
+
+def _statistics(session: Session, given: Sequence[str]) -> None:
+    session.show(
+        *(
+            replace(statistics_table(statistics(each)), title=f"Statistics of {each.name}")
+            for each in experiments_of(session.experiment)
+        )
+    )
+
+
+def _samples(session: Session, given: Sequence[str]) -> None:
+    made = []
+    for each in experiments_of(session.experiment):
+        samples = list(usages(each, due_ns))
+        notes = () if samples else (NO_SAMPLES,)
+        made.append(replace(overview_table(each, samples), title=f"Samples of {each.name}", notes=notes))
+    session.show(*made)
+
+
+def _metrics(session: Session, given: Sequence[str]) -> None:
+    if given:
+        session.show_columns(given[0])
+    else:
+        _metric_list(session, given)
+
+
+def _metric_list(session: Session, given: Sequence[str]) -> None:
+    session.show(metrics_table(session.metrics, session.columns, session.sort.title))
+
+
+def _dmetrics(session: Session, given: Sequence[str]) -> None:
+    session.show_columns(given[0])
+    session.default_columns = list(session.columns)
+
+
+def _sort(session: Session, given: Sequence[str]) -> None:
+    session.sort_by(given[0])
+
+
+def _dsort(session: Session, given: Sequence[str]) -> None:
+    session.sort_by(given[0])
+    session.default_sort = session.sort
+
+
+def _limit(session: Session, given: Sequence[str]) -> None:
+    session.limit = _whole(given[0], 0, 10**9)
+
+
+def _sthresh(session: Session, given: Sequence[str]) -> None:
+    session.hot_percent = _whole(given[0], 1, 100)
+
+
+def _whole(text: str, least: int, most: int) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 12 and least <= int(text) <= most):
+        raise UsageError(f"{text}: no number from {least} to {most}")
+    return int(text)
+
+
+def _filters(session: Session, given: Sequence[str]) -> None:
+    if given:
+        session.filter_by("" if given[0].strip().lower() in OFF else given[0])
+    else:
+        session.show(table_of_cells("", [("Filter",)], [[session.filter or "none"]]))
+
+
+def _object_show(session: Session, given: Sequence[str]) -> None:
+    session.folding.set(session.objects(given[0]), SHOW)
+
+
+def _object_hide(session: Session, given: Sequence[str]) -> None:
+    session.folding.set(session.objects(given[0]), HIDE)
+
+
+def _object_api(session: Session, given: Sequence[str]) -> None:
+    session.folding.set(session.objects(given[0]), API)
+
+
+def _object_select(session: Session, given: Sequence[str]) -> None:
+    chosen = session.objects(given[0])
+    session.folding.set(["all"], HIDE)
+    session.folding.set(chosen, SHOW)
+
+
+def _printmode(session: Session, given: Sequence[str]) -> None:
+    mode = given[0]
+    if mode in (TEXT, HTML, DELIMITER):
+        session.mode, session.sign = mode, ","
+    elif len(mode) == 1 and mode.isprintable() and not mode.isalnum() and mode not in "\"' ":
+        session.mode, session.sign = DELIMITER, mode
+    else:
+        raise UsageError(f"{mode}: it is text, html, delimiter, or the sign between cells")
+
+
+def _outfile(session: Session, given: Sequence[str]) -> None:
+    session.write_to(given[0])
+
+
+def _appendfile(session: Session, given: Sequence[str]) -> None:
+    session.write_to(given[0], append=True)
+
+
+def _setpath(session: Session, given: Sequence[str]) -> None:
+    session.sources.path = [part for part in given[0].split(":") if part]
+
+
+def _addpath(session: Session, given: Sequence[str]) -> None:
+    session.sources.path += [part for part in given[0].split(":") if part]
+
+
+def _pathmap(session: Session, given: Sequence[str]) -> None:
+    session.sources.replaced.append((given[0], given[1]))
+
+
+def _describe(session: Session, given: Sequence[str]) -> None:
+    session.show(replace(tokens_table(), title="What can stand in an expression"))
+
+
+def _help(session: Session, given: Sequence[str]) -> None:
+    chosen = [found(given[0])] if given else VERBS
+    rows = [(verb.usage, verb.help) for verb in chosen]
+    session.show(table_of_cells("", [("Command",), ("What it does",)], rows))
+
+
+def _quit(session: Session, given: Sequence[str]) -> None:
+    raise Ended
+
+
+VERBS: tuple[Verb, ...] = (
+    Verb("functions", (), "functions, by what they took themselves and with what they called", _functions),
+    Verb("callers-callees", (), "for each function who called it and whom it called", _callers),
+    Verb("csingle", (_FUNCTION, "[N]"), "callers and callees of one function", _csingle),
+    Verb("cprepend", (_FUNCTION, "[N]"), "the same where that function called it", _cprepend),
+    Verb("cappend", (_FUNCTION, "[N]"), "the same where it called that function", _cappend),
+    Verb("crmfirst", (), "the same without the first function", lambda s, given: _shorter(s, slice(1, None))),
+    Verb("crmlast", (), "the same without the last function", lambda s, given: _shorter(s, slice(None, -1))),
+    Verb("fsingle", (_FUNCTION, "[N]"), "all metrics of one function", _fsingle),
+    Verb("fsummary", (), "all metrics of each function", _fsummary),
+    Verb("calltree", (), "who called whom, as a tree", _calltree),
+    Verb("lines", (), "lines that calls were made from", _lines),
+    Verb("source", (f"{_FUNCTION}|{_FILE}", "[N]"), "a source with metrics left of its lines", _source),
+    Verb("objects", (), "files of the program, and modules of what was called", _objects),
+    Verb("threads", (), "threads", _threads),
+    Verb("processes", (), "processes", _processes),
+    Verb("experiments", (), "the experiments", _experiments),
+    Verb("experiment_list", (), "the same", _experiments),
+    Verb("iostat", (), "input and output: counts, times and sizes of each operation", _iostat),
+    Verb("ioactivity", (), "the same by file", _ioactivity),
+    Verb("iodetail", (), "the same by file and call", _iodetail),
+    Verb("header", (), "notes, and how it was recorded", _header),
+    Verb("overview", (), "the total of each metric; * where it is hot", _overview),
+    Verb("statistics", (), "the recording's own figures", _statistics),
+    Verb("samples", (), "what the processes used, second by second", _samples),
+    Verb("metrics", (f"[{_METRICS}]",), "which columns are shown: e.%wall:i+cpu:name; default", _metrics, sets=True),
+    Verb("metric_list", (), "which metrics there are", _metric_list),
+    Verb("sort", ("METRIC",), "by what rows are sorted: i.wall, -e.cpu (least first), name; default", _sort, sets=True),
+    Verb("limit", ("N",), "how many rows are shown at most; 0: all", _limit, sets=True),
+    Verb("filters", ("[EXPRESSION]",), "only calls for which it holds; off", _filters, takes_line=True),
+    Verb("object_show", (_OBJECTS,), "show all functions of objects (also: all, library)", _object_show, sets=True),
+    Verb("object_hide", (_OBJECTS,), "show objects as one entry each", _object_hide, sets=True),
+    Verb("object_api", (_OBJECTS,), "show of objects what was entered first", _object_api, sets=True),
+    Verb("api", (_OBJECTS,), "the same; api library: no frames inside of libraries", _object_api, sets=True),
+    Verb("object_select", (_OBJECTS,), "show these objects, hide all others", _object_select, sets=True),
+    Verb("object_list", (), "which objects there are, and how they are shown", _object_list),
+    Verb("sthresh", ("PERCENT",), "from which share of the largest on a source line is marked", _sthresh, sets=True),
+    Verb("printmode", ("MODE",), "text, html, delimiter, or the sign between cells", _printmode, sets=True),
+    Verb("outfile", (_FILE,), "write what follows to a file; - to standard output", _outfile),
+    Verb("appendfile", (_FILE,), "add what follows to a file", _appendfile),
+    Verb("setpath", ("DIRECTORY:…",), "where sources are; $expts: what the experiments have", _setpath, sets=True),
+    Verb("addpath", ("DIRECTORY:…",), "where sources are looked for besides", _addpath, sets=True),
+    Verb("pathmap", ("FROM", "TO"), "sources below FROM are below TO here", _pathmap, sets=True),
+    Verb("dmetrics", (_METRICS,), "the columns where none are said", _dmetrics, sets=True),
+    Verb("dsort", ("METRIC",), "by what rows are sorted where nothing is said", _dsort, sets=True),
+    Verb("describe", (), "what can stand in an expression", _describe),
+    Verb("help", ("[COMMAND]",), "this list", _help),
+    Verb("quit", (), "end", _quit),
+    Verb("exit", (), "end", _quit),
+)
+_BY_NAME = {verb.name: verb for verb in VERBS}
+
+
+def find(name: str) -> Verb | None:
+    """The command of that name, or the only one that begins so; None where there is none."""
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    begun = [verb for verb in VERBS if len(name) > 1 and verb.name.startswith(name)]
+    return begun[0] if len(begun) == 1 else None
+
+
+def found(name: str) -> Verb:
+    """The same. Raises UsageError, with what was meant perhaps."""
+    verb = find(name)
+    if verb is None:
+        raise UsageError(f"{name}: no command{nearest(name, _BY_NAME)}")
+    return verb
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What else could have been meant, in words."""
+    near = get_close_matches(name, list(known), 1)
+    return f"; did you mean {near[0]}?" if near else "; help lists them"
+

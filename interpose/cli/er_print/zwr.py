@@ -1,0 +1,24 @@
+"""`interpose display zwr`: the nodes of globals that `interpose lines --global` stored, as M shows them."""
+
+from __future__ import annotations
+
+import argparse
+
+from interpose.cli.output import opened_output
+from interpose.legacy.keytree import read_nodes
+from interpose.legacy.zwr import zwr
+
+NAME = "zwr"
+HELP = "globals that `interpose lines --global` stored, as M's ZWRITE shows them"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the file of sqlite")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE and not to the terminal")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    lines = list(zwr(read_nodes(arguments.file)))
+    with opened_output(arguments.output) as out:
+        out.writelines(f"{line}\n" for line in lines)
+    return 0

@@ -1,0 +1,191 @@
+"""Which experiment a command is about, and what to say where there is none."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Sequence
+
+from interpose.analysis.transactions.estimate import is_sampled
+from interpose.cli.archiving import archive_at_once
+from interpose.cli.consolidating import consolidate_at_once
+from interpose.cli.messages import say
+from interpose.config import state
+from interpose.config.precedence import in_force
+from interpose.errors import ExperimentError, UsageError
+from interpose.experiments.maintenance.packed import SUFFIX, unpack
+from interpose.experiments.metadata import group, names
+from interpose.experiments.metadata.labels import Window, windows
+from interpose.experiments.model.collection import Collection
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.files import Damages
+
+_SHOWN = 1
+
+
+def add_experiment_argument(parser: argparse.ArgumentParser) -> None:
+    """The argument EXPERIMENT, which may be left out."""
+    parser.add_argument(
+        "experiment",
+        nargs="?",
+        metavar="EXPERIMENT",
+        help="the experiment's directory, or it packed: NAME.er.tar.zst (the newest when left out)",
+    )
+
+
+def add_experiments_argument(parser: argparse.ArgumentParser) -> None:
+    """The arguments EXPERIMENT …, of which there may be none."""
+    parser.add_argument(
+        "experiments",
+        nargs="*",
+        metavar="EXPERIMENT",
+        help="directories, NAME.er.tar.zst, or groups NAME.erg (the newest experiment when left out)",
+    )
+
+
+def add_label_argument(parser: argparse.ArgumentParser) -> None:
+    """The option --label."""
+    parser.add_argument("--label", metavar="NAME", help="only calls that began in a window of that label")
+
+
+def labelled(experiment: Experiment, name: str | None) -> list[Window] | None:
+    """The windows of the label `name`; None where none is asked for. Raises UsageError where there are none."""
+    if name is None:
+        return None
+    if isinstance(experiment, Collection):
+        raise UsageError("--label is for one experiment: each has its own")
+    if found := windows(experiment.marks, name):
+        return found
+    known = ", ".join(dict.fromkeys(mark.name for mark in experiment.marks)) or "none"
+    raise UsageError(f"--label {name}: there is no such window; labels: {known}")
+
+
+def open_experiments(given: Sequence[str]) -> Experiment:
+    """The experiments `given` and those of the groups among them, read as one; else the newest.
+
+    Of several, those that cannot be read are noted. Raises ExperimentError where none can.
+    """
+    paths = paths_of(given)
+    if len(paths) < 2:
+        return open_experiment(paths[0] if paths else None)
+    damages, opened = Damages(), []
+    for path in paths:
+        try:
+            opened.append(open_experiment(path, damages=damages))
+        except ExperimentError as error:
+            place, _, what = str(error).rpartition(": ")
+            damages.add(place, what)
+    if not opened:
+        raise ExperimentError(str(damages.found[0]))
+    return Collection(opened)
+
+
+def paths_of(given: Sequence[str]) -> list[str]:
+    """The paths of the experiments `given` and of those in the groups among them, each experiment once."""
+    return list({os.path.realpath(path): path for each in given for path in _members(each)}.values())
+
+
+def _members(path: str) -> list[str]:
+    return group.members(path) if group.is_group(path) else [path]
+
+
+def open_experiment(given: str | None, archive: bool = True, damages: Damages | None = None) -> Experiment:
+    """The experiment `given`, or the newest, and what is newer and not recorded. Raises ExperimentError.
+
+    Whoever is the first to read it archives its sources, and puts calls together where the program wanted it,
+    unless `archive` is false.
+    """
+    experiment = _open(given, Damages() if damages is None else damages)
+    if archive:
+        archive_at_once(experiment)
+        consolidate_at_once(experiment)
+    return experiment
+
+
+def _unpacked(path: str, damages: Damages) -> Experiment:
+    """The experiment that the file at `path` holds, in a directory that goes when it does. Raises ExperimentError."""
+    directory = tempfile.mkdtemp(prefix="interpose-")
+    try:
+        experiment = Experiment(unpack(path, directory, damages), damages)
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    weakref.finalize(experiment, shutil.rmtree, directory, True)
+    experiment.packed = path
+    return experiment
+
+
+def _open(given: str | None, damages: Damages) -> Experiment:
+    if given is not None:
+        return _one_member(given, damages) if group.is_group(given) else _named(given, damages)
+    directory = in_force(os.environ).dir
+    newest = names.newest(directory)
+    if newest is None:
+        raise ExperimentError(
+            "; ".join([f"no experiment in {directory}", *_elsewhere(), *_last_not_recorded()])
+        )
+    _say_what_was_not_recorded(newest)
+    return Experiment(newest, damages)
+
+
+def _named(path: str, damages: Damages) -> Experiment:
+    is_packed = path.endswith(SUFFIX) and os.path.isfile(path)
+    return _unpacked(path, damages) if is_packed else Experiment(path, damages)
+
+
+def _one_member(path: str, damages: Damages) -> Experiment:
+    """The experiment that a group names, where only one can be read. Raises ExperimentError for several."""
+    members = group.members(path)
+    if len(members) > 1:
+        raise ExperimentError(f"{path}: names {len(members):,} experiments; this reads one at a time")
+    return _named(members[0], damages)
+
+
+def note_damages(experiment: Experiment) -> int:
+    """Say in one line what of `experiment` is damaged; gives the exit code: 3 where something is."""
+    damages = experiment.damages
+    if not damages.found:
+        return 0
+    more = f" (and {damages.count - _SHOWN} more)" if damages.count > _SHOWN else ""
+    say(f"{damages.found[0]}{more}")
+    return 3
+
+
+def _elsewhere() -> list[str]:
+    elsewhere = state.experiments_elsewhere()
+    return [f"the newest elsewhere is {elsewhere[-1]}"] if elsewhere else []
+
+
+def _last_not_recorded() -> list[str]:
+    noted = state.not_recorded()
+    return [str(noted[-1])] if noted else []
+
+
+def _say_what_was_not_recorded(experiment: str) -> None:
+    """Say why nothing was recorded of a program that ran after `experiment`: it is what the user asks for."""
+    noted = state.not_recorded()
+    try:
+        written_s = os.stat(os.path.join(experiment, names.LOG)).st_mtime
+    except OSError:
+        return
+    if noted and noted[-1].time_s > written_s:
+        say(f"newer than {os.path.basename(experiment)}: {noted[-1]}")
+
+
+RECORDED = "this is of what was recorded of those kept, not estimated"
+
+
+def note_sampled(experiment: Experiment, what: str = RECORDED) -> None:
+    """Say in one line where transactions were sampled, and what that means for the figures."""
+    if is_sampled(experiment):
+        log = next(process.log for process in experiment.processes if process.log.one_in)
+        say(f"transactions were sampled, one in {log.one_in:,}: {what}")
+
+
+def refuse_sampled(experiment: Experiment) -> None:
+    """Raises UsageError where calls were sampled: of these neither counts nor wall times are known."""
+    if interval := experiment.founder.log.interval:
+        raise UsageError(f"{experiment.name}: was sampled ({interval}); only interpose report and events tell of them")

@@ -1,0 +1,37 @@
+"""Lines on stderr, each with our name before it: the only module that writes there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from interpose.errors import ExpressionError, InterposeError
+from interpose.reports.formats.table import clean, columns_of
+
+_OF_AN_EXPRESSION = 76  # letters that are shown where it is wrong, so many of them before the place
+_BEFORE_THE_CARET = 56
+
+
+def say(text: str) -> None:
+    """A line."""
+    sys.stderr.write(f"interpose: {clean(text)}\n")
+
+
+def show(lines: Iterable[str]) -> None:
+    """The beginning of a report, which has been made for a terminal."""
+    sys.stderr.write("".join(f"{line}\n" for line in lines))
+
+
+def tell(error: InterposeError) -> None:
+    """What is wrong, in a line; of an expression also where."""
+    say(str(error))
+    if isinstance(error, ExpressionError):
+        _point_at(error)
+
+
+def _point_at(error: ExpressionError) -> None:
+    """Show the expression, of a long one what is around the place, with a caret below that."""
+    begin = max(error.place - _BEFORE_THE_CARET, 0)
+    end = begin + _OF_AN_EXPRESSION
+    indent = " " * columns_of(clean(error.text[begin : error.place]))
+    show([f"  {clean(error.text[begin:end])}", f"  {indent}^"])

@@ -1,0 +1,106 @@
+"""Where results go, and in which format."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from interpose.analysis.calls.profile import profile
+from interpose.analysis.findings.engine import found_in
+from interpose.analysis.findings.survey import Survey
+from interpose.errors import InterposeError, UsageError
+from interpose.experiments.metadata import names
+from interpose.experiments.model.experiment import Experiment
+from interpose.reports.formats.colour import Paint, wants_colour
+from interpose.reports.formats.table import Table
+from interpose.reports.screen.summary import Screen
+
+FORMATS = ("text", "json", "csv", "markdown")
+_WIDTH = 80
+_NO_WIDTH = 200  # in a file or a pipe little is cut off; nothing is in the other formats
+
+
+def add_output_arguments(parser: argparse.ArgumentParser, *others: str) -> None:
+    """The options --format and -o; `others` are formats that are no format of a table."""
+    told = ", ".join(("text (for people)", *FORMATS[1:], *others))
+    parser.add_argument("--format", choices=(*FORMATS, *others), default="text", help=told)
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE and not to the terminal")
+
+
+def positive(text: str) -> int:
+    """The whole number above 0 that `text` is, for argparse."""
+    if not (text.isascii() and text.isdigit() and 0 < len(text) < 19 and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return int(text)
+
+
+def seconds(text: str) -> float | str:
+    """The time in seconds, from a tenth of one to a day, that `text` is, for argparse; what is no number, as it is."""
+    try:
+        found = float(text)
+    except ValueError:
+        return text
+    if not 0.1 <= found <= 86_400:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time from 0.1 to 86400 seconds")
+    return found
+
+
+@contextmanager
+def opened_output(path: str | None) -> Iterator[TextIO]:
+    """The file to write results to: standard output, or the one at `path`. Raises InterposeError."""
+    if path is None:
+        yield sys.stdout
+        return
+    refuse_within_experiments(path)
+    try:
+        with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+            yield file
+    except OSError as error:
+        raise InterposeError(f"{path}: {error.strerror}") from error
+
+
+def refuse_within_experiments(path: str) -> None:
+    """Raises UsageError for what lies in an experiment: results are not written over what they are made from."""
+    directory = os.path.dirname(os.path.realpath(path))
+    while directory != os.path.dirname(directory):
+        if directory.endswith(names.SUFFIX) and os.path.exists(os.path.join(directory, names.LOG)):
+            raise UsageError(f"{path}: lies in the experiment {os.path.basename(directory)}")
+        directory = os.path.dirname(directory)
+
+
+def write_table(table: Table, arguments: argparse.Namespace) -> None:
+    """Write `table` in the format and to the place that `arguments` say."""
+    module = importlib.import_module(f"interpose.reports.{arguments.format}")
+    with opened_output(arguments.output) as out:
+        module.write(table, out, table_width(out))
+
+
+def screen_for(out: TextIO, experiment: Experiment) -> Screen:
+    """The first screen of `experiment`, as wide and as coloured as `out` can show it."""
+    survey = Survey(experiment)
+    made = profile(experiment, "site", known=survey.known)
+    return Screen(experiment, made, time.time(), width_of(out), paint_for(out), found_in(survey))
+
+
+def width_of(out: TextIO, where_nobody_looks: int = _WIDTH) -> int:
+    """How wide lines may be: COLUMNS, else that of the terminal; or as said where there is neither."""
+    if not out.isatty() and not os.environ.get("COLUMNS"):
+        return where_nobody_looks
+    return shutil.get_terminal_size((_WIDTH, 24)).columns
+
+
+def table_width(out: TextIO) -> int:
+    """How wide the lines of a table may be."""
+    return width_of(out, where_nobody_looks=_NO_WIDTH)
+
+
+def paint_for(out: TextIO) -> Paint:
+    """Colours for `out`."""
+    return Paint(wants_colour(out, os.environ))

@@ -1,0 +1,48 @@
+"""What the HTML report is made from, gathered for one experiment or several."""
+
+from __future__ import annotations
+
+import time
+from typing import TextIO
+
+from interpose import __version__
+from interpose.analysis.calls.hot_lines import hot_files
+from interpose.analysis.calls.profile import profile
+from interpose.analysis.findings.engine import found_in
+from interpose.analysis.findings.survey import Survey
+from interpose.analysis.time.timeline import timeline
+from interpose.analysis.time.usage import usages
+from interpose.analysis.transactions.response_times import transactions
+from interpose.experiments.model.collection import Collection
+from interpose.experiments.model.experiment import Experiment
+from interpose.legacy import mashzone
+from interpose.legacy.programs import programs
+from interpose.reports.page.document import write
+from interpose.reports.page.material import Material
+from interpose.reports.page.profiles import TITLES
+
+PROFILES = ("site", *TITLES)
+
+
+def write_page(experiment: Experiment, out: TextIO) -> None:
+    """Write the HTML report of `experiment` to `out`; events are read three times, by line, transaction and time."""
+    survey = Survey(experiment)
+    made = Material(
+        experiment=experiment,
+        survey=survey,
+        findings=found_in(survey),
+        profiles={by: profile(experiment, by, known=survey.known) for by in dict.fromkeys(PROFILES)},
+        transactions=transactions(experiment),
+        timeline=timeline(experiment, survey.accounts),
+        usages=[] if isinstance(experiment, Collection) else list(usages(experiment, lambda _: None)),
+        programs=programs(survey),
+        files=hot_files(survey),
+        now_s=time.time(),
+        version=__version__,
+    )
+    write(made, out)
+
+
+def write_sheet(experiment: Experiment, out: TextIO) -> None:
+    """Write the sheet of CPU time by program for dashboards."""
+    mashzone.write(programs(Survey(experiment)), out)

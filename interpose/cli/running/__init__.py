@@ -1,0 +1,1 @@
+"""What `interpose run` does while its program runs."""

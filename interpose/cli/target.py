@@ -1,0 +1,47 @@
+"""The experiment of a running program, which is named by its process's number or by the experiment itself."""
+
+from __future__ import annotations
+
+import os
+
+from interpose.analysis.recording.ending import is_running
+from interpose.capture import descent
+from interpose.cli.experiment_choice import open_experiment
+from interpose.errors import ExperimentError
+from interpose.experiments.model.experiment import Experiment
+
+
+def experiment_of(target: str | None) -> Experiment:
+    """The experiment `target`, or that of the process with that number; the newest where None.
+
+    Raises ExperimentError where there is none.
+    """
+    if target is None or not (target.isascii() and target.isdigit()):
+        return open_experiment(target, archive=False)
+    founder = _founder_of(int(target[:10]))
+    return open_experiment(founder, archive=False)
+
+
+def _founder_of(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/maps", "rb") as file:
+            file.read(1)
+    except PermissionError:
+        raise ExperimentError(f"process {pid}: is another user's") from None
+    except OSError:
+        raise ExperimentError(f"process {pid}: there is none") from None
+    found = descent.recorded_in(pid)
+    if found is None:
+        raise ExperimentError(f"process {pid}: is not recorded")
+    founder: str = found[0]
+    return founder
+
+
+def running_experiment_of(target: str | None) -> Experiment:
+    """The same, of which a process runs. Raises ExperimentError."""
+    experiment = experiment_of(target)
+    if not any(is_running(process) for process in experiment.processes):
+        raise ExperimentError(f"{experiment.name}: no process of it runs on this machine")
+    if not os.access(experiment.founder_directory, os.W_OK):
+        raise ExperimentError(f"{experiment.name}: is another user's")
+    return experiment

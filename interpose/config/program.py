@@ -1,0 +1,75 @@
+"""Which program this is: what its command line runs, what the user would call it, where it imports from.
+
+This is imported inside the traced program when it starts, so it imports next to nothing.
+"""
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+OPTIONS_WITH_WORD = ("-W", "-X", "--check-hash-based-pycs")
+EXEMPT_PROGRAMS = ("interpose", "pip", "tox")
+
+
+def split_command(arguments: "Sequence[str]") -> tuple[str, str]:
+    """What an interpreter's command line runs: ("-m", module), ("-c", ""), ("script", path) or ("", "")."""
+    words = iter(arguments[1:])
+    for word in words:
+        if word in ("-m", "-c"):
+            return word, next(words, "") if word == "-m" else ""
+        if word in OPTIONS_WITH_WORD:
+            next(words, "")
+        elif not word.startswith("-") or word == "-":
+            return "script", word
+        elif not word.startswith("--") and "m" in word[1:] and word[-1] == "m":
+            return "-m", next(words, "")
+        elif not word.startswith("--") and word[-1] == "c":
+            return "-c", ""
+    return "", ""
+
+
+def program_name(arguments: "Sequence[str]") -> str:
+    """What the user would call the program."""
+    how, what = split_command(arguments)
+    if how == "-m":
+        return f"-m {what}"
+    return os.path.basename(what) if what not in ("", "-") else how or "python"
+
+
+def is_exempt(arguments: "Sequence[str]") -> bool:
+    """Whether the program is one that never traces itself."""
+    how, what = split_command(arguments)
+    if how == "-m":
+        return what.partition(".")[0] in EXEMPT_PROGRAMS
+    name = os.path.basename(what).removesuffix(".py").rstrip("0123456789.")
+    return how == "script" and (name in EXEMPT_PROGRAMS or what.endswith("/site-packages/pip"))
+
+
+def import_roots() -> list[str]:
+    """The directories that the program imports from, as far as is known before its first line."""
+    how, what = split_command(sys.orig_argv)
+    try:
+        own = os.path.dirname(os.path.realpath(what)) if how == "script" and what != "-" else os.getcwd()
+    except OSError:
+        own = ""
+    found = [own, *sys.path]
+    return [path for path in dict.fromkeys(found) if path.startswith("/")][:64]
+
+
+def import_directories() -> list[bytes]:
+    """Where the monitor finds what it imports, as bytes: first where we lie, then what is installed beside."""
+    installed = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
+    found = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *installed]
+    return [os.fsencode(path) for path in dict.fromkeys(found) if ":" not in path]
+
+
+def library_directories() -> list[bytes]:
+    """Where code lies that is not the program's own, as bytes that end with a slash."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    found = [os.path.dirname(os.__file__), os.path.dirname(os.path.dirname(__file__)) + "/interpose"]
+    found += [f"{prefix}/lib/{version}" for prefix in (sys.prefix, sys.base_prefix)]
+    found += [path for path in sys.path if path.endswith(("site-packages", "dist-packages", ".zip"))]
+    return [os.fsencode(path) + b"/" for path in dict.fromkeys(found)][:16]

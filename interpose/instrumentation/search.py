@@ -1,0 +1,93 @@
+"""Where libraries besides ours may be: the group's, the account's, those that commands resolved before.
+
+This is imported inside the traced program when it starts, so it imports next to nothing.
+"""
+
+import os
+import sys
+
+from interpose.config import precedence
+from interpose.config.program import split_command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from interpose.config.schema import Settings
+
+LIBRARY_DIRECTORY = "interpose.d"
+
+
+def library_places(
+    wanted: "Settings", environment: "Mapping[str, str]", arguments: "Sequence[str]"
+) -> tuple[str, str, str] | None:
+    """Where libraries are to be looked for: the group's directory, the account's, the file of what was resolved before,
+    each empty where there is none. None where no library but ours is there, or wanted."""
+    if wanted.lib == "S" and not wanted.xl:
+        return None
+    home = environment.get("HOME", "")
+    group = "" if wanted.lib == "P" and not wanted.xl else wanted.group
+    if group == "auto":
+        group = find_group(library_start(arguments, home), home)
+    account = _base(environment, "XDG_CONFIG_HOME", home, ".config")
+    account = account and f"{account}/{LIBRARY_DIRECTORY}"
+    resolved = resolved_file(environment)
+    account = account if account and os.path.isdir(account) else ""
+    resolved = resolved if resolved and os.path.isfile(resolved) else ""
+    return (group, account, resolved) if group or account or resolved or wanted.xl else None
+
+
+def resolved_file(environment: "Mapping[str, str]") -> str:
+    """Where commands write down which libraries projects and packages name; empty where there is no such place."""
+    base = _base(environment, "XDG_STATE_HOME", environment.get("HOME", ""), ".local/state")
+    return base and f"{base}/libraries"
+
+
+def _base(environment: "Mapping[str, str]", variable: str, home: str, below: str) -> str:
+    """Our directory among the user's; the XDG specification: a relative path is to be ignored."""
+    base = environment.get(variable, "")
+    if not base.startswith("/"):
+        base = f"{home}/{below}" if home.startswith("/") else ""
+    return base and f"{base}/interpose"
+
+
+def library_start(arguments: "Sequence[str]", home: str) -> str:
+    """Where the way upward to the group's libraries begins: the main script's directory; the working directory for a
+    module, for what was typed, and for a command that was installed with an interpreter."""
+    how, what = split_command(arguments)
+    try:
+        here = os.getcwd()
+        if how != "script" or what == "-":
+            return here
+        path = os.path.join(here, what)
+        if os.path.islink(path):
+            path = os.path.realpath(path)
+        if not what.endswith(".py") and os.path.isdir(path):
+            return os.path.normpath(path)
+    except OSError:
+        return ""
+    directory = os.path.normpath(os.path.dirname(path))
+    interpreters = [os.path.dirname(sys.executable or ""), os.path.dirname(arguments[0])]
+    installed = [*interpreters, f"{sys.prefix}/bin", f"{sys.base_prefix}/bin", f"{home}/.local/bin"]
+    return here if directory in installed and not what.endswith(".py") else directory
+
+
+def find_group(directory: str, home: str) -> str:
+    """The nearest directory, from this one upward, that has libraries; never above the home or the repository."""
+    while directory:
+        if os.path.isdir(f"{directory}/{LIBRARY_DIRECTORY}") or _names_libraries(directory):
+            return directory
+        above = os.path.dirname(directory)
+        if above == directory or directory == home or os.path.lexists(f"{directory}/.git"):
+            break
+        directory = above
+    return ""
+
+
+def _names_libraries(directory: str) -> bool:
+    data = precedence.read_plain(f"{directory}/{precedence.FILE}")
+    if data is None or b"interpose" not in data:
+        return False
+    from interpose.config import project_file
+
+    return project_file.names_libraries(data)

@@ -1,0 +1,69 @@
+"""The system library: what interpose ships, searched last. A module for each kind of thing that is called.
+
+What it declares of packages is read when one of them is imported.
+"""
+
+from interpose.instrumentation.system_library import (
+    databases,
+    files,
+    imports,
+    marks,
+    network,
+    processes,
+    screens,
+    served,
+    waits,
+)
+from interpose.library import Intrinsic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+INTRINSICS = [
+    *databases.INTRINSICS,
+    *screens.INTRINSICS,
+    *files.INTRINSICS,
+    *network.INTRINSICS,
+    *processes.INTRINSICS,
+    *waits.INTRINSICS,
+    *served.INTRINSICS,
+    *marks.INTRINSICS,
+    *imports.INTRINSICS,
+]
+# Packages, and the modules here that declare something of them.
+PACKAGES = {
+    **dict.fromkeys(("psycopg2", "psycopg", "asyncpg"), "postgresql"),
+    **dict.fromkeys(("MySQLdb", "pymysql"), "mysql"),
+    "redis": "redis",
+    **dict.fromkeys(("requests", "urllib3", "httpx"), "http"),
+    "aiohttp": "http web",
+    **dict.fromkeys(("django", "fastapi", "flask", "gunicorn", "starlette", "uvicorn", "waitress"), "web"),
+    "celery": "tasks",
+    **dict.fromkeys(("click", "prompt_toolkit", "rich"), "terminals"),
+    "aiofiles": "threaded",
+    "gevent": "greenlets",
+}
+
+
+def of_packages(packages: "Iterable[str]") -> list[Intrinsic]:
+    """What is declared of the packages, and of those that are declared beside them."""
+    modules = dict.fromkeys([module for package in packages for module in PACKAGES[package].split()])
+    found: list[Intrinsic] = []
+    for module in modules:
+        if module not in globals():  # where it stands once it was read
+            __import__(f"{__name__}.{module}")
+        found += globals()[module].INTRINSICS
+    return found
+
+
+def every() -> list[Intrinsic]:
+    """All that is declared."""
+    return [*INTRINSICS, *of_packages(PACKAGES)]
+
+
+def forget() -> None:
+    """Have all that was read be as it was declared: the next recording begins with it."""
+    for module in list(globals().values()):
+        for each in getattr(module, "INTRINSICS", ()):
+            each.be_as_declared()

@@ -1,0 +1,46 @@
+"""What pytest loads of us at every start: the options, and nothing more until one of them is given."""
+
+import pytest
+
+MARK = "max_calls"
+OPTIONS = ("--interpose", "--interpose-coverage")
+NOTHING_RUNS = ("help", "version", "collectonly", "markers", "showfixtures", "show_fixtures_per_test")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("interpose", "where tests spend their time (interpose)")
+    group.addoption("--interpose", action="store_true", help="record the calls of the tests, each a transaction")
+    group.addoption(
+        "--interpose-coverage",
+        action="store_true",
+        help="record which statements ran, for each test by itself",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        f"{MARK}(kind=N, ...) or {MARK}(N, kind=, intrinsic=, detail=): with --interpose the test fails where it makes"
+        " more calls of that kind, or of these patterns",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Begin before anything of the tests is imported."""
+    options = early_config.known_args_namespace
+    if not (options.interpose or options.interpose_coverage) or any(getattr(options, each, 0) for each in NOTHING_RUNS):
+        return
+    from interpose.pytest.plugin import Plugin
+    from interpose.pytest.recording import begin
+
+    failed = begin(options.interpose, options.interpose_coverage)
+    early_config.pluginmanager.register(Plugin(failed), "interpose-recording")
+
+
+def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> str | None:
+    """Say that limits are not looked at, where they are not."""
+    if config.option.interpose or config.option.interpose_coverage:
+        return None
+    limited = sum(item.get_closest_marker(MARK) is not None for item in items)
+    return f"interpose: limits of calls of {limited} tests not looked at without --interpose" if limited else None

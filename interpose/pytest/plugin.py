@@ -1,0 +1,140 @@
+"""What pytest calls of us in a session that is recorded: tests are transactions, and their calls have limits."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator, Mapping
+from pathlib import Path
+
+import pytest
+
+from interpose.experiments.metadata import names
+from interpose.experiments.model.experiment import with_forebears
+from interpose.experiments.model.files import Damages
+from interpose.experiments.model.process import Process
+from interpose.pytest.limits import Limit, calls_between, counted, limits_of, told, why_unseen
+from interpose.pytest.options import MARK
+from interpose.pytest.summary import summary_of
+from interpose.timing import shims
+
+_transaction = pytest.StashKey[shims.transaction]()
+_limits = pytest.StashKey[list[Limit]]()
+Passing = Generator[None, object, object]
+
+
+class Plugin:
+    """The session's part of the plug-in; `failed` is why nothing, or not all, is recorded."""
+
+    def __init__(self, failed: str) -> None:
+        self._failed = failed
+        self._seen: set[str] = set()
+        self._unseen: dict[str, int] = {}  # why limits are not looked at, and how many
+        self._settings: Mapping[str, str] | None = None  # those that are recorded with
+
+    def pytest_report_header(self) -> list[str]:
+        """Where it is recorded, and why not."""
+        place = directory()
+        lines = [f"interpose: {os.path.relpath(place)}"] if place else []
+        return [*lines, *self._told_failure()]
+
+    def _told_failure(self) -> list[str]:
+        recorded = "" if directory() else "nothing is recorded: "
+        return [f"interpose: {recorded}{self._failed}"] if self._failed else []
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """There are no tests in the experiment."""
+        return True if str(collection_path) == directory() else None
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Read the limits. Raises pytest.UsageError for what is none."""
+        for item in items:
+            for mark in item.iter_markers(MARK):
+                try:
+                    found = list(limits_of(mark.args, dict(mark.kwargs)))
+                except ValueError as error:
+                    raise pytest.UsageError(f"{item.nodeid}: {MARK}: {error}") from None
+                item.stash.setdefault(_limits, []).extend(found)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Passing:
+        """The test's transaction begins before its fixtures."""
+        item.stash[_transaction] = shims.transaction(item.nodeid).__enter__()
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Passing:
+        """Fail a test that passed with more calls than it may make."""
+        limits = self._to_look_at(item.stash.get(_limits, []))
+        if not limits:
+            return (yield)
+        before, begin_ns = _counted(), time.monotonic_ns()
+        result = yield
+        if wrong := _exceeded(limits, begin_ns, time.monotonic_ns(), before, str(item.config.rootpath)):
+            pytest.fail("\n".join(wrong), pytrace=False)
+        return result
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Passing:
+        """It ends when they are torn down."""
+        try:
+            return (yield)
+        finally:
+            if begun := item.stash.get(_transaction, None):
+                begun.__exit__(None, None, None)
+
+    def _to_look_at(self, limits: list[Limit]) -> list[Limit]:
+        why = [(limit, self._why_unseen(limit)) for limit in limits]
+        for _, reason in why:
+            if reason:
+                self._unseen[reason] = self._unseen.get(reason, 0) + 1
+        return [limit for limit, reason in why if not reason]
+
+    def _why_unseen(self, limit: Limit) -> str:
+        if not directory():
+            return "nothing is recorded"
+        if self._settings is None:
+            with shims.unrecorded():
+                self._settings = _opened().log.settings
+        return why_unseen(limit, self._settings)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the names of the tests that ran, wherever."""
+        self._seen.add(report.nodeid)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Which tests waited longest, and what could not be done."""
+        lines = self._told_failure()
+        lines += [f"interpose: {number} limits not looked at: {why}" for why, number in self._unseen.items()]
+        if place := directory():
+            with shims.unrecorded():
+                lines += summary_of(place, self._seen)
+        for line in lines:
+            terminalreporter.write_line(line)
+
+
+def directory() -> str:
+    """Where this process is recorded; empty where it is not."""
+    return os.fsdecode(shims.directory() or b"")
+
+
+def _opened() -> Process:
+    """This process as it is recorded by now."""
+    own = directory()
+    above, name = os.path.split(own)
+    lineage = name.removesuffix(names.SUFFIX)
+    if above.endswith(names.SUFFIX) and names.is_lineage(lineage):
+        return with_forebears(above, lineage, Damages())
+    return with_forebears(own, "", Damages())
+
+
+def _counted() -> dict[int, int]:
+    with shims.unrecorded():
+        return counted(_opened())
+
+
+def _exceeded(limits: list[Limit], begin_ns: int, end_ns: int, before: dict[int, int], cwd: str) -> list[str]:
+    """What is to be said of the limits that were exceeded."""
+    with shims.unrecorded():
+        calls = calls_between(_opened(), begin_ns, end_ns, before, cwd)
+        return [wrong for wrong in (told(limit, calls) for limit in limits) if wrong]

@@ -1,0 +1,76 @@
+"""The beginning of a recording in a test session that runs already."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from interpose.errors import InterposeError
+
+WHAT = {(True, False): "calls", (True, True): "calls,coverage", (False, True): "calls,coverage"}
+
+
+def begin(calls: bool, coverage: bool) -> str:
+    """Record this process from now on, as the settings say, and what it starts; empty, or why nothing is recorded.
+
+    Of a process that is recorded already this changes nothing.
+    """
+    if failed := _not_compiled():
+        return failed
+    from interpose.timing import shims
+
+    if shims.is_recording():
+        return _what_is_missing(coverage)
+    _choose(calls, coverage)
+    hooks = list(sys.meta_path)
+    # What we import here is not for pytest to rewrite.
+    sys.meta_path[:] = [hook for hook in hooks if not type(hook).__module__.startswith("_pytest.")]
+    try:
+        from interpose import boot
+
+        boot.boot()
+    finally:
+        sys.meta_path[:] = hooks
+    return "" if shims.is_recording() else _why_not()
+
+
+def _not_compiled() -> str:
+    try:
+        from interpose.timing import shims
+    except ImportError as error:
+        return str(error)
+    return "" if hasattr(shims, "is_recording") else "nothing is compiled for this Python"
+
+
+def _what_is_missing(coverage: bool) -> str:
+    """What was asked for and is not recorded, because somebody else has begun the recording."""
+    from interpose.config import values
+
+    recorded = os.environ.get("INTERPOSE", "")
+    missing = coverage and "coverage" not in values.parse_record(recorded)
+    return f"coverage is not recorded, for recording was begun with INTERPOSE={recorded}" if missing else ""
+
+
+def _choose(calls: bool, coverage: bool) -> None:
+    """Put into the environment, which what tests start inherits, what is to be recorded; the user's own words go
+    before."""
+    from interpose.config import precedence
+
+    os.environ["INTERPOSE"] = WHAT[calls, coverage]
+    wanted = {"INTERPOSE_ROWS": "cursor"}  # or it depended on the machine's speed how many calls there are
+    if coverage:
+        wanted["INTERPOSE_CONTEXTS"] = "1"
+    if not calls:
+        wanted["INTERPOSE_KINDS"] = "logic"  # the tests themselves are transactions
+    try:
+        origins = precedence.in_force(os.environ).origins
+    except InterposeError:
+        return  # told by the recording that cannot begin
+    os.environ.update({name: text for name, text in wanted.items() if origins[name] == "default"})
+
+
+def _why_not() -> str:
+    from interpose.config import state
+
+    noted = [note.reason for note in state.not_recorded() if note.pid == os.getpid()]
+    return noted[-1] if noted else "interpose doctor tells why"

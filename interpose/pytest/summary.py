@@ -1,0 +1,34 @@
+"""What is said when the tests have run: the experiment, and the tests that waited longest."""
+
+from __future__ import annotations
+
+import os
+
+from interpose.analysis.transactions.response_times import Transaction, transactions
+from interpose.errors import InterposeError
+from interpose.experiments.model.experiment import Experiment
+from interpose.reports.formats.table import clean
+from interpose.reports.formats.units import count, duration
+
+SHOWN = 5
+LEAST_WAIT_NS = 1_000_000
+
+
+def summary_of(directory: str, tests: set[str]) -> list[str]:
+    """The lines; `tests` are the names of those that ran."""
+    try:
+        whole = Experiment(Experiment(directory).founder_directory)
+        rows = [row for row in transactions(whole).rows if row.name in tests]
+    except (OSError, InterposeError) as error:
+        return [f"interpose: {error}"]
+    place = os.path.relpath(whole.directory)
+    slowest = sorted((row for row in rows if wait_ns(row) >= LEAST_WAIT_NS), key=wait_ns, reverse=True)[:SHOWN]
+    said = "; those that waited longest:" if slowest else ""
+    lines = [f"interpose: {place}: {count(len(rows), 'test')}{said}"]
+    lines += [f"  {duration(wait_ns(row)):>8} of {duration(row.response_ns):>8}  {clean(row.name)}" for row in slowest]
+    return [*lines, f"next: interpose transactions {place}"]
+
+
+def wait_ns(row: Transaction) -> int:
+    """What a test took without being on a processor."""
+    return max(row.response_ns - row.cpu_ns, 0)

@@ -1,0 +1,1 @@
+"""Tables as text, CSV, JSON, Markdown, and what they share."""

@@ -1,0 +1,17 @@
+"""A table as JSON: a list of objects, one a line; times in nanoseconds."""
+
+from __future__ import annotations
+
+import json
+from typing import TextIO
+
+from interpose.reports.formats.table import Table
+
+
+def write(table: Table, out: TextIO, width: int) -> None:
+    """Write `table` to `out`; what is not ASCII is escaped, and so is what a terminal would act upon."""
+    before = "["
+    for row in table.rows:
+        out.write(f"{before}\n{json.dumps(dict(table.values(row)))}")
+        before = ","
+    out.write("[]\n" if before == "[" else "\n]\n")

@@ -1,0 +1,1 @@
+"""Views for people at a terminal."""

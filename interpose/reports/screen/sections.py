@@ -1,0 +1,463 @@
+"""The sections of a performance profile: what a program demanded, when, where it waited, and on whose behalf."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import sqrt
+from typing import Any, NamedTuple
+
+from interpose.analysis.calls.account import ProcessAccount
+from interpose.analysis.calls.attribution import Invoker, Service, services_of
+from interpose.analysis.calls.calltree import Calls, calls_of
+from interpose.analysis.calls.functions import by_function, object_of
+from interpose.analysis.calls.identification import identified
+from interpose.analysis.calls.input_output import CLOSE, OPEN, OTHER, READ, WRITE, Activity, input_output
+from interpose.analysis.consolidation.consolidate import consolidated
+from interpose.analysis.consolidation.sums import Sums
+from interpose.analysis.lines.line_rows import Trace, line_trace
+from interpose.analysis.time.concurrency import CALLS_AT_MOST, RESTING, Resource, solo_times
+from interpose.analysis.time.run_queue import Spent, spent_by_thread, whole_of
+from interpose.analysis.time.slices import slices_of
+from interpose.analysis.transactions.response_times import transactions
+from interpose.experiments.model.experiment import Experiment
+from interpose.reports.formats.table import Column, Table, clean
+from interpose.reports.formats.units import SECOND_NS, count, duration
+from interpose.reports.screen.state import command_line
+
+SLICES = 10
+TEXT, TIME, COUNT, SHARE = "text", "time", "count", "share"
+NO_LINES = "CPU of the program's own sections: not recorded (record with INTERPOSE=calls,lines)"
+OUTSIDE, OWN = ".OUTSIDE", ".INTERPOSE"
+NO_STRETCH = "stretch: not recorded (the kernel told no run delay); it is in wait"
+NO_EVENTS = "calls one by one: not recorded (record without INTERPOSE_CONSOLIDATE)"
+NO_SAMPLES = "samples: not recorded (record with INTERPOSE_SAMPLE=on)"
+_BAR = 20
+
+
+@dataclass
+class Section:
+    """A part of the profile: its title, the data it is made from, a table, and what else is to be said."""
+
+    title: str
+    made_from: str
+    table: Table
+    notes: Sequence[str] = field(default_factory=tuple)
+
+
+class _Head(NamedTuple):
+    """A column: its name for machines, its title for people, and what its values are."""
+
+    name: str
+    title: str
+    unit: str = TIME
+
+
+class Profiled:
+    """An experiment, and what of it several sections need."""
+
+    def __init__(self, experiment: Experiment, slices: int = SLICES, limit: int | None = None) -> None:
+        self.experiment = experiment
+        self.slices = slices
+        self.limit = limit
+
+    @cached_property
+    def calls(self) -> Calls:
+        """The tree of all calls."""
+        return calls_of(self.experiment)
+
+    @cached_property
+    def total(self) -> Spent:
+        """How all threads together spent their time."""
+        return whole_of(spent_by_thread(self.accounts).values())
+
+    @cached_property
+    def lines(self) -> Trace:
+        """What line trace tells, which is nothing where no lines were recorded."""
+        return line_trace(self.experiment)
+
+    @property
+    def accounts(self) -> list[ProcessAccount]:
+        """The accounts of the processes."""
+        return self.calls.accounts
+
+
+def session(made: Profiled) -> Section:
+    """Measurement session data: what was measured, and how sure its figures are."""
+    log, spent = made.experiment.founder.log, made.total
+    samples = sum(max(len(process.overview) - 1, 0) for process in made.experiment.processes)
+    calls = sum(account.found for account in made.accounts)
+    dropped = sum(account.dropped for account in made.accounts)
+    first = min(process.log.start_ns for process in made.experiment.processes)
+    rows: list[tuple[str, str, int | None]] = [
+        ("experiment", made.experiment.name, None),
+        ("command", command_line(made.experiment.founder), None),
+        ("host", f"{log.system.get('host', '?')}, {log.system.get('cpus', '?')} processors", None),
+        ("processes", str(len(made.accounts)), len(made.accounts)),
+        ("threads", str(sum(len(each.threads) for each in made.accounts)), None),
+        ("session time", duration(span := max(each.latest_ns for each in made.accounts) - first), span),
+        ("run time (of all threads)", duration(spent.wall_ns), spent.wall_ns),
+        ("CPU time", _with_share(spent.cpu_ns, spent.wall_ns), spent.cpu_ns),
+        ("wait", _with_share(spent.wait_ns, spent.wall_ns), spent.wait_ns),
+        ("stretch", _with_share(spent.stretch_ns, spent.wall_ns), spent.stretch_ns if spent.has_stretch else None),
+        ("calls recorded", f"{calls:,}", calls),
+        ("calls lost", f"{dropped:,}", dropped),
+        ("samples of usage", f"{samples:,}", samples),
+    ]
+    rows += [(name, shown, None) for name, shown in _of_collectors(made)]
+    if not spent.has_stretch:
+        rows = [row if row[0] != "stretch" else ("stretch", "not recorded", None) for row in rows]
+    heads = [_Head("figure", "figure", TEXT), _Head("shown", "value", TEXT), _Head("value", "", TEXT)]
+    notes = ["calls are measured one by one: counts are exact, times have no margin of error", _margin(samples)]
+    if any(account.estimated for account in made.accounts):
+        notes.append("run time is estimated: the end of a thread was not seen")
+    if not spent.has_stretch:
+        notes.append(NO_STRETCH)
+    table = _table(heads, rows)
+    return Section("Measurement session data", "log, threads, overview, events", _shown_without(table, "value"), notes)
+
+
+def _of_collectors(made: Profiled) -> list[tuple[str, str]]:
+    """The data collectors, with what they call themselves: STROBE's line SUBSYSTEM."""
+    found = {each.name: each for process in made.experiment.processes for each in process.collectors}
+    rows = []
+    for each in found.values():
+        rows.append(("data collector", f"{each.name.partition(':')[2]}  per {each.per}, for {each.programs}"))
+        rows += [("subsystem", identifier) for identifier in each.identifiers]
+    return rows
+
+
+def identification(made: Profiled) -> Section:
+    """What data collectors identified, module by module; what they did not by where it was made."""
+    found = identified(made.experiment, made.accounts)
+    whole = sum(sums.self_wall_ns for sums in found.values())
+    rows: list[tuple[Any, ...]] = [
+        (what.module, what.section, what.statement or "", what.collector.partition(":")[2], *_times_of(sums))
+        for what, sums in sorted(found.items(), key=lambda each: each[0])
+    ]
+    heads = [_Head("module", "module", TEXT), _Head("section", "section", TEXT)]
+    heads += [_Head("statement", "statement", TEXT), _Head("collector", "identified by", TEXT)]
+    heads += [_Head("calls", "calls", COUNT), *(_Head(f"{each.lower()}_ns", each) for each in ("wall", "CPU", "wait"))]
+    notes = ["names that begin with a dot stand for what no collector identified, or for what one says is overhead"]
+    table = _table(heads, rows, shares=("wall_ns",), whole=whole)
+    return Section("Identification by data collectors", "events, stacks, threads", table, notes)
+
+
+def _times_of(sums: Sums) -> tuple[int, int, int, int]:
+    return sums.calls, sums.self_wall_ns, sums.self_cpu_ns, max(sums.self_wall_ns - sums.self_cpu_ns, 0)
+
+
+def resource(made: Profiled) -> Section:
+    """Resource demand: what each kind and file or address took, alone and in all, and what of the wait is its."""
+    whole = made.calls.tree.totals()[made.calls.tree.root]
+    found: dict[Resource, list[int]] = {}
+    for process in made.experiment.processes:
+        for (intrinsic, detail), sums in consolidated(process, ("intrinsic", "detail")).sums().items():
+            kind, name = process.intrinsic(intrinsic).kind, process.string(detail)
+            figures = found.setdefault((kind, name), [0, 0, 0])
+            figures[0] += sums.calls
+            figures[1] += sums.self_wall_ns
+            figures[2] += sums.self_cpu_ns
+    rows: list[tuple[Any, ...]] = [(kind, name, *figures) for (kind, name), figures in found.items()]
+    rows += [(function.name, "", 0, *figures[:2]) for function, figures in _in_no_call(made)]
+    solo, notes = _solo(made, found)
+    full = [
+        (kind, name, calls, wall, solo.get((kind, name)) if solo is not None else None, cpu, max(wall - cpu, 0))
+        for kind, name, calls, wall, cpu in sorted(rows, key=lambda row: (-row[3], row[:2]))
+    ]
+    full = _with_others(full, made.limit, 2)
+    heads = [
+        _Head("kind", "task", TEXT),
+        _Head("resource", "resource", TEXT),
+        _Head("calls", "calls", COUNT),
+        _Head("total_ns", "total"),
+        _Head("solo_ns", "solo"),
+        _Head("cpu_ns", "CPU"),
+        _Head("wait_ns", "causing wait"),
+    ]
+    table = _table(heads, full, shares=("total_ns",), whole=whole[0])
+    return Section("Resource demand distribution", "events, threads", table, notes)
+
+
+def _solo(made: Profiled, found: dict[Resource, list[int]]) -> tuple[dict[Resource, int] | None, list[str]]:
+    """Solo times: all where a process has one thread."""
+    told = f"solo: no other thread of the process was in a call, but for {', '.join(sorted(RESTING))}"
+    if all(len(account.threads) <= 1 for account in made.accounts):
+        return {resource: figures[1] for resource, figures in found.items()}, [told]
+    solo = solo_times(made.experiment)
+    if solo is None:
+        return None, [f"solo: not reckoned (more than {CALLS_AT_MOST:,} calls of several threads, or consolidated)"]
+    return {resource: solo.get(resource, 0) for resource in found}, [told]
+
+
+def activity(made: Profiled) -> Section:
+    """Activity over time: what the calls that began in each slice took, by kind, and what the processes used."""
+    found = slices_of(made.experiment, made.slices)
+    figures = found.figures
+    kinds = [kind for kind in figures.kinds if any(figures.of_kind(each.calls, kind) for each in found.slices)]
+    start = found.slices[0].start_ns
+    rows = []
+    for each in found.slices:
+        used = (round(each.cpu_ns), round(each.run_delay_ns)) if found.samples else (None, None)
+        times = [figures.of_kind(each.calls, kind) for kind in kinds]
+        rows.append((each.start_ns - start, each.stop_ns - each.start_ns, *used, each.calls[3], *times))
+    heads = [_Head("since_ns", "since"), _Head("elapsed_ns", "for"), _Head("cpu_ns", "CPU")]
+    heads.append(_Head("run_delay_ns", "stretch"))
+    heads += [_Head("calls", "calls", COUNT), *(_Head(f"{kind}_ns", kind) for kind in kinds)]
+    notes = ["calls are counted, with all of their time, where they began"]
+    notes.append(_margin(found.samples) if found.samples else NO_SAMPLES)
+    if not found.has_events:
+        notes.append(NO_EVENTS)
+    return Section("Time distribution of activity level", "events, overview", _table(heads, rows), notes)
+
+
+def wait(made: Profiled) -> Section:
+    """Where it waited: by module and section, each with what it was invoked by."""
+    return _attributed(made, "Wait time by module", 2, "wait")
+
+
+def cpu(made: Profiled) -> Section:
+    """Whose CPU time the called services took."""
+    found = _attributed(made, "Attribution of CPU execution time", 1, "cpu")
+    told = [] if made.lines.functions else [NO_LINES]
+    return Section(found.title, found.made_from, found.table, [*found.notes, *told])
+
+
+def _attributed(made: Profiled, title: str, place: int, name: str) -> Section:
+    services = sorted(services_of(made.calls.tree), key=lambda each: (-each.figures[place], each.function.name))
+    rows: list[tuple[Any, ...]] = []
+    for service in services[: made.limit]:
+        rows.append((object_of(service.function), service.function.name, "", "", service.figures[place]))
+        rows += [
+            ("", "", *_told(invoker), service.invokers[invoker][place]) for invoker in _invokers(service, place)
+        ]
+    rest = sum(service.figures[place] for service in services[made.limit :]) if made.limit else 0
+    if rest:
+        rows.append((".OTHER", "", "", "", rest))
+    whole = sum(service.figures[place] for service in services)
+    heads = [
+        _Head("module", "module", TEXT),
+        _Head("section", "section", TEXT),
+        _Head("invoked_by", "was invoked by", TEXT),
+        _Head("via", "via", TEXT),
+        _Head(f"{name}_ns", name),
+    ]
+    notes = ["lines without a section are the parts of the one above them"]
+    return Section(title, "events, stacks, threads", _table(heads, rows, shares=(f"{name}_ns",), whole=whole), notes)
+
+
+def _invokers(service: Service, place: int) -> list[Invoker]:
+    """Those that something is attributed to, the largest first; none of what is in no call."""
+    if not service.function.object:
+        return []
+    there = [each for each, figures in service.invokers.items() if figures[place]]
+    return sorted(there, key=lambda each: (-service.invokers[each][place], str(each)))
+
+
+def _told(invoker: Invoker) -> tuple[str, str]:
+    function, line = invoker.frame
+    where = f"{function.name} {function.object}:{line}" if line else function.name
+    return where, f"{invoker.via.name} ({invoker.via.object})" if invoker.via else ""
+
+
+def section(made: Profiled) -> Section:
+    """Section usage: what CPU time each section of each module took."""
+    if made.lines.functions:
+        return _section_by_lines(made.lines)
+    rows = []
+    services = services_of(made.calls.tree)
+    whole = sum(service.figures[1] for service in services)
+    alone = all(len(account.threads) <= 1 for account in made.accounts)
+    for service in sorted(services, key=lambda each: (object_of(each.function), each.function.name)):
+        took = service.figures[1]
+        solo = took if alone else None
+        rows.append((object_of(service.function), service.function.name, solo, took, _bar(took, whole)))
+    heads = [_Head("module", "module", TEXT), _Head("section", "section", TEXT), _Head("solo_ns", "solo")]
+    heads += [_Head("cpu_ns", "total"), _Head("histogram", "", TEXT)]
+    notes = [NO_LINES + ": what is there is <program>"]
+    if not alone:
+        notes.append("solo: not recorded of CPU time where there are several threads")
+    table = _table(heads, rows, shares=("cpu_ns",), whole=whole)
+    return Section("Program section usage", "events, threads", table, notes)
+
+
+def _section_by_lines(trace: Trace) -> Section:
+    """The same of the functions whose lines were traced: what of the threads' CPU time is of none, is told."""
+    took = sorted((each.place.file, each.place.function, each.figures.self_cpu_ns) for each in trace.functions)
+    took.append(("", OUTSIDE, sum(thread.outside.self_cpu_ns for thread in trace.threads)))
+    took.append(("", OWN, sum(thread.own_ns for thread in trace.threads)))
+    whole = sum(cpu_ns for *_, cpu_ns in took)
+    alone = len({(id(thread.process), thread.thread) for thread in trace.threads}) == 1
+    rows = [(file, name, cpu_ns if alone else None, cpu_ns, _bar(cpu_ns, whole)) for file, name, cpu_ns in took]
+    heads = [_Head("module", "module", TEXT), _Head("section", "section", TEXT), _Head("solo_ns", "solo")]
+    heads += [_Head("cpu_ns", "total"), _Head("histogram", "", TEXT)]
+    notes = [*trace.notes, f"{OUTSIDE} is what no traced function took, {OWN} what line trace took (calibrated)"]
+    if not alone:
+        notes.append("solo: not recorded of CPU time where there are several threads")
+    return Section("Program section usage", "lines", _table(heads, rows, shares=("cpu_ns",), whole=whole), notes)
+
+
+def procedure(made: Profiled) -> Section:
+    """Procedure usage: the CPU time and the wait of what each own function called, itself or by others."""
+    if made.lines.functions:
+        return _procedure_by_lines(made.lines, made.limit)
+    own = [row for row in by_function(made.calls.tree) if row.what.own and row.inclusive[3]]
+    own.sort(key=lambda row: (-row.inclusive[1], row.what))
+    rows = [
+        (row.what.name, row.what.object, row.inclusive[3], row.inclusive[1], row.inclusive[2])
+        for row in (own[: made.limit] if made.limit else own)
+    ]
+    heads = [_Head("procedure", "procedure", TEXT), _Head("file", "file", TEXT), _Head("calls", "calls", COUNT)]
+    heads += [_Head("cpu_ns", "CPU of calls"), _Head("wait_ns", "wait of calls")]
+    notes = ["procedures that call each other have the same calls: the columns do not add up", NO_LINES]
+    return Section("Program usage by procedure", "events, stacks", _table(heads, rows), notes)
+
+
+def _procedure_by_lines(trace: Trace, limit: int | None) -> Section:
+    """The same of functions whose lines were traced: their own CPU time, and with what they called."""
+    rows = [
+        (
+            each.place.function,
+            f"{each.place.file}:{each.place.first_line}",
+            *(figures.entered, figures.self_cpu_ns, figures.cpu_ns, figures.wall_ns),
+        )
+        for each in trace.functions[:limit]
+        for figures in (each.figures,)
+    ]
+    heads = [_Head("procedure", "procedure", TEXT), _Head("start", "start", TEXT), _Head("entered", "entered", COUNT)]
+    heads += [_Head("solo_ns", "CPU solo"), _Head("cpu_ns", "CPU total"), _Head("elapsed_ns", "elapsed")]
+    notes = [*trace.notes, "solo is without what a procedure called, total with it"]
+    return Section("Program usage by procedure", "lines", _table(heads, rows), notes)
+
+
+def transaction(made: Profiled) -> Section:
+    """Transaction usage by section: what of each transaction's CPU time and response time each kind took."""
+    found = transactions(made.experiment)
+    whole = sum(row.response_ns for row in found.rows)
+    rows: list[tuple[Any, ...]] = []
+    for row in sorted(found.rows, key=lambda row: row.name):
+        mean = row.response_ns // row.sums.calls if row.sums.calls and row.is_named else None
+        cpu_ns = row.cpu_ns if found.has_cpu else None
+        rows.append((row.name, "", row.sums.calls, mean, row.response_ns, cpu_ns))
+        for kind in found.kinds:
+            share = row.split.get(kind)
+            if share and (share.wall_ns or share.cpu_ns):
+                is_known = found.has_cpu or kind != "logic"
+                rows.append(("", kind, None, None, share.wall_ns, share.cpu_ns if is_known else None))
+    heads = [_Head("transaction", "transaction", TEXT), _Head("section", "section", TEXT)]
+    heads += [_Head("count", "count", COUNT), _Head("mean_ns", "mean service")]
+    heads += [_Head("response_ns", "response"), _Head("cpu_ns", "CPU")]
+    notes = ["lines without a name are the parts of the transaction above them"]
+    if not found.has_cpu:
+        notes.append("CPU between calls: not recorded by transaction (record again with this version)")
+    table = _table(heads, rows, shares=("response_ns",), whole=whole)
+    return Section("Transaction usage by section", "events, threads", table, notes)
+
+
+def files(made: Profiled) -> Section:
+    """Data set characteristics: each file with what was done with it; those that took no time too."""
+    found = input_output(made.experiment).by_file()
+    rows = []
+    for name, done in sorted(found.items(), key=lambda each: (-_time_of(each[1]), each[0])):
+        counts = [done.get(operation, Activity()).sums.calls for operation in (OPEN, READ, WRITE, CLOSE, OTHER)]
+        moved = [done.get(operation, Activity()).sums.bytes for operation in (READ, WRITE)]
+        access = "".join(letter for letter, made_ in zip("rw", counts[1:3], strict=True) if made_) or "-"
+        rows.append((name, access, sum(counts), *counts, *moved, _time_of(done)))
+    rows = _with_others(rows, made.limit, 2)
+    heads = [_Head("file", "file", TEXT), _Head("access", "access", TEXT), _Head("operations", "operations", COUNT)]
+    heads += [_Head(name, name, COUNT) for name in ("opened", "read", "written", "closed", "other")]
+    heads += [_Head("read_bytes", "bytes read", COUNT), _Head("written_bytes", "bytes written", COUNT)]
+    heads.append(_Head("time_ns", "time"))
+    notes = ["access: what was done (r read, w written); the mode of opening: not recorded"]
+    return Section("Data set characteristics", "events", _table(heads, rows), notes)
+
+
+SECTIONS: dict[str, Callable[[Profiled], Section]] = {
+    "session": session,
+    "resource": resource,
+    "activity": activity,
+    "wait": wait,
+    "section": section,
+    "identified": identification,
+    "procedure": procedure,
+    "transaction": transaction,
+    "cpu": cpu,
+    "files": files,
+}
+
+
+def told_unasked(made: Profiled) -> list[str]:
+    """The sections that are told where none is asked for: what was identified only where something tried to."""
+    has_collectors = any(process.collectors for process in made.experiment.processes)
+    return [name for name in SECTIONS if name != "identified" or has_collectors]
+
+
+def _time_of(done: dict[str, Activity]) -> int:
+    return sum(activity.sums.self_wall_ns for activity in done.values())
+
+
+def _in_no_call(made: Profiled) -> list[tuple[Any, Any]]:
+    """What is in no call, with its figures."""
+    there = made.calls.tree.root.inner.values()
+    return [(node.frame.function, node.own) for node in there if node.own and not node.frame.function.object]
+
+
+def _with_others(rows: list[tuple[Any, ...]], limit: int | None, texts: int) -> list[tuple[Any, ...]]:
+    """The first rows, and what is left in one: `.OTHER`."""
+    if not limit or len(rows) <= limit:
+        return rows
+    rest = rows[limit:]
+    numbers = [None if None in column else sum(column) for column in list(zip(*rest, strict=True))[texts:]]
+    return [*rows[:limit], (".OTHER", *[""] * (texts - 1), *numbers)]
+
+
+def _margin(samples: int) -> str:
+    if not samples:
+        return NO_SAMPLES
+    margin = 98 / sqrt(samples)
+    return f"what is estimated from the {count(samples, 'sample')} has a margin of error of 98/sqrt(n) = {margin:.1f} %"
+
+
+def _with_share(part_ns: int, whole_ns: int) -> str:
+    return f"{duration(part_ns)}  {100 * part_ns / whole_ns:.1f} %" if whole_ns else duration(part_ns)
+
+
+def _bar(part: int, whole: int) -> str:
+    return "*" * round(_BAR * part / whole) if whole else ""
+
+
+def _table(
+    heads: Sequence[_Head], rows: Sequence[tuple[Any, ...]], shares: Sequence[str] = (), whole: int = 0
+) -> Table:
+    """The table of `rows`; behind those columns that are in `shares` stands the share of `whole`."""
+    columns: list[Column] = []
+    for place, head in enumerate(heads):
+        columns.append(_column(head, place))
+        if head.name in shares:
+            columns.append(Column("share", _share_of(place, whole)))
+    names = [head.name for head in heads]
+    return Table(names, lambda row: dict(zip(names, row, strict=True)), columns, rows)
+
+
+def _column(head: _Head, place: int) -> Column:
+    shows: dict[str, Callable[[Any], str]] = {
+        TEXT: lambda value: clean(str(value)),
+        COUNT: lambda value: f"{value:,}",
+        TIME: lambda value: f"{value / SECOND_NS:,.3f} s",
+    }
+    show, is_text = shows[head.unit], head.unit == TEXT
+    missing = "" if is_text or head.unit == COUNT else "-"
+    return Column(
+        head.title, lambda row: missing if row[place] is None else show(row[place]), right=not is_text, flexible=is_text
+    )
+
+
+def _share_of(place: int, whole: int) -> Callable[[Any], str]:
+    return lambda row: f"{100 * row[place] / whole:.2f} %" if whole else ""
+
+
+def _shown_without(table: Table, name: str) -> Table:
+    """The table with that column for machines alone."""
+    kept = [column for column, known in zip(table.columns, table.names, strict=True) if known != name]
+    return Table(table.names, table.values, kept, table.rows)

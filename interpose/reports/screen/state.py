@@ -1,0 +1,102 @@
+"""An experiment in a few words: its command, how it ended, when, and whether all of it is there."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable
+
+from interpose.analysis.calls.account import ProcessAccount
+from interpose.analysis.recording.ending import Ending, recording_stopped
+from interpose.experiments.format.blocks import BLOCK_BYTES
+from interpose.experiments.metadata.control import control_of
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import Process
+from interpose.reports.formats.table import clean
+from interpose.reports.formats.units import SECOND_NS, age, count
+
+
+def command_line(process: Process) -> str:
+    """The command as it was given: `python orders.py`."""
+    log = process.log
+    program = _last_part(log.executable) or "?"
+    given = log.arguments
+    if given and _last_part(given[0]) in (program, "python", "python3"):
+        given = given[1:]  # the interpreter, as it was called
+    return clean(" ".join([program, *given]))
+
+
+def ending_in_words(end: Ending) -> str:
+    """`exit 0`, `killed by SIGKILL`, `became true by exec`, `running`, `saved while running`, `ended unseen`."""
+    if end.state == "killed":
+        return f"killed by {_signal_name(end.signal)}"
+    if end.state == "exec":
+        return clean(f"became {_last_part(end.command) or 'another program'} by exec")
+    known = {
+        "exit": f"exit {end.status}",
+        "running": "running",
+        "saved": "saved while running",
+        "detached": "detached, and ran on",
+    }
+    return known.get(end.state, "ended unseen")
+
+
+def ended_ago(account: ProcessAccount, now_s: float) -> str:
+    """How long ago the process ended or, while it runs, began."""
+    log = account.process.log
+    if not log.time_ns:
+        return "when unknown"
+    if account.ending.state == "running":
+        return f"began {age(now_s - log.time_ns / SECOND_NS)}"
+    return age(now_s - (log.time_ns + account.latest_ns - log.start_ns) / SECOND_NS)
+
+
+def events_lost(accounts: Iterable[ProcessAccount]) -> int:
+    """Events for which there was no room."""
+    return sum(account.dropped for account in accounts)
+
+
+def what_is_missing(experiment: Experiment) -> str | None:
+    """The first reason why the experiment does not tell all, or None."""
+    for process in experiment.processes:
+        if why := recording_stopped(process):
+            return f"recording stopped, {clean(why)}"
+        if process.unrecorded_children:
+            return f"{count(process.unrecorded_children, 'fork')} not recorded"
+    if why := why_full(experiment):
+        return why
+    if experiment.damages.found:
+        place, what = experiment.damages.found[0]
+        return clean(f"{place.removeprefix(experiment.name + '/')}: {what}")
+    return None
+
+
+def why_full(experiment: Experiment) -> str | None:
+    """Why events were dropped for want of room; None where none were."""
+    page = control_of(experiment)
+    if page is None or not page.full_drops:
+        return None
+    at_limit = page.limit_bytes and page.taken_bytes + BLOCK_BYTES > page.limit_bytes
+    return "the limit was reached (INTERPOSE_LIMIT)" if at_limit else "the pool was full (INTERPOSE_POOL)"
+
+
+def completeness(experiment: Experiment, accounts: Iterable[ProcessAccount], running: bool) -> str:
+    """`complete, 0 events lost`, or what is missing first, and the events lost; of a ring, what it still has."""
+    accounts = list(accounts)
+    lost = f"{count(events_lost(accounts), 'event')} lost"
+    if overwritten := sum(account.overwritten for account in accounts):
+        found = sum(account.found for account in accounts)
+        lost = f"ring: the last {found:,} of {count(found + overwritten, 'call')}, {lost}"
+    if missing := what_is_missing(experiment):
+        return f"incomplete: {missing}; {lost}"
+    return lost if running or overwritten else f"complete, {lost}"
+
+
+def _last_part(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

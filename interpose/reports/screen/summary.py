@@ -1,0 +1,452 @@
+"""The first screen: what was run, where its time went, which own lines took most, what to ask next."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from interpose.analysis.calls.account import OpenCallFound, ProcessAccount
+from interpose.analysis.calls.profile import (
+    BEFORE,
+    INTERPOSE,
+    Profile,
+    Row,
+    by_kind,
+    closing_rows,
+    is_uncertain,
+    own_lines,
+    wait_ns,
+)
+from interpose.analysis.findings.engine import ABOUT_RECORDING
+from interpose.analysis.findings.finding import Finding
+from interpose.analysis.recording.lineage import program_of, unfollowed, why_not
+from interpose.analysis.transactions.estimate import ALL
+from interpose.experiments.metadata.control import control_of
+from interpose.experiments.metadata.log import FILTERED, LOWERED, WARNING, Log
+from interpose.experiments.model.collection import Collection
+from interpose.experiments.model.experiment import Experiment
+from interpose.reports.formats.colour import Paint
+from interpose.reports.formats.short_paths import Places
+from interpose.reports.formats.table import clean, columns_of, shortened
+from interpose.reports.formats.units import Scale, count, duration, margin_percent, percent, scale_for
+from interpose.reports.screen.state import command_line, completeness, ended_ago, ending_in_words
+from interpose.reports.tables.findings import Words
+
+# What there is to ask of what was recorded.
+NEXT = {
+    "calls": ("interpose events", "interpose report --by site", "interpose report --by detail"),
+    "lines": ("interpose lines",),
+    "coverage": ("interpose coverage report",),
+}
+LIST = "interpose list"
+BY_FINDING = "interpose report --by finding"
+TOLD_ABOVE = frozenset(("wait not seen",))
+_FINDINGS = 3
+_OWN_LINES = 3
+_OPEN_CALLS = 5
+_NOTES = 10
+_LIBRARIES = 3
+_EXPERIMENTS_NAMED = 100
+_LOWERED = 3
+_FILTERS = 3
+_LEAST_COMMAND = 12
+_LEAST_WIDTH = 80
+_GAP = "   "
+_WHEN = {
+    "exit": "when it ended",
+    "killed": "when killed",
+    "exec": "when it became another program",
+    "saved": "when saved",
+    "detached": "when detached",
+}
+# The comments of the rows are shorter than in other formats, for 80 columns.
+_COMMENTS = {INTERPOSE: "own cost, calibrated", BEFORE: "overwritten"}
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What the first screen is made from: an experiment, its profile by site, the present, and the paper."""
+
+    experiment: Experiment
+    profile: Profile
+    now_s: float
+    width: int
+    paint: Paint
+    findings: Sequence[Finding] = ()
+
+    @property
+    def log(self) -> Log:
+        return self.experiment.founder.log
+
+    @property
+    def founder(self) -> ProcessAccount:
+        return self.profile.accounts[0]
+
+    @property
+    def is_running(self) -> bool:
+        return any(account.ending.state == "running" for account in self.profile.accounts)
+
+
+def summary(screen: Screen) -> Iterator[str]:
+    """The lines of the first screen; what somebody noted of the experiment comes first of all."""
+    yield from notes(screen)
+    yield from first_lines(screen)
+    yield from totals(screen)
+    yield ""
+    yield from kinds(screen)
+    yield ""
+    below = [
+        *triggers(screen),
+        *(() if screen.log.interval else wait_not_seen(screen)),
+        *cpu_not_seen(screen),
+        *sampled(screen),
+        *chosen(screen),
+        *(() if screen.log.interval else lines_of_ones_own(screen)),
+        *calls_in_progress(screen),
+        *not_timed(screen),
+        *lowered(screen),
+        *warnings(screen),
+        *filtered(screen),
+        *not_interposed(screen),
+        *libraries(screen),
+        *not_followed(screen),
+    ]
+    yield from (shortened(line, screen.width) for line in below)
+    if not screen.log.interval:
+        yield from what_was_found(screen)
+    yield next_commands(screen)
+
+
+def notes(screen: Screen) -> Iterator[str]:
+    """The notes, as many as leave room for the rest."""
+    found = screen.experiment.notes
+    for line in found[:_NOTES]:
+        yield shortened(clean(line), screen.width)
+    if len(found) > _NOTES:
+        yield f"and {count(len(found) - _NOTES, 'more line')}: interpose notes"
+
+
+def first_lines(screen: Screen) -> list[str]:
+    """The experiment, its command, how and when it ended, whether it is complete: one line or two."""
+    if isinstance(screen.experiment, Collection):
+        return _lines_of_several(screen, screen.experiment)
+    name = shortened(clean(screen.experiment.name), screen.width // 4, keep="end")
+    state = ending_in_words(screen.founder.ending)
+    ago = ended_ago(screen.founder, screen.now_s)
+    complete = completeness(screen.experiment, screen.profile.accounts, screen.is_running)
+    fixed = sum(map(columns_of, (name, state, ago, complete))) + 2 + 3 * len(_GAP)
+    on_one = fixed + min(_LEAST_COMMAND, columns_of(command_line(screen.experiment.founder))) <= screen.width
+    left = screen.width - fixed + (0 if on_one else columns_of(complete) + len(_GAP))
+    command = shortened(command_line(screen.experiment.founder), max(left, _LEAST_COMMAND))
+    first = _GAP.join([f"{screen.paint('bold', name)}  {command}", state, ago])
+    line = shortened(complete, screen.width)
+    is_well = line.startswith("complete, 0 ") or (line.startswith("ring: ") and line.endswith(", 0 events lost"))
+    told = line if is_well else screen.paint("warning", line)
+    return [f"{first}{_GAP}{told}"] if on_one else [first, told]
+
+
+def _lines_of_several(screen: Screen, collection: Collection) -> list[str]:
+    """How many experiments there are, which, and whether all are complete."""
+    named = clean(", ".join(each.name for each in collection.experiments[:_EXPERIMENTS_NAMED]))
+    more = len(collection.experiments) - _EXPERIMENTS_NAMED
+    line = f"{collection.name}  {named}{f' and {more:,} more' if more > 0 else ''}"
+    complete = completeness(collection, screen.profile.accounts, screen.is_running)
+    return [shortened(line, screen.width), shortened(complete, screen.width)]
+
+
+def totals(screen: Screen) -> list[str]:
+    """Elapsed time, thread time, CPU time, calls; processes and threads where there are several."""
+    whole = screen.profile.total
+    accounts = screen.profile.accounts
+    calls = sum(row.sums.calls for row in screen.profile.rows)
+    told = f"{calls:,} sampled" if screen.log.interval else count(calls, "call")
+    told += " (estimated)" if screen.profile.estimate and screen.profile.estimate.is_estimated else ""
+    threads = sum(len(account.threads) for account in accounts)
+    scale = scale_for(max(whole.wall_ns, elapsed_ns(screen)))
+    estimated = " (estimated)" if any(account.estimated for account in accounts) else ""
+    parts = [
+        f"elapsed {scale.show(elapsed_ns(screen))}",
+        f"thread time {scale.show(whole.wall_ns)}{estimated}",
+        f"CPU {scale.show(whole.cpu_ns)}",
+        told if "calls" in screen.log.recorded else "calls not recorded",
+    ]
+    if len(accounts) > 1:
+        parts.append(f"{len(accounts):,} processes")
+    if threads > 1:
+        parts.append(count(threads, "thread"))
+    line = _GAP.join(parts)
+    return [line] if columns_of(line) <= screen.width else [_GAP.join(parts[:2]), _GAP.join(parts[2:])]
+
+
+def elapsed_ns(screen: Screen) -> int:
+    """From the founder's beginning to the last end, or until now; of several experiments, on the calendar."""
+    if isinstance(screen.experiment, Collection):
+        return _calendar_ns(screen.profile.accounts)
+    if screen.is_running:
+        return max(_now_ns() - screen.log.start_ns, 0)
+    return max(account.latest_ns for account in screen.profile.accounts) - screen.log.start_ns
+
+
+def _calendar_ns(accounts: Sequence[ProcessAccount]) -> int:
+    """From the first beginning to the last end."""
+    logs = [(account.process.log, account.latest_ns) for account in accounts]
+    ends = [log.time_ns + latest_ns - log.start_ns for log, latest_ns in logs]
+    return max(max(ends) - min(log.time_ns for log, _ in logs), 0)
+
+
+def kinds(screen: Screen) -> list[str]:
+    """The table of the kinds; its column of wall times adds up to the thread time."""
+    whole = screen.profile.total
+    scale = scale_for(whole.wall_ns)
+    rows = by_kind(screen.profile)
+    cells = [["", "calls", "self wall", "self CPU", "wait", "share", ""]]
+    if screen.log.interval:
+        cells += [_sampled_cells(row, scale, whole.cpu_ns) for row in rows]
+    else:
+        cells += [_kind_cells(row, scale, screen.log, whole.wall_ns) for row in rows]
+    least = (10, 8, 10, 10, 10, 7)
+    widths = [max(size, *(columns_of(line[place]) + 1 for line in cells)) for place, size in enumerate(least)]
+    paper = max(screen.width, _LEAST_WIDTH)
+    return [shortened(_kind_line(line, widths), paper) for line in cells]
+
+
+def triggers(screen: Screen) -> Iterator[str]:
+    """A line where a trigger fired: how often, and when last, since the program began."""
+    page = control_of(screen.experiment)
+    if page and page.triggers:
+        after = duration(max(page.trigger_ns - screen.log.start_ns, 0))
+        last = f", last after {after}" if page.triggers > 1 else f" after {after}"
+        yield f" a trigger fired {count(page.triggers, 'time')}{last}"
+
+
+def sampled(screen: Screen) -> Iterator[str]:
+    """A line where calls were sampled: how, and how far off a share of the CPU time may be, 19 times of 20."""
+    if every_ns := screen.log.interval_ns:
+        ticks = max(screen.profile.total.cpu_ns // every_ns, 1)
+        margin = 98 / math.sqrt(ticks)
+        every = f"each {screen.log.interval}: shares are of the CPU time"
+        yield f" sampled  {every}, +- {margin:.1f} points ({ticks:,} samples)"
+        yield " counts, wall times and waits are not known of samples (INTERPOSE_INTERVAL)"
+
+
+def chosen(screen: Screen) -> Iterator[str]:
+    """Lines where transactions were sampled: how many were kept, how far off figures may be, what is not estimated."""
+    found = screen.profile.estimate
+    if not found:
+        return
+    of = found.population
+    if not of.seen:
+        yield f" sampled  one transaction in {found.one_in:,}: there were none, and all was recorded"
+        return
+    yield f" sampled  one transaction in {found.one_in:,}: {of.kept:,} of {of.seen:,} kept (seed {clean(found.seed)})"
+    if not of.is_known:
+        yield " what the others called is not known: their time is in the row `not kept`"
+    else:
+        calls = sum(row.sums.calls for row in screen.profile.rows)
+        margin = found.margins.get(ALL)
+        known = (margin_percent(margin.calls, calls) or "exact") if margin else ""
+        told = f"{known} of the calls (95 %)" if known else "no margin of error is known"
+        yield f" what they called is estimated for all: x {of.seen / of.kept:.4g}, {told}"
+    left, started = found.started
+    if left:
+        yield f" of {started:,} processes started within them {left:,} were passed over, which is not estimated"
+    if screen.findings:
+        yield " findings are of what is recorded, not estimated"
+
+
+def wait_not_seen(screen: Screen) -> Iterator[str]:
+    """A line where the program waited, neither on the CPU nor in a call; nothing where calls were not recorded."""
+    whole = screen.profile.total
+    waited_ns = wait_ns(closing_rows(whole)[0]) if "calls" in screen.log.recorded else 0
+    if waited_ns and waited_ns * 100 >= whole.wall_ns:
+        yield f" wait not seen  {duration(waited_ns)}  in program: no CPU, no known call (docs/limits.md)"
+
+
+def cpu_not_seen(screen: Screen) -> Iterator[str]:
+    """A line where processes used CPU time in threads that were never seen."""
+    unseen_ns = sum(account.unseen_cpu_ns for account in screen.profile.accounts)
+    if unseen_ns and unseen_ns * 100 >= screen.profile.total.cpu_ns + unseen_ns:
+        yield f" CPU of threads not seen  {duration(unseen_ns)}  not in the table (docs/limits.md)"
+
+
+def lines_of_ones_own(screen: Screen) -> Iterator[str]:
+    """The lines of the program's own code that took most."""
+    rows = own_lines(screen.profile.rows)[:_OWN_LINES]
+    places = Places([row.site.file for row in own_lines(screen.profile.rows) if row.site], screen.log.cwd)
+    for place, row in enumerate(rows):
+        assert row.site is not None
+        label = "" if place else "your lines"
+        what = f"{row.sums.calls:,} x {row.intrinsic}  {places.line(row.site)} {row.site.function}"
+        yield f" {label:<10}{duration(row.sums.self_wall_ns):>9}  {clean(what)}"
+
+
+def calls_in_progress(screen: Screen) -> Iterator[str]:
+    """The calls that were in progress when a process ended, or are."""
+    found = [(account, call) for account in screen.profile.accounts for call in account.open_calls]
+    for account, call in found[:_OPEN_CALLS]:
+        yield f" {_open_call(screen, account, call)}"
+    if len(found) > _OPEN_CALLS:
+        yield f" and {count(len(found) - _OPEN_CALLS, 'more call')} in progress"
+
+
+def not_timed(screen: Screen) -> Iterator[str]:
+    """A line where calls were counted and not timed: whose, and where their time is."""
+    found: Counter[str] = Counter()
+    for process in (each.process for each in screen.profile.accounts):
+        for number, counted in process.counts.items():
+            found[process.intrinsic(number).name] += counted
+    if found:
+        named = ", ".join(f"{name} {counted:,}" for name, counted in found.most_common(_LOWERED))
+        more = ", ..." if len(found) > _LOWERED else ""
+        yield f" not timed  {count(found.total(), 'call')} counted, their time is in program: {clean(named)}{more}"
+
+
+def lowered(screen: Screen) -> Iterator[str]:
+    """A line for each of the first intrinsics that the governor lowered."""
+    found = [
+        (account.process, event)
+        for account in screen.profile.accounts
+        for event in account.process.log.events
+        if event.kind == LOWERED and event.intrinsic
+    ]
+    for process, event in found[:_LOWERED]:
+        name = process.intrinsic(event.intrinsic or 0).name
+        after = duration(max(event.time_ns - process.log.start_ns, 0))
+        yield clean(f" lowered  {name} to {event.level} after {after}, it took {event.share} of the CPU time")
+    if len(found) > _LOWERED:
+        yield f" and {count(len(found) - _LOWERED, 'more step')} of the budget"
+
+
+def warnings(screen: Screen) -> Iterator[str]:
+    """A line for each of what could not be done as asked."""
+    for event in screen.log.events:
+        if event.kind == WARNING:
+            yield clean(f" not done  {event.text}")
+
+
+def filtered(screen: Screen) -> Iterator[str]:
+    """A line for each of the last filters that held, or hold: what they left out is in no table."""
+    found = [event for event in screen.log.events if event.kind == FILTERED]
+    for event in found[-_FILTERS:]:
+        after = duration(max(event.time_ns - screen.log.start_ns, 0))
+        yield clean(f" filter  {event.text}  after {after}; the time of what it leaves out is in program")
+
+
+def not_interposed(screen: Screen) -> Iterator[str]:
+    """A line where something could not be interposed that the program has."""
+    found = {
+        name: why for each in screen.profile.accounts for name, why in each.process.not_interposed.items()
+    }
+    for name, why in list(found.items())[:1]:
+        others = f" (and {len(found) - 1} more: interpose doctor)" if len(found) > 1 else ""
+        yield f" not interposed  {clean(f'{name}: {why}')}{others}"
+
+
+def libraries(screen: Screen) -> Iterator[str]:
+    """A line for what was wrong with libraries: those not used, and what failed in their wrappers."""
+    processes = [account.process for account in screen.profile.accounts]
+    unused = {each.name: each for process in processes for each in process.libraries if each.why_not}
+    failed = {(each.library, each.target, each.why): each for process in processes for each in process.failures}
+    found = [f"{each.name} is not used: {each.why_not}  {each.place}" for each in unused.values()]
+    found += [f"{each.library}: {each.target}: {each.why}  {each.place}" for each in failed.values()]
+    for line in found[:_LIBRARIES]:
+        yield f" library  {clean(line)}"
+    if len(found) > _LIBRARIES:
+        yield f" library  and {len(found) - _LIBRARIES} more: interpose map --experiment"
+
+
+def not_followed(screen: Screen) -> Iterator[str]:
+    """A line where processes were started that have no experiment of their own."""
+    found = unfollowed(screen.experiment)
+    if found:
+        programs = Counter((program_of(child, process), why_not(child)) for process, child in found)
+        named = (f"{program} ({why}) {number:,}" for (program, why), number in programs.most_common())
+        yield clean(f" not followed  {count(len(found), 'process', 'processes')}: {', '.join(named)}")
+
+
+def what_was_found(screen: Screen) -> Iterator[str]:
+    """The findings that could win most, a line each; what has a line above is not said again."""
+    worth = [each for each in screen.findings if each.rule not in TOLD_ABOVE]
+    words = Words(worth, screen.log.cwd)
+    labels = dict.fromkeys(ABOUT_RECORDING, "look next")
+    last = ""
+    for each in worth[:_FINDINGS]:
+        told = labels.get(each.rule, "to be won")
+        label, last = "" if told == last else told, told
+        line = f" {label:<10}{duration(each.bound_ns):>9}  {each.rule}: {words.of(each)}"
+        yield shortened(line, screen.width)
+    if len(worth) > _FINDINGS:
+        yield f" {'':<19}  and {count(len(worth) - _FINDINGS, 'more finding')}: {BY_FINDING}"
+
+
+def next_commands(screen: Screen) -> str:
+    """What to ask next, as many commands as fit; lines and coverage first where they were recorded."""
+    recorded = sorted(screen.log.recorded & NEXT.keys(), reverse=True)
+    first, *others = [*(command for word in recorded for command in NEXT[word]), LIST]
+    line = f" next: {first}"
+    for command in others:
+        if columns_of(f"{line} \u00b7 {command}") <= screen.width:
+            line += f" \u00b7 {command}"
+    return line
+
+
+def _open_call(screen: Screen, account: ProcessAccount, found: OpenCallFound) -> str:
+    process = account.process
+    site = process.own_line(found.call.stack)
+    where = f" at {Places([site.file], screen.log.cwd).line(site)}" if site else ""
+    how_long = _how_long(account, found)
+    return clean(f"in {process.intrinsic(found.call.intrinsic).name}{where}{how_long}")
+
+
+def _how_long(account: ProcessAccount, found: OpenCallFound) -> str:
+    """How long a call was in progress; where nobody saw the process end, as long as is known at least."""
+    if account.ending.state == "running":
+        return f" for {duration(max(_now_ns() - found.call.start_ns, 0))} so far"
+    known_ns = max(found.until_ns - found.call.start_ns, 0)
+    when = _WHEN.get(account.ending.state)
+    if not known_ns:
+        return f" {when or 'when last seen'}"
+    least = "at least " if account.ending.end_ns is None else ""
+    return f" for {least}{duration(known_ns)} {when or 'until last seen'}"
+
+
+def _now_ns() -> int:
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+
+def _kind_cells(row: Row, scale: Scale, log: Log, whole_ns: int) -> list[str]:
+    margins = ""
+    if row.margin:
+        calls = margin_percent(row.margin.calls, row.sums.calls)
+        wall = margin_percent(row.margin.self_wall_ns, row.sums.self_wall_ns)
+        margins = ", ".join([f"{what} {text}" for text, what in ((calls, "calls"), (wall, "wall")) if text])
+        margins = margins.replace(" %", "%")  # for 80 columns
+
+    def shown(ns: int) -> str:
+        mark = "~" if is_uncertain(ns, row.sums.calls, log.inside_ns, log.resolution_ns) else ""
+        return mark + scale.show(ns)
+
+    return [
+        clean(row.kind or "?"),
+        f"{row.sums.calls:,}" if row.is_of_calls else "",
+        shown(row.sums.self_wall_ns),
+        shown(row.sums.self_cpu_ns),
+        shown(wait_ns(row)),
+        percent(row.sums.self_wall_ns, whole_ns),
+        row.comment or margins if row.is_of_calls else _COMMENTS.get(row.kind or "", row.comment),
+    ]
+
+
+def _sampled_cells(row: Row, scale: Scale, whole_cpu_ns: int) -> list[str]:
+    """Of calls that were sampled CPU times alone are known; `share` is that of the CPU time."""
+    share = percent(row.sums.self_cpu_ns, whole_cpu_ns)
+    comment = "" if row.is_of_calls else row.comment
+    return [clean(row.kind or "?"), "", "", scale.show(row.sums.self_cpu_ns), "", share, comment]
+
+
+def _kind_line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    numbers = "".join(cell.rjust(width) for cell, width in zip(cells[1:6], widths[1:], strict=True))
+    return f" {cells[0]:<{widths[0]}}{numbers}  {cells[6]}".rstrip()

@@ -1,0 +1,77 @@
+"""The table of experiments: what each was of, when, and how it ended."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from interpose.analysis.calls.account import latest_instant_ns
+from interpose.analysis.recording.ending import ending
+from interpose.errors import ExperimentError
+from interpose.experiments.model.experiment import Experiment
+from interpose.reports.formats.table import Column, Table, Values, clean
+from interpose.reports.formats.units import SECOND_NS, age, scale_for
+from interpose.reports.screen.state import command_line, ending_in_words
+
+NAMES = ("name", "time_ns", "command", "elapsed_ns", "calls", "state")
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An experiment in one line; where it cannot be read, `state` says why."""
+
+    name: str
+    state: str
+    time_ns: int | None = None
+    command: str = ""
+    elapsed_ns: int | None = None
+    calls: int | None = None
+
+
+def experiments_table(paths: Iterable[str], now_s: float) -> Table:
+    """The table of the experiments at `paths`, which are opened one after the other."""
+    columns = [
+        Column("name", lambda row: clean(row.name), right=False),
+        Column("when", lambda row: _when(row, now_s)),
+        Column("elapsed", lambda row: _elapsed(row)),
+        Column("calls", lambda row: "" if row.calls is None else f"{row.calls:,}"),
+        Column("state", lambda row: clean(row.state), right=False, flexible=True),
+        Column("command", lambda row: row.command, right=False, flexible=True),
+    ]
+    return Table(NAMES, _values, columns, _listed(paths))
+
+
+def _listed(paths: Iterable[str]) -> Iterator[Listed]:
+    for path in paths:
+        try:
+            yield _of_experiment(Experiment(path))
+        except ExperimentError as error:
+            name = os.path.basename(path)
+            yield Listed(name, f"cannot be read: {str(error).removeprefix(name + '/')}")
+
+
+def _of_experiment(experiment: Experiment) -> Listed:
+    founder = experiment.founder
+    end = ending(founder)
+    last_ns = end.end_ns or latest_instant_ns(founder, [])
+    if end.state == "running":
+        last_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    calls = sum(thread.record.recorded for process in experiment.processes for thread in process.threads)
+    state = ending_in_words(end) + (", damaged" if experiment.damages.found else "")
+    elapsed_ns = max(last_ns - founder.log.start_ns, 0)
+    began_ns = founder.log.time_ns or None
+    return Listed(experiment.name, state, began_ns, command_line(founder), elapsed_ns, calls)
+
+
+def _values(row: Listed) -> Values:
+    return {name: getattr(row, name) for name in NAMES}
+
+
+def _when(row: Listed, now_s: float) -> str:
+    return "" if row.time_ns is None else age(now_s - row.time_ns / SECOND_NS)
+
+
+def _elapsed(row: Listed) -> str:
+    return "" if row.elapsed_ns is None else scale_for(row.elapsed_ns).show(row.elapsed_ns)

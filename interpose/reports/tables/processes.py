@@ -1,0 +1,95 @@
+"""The processes of an experiment as a table: a tree for people, a row for each with its parent for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from interpose.analysis.recording.lineage import Node, program_of, why_not
+from interpose.experiments.model.process import Process
+from interpose.reports.formats.table import Column, Table, Values, clean
+from interpose.reports.formats.units import SECOND_NS, scale_for
+from interpose.reports.screen.state import command_line, ending_in_words
+
+FOUNDER = "founder"
+HOW = {1: "fork", 2: "exec", 3: "spawn", 4: "system"}
+LETTERS = {"f": "fork", "x": "exec", "c": "other"}
+NAMES = (
+    "lineage",
+    "parent",
+    "depth",
+    "how",
+    "pid",
+    "start_ns",
+    "duration_ns",
+    "state",
+    "status",
+    "signal",
+    "command",
+    "followed",
+    "why",
+)
+
+Row = tuple[int, Node]
+
+
+def processes_table(rows: Iterable[Row], founder: Process) -> Table:
+    """The table of the processes `rows`, each with its depth in the tree, in the order in which they are given."""
+    start_ns = founder.log.start_ns
+    columns = [
+        Column("process", lambda row: "  " * row[0] + _name(row[1]), right=False),
+        Column("pid", lambda row: str(row[1].pid or "")),
+        Column("began after", lambda row: f"{(row[1].start_ns - start_ns) / SECOND_NS:,.3f} s"),
+        Column("duration", lambda row: _duration(row[1])),
+        Column("status", lambda row: ending_in_words(row[1].ending), right=False),
+        Column("command", lambda row: clean(_command(row[1])), right=False, flexible=True, keep="end"),
+        Column("not followed", lambda row: clean(_why(row[1])), right=False, flexible=True),
+    ]
+    return Table(NAMES, _values, columns, rows)
+
+
+def _name(node: Node) -> str:
+    return (node.process.lineage or FOUNDER) if node.is_followed else "-"
+
+
+def _command(node: Node) -> str:
+    return program_of(node.child, node.process) if node.child else command_line(node.process)
+
+
+def _why(node: Node) -> str:
+    return why_not(node.child) if node.child else ""
+
+
+def _duration(node: Node) -> str:
+    lasted_ns = max(node.last_ns - node.start_ns, 0)
+    if node.ending.end_ns is not None:
+        return scale_for(lasted_ns).show(lasted_ns)
+    return "" if node.child else f"at least {scale_for(lasted_ns).show(lasted_ns)}"
+
+
+def _how(node: Node) -> str:
+    if node.child:
+        return HOW.get(node.child.record.how, "")
+    return LETTERS.get(node.process.lineage.rpartition("_")[2][:1], "")
+
+
+def _values(row: Row) -> Values:
+    depth, node = row
+    end = node.ending
+    starter = node.process if node.child else node.process.starter
+    known: dict[str, Any] = {
+        "lineage": node.process.lineage if node.is_followed else None,
+        "parent": starter.lineage if starter else None,
+        "depth": depth,
+        "how": _how(node),
+        "pid": node.pid or None,
+        "start_ns": node.start_ns,
+        "duration_ns": None if end.end_ns is None else max(end.end_ns - node.start_ns, 0),
+        "state": end.state,
+        "status": end.status if end.state == "exit" else None,
+        "signal": end.signal if end.state == "killed" else None,
+        "command": _command(node),
+        "followed": node.is_followed,
+        "why": _why(node) or None,
+    }
+    return known

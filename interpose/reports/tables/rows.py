@@ -1,0 +1,201 @@
+"""The table of a profile: a row for each group, its names, calls, self and inclusive times, and what was moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from interpose.analysis.calls.profile import COUNTED, WHOLES, Profile, Row, is_uncertain, ranked, wait_ns
+from interpose.experiments.metadata.log import Log
+from interpose.reports.formats.short_paths import Places
+from interpose.reports.formats.table import Column, Table, clean
+from interpose.reports.formats.units import margin_percent, percent, scale_for
+
+LABELS = {
+    "site": ("site", "function"),
+    "function": ("function", "file"),
+    "detail": ("detail",),
+    "statement": ("statement",),
+    "file": ("file",),
+    **{by: (by,) for by in WHOLES},
+    "thread": ("thread", "process"),
+}
+ABOUT = ("statement", "file")
+COUNTING_PASSED = ("kind", *WHOLES)
+NUMBERS = ("calls", "errors", "wall_ns", "cpu_ns", "self_wall_ns", "self_cpu_ns", "bytes", "rows")
+MARGINS = ("calls_margin", "self_wall_margin_ns")  # for 95 %, where transactions were sampled
+SAMPLED = ("cpu_ns", "self_cpu_ns")  # what is known of calls that were sampled
+SORTS = ("name", "calls", "errors", "wall", "cpu", "wait", "inclusive", "bytes", "rows")
+
+
+def profile_table(profile: Profile, by: str, log: Log) -> Table:
+    """The table of `profile`, which is grouped by `by`."""
+    labels = LABELS.get(by, ())
+    passed = ("passed",) if by in COUNTING_PASSED else ()
+    counted = ("counted",) if by in COUNTED else ()
+    blank = (*(name for name in NUMBERS if name not in SAMPLED), *passed) if log.interval else ()
+    unknown = dict.fromkeys(blank)
+    numbers = _number_columns(profile, by, log)
+    margins = MARGINS if profile.estimate and profile.estimate.is_scaled else ()
+    return Table(
+        names=("kind", "intrinsic", *labels, *NUMBERS, *passed, *counted, *margins),
+        values=lambda row: (
+            _values(row, labels)
+            | dict.fromkeys(passed, row.passed)
+            | dict.fromkeys(counted, row.counted)
+            | dict(zip(margins, _margins(row), strict=False))
+            | unknown
+        ),
+        columns=[*_name_columns(profile, by, log), *(_of_sampled(profile, numbers) if log.interval else numbers)],
+        rows=profile.rows,
+    )
+
+
+def _margins(row: Row) -> tuple[int | None, int | None]:
+    """How far the calls and the self time of a row may be off; None where nothing is estimated, or it is not known."""
+    return (round(row.margin.calls), round(row.margin.self_wall_ns)) if row.margin else (None, None)
+
+
+def _of_sampled(profile: Profile, columns: Sequence[Column]) -> list[Column]:
+    """The columns of calls that were sampled: of these CPU times are known, and their share in the whole; the others
+    are blank."""
+    whole_ns = profile.total.cpu_ns
+    shown = {each.title: each.show for each in columns if each.title in ("self CPU", "")}
+    shown["share"] = lambda row: percent(row.sums.self_cpu_ns, whole_ns) if row.is_timed else ""
+    return [replace(each, show=shown.get(each.title, lambda row: "")) for each in columns]
+
+
+def arranged(rows: Sequence[Row], sort: str | None, limit: int | None) -> list[Row]:
+    """The rows of calls, sorted by one of `SORTS` if any, at most `limit`; then the closing rows.
+
+    What waited for work comes last of all, and is the first to go where there are more rows than `limit`.
+    """
+    calls = [row for row in rows if row.is_of_calls]
+    if sort:
+        calls.sort(key=lambda row: _sort_key(row, sort))
+    calls.sort(key=lambda row: row.is_idle)
+    return ranked([*calls[:limit], *(row for row in rows if not row.is_of_calls)])
+
+
+def _sort_key(row: Row, sort: str) -> Any:
+    if sort == "name":
+        return [row.kind or "", row.intrinsic or "", *row.labels.values()]
+    numbers = {
+        "wall": row.sums.self_wall_ns,
+        "cpu": row.sums.self_cpu_ns,
+        "wait": wait_ns(row),
+        "inclusive": row.sums.wall_ns,
+    }
+    return -(numbers[sort] if sort in numbers else getattr(row.sums, sort))
+
+
+def _values(row: Row, labels: Sequence[str]) -> dict[str, Any]:
+    named = {"kind": row.kind, "intrinsic": row.intrinsic} | {
+        label: row.labels.get(label) for label in labels
+    }
+    return named | {name: getattr(row.sums, name) for name in NUMBERS}
+
+
+def _name_columns(profile: Profile, by: str, log: Log) -> list[Column]:
+    if by == "kind":
+        return [Column("kind", lambda row: clean(row.kind or ""), right=False)]
+    kind = Column("kind", lambda row: clean(row.kind or "") if row.is_of_calls else "", right=False)
+    told = [kind] if by == "intrinsic" or _kinds_tell_rows_apart(profile) else []
+    if by in WHOLES:
+        first, *others = LABELS[by]
+        named = Column(first, lambda row: clean(row.labels.get(first) or row.kind or ""), right=False)
+        return [named, *map(_label_column, others), *told]
+    if by in ABOUT:
+        return [Column("kind", lambda row: clean(row.kind or ""), right=False), _label_column(by)]
+    intrinsic = _ending_column("intrinsic", lambda row: row.intrinsic or row.kind or "")
+    if by == "intrinsic":
+        return [*told, intrinsic]
+    if by == "detail":
+        return [*told, intrinsic, _label_column("detail")]
+    return [*told, intrinsic, *_place_columns(profile, by, log)]
+
+
+def _kinds_tell_rows_apart(profile: Profile) -> bool:
+    """Whether an intrinsic has rows of several kinds, or a row is of waiting for work."""
+    calls = [row for row in profile.rows if row.is_of_calls]
+    kinds = {(row.intrinsic, row.kind) for row in calls}
+    return any(row.is_idle for row in calls) or len(kinds) > len({row.intrinsic for row in calls})
+
+
+def _label_column(label: str, optional: bool = False) -> Column:
+    def show(row: Row) -> str:
+        return clean(row.labels.get(label, ""))
+
+    return Column(label, show, right=False, flexible=True, optional=optional)
+
+
+def _place_columns(profile: Profile, by: str, log: Log) -> list[Column]:
+    places = Places([row.site.file for row in profile.rows if row.site], log.cwd)
+    if by == "function":
+        file = _ending_column("file", lambda row: places.file(row.labels.get("file", "")), optional=True)
+        return [_label_column("function"), file]
+    site = _ending_column("site", lambda row: places.line(row.site) if row.site else "")
+    return [site, _label_column("function", optional=True)]
+
+
+def _ending_column(title: str, show: Callable[[Row], str], optional: bool = False) -> Column:
+    """A column of names whose ends tell most."""
+    return Column(
+        title, lambda row: clean(show(row)), right=False, flexible=True, optional=optional, keep="end"
+    )
+
+
+def _number_columns(profile: Profile, by: str, log: Log) -> list[Column]:
+    whole_ns = profile.total.wall_ns
+    scale = scale_for(whole_ns)
+
+    def time(row: Row, ns: int) -> str:
+        if not row.is_timed:
+            return ""
+        uncertain = is_uncertain(ns, row.sums.calls, log.inside_ns, log.resolution_ns)
+        return ("~" if uncertain else "") + scale.show(ns)
+
+    columns = [Column("calls", lambda row: _count(row.sums.calls, row))]
+    if any(row.sums.errors for row in profile.rows):
+        columns.append(Column("errors", lambda row: _count(row.sums.errors, row), optional=True))
+    columns += [
+        Column("self wall", lambda row: time(row, row.sums.self_wall_ns)),
+        Column("self CPU", lambda row: time(row, row.sums.self_cpu_ns)),
+        Column("wait", lambda row: time(row, wait_ns(row))),
+        Column("inclusive", lambda row: time(row, row.sums.wall_ns) if row.is_of_calls else ""),
+        Column(
+            "share", lambda row: percent(row.sums.self_wall_ns, whole_ns) if row.is_timed else "", optional=True
+        ),
+    ]
+    if any(row.margin for row in profile.rows):
+        place = [each.title for each in columns].index("self wall")
+        columns.insert(place + 1, _margin_column(is_time=True))
+        columns.insert(1, _margin_column(is_time=False))
+    if any(row.counted for row in profile.rows):
+        columns.insert(1, Column("not timed", lambda row: _count(row.counted, row)))
+    if any(row.sums.bytes for row in profile.rows):
+        columns.append(Column("bytes", lambda row: _count(row.sums.bytes, row), optional=True))
+    if any(row.sums.rows for row in profile.rows):
+        columns.append(Column("rows", lambda row: _count(row.sums.rows, row), optional=True))
+    if by == "kind":
+        columns.append(Column("", lambda row: clean(row.comment), right=False, flexible=True))
+    elif any(row.passed for row in profile.rows):
+        columns.append(Column("passed", lambda row: _count(row.passed, row), optional=True))
+    return columns
+
+
+def _margin_column(is_time: bool) -> Column:
+    """How far the column before it may be off, 19 times of 20."""
+
+    def show(row: Row) -> str:
+        if not row.margin:
+            return ""
+        figures = (row.margin.self_wall_ns, row.sums.self_wall_ns) if is_time else (row.margin.calls, row.sums.calls)
+        return margin_percent(*figures)
+
+    return Column("\u00b1 95 %", show)
+
+
+def _count(number: int, row: Row) -> str:
+    return f"{number:,}" if row.is_of_calls else ""

@@ -1,0 +1,105 @@
+"""The table of transactions: a row for each name; think time, response time, and what the response time was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from interpose.analysis.transactions.response_times import Transaction, Transactions
+from interpose.reports.formats.table import Column, Table, clean
+from interpose.reports.formats.units import percent, scale_for
+
+PERCENTS = (50, 90, 95, 99)
+SORTS = ("name", "count", "think", "response", "mean", "p95", "longest", "cpu")
+FIGURES = ("count", "think_ns", "response_ns", "mean_ns", "least_ns", "most_ns", "cpu_ns")
+
+
+def transactions_table(made: Transactions) -> Table:
+    """The table of the transactions of an experiment."""
+    percentiles = tuple(f"p{percent}_ns" for percent in PERCENTS)
+    split = tuple(f"{kind}_{clock}_ns" for kind in made.kinds for clock in ("wall", "cpu"))
+    return Table(
+        names=("transaction", *FIGURES, *percentiles, *split, "overlap_ns", *(("kept",) if made.estimate else ())),
+        values=lambda row: _values(row, made),
+        columns=[Column("transaction", lambda row: clean(row.name), right=False, flexible=True), *_columns(made)],
+        rows=made.rows,
+    )
+
+
+def arranged(rows: Sequence[Transaction], sort: str | None, limit: int | None) -> list[Transaction]:
+    """The rows with a name, sorted by one of `SORTS` if any, at most `limit`; then those without."""
+    named = [row for row in rows if row.is_named]
+    if sort:
+        named.sort(key=lambda row: _sort_key(row, sort))
+    return [*named[:limit], *(row for row in rows if not row.is_named)]
+
+
+def _sort_key(row: Transaction, sort: str) -> Any:
+    if sort == "name":
+        return row.name
+    numbers = {
+        "count": row.sums.calls,
+        "think": row.think_ns,
+        "response": row.response_ns,
+        "mean": _mean_ns(row),
+        "p95": _percentile_ns(row, 95) or 0,
+        "longest": row.sums.wall_most_ns,
+        "cpu": row.cpu_ns,
+    }
+    return -numbers[sort]
+
+
+def _mean_ns(row: Transaction) -> int:
+    return row.response_ns // row.sums.calls if row.sums.calls else 0
+
+
+def _percentile_ns(row: Transaction, percent: int) -> int | None:
+    return row.sums.percentile_ns(percent) if row.is_named else None
+
+
+def _values(row: Transaction, made: Transactions) -> dict[str, Any]:
+    figures = (row.sums.calls, row.think_ns, row.response_ns, _mean_ns(row), *_least_and_most(row))
+    named = dict(zip(FIGURES, (*figures, row.cpu_ns if made.has_cpu else None), strict=True))
+    percentiles = {f"p{percent}_ns": _percentile_ns(row, percent) for percent in PERCENTS}
+    split: dict[str, int | None] = {f"{kind}_wall_ns": row.split[kind].wall_ns for kind in row.split}
+    split |= {f"{kind}_cpu_ns": row.split[kind].cpu_ns for kind in row.split}
+    if not made.has_cpu:
+        split["logic_cpu_ns"] = None
+    kept = {"kept": row.kept} if made.estimate else {}
+    return {"transaction": row.name, **named, **percentiles, **split, "overlap_ns": row.overlap_ns, **kept}
+
+
+def _least_and_most(row: Transaction) -> tuple[int | None, int | None]:
+    return (row.sums.wall_least_ns, row.sums.wall_most_ns) if row.is_named else (None, None)
+
+
+def _columns(made: Transactions) -> list[Column]:
+    whole_ns = sum(row.response_ns for row in made.rows)
+    scale = scale_for(max(whole_ns, *(row.think_ns for row in made.rows), 0))
+    spread = scale_for(max((row.sums.wall_most_ns for row in made.rows if row.is_named), default=0))
+
+    def split(kind: str) -> Column:
+        mark = "~" if kind == "interpose" else ""
+        return Column(kind, lambda row: mark + scale.show(row.split[kind].wall_ns) if kind in row.split else "")
+
+    def named(title: str, ns_of: Any) -> Column:
+        return Column(title, lambda row: spread.show(ns_of(row)) if row.is_named else "")
+
+    columns = [Column("count", lambda row: f"{row.sums.calls:,}")]
+    if made.estimate:
+        columns.append(Column("kept", lambda row: "" if row.kept is None else f"{row.kept:,}"))
+    if any(row.think_ns for row in made.rows):
+        columns.append(Column("think", lambda row: scale.show(row.think_ns) if row.think_ns else ""))
+    columns += [
+        Column("response", lambda row: scale.show(row.response_ns)),
+        Column("share", lambda row: percent(row.response_ns, whole_ns), optional=True),
+        named("mean", _mean_ns),
+        named("p95", lambda row: _percentile_ns(row, 95) or 0),
+        named("longest", lambda row: row.sums.wall_most_ns),
+    ]
+    if made.has_cpu:
+        columns.append(Column("CPU", lambda row: scale.show(row.cpu_ns)))
+    columns += [split(kind) for kind in made.kinds]
+    if any(row.overlap_ns for row in made.rows):
+        columns.append(Column("overlap", lambda row: scale.show(-row.overlap_ns) if row.overlap_ns else ""))
+    return columns

@@ -1,0 +1,207 @@
+"""Where transactions begin and end, from the outermost calls of a thread alone."""
+
+import pytest
+
+from interpose.analysis.transactions.tracking import (
+    BEGINS,
+    BY_DETAIL,
+    BY_STACK,
+    ECHO,
+    ECHO_WITHIN_NS,
+    ENDS,
+    EXIT,
+    IDLE,
+    INIT,
+    KEYS,
+    MARKED,
+    NAMES,
+    OTHER,
+    READS,
+    SPAN,
+    Life,
+    Outermost,
+    Tracker,
+)
+
+pytestmark = pytest.mark.any_python
+
+THREAD = 7
+FORM = BY_STACK | 5
+
+
+def tracker(end_ns=10_000, end_cpu_ns=1000):
+    return Tracker({THREAD: Life(1000, 0, end_ns, end_cpu_ns)})
+
+
+def call(start_ns, wall_ns, bits, start_cpu_ns=0, cpu_ns=0, think_wall_ns=None, stack=5, name=0):
+    """A call; the whole of a read is think time unless said otherwise."""
+    think_ns = wall_ns if think_wall_ns is None else think_wall_ns
+    thought = (think_ns, cpu_ns) if bits & READS else (0, 0)
+    return Outermost(start_ns, wall_ns, start_cpu_ns, cpu_ns, bits, *thought, stack, name)
+
+
+def told(closing):
+    """Name, begin, response and think time."""
+    return closing.name, closing.start_ns, closing.wall_ns - closing.think_wall_ns, closing.think_wall_ns
+
+
+def last(tracking):
+    ((thread, closing),) = tracking.finish()
+    assert thread == THREAD
+    return told(closing)
+
+
+def test_a_transaction_runs_from_the_end_of_a_read_to_the_next_one():
+    tracking = tracker()
+
+    first = tracking.step(THREAD, call(2000, 500, READS, start_cpu_ns=100, cpu_ns=10), False)
+    second = tracking.step(THREAD, call(4000, 300, READS, start_cpu_ns=700), False)
+
+    assert told(first.before) == (INIT, 1000, 1000, 0)
+    assert told(second.before) == (FORM, 2000, 1500, 500)
+    assert (second.before.cpu_ns, second.before.think_cpu_ns) == (600, 10)
+    assert last(tracking) == (EXIT, 4000, 5700, 300)
+
+
+def test_a_call_around_a_read_begins_the_transaction_and_its_own_time_is_no_thinking():
+    tracking = tracker()
+
+    tracking.step(THREAD, call(2000, 500, READS, think_wall_ns=400), False)
+
+    assert last(tracking) == (EXIT, 2000, 7600, 400)
+
+
+def test_keys_that_are_only_echoed_are_one_thought():
+    tracking = tracker(end_ns=20_000)
+
+    tracking.step(THREAD, call(2000, 500, READS | KEYS), False)
+    echo = tracking.step(THREAD, call(2600, 400, READS | KEYS), False)
+    after = tracking.step(THREAD, call(9000, 100, READS), True)
+
+    assert told(echo.before) == (ECHO, 2500, 100, 0)
+    assert told(after.before) == (FORM, 2000, 6000, 900)
+
+
+def test_after_a_key_a_program_that_does_more_or_takes_long_answers():
+    for is_busy, start_ns in ((True, 2600), (False, 2500 + ECHO_WITHIN_NS)):
+        tracking = tracker(end_ns=10**9)
+        tracking.step(THREAD, call(2000, 500, READS | KEYS), False)
+
+        step = tracking.step(THREAD, call(start_ns, 400, READS | KEYS), is_busy)
+
+        assert told(step.before) == (FORM, 2000, start_ns - 2500, 500)
+
+
+def test_a_request_is_its_own_and_between_requests_is_idle():
+    tracking = tracker()
+
+    first = tracking.step(THREAD, call(2000, 500, SPAN, name=BY_DETAIL | 1), False)
+    second = tracking.step(THREAD, call(4000, 500, SPAN, name=BY_DETAIL | 2), False)
+
+    assert first.is_its_own and second.is_its_own
+    assert told(first.before) == (INIT, 1000, 1000, 0)
+    assert told(second.before) == (IDLE, 2500, 1500, 0)
+    assert last(tracking) == (EXIT, 4500, 5500, 0)
+
+
+def test_what_is_marked_within_an_answer_names_it():
+    tracking = tracker()
+    tracking.step(THREAD, call(2000, 500, READS), False)
+
+    step = tracking.step(THREAD, call(3000, 500, SPAN | MARKED, name=BY_DETAIL | 3), False)
+    after = tracking.step(THREAD, call(5000, 100, READS), False)
+
+    assert not step.is_its_own and step.before is None
+    assert told(after.before) == (BY_DETAIL | 3, 2000, 2500, 500)
+
+
+def test_a_commit_ends_a_transaction_that_began_with_the_one_before():
+    tracking = tracker()
+
+    first = tracking.step(THREAD, call(2000, 500, ENDS), False)
+    second = tracking.step(THREAD, call(4000, 500, ENDS), False)
+
+    assert told(first.after) == (FORM, 1000, 1500, 0)
+    assert told(second.after) == (FORM, 2500, 2000, 0)
+    assert last(tracking) == (EXIT, 4500, 5500, 0)
+
+
+def test_commits_do_not_end_what_a_read_or_a_request_began():
+    for bits in (READS, SPAN):
+        tracking = tracker()
+        tracking.step(THREAD, call(2000, 500, bits, name=BY_DETAIL | 1), False)
+
+        step = tracking.step(THREAD, call(3000, 500, ENDS), False)
+
+        assert step.after is None
+
+
+def test_a_transaction_that_a_call_begins_lasts_until_one_that_ends_it():
+    tracking = tracker()
+
+    begun = tracking.step(THREAD, call(2000, 500, BEGINS, name=BY_DETAIL | 4), False)
+    ended = tracking.step(THREAD, call(4000, 500, ENDS), False)
+
+    assert told(begun.before) == (INIT, 1000, 1000, 0)
+    assert told(ended.after) == (BY_DETAIL | 4, 2000, 2500, 0)
+    assert last(tracking) == (EXIT, 4500, 5500, 0)
+
+
+def test_a_thread_without_any_is_one():
+    assert last(tracker()) == (OTHER, 1000, 9000, 0)
+
+
+def test_pauses_are_left_out():
+    from interpose.experiments.metadata.log import LogEvent
+    from interpose.experiments.metadata.pauses import Pauses
+
+    pauses = Pauses([LogEvent("pause", 3000), LogEvent("resume", 4500)])
+    tracking = Tracker({THREAD: Life(1000, 0, 10_000, 0)}, pauses)
+
+    assert last(tracking) == (OTHER, 1000, 7500, 0)
+
+
+PAY, BOOK = BY_DETAIL | 3, BY_DETAIL | 4
+
+
+def test_what_was_named_lasts_until_another_name_and_until_it_is_cleared():
+    tracking = tracker()
+
+    steps = [
+        tracking.step(THREAD, call(start_ns, 0, NAMES, name=name), False)
+        for start_ns, name in ((2000, PAY), (3000, BOOK), (5000, IDLE), (5500, IDLE), (6000, PAY))
+    ]
+
+    assert [told(step.before) if step.before else None for step in steps] == [
+        (INIT, 1000, 1000, 0),
+        (PAY, 2000, 1000, 0),
+        (BOOK, 3000, 2000, 0),
+        None,
+        (IDLE, 5000, 1000, 0),
+    ]
+    assert last(tracking) == (PAY, 6000, 4000, 0)
+
+
+def test_a_commit_does_not_end_what_was_named_and_a_request_of_its_own_interrupts_it():
+    tracking = tracker()
+
+    tracking.step(THREAD, call(2000, 0, NAMES, name=PAY), False)
+    committed = tracking.step(THREAD, call(2500, 100, ENDS), False)
+    served = tracking.step(THREAD, call(3000, 500, SPAN, name=BOOK), False)
+
+    assert (committed.before, committed.after) == (None, None)
+    assert told(served.before) == (PAY, 2000, 1000, 0)
+    assert last(tracking) == (PAY, 3500, 6500, 0)
+
+
+def test_a_dialogue_has_the_name_that_was_given_last():
+    tracking = tracker()
+
+    tracking.step(THREAD, call(2000, 500, READS), False)
+    named = tracking.step(THREAD, call(2500, 0, NAMES, name=PAY), False)
+    second = tracking.step(THREAD, call(4000, 300, READS), False)
+    third = tracking.step(THREAD, call(6000, 300, READS), False)
+
+    assert named.before is None
+    assert told(second.before) == (PAY, 2000, 1500, 500)
+    assert told(third.before) == (PAY, 4000, 1700, 300)

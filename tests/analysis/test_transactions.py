@@ -1,0 +1,336 @@
+"""Transactions: think time, response time, and what the response time was."""
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from interpose.analysis.calls.profile import profile
+from interpose.analysis.consolidation.consolidate import PlainConsolidator
+from interpose.analysis.transactions.response_times import plain_name, transactions
+from interpose.experiments.model.experiment import Experiment
+from tests.build import START_NS, Build, event
+
+CLERK = """
+import json, sqlite3, time
+
+connection = sqlite3.connect("shop.db", isolation_level=None)
+COUNT = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) SELECT max(i) FROM n"
+
+def ask():
+    begun = time.perf_counter()
+    answer = input("order: ")
+    thought.append(time.perf_counter() - begun)
+    return answer
+
+def order():
+    while ask() != "quit":
+        begun = time.perf_counter()
+        connection.execute(COUNT).fetchall()
+        queried.append(time.perf_counter() - begun)
+        for _ in range(2):
+            time.sleep(0.01)
+        end = time.thread_time() + 0.13
+        while time.thread_time() < end:
+            pass
+        answered.append(time.perf_counter() - begun)
+
+thought, answered, queried = [], [], []
+order()
+with open("truth.json", "w") as file:
+    json.dump([thought, answered, queried], file)
+"""
+
+
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
+class Shop:
+    """A founder with intrinsics of every role, whose thread lived from 0 to `end_ns`."""
+
+    def __init__(self, directory, **log):
+        self.build = Build(directory, **({"call_ns": 0, "inside_ns": 0} | log))
+        self.build.log_events.append('<user uid="1" terminal="/dev/pts/1" streams="0 1"/>')
+        self.query = self.build.intrinsic("sqlite3.Cursor.execute", "db")
+        self.read = self.build.intrinsic("input", "screen", terminal="1")
+        self.show = self.build.intrinsic("os.write", "screen")
+        self.commit = self.build.intrinsic("sqlite3.Connection.commit", "db", transaction="ends")
+        self.serve = self.build.intrinsic("flask.Flask.wsgi_app", "logic", transaction="is")
+        self.mark = self.build.intrinsic("interpose.transaction", "logic", transaction="is")
+        self.name = self.build.intrinsic("interpose.named", "logic", transaction="named")
+        self.names = [0, self.build.string("pay"), self.build.string(".batch")]
+        self.ask = self.build.stack(self.build.site("/home/u/shop/orders.py", 12, "ask"))
+        self.again = self.build.stack(self.build.site("/home/u/shop/orders.py", 15, "ask"))
+
+    def made(self, events, end_ns=10_000, cpu_ns=1000):
+        for number, each in enumerate(events):
+            each.setdefault("call", number + 1000)
+        self.build.events(events)
+        self.build.thread(end_ns=START_NS + end_ns, end_cpu_ns=cpu_ns, tid=9, main=1, recorded=len(events))
+        self.build.ended(end_ns, cpu_ns)
+        return transactions(Experiment(str(self.build.write())))
+
+
+@pytest.fixture
+def shop(tmp_path):
+    return Shop(tmp_path / "t.1.er")
+
+
+def rows(made):
+    return {row.name: (row.sums.calls, row.think_ns, row.response_ns, row.cpu_ns) for row in made.rows}
+
+
+def split(made, name):
+    (row,) = [row for row in made.rows if row.name == name]
+    return {kind: share.wall_ns for kind, share in row.split.items() if share.wall_ns}
+
+
+def test_think_and_response_time_at_a_terminal(shop):
+    made = shop.made(
+        [
+            event(1000, 500, 10, intrinsic=shop.read, stack=shop.ask, start_cpu_ns=50),
+            event(1600, 200, 20, intrinsic=shop.query, start_cpu_ns=70),
+            event(2000, 100, 5, intrinsic=shop.show, start_cpu_ns=200),
+            event(3000, 2000, 10, intrinsic=shop.read, stack=shop.ask, start_cpu_ns=300),
+            event(6000, 1000, 0, intrinsic=shop.read, stack=shop.ask, start_cpu_ns=400),
+        ]
+    )
+
+    assert rows(made) == {
+        "ask": (2, 2500, 1500 + 1000, 240 + 90),
+        ".INIT": (1, 0, 1000, 50),
+        ".EXIT": (1, 1000, 3000, 600),
+    }
+    assert split(made, "ask") == {"db": 200, "screen": 100, "logic": 2200}
+
+
+def test_what_comes_from_a_pipe_is_no_thinking(shop):
+    shop.build.log_events = ['<user uid="1" terminal="/dev/pts/1" streams="1 2"/>']
+
+    made = shop.made([event(1000, 500, intrinsic=shop.read, stack=shop.ask)])
+
+    assert [(row.name, row.think_ns) for row in made.rows] == [(".OTHER", 0)]
+
+
+def test_lines_of_a_function_that_begin_transactions_are_told_apart(shop):
+    reads = [event(n * 1000, 500, intrinsic=shop.read, stack=(shop.ask, shop.again)[n % 2]) for n in range(1, 6)]
+
+    assert [row.name for row in shop.made(reads).rows if row.is_named] == ["ask:12", "ask:15"]
+
+
+def test_requests_are_named_by_route_and_their_calls_are_theirs(shop):
+    plain = [shop.build.string(f"GET /orders/{number}") for number in (17, 18)]
+    calls = [
+        event(1100, 300, 10, intrinsic=shop.query, call=2, parent=1),
+        event(1000, 1000, 100, intrinsic=shop.serve, call=1, detail=plain[0], inner_wall_ns=300, inner_cpu_ns=10),
+        event(2500, 100, 0, intrinsic=shop.query, call=3),
+        event(3000, 1000, 50, intrinsic=shop.serve, call=4, detail=plain[1]),
+    ]
+    made = shop.made(calls)
+
+    assert rows(made)["GET /orders/*"] == (2, 0, 2000, 150)
+    assert split(made, "GET /orders/*") == {"db": 300, "logic": 1700}
+    assert split(made, ".IDLE") == {"db": 100, "logic": 900}
+
+
+def test_what_is_marked_inside_of_a_request_names_it(shop):
+    checkout, path = shop.build.string("checkout"), shop.build.string("POST /cart")
+    made = shop.made(
+        [
+            event(1100, 300, intrinsic=shop.query, call=3, parent=2),
+            event(1050, 500, intrinsic=shop.mark, call=2, parent=1, detail=checkout, inner_wall_ns=300),
+            event(1000, 1000, intrinsic=shop.serve, call=1, detail=path, inner_wall_ns=500),
+        ]
+    )
+
+    assert rows(made)["checkout"][:3] == (1, 0, 1000)
+    assert split(made, "checkout") == {"db": 300, "logic": 700}
+
+
+def test_batch_is_divided_by_commits(shop):
+    made = shop.made([event(n * 2000, 100, intrinsic=shop.commit, stack=shop.ask) for n in range(1, 5)])
+
+    assert rows(made)["ask"][:3] == (4, 0, 8100)
+    assert rows(made)[".EXIT"][:3] == (1, 0, 1900)
+
+
+def test_requests_that_overlap_have_each_their_own_calls(shop):
+    first, second = shop.build.string("GET /a"), shop.build.string("GET /b")
+    made = shop.made(
+        [
+            event(1100, 600, 5, intrinsic=shop.query, call=3, parent=1, task=1, inner_wall_ns=590),
+            event(1000, 900, 50, intrinsic=shop.serve, call=1, task=1, detail=first, inner_wall_ns=850),
+            event(1300, 900, 5, intrinsic=shop.query, call=4, parent=2, task=2, inner_wall_ns=890),
+            event(1200, 1200, 50, intrinsic=shop.serve, call=2, task=2, detail=second, inner_wall_ns=1100),
+        ]
+    )
+
+    assert rows(made)["GET /a"][:3] == (1, 0, 900)
+    assert rows(made)[".OTHER"][:3] == (1, 0, 10_000 - 10 - 50 - 10 - 100)
+    assert split(made, "GET /a") == {"db": 600, "logic": 300}
+    assert split(made, "GET /b") == {"db": 900, "logic": 300}
+    assert made.overlapped
+
+
+def test_what_tasks_call_is_of_their_thread_s_time(shop):
+    made = shop.made(
+        [
+            event(1000, 300, 300, intrinsic=shop.query, task=1),
+            event(1500, 4000, 5, intrinsic=shop.query, call=7, task=2, inner_wall_ns=3900),
+            event(6000, 100, intrinsic=shop.query, call=9, parent=8),
+        ]
+    )
+
+    assert rows(made)[".OTHER"][:3] == (1, 0, 10_000)
+    assert split(made, ".OTHER") == {"db": 300 + 100 + 100, "logic": 9500}
+
+
+def test_recording_has_a_part_of_its_own(tmp_path):
+    shop = Shop(tmp_path / "t.1.er", call_ns=40, inside_ns=10)
+    made = shop.made(
+        [
+            event(1000, 500, intrinsic=shop.read, stack=shop.ask),
+            event(1600, 200, intrinsic=shop.query),
+            event(3000, 2000, intrinsic=shop.read, stack=shop.ask),
+        ]
+    )
+
+    assert split(made, "ask") == {"db": 200, "interpose": 60, "logic": 1240}
+
+
+def test_where_events_do_not_tell_the_cpu_time_at_their_beginning_it_is_said(shop, interpose):
+    shop.made([event(1000, 500, intrinsic=shop.read, stack=shop.ask)])
+    log = shop.build.directory / "log.xml"
+    log.write_text(log.read_text().replace('name="start_cpu_ns"', 'name="unknown"'))
+
+    told = interpose("transactions", str(shop.build.directory))
+
+    assert not transactions(Experiment(str(shop.build.directory))).has_cpu
+    assert "not recorded" in told.stderr
+    assert "CPU" not in told.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("GET /orders/17", "GET /orders/*"),
+        ("/users/3f2b8c1d-0000-4000-8000-1234567890ab/x", "/users/*/x"),
+        ("GET /orders/<int:number>", "GET /orders/<int:number>"),
+        ("month 12 end", "month 12 end"),
+        ("12", "12"),
+    ],
+)
+def test_requests_that_differ_by_numbers_have_one_name(name, plain):
+    assert plain_name(name) == plain
+
+
+@st.composite
+def sequences(draw):
+    """Calls of a thread one after the other, some with calls inside, in the order of their ends."""
+    made, now_ns, number = [], 0, 1
+    for _ in range(draw(st.integers(0, 12))):
+        now_ns += draw(st.integers(0, 500))
+        wall_ns = draw(st.integers(1, 500))
+        call, number = number, number + 1
+        inner_ns = draw(st.integers(0, wall_ns)) if draw(st.booleans()) else 0
+        if inner_ns:
+            made.append(("db", now_ns, inner_ns, number, call))
+            number += 1
+        role = draw(st.sampled_from(["query", "read", "show", "commit", "serve", "mark"]))
+        if draw(st.booleans()):
+            around = draw(st.sampled_from([0, call]))
+            made.append((f"name {draw(st.integers(0, 2))}", now_ns, 0, number, around))
+            number += 1
+        made.append((role, now_ns, wall_ns, call, inner_ns))
+        now_ns += wall_ns
+    return made, now_ns + draw(st.integers(0, 500))
+
+
+@given(sequences())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+def test_all_time_is_in_one_transaction_and_adds_up_with_the_other_reports(tmp_path_factory, drawn):
+    calls, end_ns = drawn
+    shop = Shop(tmp_path_factory.mktemp("t") / "t.1.er", call_ns=5, inside_ns=2)
+    events = []
+    for role, start_ns, wall_ns, call, more in calls:
+        if role.startswith("name "):
+            named = {"intrinsic": shop.name, "detail": shop.names[int(role[5:])]}
+            events.append(event(start_ns, 0, call=call, parent=more, **named))
+        elif role == "db":
+            events.append(event(start_ns, wall_ns, intrinsic=shop.query, call=call, parent=more))
+        else:
+            events.append(event(start_ns, wall_ns, intrinsic=getattr(shop, role), call=call, inner_wall_ns=more))
+            events[-1]["stack"] = shop.ask
+    made = shop.made(events, end_ns, 0)
+    experiment = Experiment(str(shop.build.directory))
+    whole = profile(experiment, "kind").total
+
+    assert sum(row.think_ns + row.response_ns for row in made.rows) == end_ns == whole.wall_ns
+    for row in made.rows:
+        assert sum(share.wall_ns for share in row.split.values()) == row.response_ns
+        assert row.overlap_ns == 0
+    plain = transactions(experiment, PlainConsolidator)
+    assert [(row.name, row.sums, row.split) for row in plain.rows] == [
+        (row.name, row.sums, row.split) for row in made.rows
+    ]
+
+
+class Clerk:
+    """Somebody at a terminal of a program's own, who thinks for known times."""
+
+    def __init__(self, words, directory, environment):
+        self._ours, theirs = os.openpty()
+        self._process = subprocess.Popen(
+            words, cwd=directory, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
+        )
+        os.close(theirs)
+
+    def answer(self, prompt, think_s, text):
+        """Wait for the prompt, think, type a line."""
+        shown = b""
+        while prompt not in shown:
+            assert select.select([self._ours], [], [], 20)[0]
+            shown += os.read(self._ours, 65536)
+        time.sleep(think_s)
+        os.write(self._ours, text + b"\n")
+
+    def wait(self):
+        while select.select([self._ours], [], [], 20)[0]:
+            try:
+                if not os.read(self._ours, 65536):
+                    break
+            except OSError:
+                break
+        os.close(self._ours)
+        return self._process.wait(20)
+
+
+@pytest.mark.alone
+def test_a_clerk_at_a_terminal_thinks_and_waits_as_long_as_told(tmp_path, own_environment, interpose):
+    (tmp_path / "clerk.py").write_text(CLERK)
+    environment = {**own_environment, "INTERPOSE": "1"}
+    clerk = Clerk([sys.executable, "clerk.py"], tmp_path, environment)
+    for think_s in (0.2, 0.05, 0.1):
+        clerk.answer(b"order: ", think_s, b"1")
+    clerk.answer(b"order: ", 0.1, b"quit")
+
+    assert clerk.wait() == 0
+    told = json.loads(interpose("transactions", "--format", "json", cwd=tmp_path).stdout)
+    (row,) = [row for row in told if row["transaction"] == "ask"]
+    thought, answered, queried = json.loads((tmp_path / "truth.json").read_text())
+    assert row["count"] == 3
+    assert row["think_ns"] / 1e9 == pytest.approx(sum(thought[:3]), rel=0.01, abs=0.003)
+    assert row["response_ns"] / 1e9 == pytest.approx(sum(answered), rel=0.01, abs=0.003)
+    assert row["db_wall_ns"] / 1e9 == pytest.approx(sum(queried), rel=0.01, abs=0.003)
+    assert 3 * 0.02 <= row["sleep_wall_ns"] / 1e9 <= sum(answered) - sum(queried) - 3 * 0.13
+    assert row["logic_cpu_ns"] / 1e9 == pytest.approx(3 * 0.13, rel=0.02)
+    kinds = [row[name] for name in row if name.endswith("_wall_ns") and row[name] is not None]
+    assert sum(kinds) == row["response_ns"]

@@ -1,0 +1,101 @@
+"""The two examples of data collectors: programs of a loader of its own, statements of an interpreted language."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from interpose.analysis.transactions.response_times import transactions
+from interpose.experiments.model.experiment import Experiment
+from interpose.reports.screen.sections import SECTIONS, Profiled
+from tests.tracing import environment
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture
+def example(tmp_path):
+    """Run an example in a copy of its own, which nobody else may write to: what it printed, and its experiment."""
+
+    def run(name, *words, **variables):
+        shutil.copytree(EXAMPLES / name, tmp_path / name, dirs_exist_ok=True)
+        for path in (tmp_path / name, *(tmp_path / name).rglob("*")):
+            os.chmod(path, 0o700 if path.is_dir() else 0o600)
+        done = subprocess.run(
+            [sys.executable, f"{name}.py", *words],
+            cwd=tmp_path / name,
+            env=environment(**variables),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout, tmp_path / name / "test.1.er"
+
+    return run
+
+
+def calls(path, intrinsic):
+    """How many calls of it there were, by module, section and statement as they were identified."""
+    process = Experiment(str(path)).founder
+    found = Counter()
+    for block in process.events.blocks():
+        for event in process.events.events(block):
+            site = next(iter(process.frames(event.stack)), None)
+            if process.intrinsic(event.intrinsic).name == intrinsic and site:
+                found[site.file, site.function, site.line] += 1
+    return found
+
+
+def rows(path, name):
+    table = SECTIONS[name](Profiled(Experiment(str(path)))).table
+    return [table.values(row) for row in table.rows]
+
+
+def test_programs_of_a_loader_of_its_own_are_told_with_their_own_lines(example):
+    _, path = example("loader", "batch.lib", "SETUP", "CREDIT", "INVOICE", INTERPOSE="1")
+
+    assert calls(path, "sqlite3.Cursor.fetchone") == {("CREDIT", "owed", 2): 20}
+    assert calls(path, "time.sleep") == {("INVOICE", "put_in_envelope", 2): 10}
+    assert calls(path, "sqlite3.connect") == {("SETUP", "<module>", 5): 1}
+    names = {row.name: row.sums.calls for row in transactions(Experiment(str(path))).rows}
+    assert {name: names[name] for name in ("SETUP", "CREDIT", "INVOICE")} == {"SETUP": 1, "CREDIT": 1, "INVOICE": 1}
+    assert not Experiment(str(path)).founder.failures
+    found = rows(path, "identified")
+    assert sum(row["wall_ns"] for row in found) == session(path)["run time (of all threads)"]
+    assert {row["section"] for row in found if row["collector"]} >= {".LOADER"}
+
+
+def session(path):
+    return {row["figure"]: row["value"] for row in rows(path, "session")}
+
+
+def test_program_paragraph_and_statement_of_a_small_language_are_told(example):
+    printed, path = example("fourgl", "ORDERS.4gl", INTERPOSE="1")
+    plain, _ = example("fourgl", "ORDERS.4gl", INTERPOSE="0")
+
+    assert printed == plain == "780\n"
+    assert calls(path, "time.sleep") == {("INVOICE", "PRINT", 4): 4}
+    assert calls(path, "sqlite3.Cursor.fetchone") == {("ORDERS", "CHECK", 9): 12, ("INVOICE", "PRINT", 3): 4}
+    assert calls(path, "sqlite3.Connection.execute")["ORDERS", "ENTER", 7] == 12
+    names = {row.name: row.sums.calls for row in transactions(Experiment(str(path))).rows}
+    assert (names["INVOICE"], names["ORDERS"]) == (4, 5)
+    assert ("subsystem", "4GL 1.0") in {(row["figure"], row["shown"]) for row in rows(path, "session")}
+    assert not Experiment(str(path)).founder.failures
+
+
+def test_the_report_shows_the_statement_as_the_program_s_own_line(example):
+    _, path = example("fourgl", "ORDERS.4gl", INTERPOSE="1")
+
+    shown = subprocess.run(
+        [sys.executable, "-m", "interpose", "report", str(path)],
+        env={**environment(), "COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+    )
+
+    assert "4 x time.sleep  INVOICE:4 PRINT" in shown.stdout

@@ -1,0 +1,267 @@
+"""Whatever a program dies of: its exit is as without us, what it had completed is there, what it was in is told."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from itertools import count
+
+import pytest
+from tracing import Traced, environment, events_of, write_program
+
+from interpose.analysis.calls.profile import profile
+from interpose.analysis.recording.ending import ending
+from interpose.reports.formats.colour import Paint
+from interpose.reports.screen.summary import Screen, summary
+
+BUSY = """
+import ctypes, faulthandler, os, resource, signal, sqlite3, sys, threading, time
+nothing = os.open(os.devnull, os.O_WRONLY)
+for _ in range(1000):
+    os.write(nothing, b"x")
+"""
+
+WAYS = {
+    "os._exit": "os._exit(4)",
+    "an uncaught exception": "raise ValueError('x')",
+    "sys.exit in a thread": "thread = threading.Thread(target=sys.exit, args=(3,)); thread.start(); thread.join()",
+    "an uncaught exception in a thread": "other = threading.Thread(target=int, args='x'); other.start(); other.join()",
+    "SIGTERM": "os.kill(os.getpid(), signal.SIGTERM)",
+    "SIGKILL": "os.kill(os.getpid(), signal.SIGKILL)",
+    "SIGSEGV": "ctypes.string_at(0)",
+    "abort": "os.abort()",
+    "faulthandler": "faulthandler.enable(); faulthandler._sigsegv()",
+    "a fatal error": "faulthandler._fatal_error_c_thread()",
+    "MemoryError": "bytes(1 << 60)",
+    "no more address space": """
+resource.setrlimit(resource.RLIMIT_AS, (1 << 29, resource.RLIM_INFINITY))
+kept = []
+try:
+    while True:
+        kept.append(bytes(1 << 20))
+finally:
+    kept.clear()  # what is printed of it needs room
+""",
+    "MemoryError that is caught": """
+resource.setrlimit(resource.RLIMIT_AS, (1 << 29, resource.RLIM_INFINITY))
+kept = []
+try:
+    while True:
+        kept.append(bytes(1 << 16))
+except MemoryError:
+    for _ in range(3000):
+        os.write(nothing, b"y")
+    print("went on")
+""",
+    "a file grown past its limit": """
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+open("large", "wb").write(bytes(1 << 21))
+""",
+    "SIGXFSZ": """
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+open("large", "wb").write(bytes(1 << 21))
+""",
+    "closerange of all": "os.closerange(0, 65536); os._exit(7)",
+    "close_range of all": "ctypes.CDLL(None).syscall(436, 0, ctypes.c_uint(-1).value, 0); os._exit(8)",
+    "exec": "os.execv('/bin/sh', ['sh', '-c', 'exit 9'])",
+    "a daemon": """
+reader, writer = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.chdir("/")
+        os.umask(0)
+        os.dup2(writer, 0)
+        os.closerange(1, 65536)
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        for _ in range(1000):
+            os.write(nothing, b"x")
+        os.write(0, b"done")
+        os._exit(0)
+    os._exit(0)
+os.close(writer)
+os.wait()
+print(os.read(reader, 9), os.read(reader, 9))
+""",
+}
+
+
+def run(program, words=(), **variables):
+    """The program's outcome: exit code, standard output and error, without what differs between any two runs."""
+    done = subprocess.run(
+        [sys.executable, *words, str(program)],
+        cwd=program.parent,
+        env=environment(XDG_STATE_HOME=str(program.parent / "state"), **variables),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return done, (done.returncode, done.stdout, re.sub(r"0x[0-9a-f]{8,}", "?", done.stderr))
+
+
+def screen(experiment):
+    """The first screen, in one text."""
+    made = profile(experiment, "site")
+    return "\n".join(summary(Screen(experiment, made, 2e9, 200, Paint(False))))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_was_completed_is_there_and_the_outcome_is_as_without_us(way, tmp_path):
+    program = write_program(tmp_path, BUSY + WAYS[way])
+    _, plain = run(program)
+
+    done, outcome = run(program, INTERPOSE="1")
+    founder = Traced(tmp_path, done).experiment.founder
+
+    assert without_extension_modules(outcome) == without_extension_modules(plain)
+    assert sum(1 for _ in events_of(founder, "os.write")) >= 1000
+    assert founder.damages.found == []
+
+
+def without_extension_modules(outcome):
+    """faulthandler names the extension modules that are loaded, and ours is one."""
+    code, out, err = outcome
+    return code, out, re.sub(r"\n+Extension modules: .*", "", err)
+
+
+def test_a_daemon_that_closed_everything_is_recorded_to_its_end(tmp_path):
+    program = write_program(tmp_path, BUSY + WAYS["a daemon"])
+
+    done, _ = run(program, INTERPOSE="1")
+    daemon = next(each for each in Traced(tmp_path, done).experiment.processes if each.lineage == "_f1_f1")
+
+    assert Counter(daemon.intrinsic(each.intrinsic).name for each in events_of(daemon))["os.write"] == 1001
+    assert ending(daemon).state == "exit"
+
+
+DYING = """
+import os, signal, sqlite3, sys
+connection = sqlite3.connect(":memory:")
+connection.create_function("die", 0, lambda: os.kill(os.getpid(), signal.SIGKILL))
+connection.cursor().execute("select die()")
+"""
+
+
+def test_what_was_in_progress_is_told_with_its_time_where_run_saw_the_death(tmp_path):
+    program = write_program(tmp_path, DYING)
+
+    done, _ = run(program, ["-m", "interpose", "run"])
+    shown = screen(Traced(tmp_path, done).experiment)
+
+    assert done.returncode == -9
+    assert re.search(r" in sqlite3\.Cursor\.execute at program\.py:5 for [\d.]+ .?s when killed\n", shown)
+    assert "estimated" not in shown
+
+
+def test_what_was_in_progress_is_told_with_its_time_where_a_parent_waited(tmp_path):
+    (tmp_path / "dying.py").write_text(DYING)
+    program = write_program(tmp_path, "import subprocess, sys; print(subprocess.call([sys.executable, 'dying.py']))")
+
+    done, outcome = run(program, INTERPOSE="1")
+    experiment = Traced(tmp_path, done).experiment
+    shown = screen(experiment)
+
+    assert outcome == (0, "-9\n", "")
+    assert ending(experiment.processes[1]).signal == 9
+    assert re.search(r" in sqlite3\.Cursor\.execute at dying\.py:5 for [\d.]+ .?s when killed\n", shown)
+    assert "estimated" not in shown
+
+
+def test_where_nobody_saw_the_death_it_says_until_when_it_is_known(tmp_path):
+    program = write_program(tmp_path, DYING)
+
+    done, _ = run(program, INTERPOSE="1")
+    shown = screen(Traced(tmp_path, done).experiment)
+
+    assert re.search(r" in sqlite3\.Cursor\.execute at program\.py:5 .*last seen\n", shown)
+
+
+def test_an_exec_that_succeeded_is_not_in_progress(tmp_path):
+    program = write_program(tmp_path, "import os; os.execv('/bin/true', ['true'])")
+
+    done, _ = run(program, INTERPOSE="1")
+    shown = screen(Traced(tmp_path, done).experiment)
+
+    assert "became true by exec" in shown
+    assert " in os.execv" not in shown
+
+
+# --- every system call on our files fails once
+
+FILLS = """
+import os, subprocess, threading, warnings
+warnings.simplefilter("ignore")  # from 3.12 on, of forks where a thread is just ending
+nothing = os.open(os.devnull, os.O_WRONLY)
+def work():
+    for _ in range(2000):
+        os.write(nothing, b"x")
+threads = [threading.Thread(target=work) for _ in range(2)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+if os.fork() == 0:
+    work()
+    os._exit(3)
+print(os.waitstatus_to_exitcode(os.wait()[1]))
+print(subprocess.call(["true"]))
+"""
+FILES = [".gitignore", "log.xml", "map.xml", "overview", "threads", "events", "strings", "sites", "stacks", "children"]
+CALLS = {
+    "fallocate": "ENOSPC",
+    "openat": "EMFILE",
+    "mmap": "ENOMEM",
+    "pwrite64": "ENOSPC",
+    "mkdir": "ENOSPC",
+    "writev": "EIO",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.reach
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+@pytest.mark.parametrize("call", CALLS)
+def test_whichever_system_call_on_our_files_fails_the_outcome_is_as_without_us(tmp_path, call):
+    program = write_program(tmp_path, FILLS)
+    _, plain = run(program)
+    places = [f"{tmp_path}/test.1.er", f"{tmp_path}/test.1.er/_f1.er"]
+    paths = places + [f"{place}/{name}" for place in places for name in FILES]
+    watched = ["strace", "-f", "-o", "calls", *(word for path in paths for word in ("-P", path))]
+
+    for failing in count(1):
+        shutil.rmtree(tmp_path / "test.1.er", ignore_errors=True)
+        done = subprocess.run(
+            [*watched, "-e", f"inject={call}:error={CALLS[call]}:when={failing}", sys.executable, str(program)],
+            cwd=tmp_path,
+            env=environment(INTERPOSE="1", XDG_STATE_HOME=str(tmp_path / "state")),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        if done.returncode and "ptrace" in done.stderr:
+            pytest.skip(f"strace may not trace here: {done.stderr.strip()}")
+        assert (done.returncode, done.stdout, done.stderr) == plain, f"the {failing}th call failed"
+        if "(INJECTED)" not in (tmp_path / "calls").read_text():
+            break
+
+    assert failing > 1
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root mounts a small file system")
+@pytest.mark.parametrize("size", ["64k", "256k", "1M"])
+def test_a_full_disk_changes_nothing_for_the_program(tmp_path, size):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    program = write_program(tmp_path, FILLS)
+    _, plain = run(program)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk], capture_output=True).returncode:
+        pytest.skip("no right to mount a small file system")
+    try:
+        _, outcome = run(program, INTERPOSE="1", INTERPOSE_DIR=str(disk))
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+    assert outcome == plain

@@ -1,0 +1,159 @@
+"""The pool's limits: what is dropped is counted, and who chose to wait waits as long as somebody makes room."""
+
+import fcntl
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from tracing import environment
+
+from interpose.config import values
+from interpose.experiments.metadata.control import Control
+from interpose.experiments.model.experiment import Experiment
+
+BLOCK_BYTES = 64 * 1024
+MIB_BYTES = 1 << 20
+CALLS = 40_000
+MANY = f"""
+import os, sys
+null = os.open("/dev/null", os.O_WRONLY)
+for _ in range({CALLS}):
+    os.write(null, b"x")
+"""
+
+
+def recorded(experiment):
+    return sum(thread.record.recorded for process in experiment.processes for thread in process.threads)
+
+
+def dropped(experiment):
+    return sum(thread.record.dropped for process in experiment.processes for thread in process.threads)
+
+
+def written(experiment):
+    """The events that are there."""
+    return sum(block.head.used for process in experiment.processes for block in process.events.blocks())
+
+
+@pytest.mark.parametrize(("variable", "name"), [("INTERPOSE_POOL", "pool"), ("INTERPOSE_LIMIT", "limit")])
+def test_what_does_not_fit_is_dropped_and_counted(traced, interpose, variable, name):
+    done = traced(MANY, **{variable: "1MiB"})
+
+    experiment = done.experiment
+    page = Control(experiment.founder).read()
+    assert done.stderr == ""
+    assert page.taken_bytes == MIB_BYTES
+    assert page.full_drops == dropped(experiment) > 20_000
+    assert recorded(experiment) == written(experiment)
+    assert sum(each.record.made for each in experiment.founder.threads) == recorded(experiment) + dropped(experiment)
+    report = interpose("report", done.path)
+    assert f"incomplete: the {name} was " in report.stdout
+    assert f"({variable}); {dropped(experiment):,} events lost" in report.stdout
+
+
+def test_the_pool_is_that_of_the_whole_tree(traced):
+    done = traced(
+        f"""
+        import os, subprocess, sys
+        many = {MANY!r}
+        child = os.fork()
+        exec(many)
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+        subprocess.run([sys.executable, "-c", many])
+        """,
+        INTERPOSE_POOL="2MiB",
+    )
+
+    experiment = done.experiment
+    assert len(experiment.processes) == 3
+    assert 2 * MIB_BYTES <= Control(experiment.founder).read().taken_bytes <= 2 * MIB_BYTES + BLOCK_BYTES
+    assert recorded(experiment) + dropped(experiment) >= 3 * CALLS
+
+
+def test_nobody_waits_where_nobody_can_make_room(traced):
+    done = traced(
+        f"""
+        import ctypes
+        PR_SET_CHILD_SUBREAPER = 36
+        assert ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+        exec({MANY!r})
+        """,
+        INTERPOSE_POOL="1MiB",
+        INTERPOSE_WHEN_FULL="wait",
+    )
+
+    page = Control(done.experiment.founder).read()
+    assert (page.monitor, page.full_waits) == (0, 0)
+    assert page.full_drops == dropped(done.experiment) > 0
+
+
+def test_who_waits_loses_nothing_and_a_monitor_comes(traced):
+    done = traced(MANY, INTERPOSE_POOL="1MiB", INTERPOSE_WHEN_FULL="wait")
+
+    page = Control(done.experiment.founder).read()
+    (thread,) = done.experiment.founder.threads
+    assert dropped(done.experiment) == page.full_drops == 0
+    assert recorded(done.experiment) == written(done.experiment) >= CALLS
+    assert page.full_waits > 0
+    assert 0 < page.full_wait_ns <= thread.record.own_wall_ns
+
+
+def test_run_makes_room_for_who_waits_from_the_beginning(interpose, tmp_path):
+    done = interpose("run", "--pool", "1MiB", "--when-full", "wait", sys.executable, "-c", MANY)
+
+    experiment = Experiment(str(tmp_path / "work" / "test.1.er"))
+    page = Control(experiment.founder).read()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert dropped(experiment) == page.full_drops == 0
+    assert recorded(experiment) == written(experiment) >= CALLS
+    assert page.full_waits > 0
+
+
+@pytest.mark.slow
+def test_a_monitor_that_makes_no_room_is_not_waited_for_for_ever(tmp_path):
+    program = subprocess.Popen(
+        [sys.executable, "-c", f"import sys; print(flush=True); sys.stdin.readline(); exec({MANY!r})"],
+        cwd=tmp_path,
+        env=environment(INTERPOSE="1", INTERPOSE_POOL="1MiB", INTERPOSE_WHEN_FULL="wait"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    program.stdout.readline()
+    path = str(tmp_path / "test.1.er")
+    lock = os.open(path, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    control = Control(Experiment(path).founder)
+    program.stdin.write(b"\n")
+    program.stdin.flush()
+    for _ in range(600):
+        control.write(monitor_ns=time.monotonic_ns())
+        if program.poll() is not None:
+            break
+        time.sleep(0.1)
+    program.kill()
+    program.communicate()
+    os.close(lock)
+
+    page = control.read()
+    assert program.returncode == 0
+    assert page.full_wait_ns >= 10 * 10**9
+    assert page.full_drops == dropped(Experiment(path)) > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "size_bytes"), [("off", 0), ("1", 1 << 20), ("1.5GiB", 3 << 29), ("2048KiB", 2 << 20)]
+)
+def test_a_size_has_its_unit_or_is_in_mib(text, size_bytes):
+    assert values.parse_size(text) == size_bytes
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0", "-1", "x", "1023KiB", "64KiB0", "5MB", "nan", "inf", "9e99TiB", "GiB"]
+)
+def test_what_is_no_size_is_refused(text):
+    with pytest.raises(ValueError):
+        values.parse_size(text)

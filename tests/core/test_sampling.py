@@ -1,0 +1,136 @@
+"""Sampling by CPU time: which calls are kept, that shares stay right, and that nothing else is told."""
+
+import json
+
+import pytest
+
+from interpose.analysis.calls.profile import profile
+from interpose.config import precedence
+from interpose.errors import SettingError
+from interpose.experiments.model.experiment import Experiment
+from interpose.reports.tables.rows import profile_table
+
+INTERVAL_NS = 100_000
+THREE = """
+    import sqlite3, os, interpose
+    connection = sqlite3.connect(":memory:")
+    connection.execute("create table numbers (number)")
+    connection.executemany("insert into numbers values (?)", [(number,) for number in range(2000)])
+    def much():
+        for _ in range(2):
+            connection.execute("select sum(number * number + 1) from numbers").fetchone()
+    def little():
+        for _ in range(40):
+            os.stat("/")
+    def none():
+        for _ in range(20):
+            sum(range(60))
+    with interpose.transaction("all"):
+        for number in range(1500):
+            much()
+            little()
+            none()
+    interpose.user_event("done")
+"""
+
+
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
+def shares(experiment, by="kind"):
+    """The percentage of the CPU time of each row."""
+    made = profile(experiment, by)
+    rows = {(row.intrinsic or row.kind, row.labels.get("function", "")): row.sums.self_cpu_ns for row in made.rows}
+    return {name: 100 * cpu_ns / made.total.cpu_ns for name, cpu_ns in rows.items()}
+
+
+
+
+def test_shares_of_cpu_time_stay_right_while_few_calls_are_kept(traced):
+    whole = traced(THREE).experiment
+    sampled = traced(THREE, INTERPOSE_INTERVAL="100us", INTERPOSE_NAME="sampled").experiment
+    wanted, found = shares(whole), shares(sampled)
+    ticks = profile(sampled, "kind").total.cpu_ns / INTERVAL_NS
+    four_deviations = 4 * 50 / ticks**0.5
+
+    assert sum(1 for _ in events_of(sampled)) < sum(1 for _ in events_of(whole)) / 8
+    for name in (("db", ""), ("file", "")):
+        assert abs(found[name] - wanted[name]) < max(four_deviations, 2) + 3
+    assert not sampled.damages.found
+
+
+def events_of(experiment):
+    events = experiment.founder.events
+    return (event for block in events.blocks() for event in events.events(block))
+
+
+def test_every_sample_is_of_whole_intervals_and_lies_within_the_one_around_it(traced):
+    experiment = traced(THREE, INTERPOSE_INTERVAL="100us").experiment
+    founder = experiment.founder
+    events = list(events_of(experiment))
+    by_call = {event.call: event for event in events}
+    names = {founder.intrinsic(event.intrinsic).name for event in events}
+
+    assert all(event.cpu_ns % INTERVAL_NS == 0 and event.wall_ns == event.cpu_ns for event in events)
+    assert all(event.inner_cpu_ns <= event.cpu_ns for event in events)
+    assert {event.parent for event in events} <= {0, *by_call}
+    assert {"interpose.transaction", "interpose.user_event"} <= names
+    told = [event for event in events if founder.intrinsic(event.intrinsic).name == "interpose.user_event"]
+    assert [event.cpu_ns for event in told] == [0]
+    assert all(thread.adds_up for thread in founder.threads)
+
+
+def test_what_is_awaited_is_sampled_by_its_steps(traced):
+    done = traced(
+        """
+        import asyncio, interpose
+        async def work():
+            with interpose.transaction("one"):
+                for _ in range(50):
+                    sum(range(20000))
+                    await asyncio.sleep(0.0001)
+        async def all():
+            await asyncio.gather(work(), work())
+        asyncio.run(all())
+        """,
+        INTERPOSE_INTERVAL="50us",
+    )
+    events = list(events_of(done.experiment))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert events
+    assert all(event.cpu_ns % 50_000 == 0 and event.inner_cpu_ns <= event.cpu_ns for event in events)
+    assert all(event.inner_wall_ns <= event.wall_ns for event in events)
+    assert all(thread.adds_up for thread in done.experiment.founder.threads)
+
+
+def test_nothing_but_cpu_times_is_told_of_samples(traced, interpose):
+    done = traced(THREE, INTERPOSE_INTERVAL="100us")
+    table = profile_table(profile(Experiment(done.path), "intrinsic"), "intrinsic", done.experiment.founder.log)
+    values = [table.values(row) for row in table.rows]
+    events = json.loads(interpose("events", "--format", "json", done.path).stdout)
+    screen = interpose("report", done.path, variables={"COLUMNS": "100"}).stdout
+
+    assert {name for row in values for name, value in row.items() if value is not None} == {
+        "kind",
+        "intrinsic",
+        "counted",
+        "cpu_ns",
+        "self_cpu_ns",
+    }
+    assert {event["wall_ns"] for event in events} == {None}
+    assert "sampled  each 100us: shares are of the CPU time, +- " in screen
+    assert "to be won" not in screen
+    assert "wait not seen" not in screen
+    for command in ("transactions", "profile", "display"):
+        refused = interpose(command, done.path)
+        assert refused.returncode == 2
+        assert "was sampled (100us)" in refused.stderr
+
+
+@pytest.mark.parametrize("text", ["0us", "500ns", "often", "-3ms"])
+def test_an_interval_that_is_none_is_refused(text):
+    with pytest.raises(SettingError, match=f"INTERPOSE_INTERVAL={text}"):
+        precedence.resolve({}, {"INTERPOSE_INTERVAL": text}, {})

@@ -1,0 +1,301 @@
+"""Covered, missed and excluded lines are coverage.py's: of programs, of modules of the standard library under CPython's
+own tests, and of all its sources as far as they can be told without running."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import sysconfig
+import warnings
+from pathlib import Path
+
+import pytest
+from tracing import Traced
+
+from interpose.analysis.coverage.coverage import Asked, coverage
+from interpose.analysis.coverage.exclusion import DEFAULTS
+from interpose.analysis.coverage.module import MISSED
+from interpose.analysis.coverage.table import Unreadable, statement_table
+from interpose.experiments.model.sources import decoded
+
+parser = pytest.importorskip("coverage.parser")
+config = pytest.importorskip("coverage.config")
+
+# Each with its tests, which neither trace nor take long. Not among them what runs before coverage.py can begin, and is
+# seen by us alone (enum, ast).
+MODULES = (
+    *("textwrap", "shlex", "fnmatch", "colorsys", "string", "heapq", "statistics", "dataclasses", "graphlib"),
+    *("bisect", "difflib", "csv", "configparser", "html", "contextlib", "argparse", "fractions"),
+)
+# Runs the tests of a module that is imported anew, so that all of it is seen, by coverage.py where it is asked to.
+RUNS = """
+import json, random, sys, unittest
+
+module, who = sys.argv[1:]
+if who == "coverage.py":
+    import coverage
+    measured = coverage.Coverage(data_file=None, include=[f"*/{module}.py", f"*/{module}/*.py"], config_file=False)
+    measured.start()
+sys.modules.pop(module, None)
+random.seed(0)
+tests = unittest.defaultTestLoader.loadTestsFromName(f"test.test_{module}")
+result = unittest.TextTestRunner(verbosity=0).run(tests)
+found = {}
+if who == "coverage.py":
+    measured.stop()
+    for path in measured.get_data().measured_files():
+        _, statements, excluded, missing, _ = measured.analysis2(path)
+        found[path] = [statements, excluded, missing]
+print(json.dumps([result.testsRun, found]))
+"""
+PROGRAM = '''
+"""A program with a bit of everything."""
+from __future__ import annotations
+import asyncio, contextlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+@dataclass(
+    order=True,
+)
+class Order:
+    """An order."""
+    number: int
+    items: list[str] = field(
+        default_factory=list)
+
+    def __repr__(self):  # pragma: no cover
+        return "never"
+
+    @property
+    def count(self): return len(self.items)
+
+    @staticmethod
+    @contextlib.contextmanager
+    def opened(n):
+        try:
+            yield n
+        finally:
+            n = 0
+
+def numbers(n) -> Iterator[int]:
+    while True:
+        if n > 3: return
+        yield n; n += 1
+    else:
+        n = 2
+
+def judge(value):
+    match value:
+        case [a, *rest] if (
+            rest
+        ):
+            return "several"
+        case {"k": v}: return v
+        case int() | str():
+            pass
+        case _:
+            return None
+    try:
+        assert value, (
+            "nothing")
+        x = {k: [i for i in range(k)]
+             for k in range(3)
+             if k}
+    except AssertionError as error:
+        raise ValueError(
+            error
+        ) from error
+    except (KeyError,
+            IndexError):
+        del x
+    else:
+        x = lambda: (
+            1)
+    finally:
+        for _ in (): print("never")
+        else: _ = 1
+    return (x if value else
+            None)
+
+async def steps(n):
+    async with contextlib.AsyncExitStack() as stack, contextlib.AsyncExitStack():
+        stack.push_async_callback(asyncio.sleep, 0)
+        async for i in aiter_(n):
+            if i: continue
+            await asyncio.sleep(0)
+    return [i async for i in aiter_(n)]
+
+async def aiter_(n):
+    for i in range(n):
+        yield i
+
+class Never(
+    Exception
+):
+    def method(self):
+        global never
+        never = 1
+        class Inner:
+            x = 1
+        return Inner
+
+print(list(numbers(1)), Order(1).count, judge(3), judge([1, 2]), judge({"k": 1}))
+with Order.opened(1) as n: print(n)
+with contextlib.suppress(ValueError):
+    judge(0)
+if n and (
+    n > 100 or
+    n < -100
+):
+    print("never")
+elif n: print(asyncio.run(steps(2)))
+else:
+    print("never")
+if 0:
+    print("left out")
+while n:
+    n -= 1
+    if n: break
+    del n; break
+exec("def made(a):\\n    return a\\n")
+'''
+
+MEASURES = """
+import coverage, json, runpy, sys
+
+measured = coverage.Coverage(data_file=None, config_file=False)
+measured.start()
+del sys.argv[0]
+try:
+    runpy.run_path(sys.argv[0], run_name="__main__")
+finally:
+    measured.stop()
+    print(json.dumps(measured.analysis2(sys.argv[0])))
+"""
+
+HEADS = (
+    *("def f():", "def f(a, b) -> int:", "async def f() -> dict[str, int]:", "def f(\n  a,\n):"),
+    *("def f(\n a\n) -> int:", "class C:", "class C(str):", "if a:", "while f(1):", "if a[1]:", "def f(a\n  ):"),
+    *("@x\ndef f():", "def f(): # c"),
+    *("def f():  # pragma: no cover", "def f(a): x = 1;", "def f(a='):'):", "def f(a=[1]) -> 'x: y':", "with a():"),
+)
+BODIES = (
+    *(" ...", " ... # c", "\n    ...", "\n\n    ...  # x", "\n    # c\n    ...", "\n    x = ...", "\n    ...\n    1"),
+    *(" x = ...", " f(...)", "\n    'd'\n    ...", "\n    a[...]", " ...;  ...", "\n    x = (\n  ...\n)", "\n    ...;"),
+)
+
+_Lines = tuple[list[int], list[int], list[int]]
+
+
+def ours(done: Traced, directory: str) -> dict[str, _Lines]:
+    """Lines with statements, excluded and missed ones, by path."""
+    found = coverage(done.experiment, Asked(place=directory))
+    return {
+        module.path: (
+            list(module.lines),
+            sorted(module.table.excluded),
+            [line.number for line in module.lines.values() if line.status == MISSED],
+        )
+        for module in found.modules
+        if module.table
+    }
+
+
+def assert_same(found: _Lines, statements: list[int], excluded: list[int], missing: list[int]) -> None:
+    """Of what is left out, coverage.py lists lines without code as well: comments, blank ones that a pattern took."""
+    assert (found[0], found[2]) == (statements, missing)
+    assert set(found[1]) <= set(excluded)
+
+
+@pytest.mark.parametrize("name", ["of a bit of everything", "orders"])
+def test_lines_of_a_program_are_covered_as_coverage_py_has_it(traced, tmp_path, name):
+    example = Path(__file__).parents[2] / "examples"
+    arguments = [str(example / "orders.txt")] if name == "orders" else []
+    source = (example / "orders.py").read_text() if name == "orders" else PROGRAM
+    measured = tmp_path / "measured.py"
+    measured.write_text(source)
+
+    found = ours(traced(source, *arguments, INTERPOSE="coverage"), str(tmp_path))[str(tmp_path / "program.py")]
+    reference = traced(MEASURES, str(measured), *arguments, INTERPOSE="0")
+
+    assert_same(found, *json.loads(reference.stdout.splitlines()[-1])[1:4])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", MODULES)
+def test_lines_of_the_standard_library_are_covered_as_coverage_py_has_it(traced, tmp_path, module):
+    pytest.importorskip(f"test.test_{module}")
+    variables = {"PYTHONHASHSEED": "0", "INTERPOSE_FOLLOW": "off", "COVERAGE_CORE": "ctrace"}
+
+    reference = traced(RUNS, module, "coverage.py", timeout_s=600, INTERPOSE="0", **variables)
+    done = traced(RUNS, module, "not", timeout_s=600, INTERPOSE="coverage", INTERPOSE_COVERAGE=module, **variables)
+
+    tests, expected = json.loads(reference.stdout.splitlines()[-1])
+    assert json.loads(done.stdout.splitlines()[-1])[0] == tests > 0
+    found = ours(done, str(tmp_path))
+    for path, lines in expected.items():
+        assert_same(found[path], *lines)
+
+
+def theirs(text: str) -> set[int]:
+    """The lines with statements that are not left out. Raises parser.NotPython."""
+    if not text:
+        return set()  # it takes no empty text
+    exclude = "|".join(f"(?:{each})" for each in config.DEFAULT_EXCLUDE)
+    found = parser.PythonParser(text=text, exclude=exclude)
+    found.parse_source()
+    return found.statements
+
+
+def mine(text: str) -> set[int]:
+    table = statement_table(text, [re.compile(each, re.MULTILINE) for each in DEFAULTS])
+    return {table.statements.lines[number] for number in table.counted}
+
+
+def test_bodies_of_dots_are_left_out_as_coverage_py_has_it():
+    texts = [f"a = 1\n{head}{body}\nz = 2\n" for head in HEADS for body in BODIES]
+
+    found = [text for text in texts if is_python(text) and mine(text) != theirs(text)]
+
+    assert not found
+    assert sum(map(is_python, texts)) > 200
+
+
+def is_python(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("piece", [")", "\n", "def ", "# ", "...", "def f(a) ->", "    \n", ") ->", "# pragma "])
+@pytest.mark.parametrize(("before", "behind"), [("a = 1\n# ", "\n"), ("a = ('''\n", "\n''')\n")])
+def test_what_is_left_out_of_a_hostile_source_is_found_in_one_pass(before, piece, behind):
+    assert mine(f"{before}{piece * 200_000}{behind}") == {1}
+
+
+@pytest.mark.slow
+def test_lines_with_statements_are_coverage_pys_in_the_whole_standard_library():
+    differing, compared = [], 0
+    sources = [each for each in Path(sysconfig.get_path("stdlib")).rglob("*.py") if "site-packages" not in each.parts]
+    for path in sorted(sources)[::4]:
+        text = decoded(path.read_bytes())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                is_same = mine(text) == theirs(text)
+            except (Unreadable, parser.NotPython):
+                continue
+        compared += 1
+        if not is_same:
+            differing.append(os.path.relpath(path))
+
+    assert not differing
+    assert compared > 100

@@ -1,0 +1,315 @@
+"""The two consolidators: the same records from the same bytes, whatever the bytes are."""
+
+import os
+import random
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interpose.analysis.consolidation import consolidate as consolidate_module
+from interpose.analysis.consolidation.consolidate import PlainConsolidator, consolidated
+from interpose.analysis.consolidation.records import Records, grouped
+from interpose.analysis.consolidation.sums import FIGURES, KEYS_AT_MOST, LONGEST_NS, MOST, Sums
+from interpose.analysis.transactions.tracking import BEGINS, BUSY, ENDS, KEYS, MARKED, NAMES, READS, SPAN, Life, Tracker
+from interpose.experiments.format.layout import TYPES, Field, Layout
+from interpose.experiments.model.experiment import Experiment
+from tests.build import Build, event, fields, pack
+
+compiled = pytest.importorskip("interpose.analysis.consolidation.consolidator")
+
+FIELDS = ["thread", "intrinsic", "stack", "detail", "error", "call"]
+
+
+def event_layout():
+    described, end = [], 0
+    for name, kind in fields("EVENT"):
+        described.append(Field(name, kind, end))
+        end = described[-1].end
+    return Layout(described, end)
+
+
+def canonical(found):
+    """Records by the keys and names of those around them, in any order."""
+    paths, made = [], {}
+    for each in found:
+        path = (*(paths[each.outer] if each.outer >= 0 else ()), (each.key, each.name))
+        paths.append(path)
+        assert path not in made
+        made[path] = (tuple(each.figures), each.walls, each.cpus)
+    return made
+
+
+def both(layout, by, pieces, tracked=None, **options):
+    """What each consolidator found, how many events it left out, and whether there was too much."""
+    results = []
+    for consolidator in (PlainConsolidator, compiled.CompiledConsolidator):
+        tracking = {"tracker": Tracker(LIVES), "roles": tracked} if tracked is not None else {}
+        made = consolidator(layout, by, **tracking, **options)
+        for piece in pieces:
+            made.add(piece)
+        results.append((made.records(), made.impossible, made.is_full))
+    return results
+
+
+def sums_of(by, found):
+    return Records(by, found).sums()
+
+
+def same(results):
+    """Whether both found the same."""
+    (plain, *left), (fast, *others) = results
+    return left == others and canonical(plain) == canonical(fast)
+
+
+LIVES = {1: Life(0, 0, 5000, 900), 2: Life(100, 0, 0, 0)}
+few = st.integers(0, 3)
+times = st.one_of(st.integers(0, 1000), st.integers(0, 2**64 - 1))
+events = st.lists(
+    st.fixed_dictionaries(
+        {name: times if kind == "u64" else few for name, kind in fields("EVENT")},
+    ),
+    max_size=40,
+)
+keys = st.lists(st.sampled_from(FIELDS), unique=True, max_size=KEYS_AT_MOST).map(tuple)
+roles = st.sampled_from([0, BUSY, READS, READS | KEYS, SPAN, SPAN | MARKED, BEGINS, ENDS | BUSY, NAMES])
+
+
+def packed(rows):
+    return b"".join(pack("EVENT", **row) for row in rows)
+
+
+@given(events, keys, st.booleans())
+def test_both_give_the_same_records(rows, by, histograms):
+    records = packed(rows)
+    cut = len(records) // 2 // event_layout().record_bytes * event_layout().record_bytes
+
+    assert same(both(event_layout(), by, [records[:cut], records[cut:]], histograms=histograms))
+
+
+@given(events, keys, st.integers(0, 3), st.integers(0, 5))
+def test_both_give_up_what_waits_and_what_is_too_much_at_the_same_event(rows, by, waiting, most):
+    limits = {"waiting_at_most": waiting, "records_at_most": most}
+
+    assert same(both(event_layout(), by, [packed(rows)], histograms=True, **limits))
+
+
+@given(events, st.dictionaries(few, roles), st.integers(0, 4), st.integers(1, 9))
+def test_both_put_calls_under_the_same_transactions(rows, tracked, waiting, most):
+    by = ("thread", "intrinsic", "detail")
+    limits = {"waiting_at_most": waiting, "records_at_most": most}
+
+    assert same(both(event_layout(), by, [packed(rows)], tracked, histograms=True, **limits))
+
+
+@st.composite
+def nested_calls(draw, number, begins_ns, depth):
+    """Calls one after the other from `begins_ns` on, each with calls inside; in the order of their ends."""
+    rows, now_ns = [], begins_ns
+    for _ in range(draw(st.integers(0, 3 if depth else 1))):
+        parent, mine = number[0], number[1]
+        number[1] += 1
+        inside = []
+        if depth < 4:
+            number[0] = mine
+            inside, now_ns = draw(nested_calls(number, now_ns + draw(few), depth + 1))
+            number[0] = parent
+        begin_ns = min((row["start_ns"] for row in inside), default=now_ns)
+        now_ns += draw(few)
+        values = {"start_ns": begin_ns, "wall_ns": now_ns - begin_ns, "call": mine, "parent": parent}
+        rows += [*inside, values | {"intrinsic": draw(st.integers(1, 4)), "thread": 1}]
+    return rows, now_ns
+
+
+def spans(rows):
+    """The instants in which one of the calls was open."""
+    return {ns for row in rows for ns in range(row["start_ns"], row["start_ns"] + row["wall_ns"])}
+
+
+@given(st.data())
+def test_the_inclusive_time_of_a_group_is_that_in_which_one_of_its_calls_was_open(data):
+    rows, _ = data.draw(nested_calls([0, 1], 100, 0))
+
+    for found, *_ in both(event_layout(), ("intrinsic",), [packed(rows)]):
+        times_ns = {0: 0, 1: 0}
+        tree = Records(("intrinsic",), found)
+        for record, group, is_first in grouped(tree.roots, lambda record: record.key[0] % 2):
+            times_ns[group] += record.sums.wall_ns if is_first else 0
+        for group, wall_ns in times_ns.items():
+            assert wall_ns == len(spans([row for row in rows if row["intrinsic"] % 2 == group]))
+
+
+@given(st.data())
+def test_calls_are_inside_of_records_like_the_calls_around_them(data):
+    rows, _ = data.draw(nested_calls([0, 1], 100, 0))
+    by_call = {row["call"]: row for row in rows}
+
+    def path(row):
+        outer = path(by_call[row["parent"]]) if row["parent"] else ()
+        return (*outer, ((row["intrinsic"],), 0))
+
+    expected = {}
+    for row in rows:
+        expected.setdefault(path(row), []).append(row["wall_ns"])
+
+    for found, *_ in both(event_layout(), ("intrinsic",), [packed(rows)]):
+        made = {each: (figures[0], figures[2]) for each, (figures, *_) in canonical(found).items()}
+        assert made == {each: (len(walls), sum(walls)) for each, walls in expected.items()}
+
+
+@given(st.binary(max_size=4000), keys, st.data())
+def test_both_give_the_same_records_from_any_bytes_in_any_layout(noise, by, data):
+    names = data.draw(st.lists(st.sampled_from([name for name, _ in fields("EVENT")]), unique=True))
+    described, end = [], 0
+    for name in names:
+        described.append(Field(name, data.draw(st.sampled_from(sorted(TYPES))), end + data.draw(few)))
+        end = described[-1].end
+    layout = Layout(described, end + data.draw(st.integers(1, 9)))
+    whole = len(noise) // layout.record_bytes * layout.record_bytes
+
+    assert same(both(layout, by, [noise[:whole]], histograms=True))
+
+
+def test_both_hold_many_keys():
+    numbers = random.Random(1).sample(range(2**32), 5000)
+    records = packed({"stack": number, "wall_ns": number} for number in numbers)
+
+    results = both(event_layout(), ("stack", "thread"), [records, records])
+
+    assert same(results)
+    assert {each.key[0]: each.figures[0] for each in results[1][0]} == dict.fromkeys(numbers, 2)
+
+
+def test_calls_inside_of_each_other_without_end_are_held():
+    depth = 50_000
+    rows = [{"call": depth - number, "parent": depth - number - 1, "wall_ns": number} for number in range(depth)]
+    records = packed(rows)
+
+    for found, *_ in both(event_layout(), ("intrinsic",), [records, records]):
+        assert len(found) == depth
+        assert {each.figures[0] for each in found} == {2}
+        assert sum(sums.calls for sums in sums_of(("intrinsic",), found).values()) == 2 * depth
+
+
+def test_figures_have_one_order():
+    assert tuple(Sums.__slots__[: len(FIGURES)]) == FIGURES
+
+
+def test_sums_stop_at_the_most_and_do_not_wrap():
+    results = both(event_layout(), (), [pack("EVENT", bytes=2**64 - 1) * 3])
+
+    assert same(results)
+    assert sums_of((), results[1][0])[()].bytes == MOST
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"wall_ns": LONGEST_NS + 1}, {"wall_ns": 5, "cpu_ns": 6}, {"start_ns": 2**62 + 1}],
+)
+def test_events_that_cannot_be_are_left_out_and_counted(values):
+    records = pack("EVENT", **values) + pack("EVENT", wall_ns=7)
+
+    for found, impossible, _ in both(event_layout(), (), [records]):
+        assert impossible == 1
+        assert sums_of((), found)[()].wall_ns == 7
+
+
+def test_self_times_leave_out_what_was_inside():
+    records = pack("EVENT", wall_ns=30, cpu_ns=20, parent=1, call=2)
+    records += pack("EVENT", wall_ns=100, cpu_ns=50, inner_wall_ns=30, inner_cpu_ns=20, call=1)
+    records += pack("EVENT", wall_ns=1, inner_wall_ns=9, call=3)
+
+    for found, *_ in both(event_layout(), ("thread",), [records]):
+        sums = Records(("thread",), found).by_thread()[0]
+        assert (sums.self_wall_ns, sums.self_cpu_ns, sums.top_cpu_ns) == (70 + 30, 30 + 20, 50)
+        assert (sums.wall_ns, sums.wall_least_ns, sums.wall_most_ns) == (101, 1, 100)
+
+
+def test_a_call_inside_another_of_its_group_adds_nothing_to_the_inclusive_time():
+    # 1 is around 2, 2 around 3, 3 around 4; the first and the third are of one intrinsic, the second is another.
+    rows = [
+        {"call": call, "parent": call - 1, "intrinsic": intrinsic, "wall_ns": wall_ns, "cpu_ns": wall_ns // 10}
+        for call, intrinsic, wall_ns in [(4, 9, 10), (3, 7, 20), (2, 8, 30), (1, 7, 40)]
+    ]
+
+    for found, *_ in both(event_layout(), ("intrinsic",), [packed(rows[:2]), packed(rows[2:])]):
+        sums = {key[0]: (each.wall_ns, each.cpu_ns) for key, each in sums_of(("intrinsic",), found).items()}
+        assert sums == {9: (10, 1), 8: (30, 3), 7: (40, 4)}
+
+
+def test_calls_whose_outer_call_never_came_are_outermost():
+    rows = [{"call": 3, "parent": 2, "wall_ns": 5}, {"call": 2, "parent": 1, "wall_ns": 9}]
+    rows += [{"call": 5, "parent": 4, "wall_ns": 7}, {"call": 6, "parent": 6, "wall_ns": 1}]
+
+    for found, *_ in both(event_layout(), (), [packed(rows)]):
+        assert sums_of((), found)[()].wall_ns == 9 + 7 + 1
+
+
+def test_too_many_records_are_put_into_one_and_nothing_is_lost():
+    rows = [{"stack": number, "wall_ns": 10} for number in range(100)]
+
+    for found, _, is_full in both(event_layout(), ("stack",), [packed(rows)], records_at_most=7):
+        assert is_full
+        assert len(found) <= 8
+        assert sum(each.figures[2] for each in found) == 1000
+
+
+def test_histograms_count_every_call():
+    rows = [{"wall_ns": wall_ns, "cpu_ns": wall_ns // 2} for wall_ns in (1, 50, 127, 128, 1_000_000, 3_000_000_000)]
+
+    for found, *_ in both(event_layout(), (), [packed(rows)], histograms=True):
+        (sums,) = sums_of((), found).values()
+        assert sums.walls.total == sums.cpus.total == 6
+        assert sums.walls.percentiles((1, 33, 50)) == [1, 50, 127]
+        assert abs(sums.walls.percentile(100) - 3_000_000_000) < 0.01 * 3_000_000_000
+
+
+def test_the_order_of_a_threads_blocks_is_that_of_writing(tmp_path):
+    # As they lie in the file: the block being written, in which the outer call has ended, then the full ones.
+    build = Build(tmp_path / "t.1.er")
+    build.block([event(20, 5, call=4), event(0, 100, call=1)], sequence=4, state=1)
+    build.block([event(1, 3, call=2, parent=1)], sequence=1)
+    build.block([event(5, 3, call=1, thread=2)], sequence=2)
+    build.block([event(6, 3, call=3, parent=1)], sequence=3)
+    build.thread()
+    process = Experiment(str(build.write())).founder
+
+    for consolidator in (PlainConsolidator, compiled.CompiledConsolidator):
+        sums = consolidated(process, ("thread",), consolidator).sums()
+        assert (sums[(1,)].calls, sums[(1,)].wall_ns) == (4, 105)
+        assert sums[(2,)].wall_ns == 3
+
+
+def test_more_keys_than_there_is_room_for_are_refused():
+    for consolidator in (PlainConsolidator, compiled.CompiledConsolidator):
+        with pytest.raises(ValueError, match="at most 5 keys"):
+            consolidator(event_layout(), tuple(FIELDS[:6]))
+
+
+def test_the_plain_consolidator_is_taken_where_nothing_is_compiled(monkeypatch):
+    monkeypatch.setitem(sys.modules, "interpose.analysis.consolidation.consolidator", None)
+
+    assert consolidate_module.fastest_consolidator() is PlainConsolidator
+
+
+def test_memory_is_bounded_by_the_keys_and_not_by_the_events(tmp_path):
+    build = Build(tmp_path / "t.1.er")
+    build.block([event(n, 5, call=n) for n in range(743)])
+    path = build.write() / "events"
+    block = path.read_bytes()
+    with open(path, "ab") as file:
+        for sequence in range(2, 502):
+            file.write(block[:16] + sequence.to_bytes(8, "little") + block[24:])
+    experiment = Experiment(str(tmp_path / "t.1.er"))
+
+    before = resident_bytes()
+    sums = consolidated(experiment.founder, ("intrinsic",), compiled.CompiledConsolidator).sums()
+
+    assert sums[(1,)].calls == 501 * 743
+    assert resident_bytes() - before < 4 << 20
+
+
+def resident_bytes():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,374 @@
+"""Consolidated records that are kept: reports from them are those from the events."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from interpose.analysis.calls.profile import GROUPINGS, profile
+from interpose.analysis.consolidation import histogram
+from interpose.analysis.consolidation.consolidate import PlainConsolidator, consolidated
+from interpose.analysis.consolidation.keeping import Keeper, keep
+from interpose.analysis.consolidation.sums import FIGURES
+from interpose.analysis.recording.soundness import read_all
+from interpose.analysis.transactions.response_times import transactions
+from interpose.errors import UsageError
+from interpose.experiments.format.consolidated import BUCKETS, Consolidated, Found, read, write
+from interpose.experiments.format.sequences import Ranges
+from interpose.experiments.metadata.pauses import Pauses
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.files import Damages, DataFile
+from tests.build import START_NS, Build, event
+
+pytestmark = pytest.mark.any_python
+
+BLOCKS, EVENTS = 4, 60
+
+
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
+@pytest.fixture
+def built(tmp_path):
+    """An experiment of a thread that reads, queries and shows, some of it inside of other calls, in several blocks."""
+    chance = random.Random(3)
+    build = Build(tmp_path / "t.1.er")
+    build.log_events.append('<user uid="1" terminal="/dev/pts/1" streams="0 1 2"/>')
+    query = build.intrinsic("sqlite3.Cursor.execute", "db")
+    show = build.intrinsic("os.write", "screen")
+    read = build.intrinsic("input", "screen", terminal="1")
+    serve = build.intrinsic("flask.Flask.wsgi_app", "logic", transaction="is")
+    stacks = [build.stack(build.site("/home/u/shop/orders.py", line, "ask")) for line in (5, 9)]
+    details = [build.string(text) for text in ("SELECT ?", "GET /a", "GET /b")]
+    now_ns, call = 0, 1
+    for _ in range(BLOCKS):
+        events = []
+        for _ in range(EVENTS):
+            now_ns += chance.randrange(1, 900)
+            wall_ns = chance.randrange(10, 5000)
+            intrinsic = chance.choice([query, show, read, serve])
+            inner_ns = chance.randrange(1, wall_ns) if intrinsic == serve else 0
+            more = {"stack": chance.choice(stacks), "detail": chance.choice(details), "start_cpu_ns": now_ns // 3}
+            if inner_ns:
+                events.append(event(now_ns, inner_ns, intrinsic=query, call=call + 1, parent=call, **more))
+            events.append(
+                event(now_ns, wall_ns, wall_ns // 4, intrinsic=intrinsic, call=call, inner_wall_ns=inner_ns, **more)
+            )
+            now_ns += wall_ns
+            call += 2
+        build.block(events)
+    build.thread(
+        end_ns=START_NS + now_ns + 50,
+        end_cpu_ns=now_ns // 2,
+        tid=9,
+        main=1,
+        recorded=sum(len(each) for _, each in build.blocks),
+    )
+    build.ended(now_ns + 50, now_ns // 2)
+    return build.write()
+
+
+def told(path):
+    """What all reports say."""
+    experiment = Experiment(str(path))
+    rows = {
+        by: [(row.kind, row.intrinsic, row.labels, row.sums) for row in profile(experiment, by).rows]
+        for by in GROUPINGS
+    }
+    for found in rows.values():
+        for *_, sums in found:
+            sums.walls = sums.cpus = None
+    return rows, [(row.name, row.sums, row.split) for row in transactions(experiment).rows]
+
+
+def test_reports_from_records_are_those_from_events(built):
+    before = told(built)
+
+    keep(Experiment(str(built)).founder, Pauses())
+    beside = told(built)
+    os.truncate(built / "events", 0)
+
+    assert beside == told(built) == before
+
+
+def test_what_comes_after_what_is_kept_is_added(built, tmp_path):
+    process = Experiment(str(built)).founder
+    before = told(built)[0]
+    keeper = Keeper(process, Pauses())
+    for block in list(process.events.blocks())[:2]:
+        keeper.add(block.head.sequence, process.events.block(block.place).events)
+
+    keeper.write(str(built))
+
+    assert told(built)[0] == before
+    keeper = Keeper(process, Pauses(), consolidator=PlainConsolidator)
+    for block in process.events.blocks():
+        keeper.add(block.head.sequence, block.events)
+        keeper.write(str(built))  # again and again, and goes on
+    os.truncate(built / "events", 0)
+    assert told(built)[0] == before
+
+
+def test_the_slowest_calls_are_kept_whole(built):
+    process = Experiment(str(built)).founder
+    walls = sorted(
+        (each.wall_ns for block in process.events.blocks() for each in process.events.events(block)), reverse=True
+    )
+
+    keep(process, Pauses(), slowest_at_most=7)
+
+    said, _ = Experiment(str(built)).founder.consolidated
+    assert [each["wall_ns"] for each in said.slowest] == walls[:7]
+
+
+def test_the_slowest_calls_are_shown_from_the_slowest_on(built, interpose):
+    nothing = interpose("events", str(built), "--slowest")
+    interpose("consolidate", str(built), "--replace", "--slowest", "5")
+
+    told = json.loads(interpose("events", str(built), "--slowest", "--format", "json").stdout)
+
+    assert (nothing.returncode, nothing.stderr.count("\n")) == (2, 1)
+    walls = [row["wall_ns"] for row in told]
+    assert len(walls) == 5 and walls == sorted(walls, reverse=True)
+    assert {row["function"] for row in told} == {"ask"}
+
+
+def test_percentiles_are_right_to_one_per_cent_however_they_are_merged(built):
+    walls = {}
+    process = Experiment(str(built)).founder
+    for block in process.events.blocks():
+        for each in process.events.events(block):
+            walls.setdefault(each.intrinsic, []).append(each.wall_ns)
+    keep(process, Pauses())
+    os.truncate(built / "events", 0)
+
+    records = consolidated(Experiment(str(built)).founder, ("intrinsic",), histograms=True)
+
+    for (intrinsic,), sums in records.sums().items():
+        ordered = sorted(walls[intrinsic])
+        for percent in (1, 50, 90, 95, 99, 100):
+            exact = ordered[max(-(-len(ordered) * percent // 100), 1) - 1]
+            assert sums.percentile_ns(percent) == pytest.approx(exact, rel=0.01)
+
+
+def test_single_events_and_other_fields_are_said_not_to_be_there(built, interpose):
+    interpose("consolidate", str(built), "--replace")
+
+    done = interpose("report", str(built), "--by", "kind", "--format", "json")
+    events = interpose("events", str(built))
+
+    assert json.loads(done.stdout)
+    assert (events.returncode, events.stderr.count("\n")) == (0, 1)
+    assert "consolidated" in events.stderr
+
+
+def test_events_that_are_still_there_tell_what_records_do_not(built, interpose):
+    interpose("label", str(built), "-n", "early", "-t", "start=0")
+    interpose("label", str(built), "-n", "early", "-t", "stop=1s")
+    before = interpose("report", str(built), "--label", "early", "--format", "json")
+    by_bytes = consolidated(Experiment(str(built)).founder, ("thread", "bytes")).sums()
+
+    interpose("consolidate", str(built))
+
+    after = interpose("report", str(built), "--label", "early", "--format", "json")
+    assert (after.returncode, after.stdout) == (before.returncode, before.stdout)
+    assert consolidated(Experiment(str(built)).founder, ("thread", "bytes")).sums() == by_bytes
+    os.truncate(built / "events", 0)
+    with pytest.raises(UsageError, match="bytes"):
+        consolidated(Experiment(str(built)).founder, ("thread", "bytes"))
+
+
+def test_an_experiment_that_is_sound_stays_so(built):
+    calls = read_all(Experiment(str(built)))[0]
+    keep(Experiment(str(built)).founder, Pauses())
+    os.truncate(built / "events", 0)
+    experiment = Experiment(str(built))
+
+    assert read_all(experiment)[0] == calls
+    assert experiment.damages.found == []
+
+
+def test_a_running_program_is_not_consolidated_and_said_so(interpose, tmp_path, own_environment):
+    source = "import os; os.stat('/'); print(flush=True); input()"
+    program = subprocess.Popen(
+        [sys.executable, "-c", source],
+        cwd=tmp_path,
+        env={**own_environment, "INTERPOSE": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    program.stdout.readline()
+
+    done = interpose("consolidate", str(tmp_path / "test.1.er"))
+
+    program.communicate(b"\n")
+    assert done.returncode == 2
+    assert "still running" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def records():
+    return [
+        Found(-1, (1, 2), 0, tuple(range(len(FIGURES))), {3: 4}, {}),
+        Found(0, (1, 3), 7, (0,) * len(FIGURES), None, None),
+    ]
+
+
+def test_what_is_written_is_read(tmp_path):
+    said = Consolidated(("thread", "intrinsic"), FIGURES, Ranges([(1, 5), (9, 9)]), [(1, 10, 5)], [{"wall_ns": 5}])
+
+    write(str(tmp_path), said, records())
+    found = read(DataFile(str(tmp_path / "consolidated"), "t.er/consolidated", Damages()))
+
+    assert found is not None
+    assert (found[0].by, found[0].figures, found[0].until, found[0].slowest) == (
+        said.by,
+        said.figures,
+        said.until,
+        said.slowest,
+    )
+    assert found[0].blocks.found == said.blocks.found
+    assert found[1] == records()
+    assert os.stat(tmp_path / "consolidated").st_mode & 0o777 == 0o600
+
+
+def text_of(*lines):
+    return "".join(json.dumps(line) + "\n" for line in lines).encode()
+
+
+HEAD = {"consolidated": 1, "by": ["thread"], "figures": ["calls"], "blocks": [], "until": []}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"no frame",
+        zstandard.compress(b"{}\n"),
+        zstandard.compress(b"[" * 100_000 + b"\n"),
+        zstandard.compress(text_of({**HEAD, "consolidated": 2})),
+        zstandard.compress(text_of({**HEAD, "by": "thread"})),
+        zstandard.compress(text_of({**HEAD, "blocks": [[1]]})),
+        zstandard.compress(text_of(HEAD, [0, [1], 0, [1], None, None])),
+        zstandard.compress(text_of(HEAD, [-1, [1], 0, [-1], None, None])),
+        zstandard.compress(text_of(HEAD, [-1, [1], 0, [1.5], None, None])),
+        zstandard.compress(text_of(HEAD, [-1, [1], 0, [True], None, None])),
+        zstandard.compress(text_of(HEAD, [-1, [1], 0, [10**30], None, None])),
+        zstandard.compress(text_of(HEAD, [-1, [1, 2], 0, [1], None, None])),
+        zstandard.compress(text_of(HEAD, [-1, [1], 0, [1], [1], None])),
+        zstandard.compress(text_of(HEAD, [-1, [1], 0, [1], [BUCKETS, 1], None])),
+        zstandard.compress(text_of(HEAD, [-1, [1], 0, [2**63], None, None])),
+        zstandard.compress(text_of(HEAD, *([place - 1, [1], 0, [1], None, None] for place in range(10_002)))),
+        zstandard.compress(text_of(HEAD)[:-1] + b" "),
+        zstandard.compress(text_of(HEAD, [-1, [1], 0, [1], None, None]))[:-3],
+    ],
+)
+def test_what_is_damaged_is_noted_and_not_read(tmp_path, data):
+    damages = Damages()
+    (tmp_path / "consolidated").write_bytes(data)
+
+    assert read(DataFile(str(tmp_path / "consolidated"), "t.er/consolidated", damages)) is None
+    assert damages.count == 1
+    assert "\n" not in str(damages.found[0])
+
+
+def test_buckets_are_those_of_histograms():
+    assert histogram.bucket_of(2**64 - 1) == BUCKETS - 1
+
+
+def test_records_that_cannot_be_read_are_left_as_they_are(built, interpose):
+    interpose("consolidate", str(built), "--replace")
+    kept = (built / "consolidated").read_bytes()
+    (built / "consolidated").write_bytes(kept[:-9])
+
+    done = interpose("consolidate", str(built))
+
+    assert done.returncode != 0
+    assert done.stderr.count("\n") == 1
+    assert (built / "consolidated").read_bytes() == kept[:-9]
+
+
+def test_programs_of_one_name_in_different_places_are_not_merged(built, interpose, tmp_path):
+    other = tmp_path / "u.1.er"
+    shutil.copytree(built, other)
+    log = (other / "log.xml").read_text()
+    (other / "log.xml").write_text(log.replace('cwd="/home/u/shop"', 'cwd="/home/u/other"'))
+
+    interpose("consolidate", str(built), str(other), "-o", str(tmp_path / "m.er"))
+
+    assert len(Experiment(str(tmp_path / "m.er")).processes) == 2
+
+
+def test_ranges_hold_what_was_put_in():
+    chance = random.Random(5)
+    numbers = [chance.randrange(60) for _ in range(40)]
+    ranges = Ranges()
+    for number in numbers:
+        ranges.add(number)
+
+    assert [number for number in range(-1, 70) if number in ranges] == sorted(set(numbers))
+    assert all(after[0] > before[1] + 1 for before, after in zip(ranges.found, ranges.found[1:], strict=False))
+
+
+def test_damaged_records_do_not_stop_reports(built):
+    keep(Experiment(str(built)).founder, Pauses())
+    kept = (built / "consolidated").read_bytes()
+    for place in range(0, len(kept), max(len(kept) // 20, 1)):
+        (built / "consolidated").write_bytes(kept[:place] + bytes([kept[place] ^ 0x55]) + kept[place + 1 :])
+        experiment = Experiment(str(built))
+        profile(experiment, "site")
+        assert transactions(experiment).rows
+
+
+def test_a_name_of_a_transaction_that_cannot_be_is_shown_as_unknown(built):
+    process = Experiment(str(built)).founder
+    keep(process, Pauses())
+    said, found = Experiment(str(built)).founder.consolidated
+    write(str(built), said, [each._replace(name=(1 << 32 | 99) if each.name else 0) for each in found])
+
+    assert transactions(Experiment(str(built))).rows
+
+
+def test_what_is_merged_says_what_the_experiments_say_together(built, interpose, tmp_path):
+    paths = [str(built)]
+    for number in (2, 3):
+        shutil.copytree(built, tmp_path / f"t.{number}.er")
+        paths.append(str(tmp_path / f"t.{number}.er"))
+    interpose("consolidate", paths[1])
+    interpose("consolidate", paths[2], "--replace")
+    merged = str(tmp_path / "merged.er")
+
+    done = interpose("consolidate", *paths, "-o", merged)
+
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+    for words in (["report", "--by", by] for by in ("kind", "intrinsic", "site", "function", "detail")):
+        together = json.loads(interpose(*words, "--format", "json", *paths).stdout)
+        assert json.loads(interpose(*words, "--format", "json", merged).stdout) == together
+    together = json.loads(interpose("transactions", "--format", "json", *paths).stdout)
+    assert json.loads(interpose("transactions", "--format", "json", merged).stdout) == together
+    assert interpose("check", merged).returncode == 0
+    assert interpose("report", merged).stdout.startswith("merged from 3 experiments")
+    assert interpose("consolidate", *paths, "-o", merged).returncode == 1
+
+
+def test_copies_have_the_records(built, interpose, tmp_path):
+    interpose("consolidate", str(built), "--replace")
+    shutil.rmtree(tmp_path / "copy.er", ignore_errors=True)
+    interpose("cp", str(built), str(tmp_path / "copy.er"))
+    packed = interpose("archive", str(built), "-o", str(tmp_path / "t.er.tar.zst"))
+
+    assert packed.returncode == 0
+    assert Path(tmp_path / "copy.er" / "consolidated").exists()
+    for path in (tmp_path / "copy.er", tmp_path / "t.er.tar.zst"):
+        assert (
+            interpose("report", str(path), "--by", "site", "--format", "csv").stdout
+            == interpose("report", str(built), "--by", "site", "--format", "csv").stdout
+        )

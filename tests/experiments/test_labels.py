@@ -1,0 +1,180 @@
+"""Labels: named windows of time, marked by `interpose label`, and what of a report and of the events lies in them."""
+
+import json
+import re
+
+import pytest
+
+from interpose.analysis.calls.profile import profile
+from interpose.cli.main import main
+from interpose.experiments.metadata.labels import FOR_EVER_NS, LABELS, Mark, Window, read_marks, windows, write_marks
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.files import Damages
+from tests.build import SECOND, START_NS, Build, event
+
+pytestmark = [pytest.mark.usefixtures("place"), pytest.mark.any_python]
+
+
+@pytest.fixture
+def interpose(capsys):
+    """Runs a command line; gives exit code, standard output and standard error."""
+
+    def run(*words):
+        code = main(words)
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def experiment(tmp_path):
+    """One call each second for ten seconds, over several blocks."""
+    build = Build(tmp_path / "test.1.er")
+    build.intrinsic("os.write", "file")
+    for first in (1, 4, 8):
+        build.block([event(n * SECOND, SECOND // 2, n, call=n) for n in range(first, {1: 4, 4: 8, 8: 11}[first])])
+    build.thread(end_ns=START_NS + 12 * SECOND, end_cpu_ns=55, recorded=10, main=1)
+    build.ended(12 * SECOND, 55)
+    return build.write()
+
+
+def marks(*each):
+    return [Mark("x", "start" if time > 0 else "stop", abs(time)) for time in each]
+
+
+@pytest.mark.parametrize(
+    ("times", "found"),
+    [
+        ([], []),
+        ([1, -5], [(1, 5)]),
+        ([-5, 1], [(1, 5)]),
+        ([1, -5, 7, -9], [(1, 5), (7, 9)]),
+        ([1, 2, -5], [(1, 5)]),
+        ([1, -5, -6], [(1, 5)]),
+        ([-1, 2], [(2, FOR_EVER_NS)]),
+        ([-3], []),
+    ],
+)
+def test_marks_make_windows_in_the_order_of_their_times(times, found):
+    assert windows([*marks(*times), Mark("y", "stop", 3)], "X") == [Window(*each) for each in found]
+
+
+def test_a_label_is_put_and_listed(experiment, interpose):
+    window = ("-t", "start=2s", "-t", "stop=4500ms")
+
+    assert interpose("label", "-o", "test.1.er", "-n", "Load", *window, "-C", "a <b>")[0] == 0
+
+    assert interpose("label", "-o", "test.1.er") == (0, "load  2.000000 s to 4.500000 s  a <b>\n", "")
+
+
+@pytest.mark.parametrize("when", ["", "=@", "=+0s", "=-0s"])
+def test_a_label_of_now_is_on_the_experiment_s_clock(traced, interpose, when):
+    done = traced("pass")
+
+    interpose("label", "-o", done.path, "-n", "after", "-t", f"start{when}")
+
+    [window] = windows(Experiment(done.path).marks, "after")
+    log = done.experiment.founder.log
+    assert log.start_ns < window.start_ns < log.start_ns + 60 * SECOND
+
+
+def test_a_report_of_a_label_has_only_its_calls(experiment, interpose):
+    interpose("label", "-o", "test.1.er", "-n", "load", "-t", "start=2s", "-t", "stop=9s")
+
+    code, out, err = interpose("report", "--label", "LOAD", "--format", "json", "test.1.er")
+
+    [row] = json.loads(out)
+    assert (code, err) == (0, "")
+    assert (row["intrinsic"], row["calls"], row["cpu_ns"]) == ("os.write", 7, 2 + 3 + 4 + 5 + 6 + 7 + 8)
+    assert "100 %" in interpose("report", "--label", "load", "test.1.er")[1]
+
+
+def test_the_events_of_a_label(experiment, interpose):
+    interpose("label", "-o", "test.1.er", "-n", "load", "-t", "start=2s", "-t", "stop=5s", "-t", "start=9s")
+
+    def began(*words):
+        found = json.loads(interpose("events", "--label", "load", "--format", "json", *words, "test.1.er")[1])
+        return [row["since_ns"] // SECOND for row in found]
+
+    assert began() == [2, 3, 4, 9, 10]
+    assert began("--last", "2") == [9, 10]
+    assert began("--since", "4s") == [4, 9, 10]
+
+
+def test_both_consolidators_give_the_same_for_a_label(experiment):
+    consolidator = pytest.importorskip("interpose.analysis.consolidation.consolidator").CompiledConsolidator
+    from interpose.analysis.consolidation.consolidate import PlainConsolidator
+
+    label = [Window(START_NS + 3 * SECOND, START_NS + 9 * SECOND)]
+    found = [
+        [row.sums for row in profile(Experiment(str(experiment)), "intrinsic", each, label).rows]
+        for each in (consolidator, PlainConsolidator)
+    ]
+
+    assert found[0] == found[1]
+    assert found[0][0].calls == 6
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-n", "a b", "-t", "start"], "-n a b: a label is a letter, then letters and digits, at most 64"),
+        (["-n", "1a", "-t", "start"], "-n 1a: a label is"),
+        (["-n", "", "-t", "start"], "-n : a label is"),
+        (["-n", "Kind", "-t", "start"], "-n Kind: filters have that name for something else"),
+        (["-n", "a", "-t", "begin"], "-t begin: begins with start or stop"),
+        (["-n", "a", "-t", "start=never"], "-t never: neither a duration like 2.5s nor a time like 10:02"),
+        (["-n", "a", "-t", "start=+soon"], "-t +soon: not a duration like 2.5s"),
+        (["-n", "a", "-t", "start=-999999999999h"], "no clock goes that far"),
+        (["-n", "a"], "-t start or -t stop says what the label does"),
+    ],
+)
+def test_what_is_no_label_is_refused(experiment, interpose, words, said):
+    code, _, err = interpose("label", "-o", "test.1.er", *words)
+
+    assert code == 2
+    assert err.startswith("interpose: ")
+    assert said in err
+    assert not (experiment / LABELS).exists()
+
+
+def test_a_label_that_is_not_there_is_named_with_those_that_are(experiment, interpose):
+    interpose("label", "-o", "test.1.er", "-n", "load", "-t", "start")
+
+    code, _, err = interpose("report", "--label", "lode", "test.1.er")
+
+    assert (code, err) == (2, "interpose: --label lode: there is no such window; labels: load\n")
+
+
+def test_labels_come_back_as_they_were_written(tmp_path):
+    written = [Mark("a", "start", 5, 'x "<&>" \x1b é'), Mark("b", "stop", 2**63 - 1)]
+
+    write_marks(str(tmp_path), written)
+    damages = Damages()
+
+    assert read_marks(str(tmp_path), "x", damages) == [written[0]._replace(comment='x "<&>"   é'), written[1]]
+    assert damages.count == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "<labels>",
+        '<!DOCTYPE x [<!ENTITY a "b">]><labels>&a;</labels>',
+        '<labels><mark name="a" action="start" time_ns="-1"/></labels>',
+        '<labels><mark name="a" action="start" time_ns="99999999999999999999"/></labels>',
+        '<labels><mark name="../a" action="start" time_ns="1"/></labels>',
+        '<labels><mark name="a" action="run" time_ns="1"/></labels>',
+        "<a>" * 100,
+        '<labels><mark name="a" action="start" time_ns="1"/>' * 20_000,
+    ],
+    ids=["empty", "cut", "entity", "negative", "huge", "name", "action", "deep", "many"],
+)
+def test_labels_that_are_none_are_noted(experiment, interpose, text):
+    (experiment / LABELS).write_text(text)
+
+    code, out, err = interpose("label", "-o", "test.1.er")
+
+    assert (code, out.count("\n") <= 1) == (3, True)
+    assert re.fullmatch(r"interpose: test\.1\.er/labels\.xml: .*\n", err)

@@ -1,0 +1,310 @@
+"""An experiment as one file: packed and read by every command; hostile ones refused or read in part, in bounds."""
+
+import io
+import os
+import resource
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+import pytest
+import zstandard
+from tests.test_hostile import small
+
+from interpose.cli.main import main
+from interpose.errors import ExperimentError
+from interpose.experiments.maintenance import packed
+from interpose.experiments.maintenance.packed import pack, unpack
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.files import Damages
+from tests.build import Build, event
+
+
+@pytest.fixture(autouse=True)
+def temporary(place, monkeypatch):
+    """A place of its own for temporary directories."""
+    (place / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(place / "tmp"))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+
+
+def family(directory):
+    founder = small(directory).write()
+    build = Build(directory / "_c1.er", parent="")
+    build.intrinsic("os.write", "file")
+    build.events([event(0, 10)])
+    build.thread(recorded=1, main=1)
+    build.write()
+    (founder / "notes").write_text("kept\n")
+    return founder
+
+
+def hostile(*members, data=b"x"):
+    """A packed file of members given as (name, type, size) or TarInfo."""
+    out = io.BytesIO()
+    for name, kind, more in members:
+        info = tarfile.TarInfo(name)
+        info.type = kind
+        for key, value in more.items():
+            setattr(info, key, value)
+        body = data if kind == tarfile.REGTYPE else b""
+        info.size = more.get("size", len(body))
+        out.write(info.tobuf(tarfile.USTAR_FORMAT))
+        out.write(body + bytes(-len(body) % 512))
+    out.write(bytes(1024))
+    return zstandard.compress(out.getvalue())
+
+
+def unpacked(tmp_path, data):
+    (tmp_path / "x.er.tar.zst").write_bytes(data)
+    (tmp_path / "into").mkdir()
+    damages = Damages()
+    try:
+        unpack(str(tmp_path / "x.er.tar.zst"), str(tmp_path / "into"), damages)
+    except ExperimentError as error:
+        return str(error), damages
+    return "", damages
+
+
+def all_below(path):
+    return sorted(str(each.relative_to(path)) for each in path.rglob("*"))
+
+
+@pytest.mark.parametrize("command", [["report"], ["report", "--by", "process"], ["events"], ["notes"]])
+def test_every_reading_command_opens_a_packed_experiment_and_leaves_nothing(tmp_path, command, capsys):
+    family(tmp_path / "test.1.er")
+    main([*command, "test.1.er"])
+    as_directory = capsys.readouterr().out
+
+    assert main(["archive", "-o", "sent.er.tar.zst", "test.1.er"]) == 0
+    os.rename("test.1.er", "gone")
+    code = main([*command, "sent.er.tar.zst"])
+
+    out, err = capsys.readouterr()
+    assert (code, err) == (0, "")
+    assert out == as_directory
+    assert os.listdir(tmp_path / "tmp") == []
+
+
+def test_files_come_out_as_they_went_in(tmp_path):
+    founder = family(tmp_path / "test.1.er")
+    (founder / "archives").mkdir()
+    (founder / "archives" / "index.jsonl").write_text("")
+    (founder / "archives" / ("a.py_" + "0" * 32)).write_bytes(b"x" * 70_000)
+    before = {name: (founder / name).read_bytes() for name in all_below(founder) if (founder / name).is_file()}
+
+    pack(str(founder), "x.er.tar.zst")
+    (tmp_path / "into").mkdir()
+    path = unpack("x.er.tar.zst", str(tmp_path / "into"), Damages())
+
+    assert {name: Path(path, name).read_bytes() for name in before} == before
+    assert sorted(before) == [name for name in all_below(tmp_path / "into" / "test.1.er") if name in before]
+    with zstandard.open("x.er.tar.zst") as file, tarfile.open(fileobj=file, mode="r|") as archive:
+        assert len(archive.getnames()) == len(before)
+
+
+def test_a_target_that_is_there_is_left_alone(tmp_path, capsys):
+    family(tmp_path / "test.1.er")
+    (tmp_path / "x.er.tar.zst").write_text("mine")
+
+    code = main(["archive", "-o", "x.er.tar.zst", "test.1.er"])
+
+    assert code == 1
+    assert capsys.readouterr().err == "interpose: x.er.tar.zst: File exists\n"
+    assert (tmp_path / "x.er.tar.zst").read_text() == "mine"
+
+
+def test_links_and_strangers_are_not_packed(tmp_path):
+    founder = family(tmp_path / "test.1.er")
+    (tmp_path / "secret").write_text("canary")
+    (founder / "stolen").symlink_to(tmp_path / "secret")
+    (founder / "Other File").write_text("x")
+    (founder / "_f1.er").symlink_to(tmp_path)
+
+    pack(str(founder), "x.er.tar.zst")
+
+    with zstandard.open("x.er.tar.zst") as file, tarfile.open(fileobj=file, mode="r|") as archive:
+        names = archive.getnames()
+    assert not [name for name in names if "stolen" in name or "Other" in name or "_f1" in name]
+
+
+@pytest.mark.parametrize("command", ["notes", "archive"])
+def test_nothing_is_written_into_a_packed_experiment(tmp_path, command, capsys):
+    founder = family(tmp_path / "test.1.er")
+    pack(str(founder), "x.er.tar.zst")
+    before = (tmp_path / "x.er.tar.zst").read_bytes()
+
+    code = main([command, "x.er.tar.zst", *(["--add", "x"] if command == "notes" else [])])
+
+    assert code == 2
+    assert "cannot be written into a packed experiment" in capsys.readouterr().err
+    assert (tmp_path / "x.er.tar.zst").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        ("../evil", tarfile.REGTYPE, {}),
+        ("/evil", tarfile.REGTYPE, {}),
+        ("x.er/../../evil", tarfile.REGTYPE, {}),
+        ("x.er/a/b/c", tarfile.REGTYPE, {}),
+        ("x.er/archives/../../evil", tarfile.REGTYPE, {}),
+        ("x.er/_f1.er/../evil", tarfile.REGTYPE, {}),
+        ("..", tarfile.REGTYPE, {}),
+        ("..er", tarfile.REGTYPE, {}),
+        ("x.er", tarfile.REGTYPE, {}),
+        ("x.er/events", tarfile.SYMTYPE, {"linkname": "/etc/passwd"}),
+        ("x.er/events", tarfile.LNKTYPE, {"linkname": "../../evil"}),
+        ("x.er/events", tarfile.FIFOTYPE, {}),
+        ("x.er/events", tarfile.CHRTYPE, {}),
+        ("x.er/events", tarfile.GNUTYPE_SPARSE, {}),
+        ("x.er/events", tarfile.XHDTYPE, {"size": 8**11 - 1}),
+        ("x.er/events", tarfile.GNUTYPE_LONGNAME, {"size": 8**11 - 1}),
+        ("x.er/archives", tarfile.SYMTYPE, {"linkname": "/tmp"}),
+        ("x.er/_f1.er", tarfile.DIRTYPE, {"size": 512}),
+        ("x.er/Evil Name", tarfile.REGTYPE, {}),
+    ],
+    ids=lambda member: f"{member[0]} {member[1].decode()}",
+)
+def test_what_is_no_part_of_an_experiment_is_refused(tmp_path, member):
+    error, damages = unpacked(tmp_path, hostile(("x.er/log.xml", tarfile.REGTYPE, {}), member))
+
+    assert error == ""
+    assert damages.count == 1
+    assert "is no part of an experiment" in damages.found[0].what
+    assert all_below(tmp_path / "into") == ["x.er", "x.er/log.xml"]
+    assert not (tmp_path / "evil").exists()
+
+
+def test_two_files_of_one_name_are_refused(tmp_path):
+    twice = ("x.er/log.xml", tarfile.REGTYPE, {})
+
+    _, damages = unpacked(tmp_path, hostile(twice, twice))
+
+    assert "is there twice" in damages.found[0].what
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\0" * 4096, b"PK\3\4", zstandard.compress(b""), zstandard.compress(b"x" * 4096), hostile(), os.urandom(64)],
+    ids=["empty", "zeros", "zip", "nothing", "no-tar", "no-members", "random"],
+)
+def test_what_is_no_packed_experiment_is_refused_in_one_line(tmp_path, data, capsys):
+    (tmp_path / "x.er.tar.zst").write_bytes(data)
+
+    code = main(["report", "x.er.tar.zst"])
+
+    err = capsys.readouterr().err
+    assert code == 1
+    assert err.startswith("interpose: x.er.tar.zst: ")
+    assert err.count("\n") == 1
+    assert os.listdir(tmp_path / "tmp") == []
+
+
+def test_a_file_cut_at_any_place_is_read_as_far_as_it_goes(tmp_path):
+    founder = family(tmp_path / "test.1.er")
+    pack(str(founder), "x.er.tar.zst")
+    whole = (tmp_path / "x.er.tar.zst").read_bytes()
+    opened = 0
+
+    for size in range(0, len(whole), 29):
+        (tmp_path / "cut.er.tar.zst").write_bytes(whole[:size])
+        with tempfile.TemporaryDirectory() as into:
+            damages = Damages()
+            try:
+                opened += bool(Experiment(unpack("cut.er.tar.zst", into, damages), damages).processes)
+            except ExperimentError:
+                continue
+            assert damages.count
+
+    assert opened
+
+
+def test_a_flipped_bit_is_noticed(tmp_path, capsys):
+    founder = family(tmp_path / "test.1.er")
+    pack(str(founder), "x.er.tar.zst")
+    data = bytearray((tmp_path / "x.er.tar.zst").read_bytes())
+    data[-2] ^= 1
+    (tmp_path / "x.er.tar.zst").write_bytes(data)
+
+    assert main(["report", "x.er.tar.zst"]) in (1, 3)
+    assert "interpose: x.er.tar.zst" in capsys.readouterr().err
+
+
+BOMB = """
+import resource, sys
+from interpose.cli.main import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 40, 1 << 40))
+code = main(["report", "bomb.er.tar.zst"])
+# Not ru_maxrss: that begins with what the process had that started this one.
+with open("/proc/self/status") as file:
+    print(code, *[line.split()[1] for line in file if line.startswith("VmHWM:")])
+"""
+
+
+def bomb(path, size_bytes):
+    info = tarfile.TarInfo("x.er/events")
+    info.size = size_bytes
+    with open(path, "wb") as file, zstandard.ZstdCompressor(level=19).stream_writer(file) as out:
+        out.write(info.tobuf(tarfile.USTAR_FORMAT))
+        for _ in range(size_bytes >> 20):
+            out.write(bytes(1 << 20))
+
+
+def test_a_bomb_is_given_up_in_little_memory_and_on_little_disk(tmp_path):
+    bomb(tmp_path / "bomb.er.tar.zst", 2 << 30)
+
+    done = subprocess.run([sys.executable, "-c", BOMB], capture_output=True, text=True, cwd=tmp_path, check=True)
+
+    code, rss_kib = map(int, done.stdout.split())
+    assert code == 1
+    assert rss_kib < 200_000
+    assert done.stderr.count("\n") == 1
+    assert os.listdir(tmp_path / "tmp") == []
+
+
+def test_more_out_of_a_file_than_can_be_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(packed, "UNPACKED_AT_ONCE_BYTES", 1 << 20)
+    bomb(tmp_path / "b.zst", 64 << 20)
+
+    _, damages = unpacked(tmp_path, (tmp_path / "b.zst").read_bytes())
+
+    assert "come out of it, the rest was not read" in damages.found[0].what
+    assert os.stat(tmp_path / "into" / "x.er" / "events").st_blocks * 512 < 1 << 20
+
+
+def test_a_window_that_takes_much_memory_is_refused(tmp_path):
+    parameters = zstandard.ZstdCompressionParameters(window_log=27, enable_ldm=True)
+    compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+
+    error, _ = unpacked(tmp_path, compressor.compress(bytes(1 << 20)) + compressor.flush())
+
+    assert "not readable as zstandard" in error
+
+
+def test_too_many_files_are_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(packed, "PARTS_AT_MOST", 3)
+    members = [(f"x.er/f{number}", tarfile.REGTYPE, {}) for number in range(9)]
+
+    _, damages = unpacked(tmp_path, hostile(*members))
+
+    assert len(all_below(tmp_path / "into" / "x.er")) == 3
+    assert "more than 3 files" in damages.found[0].what
+
+
+def test_no_room_for_unpacking_is_told(tmp_path, capsys):
+    founder = family(tmp_path / "test.1.er")
+    pack(str(founder), "x.er.tar.zst")
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limit[1]))
+
+    try:
+        code = main(["report", "x.er.tar.zst"])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+
+    assert code == 1
+    assert "cannot be unpacked: File too large" in capsys.readouterr().err
+    assert os.listdir(tmp_path / "tmp") == []

@@ -1,0 +1,210 @@
+"""`interpose check`, `check --repair` and `interpose export`: what is sound, whole again, in text."""
+
+import os
+import re
+
+import pytest
+from tests.test_hostile import FILES, small
+
+from interpose.analysis.calls.profile import profile
+from interpose.cli.main import main
+from interpose.errors import ExperimentError
+from interpose.experiments.model.experiment import Experiment
+from tests.build import Build, event
+
+pytestmark = [pytest.mark.usefixtures("place"), pytest.mark.any_python]
+
+
+def calls(path):
+    return sum(row.sums.calls for row in profile(Experiment(str(path)), "kind").rows)
+
+
+def test_a_sound_experiment_is_called_so(tmp_path, capsys):
+    small(tmp_path / "test.1.er", whole_files=True).write()
+
+    assert main(["check", "test.1.er"]) == 0
+
+    assert capsys.readouterr().out == "test.1.er: sound: 1 process, 3 calls, 0 archived files\n"
+
+
+def test_each_thing_that_is_not_sound_has_a_line(tmp_path, capsys):
+    path = small(tmp_path / "test.1.er", whole_files=True).write()
+    os.truncate(path / "strings", 100)
+    os.truncate(path / "stacks", 5)
+
+    assert main(["check", "test.1.er"]) == 3
+
+    *damages, last = capsys.readouterr().out.splitlines()
+    assert "test.1.er/stacks: cut short in its head" in damages
+    assert any(line.startswith("test.1.er/strings: ") for line in damages)
+    assert last == "test.1.er: damaged; read: 1 process, 3 calls, 0 archived files"
+
+
+def test_a_recorded_experiment_is_sound(traced, capsys):
+    done = traced("import os\nfor _ in range(3000): os.stat('.')\nif not os.fork(): os.stat('/')\nelse: os.wait()\n")
+
+    main(["report", done.path])
+    capsys.readouterr()
+    code = main(["check", done.path])
+
+    assert (code, capsys.readouterr().out.count("\n")) == (0, 1)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_cut_anywhere_is_repaired_in_a_copy(tmp_path, name, capsys):
+    """What was read of the damaged one is read of the repaired, and nothing in it is cut short any more."""
+    path = small(tmp_path / "test.1.er", whole_files=True).write()
+    whole = (path / name).read_bytes()
+    end = len(whole.rstrip(b"\0"))
+
+    for size in {*range(0, end, max(end // 37, 1)), end - 1, end + 1}:
+        (path / name).write_bytes(whole[:size])
+        try:
+            found = calls(path)
+        except ExperimentError:
+            continue
+        main(["check", "--repair", "-o", f"new{size}.er", "test.1.er"])
+        repaired = Experiment(f"new{size}.er")
+        assert (path / name).read_bytes() == whole[:size]
+        assert calls(f"new{size}.er") == found
+        profile(repaired, "site")
+        cut = [str(each) for each in repaired.damages.found if "in block" in each.what or "no element" in each.what]
+        assert not cut, size
+
+
+def test_a_log_that_is_cut_gets_its_end(tmp_path, capsys):
+    path = small(tmp_path / "test.1.er", whole_files=True).write()
+    log = (path / "log.xml").read_text()
+    (path / "log.xml").write_text(log[: log.index("<process") + 5])
+
+    main(["check", "test.1.er"])
+    before = capsys.readouterr().out
+    main(["check", "--repair", "--in-place", "test.1.er"])
+
+    assert "log.xml: line" in before
+    assert "log.xml: line" not in capsys.readouterr().out
+    assert (path / "log.xml").read_text().endswith("</command>\n</experiment>\n")
+
+
+def test_blocks_that_are_none_become_room(tmp_path, capsys):
+    path = small(tmp_path / "test.1.er", whole_files=True).write()
+    with open(path / "events", "ab") as file:
+        file.write(b"x" * 100_000)
+
+    main(["check", "--repair", "test.1.er"])
+
+    assert calls("test.1.repaired.er") == 3
+    assert Experiment("test.1.repaired.er").damages.found == []
+    assert main(["check", "test.1.repaired.er"]) == 0
+
+
+def compressed_whole(path):
+    """An experiment whose events are compressed, in four blocks; gives where each begins and the last ends."""
+    build = Build(path)
+    build.intrinsic("os.write", "file")
+    for number in range(4):
+        build.block([event(10 * number + each, 5, call=10 * number + each) for each in range(3)])
+    build.moved = [0, 1, 2, 3]
+    build.thread(recorded=12)
+    build.write()
+    data = (path / "events.zst").read_bytes()
+    return data, [place for place in range(0, len(data), 8) if data[place : place + 4] == b"IZBK"] + [len(data)]
+
+
+@pytest.mark.parametrize("spoilt", ["head", "frame", "both"])
+@pytest.mark.parametrize("block", range(4))
+def test_of_compressed_events_the_whole_blocks_are_kept(tmp_path, block, spoilt, capsys):
+    path = tmp_path / "test.1.er"
+    data, begins = compressed_whole(path)
+    made = bytearray(data)
+    for into in {"head": [9], "frame": [70], "both": [9, 70]}[spoilt]:
+        made[begins[block] + into] ^= 0x55
+    (path / "events.zst").write_bytes(made)
+
+    assert main(["check", "--repair", "test.1.er"]) == 3
+
+    repaired = Experiment("test.1.repaired.er").founder
+    kept = [begins[number] for number in range(4) if number != block]
+    assert (tmp_path / "test.1.repaired.er" / "events.zst").read_bytes() == b"".join(
+        data[begin : begins[begins.index(begin) + 1]] for begin in kept
+    )
+    assert calls("test.1.repaired.er") == 9
+    assert repaired.damages.found == []
+    assert "3 of 12 recorded calls are not there" in capsys.readouterr().out
+    assert (path / "events.zst").read_bytes() == made
+
+
+def test_compressed_events_that_are_cut_anywhere_end_with_a_whole_block(tmp_path, capsys):
+    path = tmp_path / "test.1.er"
+    data, begins = compressed_whole(path)
+
+    for size in range(0, len(data), 5):
+        (path / "events.zst").write_bytes(data[:size])
+        main(["check", "--repair", "--in-place", "test.1.er"])
+        whole = [begin for begin in begins if begin <= size + 7]
+        assert len((path / "events.zst").read_bytes()) in {0, *whole, size}
+        assert calls("test.1.er") in (3 * (len(whole) - 1), 3 * max(len(whole) - 2, 0))
+        assert not list(path.glob("events.zst.*"))
+    assert "cut short" not in capsys.readouterr().out
+
+
+def test_sound_compressed_events_are_left_as_they_are(tmp_path):
+    path = tmp_path / "test.1.er"
+    compressed_whole(path)
+    before = (path / "events.zst").stat()
+
+    assert main(["check", "--repair", "--in-place", "test.1.er"]) == 0
+
+    after = (path / "events.zst").stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--repair"], 1, "test.1.repaired.er: is there already"),
+        (["-o", "x.er"], 2, "-o and --in-place go with --repair"),
+        (["--repair", "-o", "x"], 2, "-o x: its name ends with .er"),
+    ],
+)
+def test_a_repair_overwrites_nothing(tmp_path, words, code, said, capsys):
+    small(tmp_path / "test.1.er").write()
+    (tmp_path / "test.1.repaired.er").mkdir()
+
+    assert main(["check", *words, "test.1.er"]) == code
+    assert capsys.readouterr().err == f"interpose: {said}\n"
+
+
+def test_a_repair_does_not_write_through_links(tmp_path):
+    path = small(tmp_path / "test.1.er").write()
+    (tmp_path / "mine").write_bytes(b"x" * 100)
+    (path / "sites").unlink()
+    (path / "sites").symlink_to(tmp_path / "mine")
+
+    main(["check", "--repair", "--in-place", "test.1.er"])
+
+    assert (tmp_path / "mine").read_bytes() == b"x" * 100
+
+
+def test_all_fields_of_all_records_are_exported(tmp_path, capsys):
+    small(tmp_path / "test.1.er").write()
+
+    assert main(["export", "test.1.er"]) == 0
+
+    out = capsys.readouterr().out
+    titles = re.findall(r"^\[test\.1\.er/(.*)\]$", out, re.M)
+    assert titles == ["log.xml", "map.xml", "strings", "sites", "stacks", "threads", "overview", "children", "events"]
+    assert "number=1 text=/home/u/shop/app.py" in out
+    assert re.search(r"^  start_ns=5000000000010 start_cpu_ns=0 wall_ns=500 cpu_ns=20 .*\bparent=1\b", out, re.M)
+    assert re.search(r"^block magic=[0-9]+ state=2 used=3 ", out, re.M)
+
+
+def test_what_is_exported_cannot_move_the_cursor(tmp_path, capsys):
+    build = small(tmp_path / "test.1.er")
+    build.string("\x1b[2J")
+    build.write()
+    (tmp_path / "test.1.er" / "notes").write_bytes(b"\x1b[2J\xff")
+
+    main(["export", "-o", "out.txt", "test.1.er"])
+
+    assert b"\x1b" not in (tmp_path / "out.txt").read_bytes()

@@ -1,0 +1,652 @@
+"""Locks and what is made of them: a free one is only counted, a held one is timed, and it is known who holds it."""
+
+import re
+
+import pytest
+
+LEAST_NS = 50_000_000  # what was made to wait for 100 ms waited at least that long, also on a busy machine
+
+
+def line_of(done, mark):
+    """The number of the line of the program that has this mark."""
+    lines = (done.directory / "program.py").read_text().splitlines()
+    (number,) = [number for number, line in enumerate(lines, 1) if line.endswith(mark)]
+    return number
+
+
+def long_events(done, name="", process=None):
+    return [event for event in done.events(name, process) if event.wall_ns > LEAST_NS]
+
+
+def details(done, events, process=None):
+    told = process or done.experiment.founder
+    return [told.string(event.detail) for event in events]
+
+
+def main_thread(process):
+    (thread,) = [thread for thread in process.threads if thread.record.main]
+    return thread
+
+
+FREE = """
+    import multiprocessing, sys, threading
+    lock, recursive, held = threading.Lock(), threading.RLock(), threading.Lock()
+    condition, semaphore, counted = threading.Condition(), multiprocessing.Semaphore(), multiprocessing.RLock()
+    held.acquire()
+    for turn in range(int(sys.argv[1])):
+        with lock:
+            pass
+        for arguments in ((), (True,), (True, -1), (False,)):
+            assert lock.acquire(*arguments) is True
+            lock.release()
+        lock.acquire(timeout=1)
+        lock.release()
+        with recursive, recursive:
+            assert recursive.acquire(blocking=True)
+            assert recursive.acquire(False)
+            recursive.release()
+            recursive.release()
+        with condition:
+            pass
+        with semaphore:
+            pass
+        semaphore.acquire()
+        semaphore.release()
+        with counted, counted:
+            pass
+        assert held.acquire(False) is False
+        assert held.acquire(blocking=False) is False
+    held.release()
+"""
+PASSES = 6 + 4 + 1 + 2 + 2 + 2
+
+
+def test_free_locks_and_those_who_do_not_wait_are_counted_exactly(traced):
+    """The threshold is high, for a thread that loses its processor while it takes a lock has waited."""
+    few, many = (traced(FREE, turns, INTERPOSE_SYNC="50ms") for turns in ("10", "1010"))
+
+    assert few.stderr == many.stderr == ""
+    founder = many.experiment.founder
+    assert [event for event in many.events() if "Lock" in founder.intrinsic(event.intrinsic).name] == []
+    passed = [main_thread(done.experiment.founder).record.passed for done in (few, many)]
+    assert passed[1] - passed[0] == 1000 * PASSES
+    for done in few, many:
+        record = main_thread(done.experiment.founder).record
+        assert record.made == record.recorded == len(done.events())
+
+
+def test_with_all_free_locks_are_recorded_too(traced):
+    done = traced(FREE, "10", INTERPOSE_SYNC="all")
+    founder = done.experiment.founder
+    places = [(event, founder.own_line(event.stack)) for event in done.events()]
+    loop = line_of(done, "range(int(sys.argv[1])):")
+    inside = [event for event, place in places if place and place.own and place.line > loop]
+    names = [founder.intrinsic(event.intrinsic).name for event in inside]
+
+    assert done.stderr == ""
+    assert names.count("threading.Lock.__enter__") == 10
+    assert names.count("threading.Lock.acquire") == 10 * 7
+    assert names.count("threading.RLock.__enter__") == 10 * 3
+    assert names.count("threading.RLock.acquire") == 10 * 2
+    assert names.count("multiprocessing.SemLock.__enter__") == 10 * 3
+    assert names.count("multiprocessing.SemLock.acquire") == 10
+    assert main_thread(founder).record.passed == 0
+
+
+HELD = """
+    import queue, threading, time
+    lock = {lock}
+    condition = threading.Condition(lock)
+    ready = threading.Event()
+    def pause():
+        ready.set()
+        time.sleep(0.1)
+    class Slow(queue.Queue):
+        def _put(self, item):
+            pause()
+            super()._put(item)
+    slow = Slow()
+    def hold():
+        {hold}
+    holder = threading.Thread(target=hold)
+    holder.start()
+    ready.wait()
+    begun = time.monotonic_ns()
+    {wait}  # waits
+    print(time.monotonic_ns() - begun, holder.native_id)
+    holder.join()
+"""
+ACQUIRE = "lock.acquire()  # taken|pause()|lock.release()"
+WITH = "with lock:  # taken|    pause()"
+AGAIN = "with lock:  # taken|    with lock:|        pause()"
+CONDITION = "with condition:  # taken|    pause()"
+TAKEN_BACK = "with condition:|    condition.wait(0.01)  # taken|    pause()"
+BY_ANOTHER = (
+    "lock.acquire()  # taken|other = threading.Thread(target=lambda: (time.sleep(0.1), lock.release()))"
+    "|other.start()|ready.set()|other.join()"
+)
+PLAIN, RECURSIVE = "threading.Lock()", "threading.RLock()"
+
+
+@pytest.mark.parametrize(
+    ("lock", "hold", "wait", "name"),
+    [
+        (PLAIN, ACQUIRE, "lock.acquire()", "threading.Lock.acquire"),
+        (PLAIN, WITH, "lock.__enter__()", "threading.Lock.__enter__"),
+        (PLAIN, BY_ANOTHER, "lock.acquire(True, 60)", "threading.Lock.acquire"),
+        (PLAIN, CONDITION, "condition.acquire()", "threading.Lock.acquire"),
+        (PLAIN, TAKEN_BACK, "condition.acquire(timeout=60)", "threading.Lock.acquire"),
+        (RECURSIVE, ACQUIRE, "lock.acquire()", "threading.RLock.acquire"),
+        (RECURSIVE, AGAIN, "condition.__enter__()", "threading.RLock.__enter__"),
+        (RECURSIVE, TAKEN_BACK, "lock.acquire()", "threading.RLock.acquire"),
+        (PLAIN, "slow.put(1)  # taken", "slow.qsize()", "threading.Lock.__enter__"),
+    ],
+)
+def test_a_wait_is_timed_and_the_holder_is_named_by_his_own_line(lock, hold, wait, name, traced):
+    done = traced(HELD.format(lock=lock, hold=hold.replace("|", "\n" + " " * 8), wait=wait))
+    founder = done.experiment.founder
+    measured_ns, native_id = map(int, done.stdout.split())
+    (holder,) = [thread.number for thread in founder.threads if thread.record.tid == native_id]
+    (event,) = [
+        event for event in long_events(done, name) if founder.own_line(event.stack).line == line_of(done, "# waits")
+    ]
+
+    assert done.stderr == ""
+    assert founder.intrinsic(event.intrinsic).kind == "sync"
+    assert measured_ns - 30_000_000 < event.wall_ns <= measured_ns
+    assert event.cpu_ns < 30_000_000
+    place = f"{done.directory / 'program.py'}:{line_of(done, '# taken')} hold"
+    assert founder.string(event.detail) == f"held by thread {holder} at {place}"
+
+
+def test_who_took_a_lock_again_and_let_go_holds_it_from_the_first_line(traced):
+    hold = "with lock:  # taken|    with lock:|        pass|    pause()"
+    done = traced(HELD.format(lock=RECURSIVE, hold=hold.replace("|", "\n" + " " * 8), wait="lock.acquire()"))
+    (event,) = [event for event in long_events(done, "threading.RLock.acquire") if event.parent == 0]
+
+    assert done.experiment.founder.string(event.detail).endswith(f"program.py:{line_of(done, '# taken')} hold")
+
+
+def test_a_wait_in_vain_is_timed_and_does_not_make_a_holder(traced):
+    done = traced("""
+        import threading, time
+        lock = threading.Lock()
+        ready = threading.Event()
+        def hold():
+            with lock:  # taken
+                ready.set()
+                time.sleep(0.4)
+        def try_it():
+            begun_ns = time.monotonic_ns()
+            assert lock.acquire(timeout=0.1) is False
+            print(time.monotonic_ns() - begun_ns)
+            assert lock.acquire(False) is False
+        holder = threading.Thread(target=hold)
+        holder.start()
+        ready.wait()
+        trying = threading.Thread(target=try_it)
+        trying.start()
+        trying.join()
+        with lock:
+            pass
+    """)
+    tried, got = (long_events(done, f"threading.Lock.{name}") for name in ("acquire", "__enter__"))
+    tried = [event for event in tried if event.parent == 0]
+
+    assert done.stderr == ""
+    assert (len(tried), len(got)) == (1, 1)
+    assert 100_000_000 <= tried[0].wall_ns <= int(done.stdout)
+    assert tried[0].error == 0
+    for detail in details(done, tried + got):
+        assert detail.endswith(f"program.py:{line_of(done, '# taken')} hold")
+
+
+WAITS = """
+    import threading, time
+    lock = threading.Lock()
+    for pause in (0.01, 0.15):
+        ready = threading.Event()
+        def hold():
+            with lock:
+                ready.set()
+                time.sleep(pause)
+        holder = threading.Thread(target=hold)
+        holder.start()
+        ready.wait()
+        lock.acquire()  # waits
+        lock.release()
+        holder.join()
+    print("done")
+"""
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(("threshold", "recorded"), [("60ms", 1), ("auto", 2), ("all", 2), ("1h", None), ("off", None)])
+def test_the_threshold_is_what_was_set(threshold, recorded, traced, tmp_path):
+    done = traced(WAITS, INTERPOSE_SYNC=threshold, XDG_STATE_HOME=str(tmp_path / "state"))
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+    if recorded is None:
+        assert list(done.directory.glob("*.er")) == []
+        return
+    founder = done.experiment.founder
+    at = line_of(done, "# waits")
+    waits = [event for event in done.events("threading.Lock.acquire") if founder.own_line(event.stack).line == at]
+    assert len(waits) == recorded
+    shortest = re.search(r'wait[^"]*="(\d+)"', (done.directory / "test.1.er" / "log.xml").read_text())
+    assert shortest is not None
+    assert min(event.wall_ns for event in waits) >= int(shortest[1])
+
+
+def test_a_threshold_that_means_nothing_is_an_error_under_run_and_no_recording_else(interpose, traced, tmp_path):
+    program = tmp_path / "hello.py"
+    program.write_text("print('hello')")
+    run = interpose("run", str(program), variables={"INTERPOSE_SYNC": "soon"})
+    option = interpose("run", "--sync", "soon", str(program))
+    bare = traced("print('hello')", INTERPOSE_SYNC="soon", XDG_STATE_HOME=str(tmp_path / "state"))
+
+    for done in run, option:
+        assert (done.returncode, done.stdout) == (2, "")
+        assert len(done.stderr.splitlines()) == 1
+        assert "soon" in done.stderr
+    assert (bare.returncode, bare.stdout, bare.stderr) == (0, "hello\n", "")
+    assert list(tmp_path.glob("**/*.er")) == []
+
+
+def test_the_error_tells_what_a_threshold_can_be(interpose):
+    done = interpose("run", "--sync", "soon", "program.py")
+
+    assert "auto" in done.stderr
+    assert "off" not in done.stderr
+
+
+def test_a_holder_whose_code_is_gone_is_named_by_thread_alone(traced):
+    done = traced("""
+        import gc, threading, time
+        lock = threading.Lock()
+        others = [threading.Lock() for number in range(500)]
+        ready = threading.Event()
+        def hold():
+            for each in [*others, lock]:
+                exec(compile("each.acquire()", "gone.py", "exec"), {"each": each})
+            gc.collect()
+            ready.set()
+            time.sleep(0.15)
+            lock.release()
+        holder = threading.Thread(target=hold)
+        holder.start()
+        ready.wait()
+        lock.acquire()
+        holder.join()
+        print(holder.native_id)
+    """)
+    (event,) = [event for event in long_events(done, "threading.Lock.acquire") if event.parent == 0]
+    founder = done.experiment.founder
+    (holder,) = [thread.number for thread in founder.threads if thread.record.tid == int(done.stdout)]
+
+    assert done.stderr == ""
+    assert founder.string(event.detail) == f"held by thread {holder}"
+
+
+def test_a_lock_at_the_address_of_a_dead_one_has_its_own_holder(traced):
+    done = traced("""
+        import threading, time
+        addresses = set()
+        def take_and_drop():
+            lock = threading.Lock()
+            lock.acquire()
+            addresses.add(id(lock))
+        dropper = threading.Thread(target=lambda: [take_and_drop() for turn in range(100)])
+        dropper.start()
+        dropper.join()
+        locks = [threading.Lock() for turn in range(200)]
+        lock = next((lock for lock in locks if id(lock) in addresses), locks[0])
+        ready = threading.Event()
+        def hold():
+            with lock:  # taken
+                ready.set()
+                time.sleep(0.1)
+        holder = threading.Thread(target=hold)
+        holder.start()
+        ready.wait()
+        lock.acquire()
+    """)
+    (detail,) = details(done, [event for event in long_events(done, "threading.Lock.acquire") if event.parent == 0])
+
+    assert detail.endswith(f"program.py:{line_of(done, '# taken')} hold")
+
+
+def test_a_forked_child_knows_only_holders_of_its_own(traced):
+    done = traced("""
+        import os, threading, time, warnings
+        warnings.simplefilter("ignore")  # a fork with threads is what is wanted here
+        lock, own = threading.Lock(), threading.Lock()
+        ready = threading.Event()
+        def hold(lock):
+            with lock:  # taken
+                ready.set()
+                time.sleep(0.3)
+        holder = threading.Thread(target=hold, args=(lock,))
+        holder.start()
+        ready.wait()
+        child = os.fork()
+        if child == 0:
+            assert lock.acquire(timeout=0.1) is False  # nobody here holds it
+            ready.clear()
+            threading.Thread(target=hold, args=(own,)).start()
+            ready.wait()
+            own.acquire()
+            lock._at_fork_reinit()
+            assert lock.acquire(False)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        holder.join()
+    """)
+    (child,) = done.experiment.processes[1:]
+    events = [event for event in long_events(done, "threading.Lock.acquire", child) if event.parent == 0]
+
+    assert done.stderr == ""
+    assert [event.wall_ns >= 100_000_000 for event in events] == [True, True]
+    unknown, known = details(done, events, child)
+    assert unknown == ""
+    number = re.fullmatch(rf"held by thread (\d+) at .*program.py:{line_of(done, '# taken')} hold", known)
+    assert number is not None
+    assert int(number[1]) in [thread.number for thread in child.threads if not thread.record.main]
+
+
+def test_a_wait_that_a_signal_ends_is_an_error_and_makes_no_holder(traced):
+    done = traced("""
+        import signal, threading, time
+        class Enough(Exception):
+            pass
+        def stop(number, frame):
+            raise Enough
+        signal.signal(signal.SIGALRM, stop)
+        lock, ready = threading.Lock(), threading.Event()
+        def hold():
+            with lock:  # taken
+                ready.set()
+                time.sleep(0.3)
+        threading.Thread(target=hold).start()
+        ready.wait()
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        begun_ns = time.monotonic_ns()
+        try:
+            lock.acquire()
+        except Enough:
+            print(time.monotonic_ns() - begun_ns)
+        with lock:
+            print("taken")
+    """)
+    (stopped,) = [event for event in long_events(done, "threading.Lock.acquire") if event.parent == 0]
+    (got,) = long_events(done, "threading.Lock.__enter__")
+
+    took_ns, taken = done.stdout.splitlines()
+    assert (taken, done.stderr) == ("taken", "")
+    assert done.experiment.founder.string(stopped.error) == "Enough"
+    assert LEAST_NS < stopped.wall_ns <= int(took_ns)
+    for detail in details(done, [stopped, got]):
+        assert detail.endswith(f"program.py:{line_of(done, '# taken')} hold")
+
+
+def test_locks_are_what_they_were(traced):
+    source = """
+        import pickle, threading, time, weakref
+        class Shared:
+            lock = threading.Lock()
+            recursive = threading.RLock()
+            def use(self):
+                with self.lock, self.recursive:
+                    return self.lock.locked(), self.recursive._is_owned()
+        class Noted(type(threading.RLock())):
+            taken = 0
+            def acquire(self, *arguments, **named):
+                type(self).taken += 1
+                return super().acquire(*arguments, **named)
+            __enter__ = acquire
+        class Plain(type(threading.RLock())):
+            pass
+        print(Shared().use(), Shared.lock.locked())
+        noted, plain = Noted(), Plain()
+        with noted, noted, plain:
+            plain.acquire()
+            plain.release()
+        print(Noted.taken, noted._is_owned(), plain._is_owned())
+        for call in (lambda: type("Sub", (type(Shared.lock),), {}), Shared.lock.release, Shared.recursive.release,
+                     lambda: pickle.dumps(Shared.lock), lambda: Shared.lock.acquire(True, -2),
+                     lambda: Shared.lock.acquire(False, 1), lambda: Shared.lock.acquire(1, 2, 3),
+                     lambda: Shared.lock.acquire("x", nonsense=1)):
+            try:
+                print(call())
+            except Exception as error:
+                print(type(error), error)
+        held = threading.Lock()
+        held.acquire()
+        held._at_fork_reinit()
+        print(held.locked(), held.acquire(False), weakref.ref(held)() is held)
+        noted.acquire()
+        noted._at_fork_reinit()
+        print(noted._is_owned(), noted.acquire(False))
+        waiting = threading.Event()
+        waiting._at_fork_reinit()
+        print(waiting.wait(0.01), waiting.is_set())
+        condition = threading.Condition()
+        condition._at_fork_reinit()
+        with condition:
+            print(condition.wait(0.01))
+    """
+    on, off = traced(source), traced(source, INTERPOSE="0")
+
+    assert on.stderr == off.stderr == ""
+    assert on.stdout == off.stdout
+
+
+def test_locks_held_through_a_subclass_and_a_class_attribute_are_recorded(traced):
+    done = traced("""
+        import threading, time
+        class Own(type(threading.RLock())):
+            def acquire(self, *arguments, **named):
+                return super().acquire(*arguments, **named)
+            __enter__ = acquire
+        class Shared:
+            lock = Own()
+        ready = threading.Event()
+        def hold():
+            with Shared.lock:
+                ready.set()
+                time.sleep(0.1)
+        holder = threading.Thread(target=hold)
+        holder.start()
+        ready.wait()
+        with Shared.lock:
+            pass
+    """)
+    (event,) = long_events(done, "threading.RLock.acquire")
+
+    assert done.stderr == ""
+    assert "program.py:5 Own.acquire" in done.experiment.founder.string(event.detail)
+
+
+WAITERS = """
+    import _queue, multiprocessing, queue, sys, threading, time
+    def later(act, *arguments):
+        def run():
+            time.sleep(0.15)
+            act(*arguments)
+        helper = threading.Thread(target=run, daemon=True)
+        helper.start()
+        return helper
+    def wait(case):
+        if case == "Condition.wait":
+            condition = threading.Condition()
+            def notify():
+                with condition:
+                    condition.notify()
+            with condition:
+                later(notify)
+                assert condition.wait(60)  # waits
+        elif case == "Event.wait":
+            event = threading.Event()
+            later(event.set)
+            assert event.wait()
+        elif case == "Semaphore.acquire":
+            semaphore = threading.BoundedSemaphore()
+            semaphore.acquire()
+            later(semaphore.release)
+            semaphore.acquire()
+        elif case == "Barrier.wait":
+            barrier = threading.Barrier(2)
+            later(barrier.wait)
+            barrier.wait()
+        elif case == "Thread.join":
+            later(int).join()
+        elif case == "Queue.get":
+            waiting = queue.PriorityQueue()
+            later(waiting.put, 1)
+            assert waiting.get() == 1
+        elif case == "Queue.put":
+            full = queue.Queue(1)
+            full.put(1)
+            later(full.get)
+            full.put(2, timeout=60)
+        elif case == "Queue.join":
+            unfinished = queue.Queue()
+            unfinished.put(1)
+            later(unfinished.task_done)
+            unfinished.join()
+        elif case == "SimpleQueue.get":
+            simple = queue.SimpleQueue()
+            later(simple.put, 1)
+            assert simple.get(timeout=60) == 1
+        elif case == "SemLock.acquire":
+            shared = multiprocessing.Semaphore(0)
+            later(shared.release)
+            assert shared.acquire(True, 60)
+        elif case == "SemLock.__enter__":
+            shared = multiprocessing.Lock()
+            shared.acquire()
+            later(shared.release)
+            with shared:
+                pass
+    for case in sys.argv[1:]:
+        wait(case)
+        time.sleep(0.02)
+"""
+CASES = {
+    "threading.Condition.wait": "sync",
+    "threading.Event.wait": "sync",
+    "threading.Semaphore.acquire": "sync",
+    "threading.Barrier.wait": "sync",
+    "threading.Thread.join": "sync",
+    "queue.Queue.get": "idle",
+    "queue.Queue.put": "sync",
+    "queue.Queue.join": "sync",
+    "queue.SimpleQueue.get": "idle",
+    "multiprocessing.SemLock.acquire": "sync",
+    "multiprocessing.SemLock.__enter__": "sync",
+}
+WITHIN = {
+    "threading.Event.wait": "threading.Condition.wait",
+    "threading.Semaphore.acquire": "threading.Condition.wait",
+    "threading.Barrier.wait": "threading.Condition.wait",
+    "queue.Queue.get": "threading.Condition.wait",
+    "queue.Queue.put": "threading.Condition.wait",
+    "queue.Queue.join": "threading.Condition.wait",
+    "threading.Condition.wait": "threading.Lock.acquire",
+}
+
+
+@pytest.mark.alone
+def test_each_wait_is_one_event_with_what_it_waits_by_inside_of_it(traced):
+    done = traced(WAITERS, *[name.partition(".")[2] for name in CASES])
+    founder = done.experiment.founder
+    main = main_thread(founder).number
+    events = [event for event in done.events() if event.thread == main]
+    waits = [event for event in events if event.wall_ns > LEAST_NS and event.parent == 0]
+
+    assert done.stderr == ""
+    assert [founder.intrinsic(event.intrinsic).name for event in waits] == list(CASES)
+    for wait, kind in zip(waits, CASES.values(), strict=True):
+        name = founder.intrinsic(wait.intrinsic).name
+        assert founder.intrinsic(wait.intrinsic).kind == kind
+        assert 100_000_000 < wait.wall_ns < 350_000_000
+        assert wait.cpu_ns < 50_000_000
+        while name in WITHIN:
+            inside = [event for event in events if event.parent == wait.call]
+            assert wait.inner_wall_ns == sum(event.wall_ns for event in inside) <= wait.wall_ns
+            assert wait.inner_cpu_ns == sum(event.cpu_ns for event in inside) <= wait.cpu_ns
+            (longest,) = [event for event in inside if event.wall_ns > LEAST_NS]
+            assert founder.intrinsic(longest.intrinsic).name == WITHIN[name]
+            assert founder.intrinsic(longest.intrinsic).kind == kind
+            wait, name = longest, WITHIN[name]
+        assert founder.string(wait.detail) == ""
+
+
+def test_a_thread_that_is_joined_is_one_event_with_what_it_waits_by_inside_of_it(traced):
+    done = traced(WAITERS, "Thread.join")
+    founder = done.experiment.founder
+    (join,) = long_events(done, "threading.Thread.join")
+    inside = [event for event in done.events() if event.parent == join.call and event.thread == join.thread]
+
+    assert join.inner_wall_ns == sum(event.wall_ns for event in inside)
+    assert join.wall_ns - join.inner_wall_ns < 30_000_000
+    assert {founder.intrinsic(event.intrinsic).name for event in inside} <= {
+        "threading.Lock.acquire",
+        "_thread._ThreadHandle.join",
+    }
+
+
+def test_a_semaphore_between_processes_is_timed_in_the_child_that_waits(traced):
+    done = traced("""
+        import multiprocessing, time
+        context = multiprocessing.get_context("fork")
+        lock = context.Lock()
+        def work():
+            begun_ns = time.monotonic_ns()
+            with lock:
+                print(time.monotonic_ns() - begun_ns)
+        lock.acquire()
+        worker = context.Process(target=work)
+        worker.start()
+        time.sleep(0.2)
+        lock.release()
+        worker.join()
+        assert worker.exitcode == 0
+    """)
+    (child,) = done.experiment.processes[1:]
+    (event,) = long_events(done, "multiprocessing.SemLock.__enter__", child)
+
+    assert done.stderr == ""
+    assert child.intrinsic(event.intrinsic).kind == "sync"
+    assert LEAST_NS < event.wall_ns <= int(done.stdout)
+
+
+@pytest.mark.parametrize("kind", ["Lock", "RLock"])
+def test_who_waits_for_a_lock_that_goes_from_hand_to_hand_is_seen_to_wait(traced, kind):
+    done = traced(f"""
+        import threading, time
+        lock = threading.{kind}()
+        waited = []
+        def work():
+            for turn in range(40):
+                begun = time.perf_counter()
+                lock.acquire()
+                waited.append(time.perf_counter() - begun)
+                time.sleep(0.002)
+                lock.release()
+                if turn % 2:
+                    time.sleep(0.001)  # or who has it may always be the first to have it again
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        long = [each for each in waited if each > 0.001]
+        print(len(long), sum(long))
+    """)
+    count, seconds = map(float, done.stdout.split())
+    names = {f"threading.{kind}.acquire", "_thread.lock.acquire", "_thread.RLock.acquire"}
+    process = done.experiment.founder
+    walls = [each.wall_ns for each in done.events() if process.intrinsic(each.intrinsic).name in names]
+
+    assert count > 20
+    assert sum(wall_ns > 1_000_000 for wall_ns in walls) >= count * 0.95
+    assert sum(walls) / 1e9 >= seconds * 0.95

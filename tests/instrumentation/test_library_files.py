@@ -1,0 +1,65 @@
+"""The system library's files: what is recorded of each call, and of what kind it is."""
+
+import inspect
+import os
+
+import pytest
+from exercises import assert_recorded_as_said, source_of
+
+from interpose.instrumentation.system_library import files
+
+
+def test_every_call_of_a_file_is_recorded_as_it_was(traced):
+    done = traced(source_of("files"))
+
+    assert_recorded_as_said(done, "files")
+
+
+def test_a_call_is_of_the_kind_of_what_lies_behind_its_descriptor(traced):
+    done = traced(source_of("descriptors"))
+
+    assert_recorded_as_said(done, "descriptors")
+
+
+def test_what_may_be_given_by_name_is_known_by_it():
+    told = [each for each in files.DESCRIPTORS + files.PATHS if each.module == "posix" and each.detail]
+    wanted = {each.name: name_of_first(getattr(os, each.qualified)) for each in told if hasattr(os, each.qualified)}
+    known = {each.name: each.keyword for each in told if wanted.get(each.name) is not None}
+
+    assert known == {name: word for name, word in wanted.items() if word is not None}
+    assert known["os.sendfile"] == "out_fd"
+    assert known["os.read"] == ""
+
+
+def name_of_first(function):
+    """By which name the first argument may be given; none where it may not. None where the function does not tell."""
+    try:
+        first = next(iter(inspect.signature(function).parameters.values()))
+    except ValueError:
+        return None
+    return "" if first.kind is first.POSITIONAL_ONLY else first.name
+
+
+def test_calls_of_buffers_are_recorded_where_they_are_wanted(traced):
+    done = traced(source_of("buffered"), INTERPOSE_FILES="buffered")
+
+    assert_recorded_as_said(done, "buffered")
+
+
+def test_every_file_of_a_line_editor_is_recorded_as_it_was(traced):
+    pytest.importorskip("readline")
+    done = traced(source_of("history"))
+
+    assert_recorded_as_said(done, "history")
+
+
+def test_a_pipe_with_a_name_is_a_pipe(traced):
+    done = traced(source_of("named_pipe"))
+
+    assert_recorded_as_said(done, "named_pipe")
+
+
+def test_a_number_that_was_freed_unseen_means_what_it_was_given_to(traced):
+    done = traced(source_of("reused_numbers"))
+
+    assert_recorded_as_said(done, "reused_numbers")

@@ -1,0 +1,551 @@
+"""Line trace: how often lines ran, loops, times, threads, tasks, depth, and switching it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from tracing import Traced
+
+from interpose.analysis.lines.line_rows import FunctionTotal, Line, Trace, line_trace
+
+NEWER = sys.version_info >= (3, 12)
+LOOPS = """
+def bar(i):
+    return i + 1
+
+def loops(queue):
+    x = [bar(i) for i in range(10)]
+    y = [(i, j) for i in range(5) for j in range(4)]
+    for a in range(5):
+        for b in range(4):
+            c = a
+    while c:
+        c -= 1
+        if c == 2:
+            continue
+        queue.append(c)
+    while queue: queue.pop()
+    for a in x: c += a
+    return sum(i for i in range(3))
+
+loops([])
+"""
+
+
+def line(traced: Traced, function: str, number: int, **labels: str) -> Line:
+    """The one row of that line of a function."""
+    found = [each for each in line_trace(traced.experiment, labels).lines if is_of(each, function, number, labels)]
+    assert len(found) == 1, [(each.place.function, each.line) for each in found]
+    return found[0]
+
+
+def is_of(row: Line, function: str, number: int, labels: dict[str, str]) -> bool:
+    return (row.place.function, row.line) == (function, number) and row.labels == labels
+
+
+def function(traced: Traced, name: str) -> FunctionTotal:
+    return next(each for each in line_trace(traced.experiment).functions if each.place.function == name)
+
+
+def counts(traced: Traced, function: str) -> dict[int, tuple[int, int]]:
+    """How often each line of a function was executed and entered."""
+    rows = line_trace(traced.experiment).lines
+    mine = [row for row in rows if row.place.function == function and (row.figures.executed or row.figures.entered)]
+    return {row.line: (row.figures.executed, row.figures.entered) for row in sorted(mine, key=lambda row: row.line)}
+
+
+def test_each_line_is_counted_as_the_interpreter_comes_to_it_and_as_one_reads_it(traced):
+    done = traced(LOOPS, INTERPOSE="lines")
+
+    assert counts(done, "bar") == {2: (0, 10), 3: (10, 10)}
+    found = counts(done, "loops")
+    assert found[5] == (0, 1)
+    assert {number: found[number][1] for number in (6, 7, 8, 9, 10, 12)} == {6: 1, 7: 1, 8: 1, 9: 5, 10: 20, 12: 4}
+    assert {number: found[number][0] for number in (8, 9, 10, 12)} == {8: 6, 9: 25, 10: 20, 12: 4}
+
+
+def test_loops_tell_their_passes_by_level_within_a_line(traced):
+    done = traced(LOOPS, INTERPOSE="lines")
+
+    passes = {number: line(done, "loops", number).loops for number in (6, 7, 8, 9, 11, 17, 18)}
+    assert passes == {6: {1: 10}, 7: {1: 5, 2: 20}, 8: {1: 5}, 9: {1: 20}, 11: {1: 4}, 17: {1: 10}, 18: {1: 3}}
+    assert line(done, "loops", 16).loops == {1: 3 if NEWER else 2}
+
+
+def test_nested_comprehensions_are_levels_of_their_line(traced):
+    done = traced("[[j for j in range(4)] for i in range(5)]", INTERPOSE="lines")
+
+    assert line(done, "<module>", 1).loops == {1: 5, 2: 20}
+
+
+def test_what_a_function_takes_is_of_its_lines_and_of_those_that_call_it(traced):
+    done = traced(
+        """
+        import time
+
+        def spin(seconds):
+            until = time.thread_time() + seconds
+            while time.thread_time() < until:
+                pass
+
+        def caller():
+            spin(0.05)
+            time.sleep(0.05)
+
+        caller()
+        """,
+        INTERPOSE="lines",
+    )
+
+    calling, sleeping = line(done, "caller", 10).figures, line(done, "caller", 11).figures
+    spinning = function(done, "spin").figures
+    assert calling.self_cpu_ns < 5_000_000 < 25_000_000 < spinning.self_cpu_ns
+    assert calling.cpu_ns == pytest.approx(spinning.self_cpu_ns, rel=0.01)
+    assert sleeping.self_wall_ns >= 50_000_000 > 25_000_000 > sleeping.self_cpu_ns
+    assert spinning.wall_ns >= spinning.cpu_ns
+
+
+def test_a_function_that_calls_itself_counts_no_time_twice(traced):
+    done = traced(
+        """
+        import time
+
+        def down(n):
+            if n:
+                down(n - 1)
+            else:
+                until = time.thread_time() + 0.05
+                while time.thread_time() < until:
+                    pass
+
+        down(30)
+        """,
+        INTERPOSE="lines",
+    )
+
+    trace = line_trace(done.experiment)
+    total = function(done, "down").figures
+    assert total.entered == 31
+    for figures in (total, line(done, "down", 6).figures):
+        assert 25_000_000 < figures.cpu_ns <= sum(thread.cpu_ns for thread in trace.threads)
+
+
+def test_self_times_and_our_own_add_up_to_the_threads_cpu_time(traced):
+    done = traced(LOOPS + "for _ in range(3000): loops([])\n", INTERPOSE="lines")
+
+    trace = line_trace(done.experiment)
+    whole = trace.threads[0]
+    lines_ns = sum(each.figures.self_cpu_ns for each in trace.lines)
+    assert lines_ns + whole.outside.self_cpu_ns + whole.own_ns == pytest.approx(whole.cpu_ns, rel=0.001)
+    assert trace.run.user_ns + trace.run.system_ns == pytest.approx(whole.cpu_ns, rel=0.05)
+
+
+def test_generators_and_exceptions_leave_the_figures_right(traced):
+    done = traced(
+        """
+        def numbers(n):
+            for i in range(n):
+                yield i
+
+        def fails(n):
+            if n == 0:
+                raise ValueError
+            fails(n - 1)
+
+        def uses():
+            for i in numbers(4):
+                pass
+            half = numbers(10)
+            next(half)
+            try:
+                half.throw(KeyError)
+            except KeyError:
+                pass
+            try:
+                fails(3)
+            except ValueError:
+                return 1
+
+        uses()
+        uses()
+        """,
+        INTERPOSE="lines",
+    )
+
+    assert counts(done, "numbers") == {2: (0, 4), 3: (12, 4), 4: (10, 10)}
+    assert counts(done, "fails") == {6: (0, 8), 7: (8, 8), 8: (2, 2), 9: (6, 6)}
+    assert counts(done, "uses")[22] == (2, 2)
+    assert line(done, "numbers", 3).loops == {1: 10}
+
+
+def test_threads_and_tasks_are_told_apart_where_asked(traced):
+    done = traced(
+        """
+        import asyncio, threading
+
+        def work(n):
+            for i in range(n):
+                pass
+
+        async def job(n):
+            await asyncio.sleep(0)
+            work(n)
+
+        async def jobs():
+            await asyncio.gather(job(3), job(4))
+
+        worker = threading.Thread(target=work, args=(5,))
+        worker.start()
+        worker.join()
+        asyncio.run(jobs())
+        work(6)
+        """,
+        INTERPOSE="lines",
+    )
+
+    assert line(done, "work", 6).figures.entered == 18
+    apart = [row for row in line_trace(done.experiment, ("thread", "task")).lines if is_row(row, "work", 6)]
+    assert sorted(row.figures.entered for row in apart) == [3, 4, 5, 6]
+    assert len({row.labels["thread"] for row in apart}) == 2
+    assert len({row.labels["task"] for row in apart}) == 3
+
+
+def is_row(row: Line, function: str, number: int) -> bool:
+    return row.place.function == function and row.line == number
+
+
+def test_a_forked_child_has_its_own_figures(traced):
+    done = traced(
+        """
+        import os
+
+        def work(n):
+            for i in range(n):
+                pass
+
+        work(3)
+        if child := os.fork():
+            os.waitpid(child, 0)
+            work(1)
+        else:
+            work(10)
+            os._exit(0)
+        """,
+        INTERPOSE="calls,lines",
+    )
+
+    rows = [row for row in line_trace(done.experiment, ("process",)).lines if is_row(row, "work", 5)]
+    assert {row.labels["process"]: row.loops for row in rows} == {"founder": {1: 4}, "_f1": {1: 10}}
+
+
+def test_calls_too_deep_in_each_other_are_not_recorded_and_the_result_says_so(traced):
+    done = traced(
+        """
+        def down(n):
+            return n and down(n - 1)
+
+        down(50)
+        down(5)
+        """,
+        INTERPOSE="lines",
+        INTERPOSE_LINES_DEPTH="20",
+    )
+
+    trace = line_trace(done.experiment)
+    assert {number: entered for number, (_, entered) in counts(done, "down").items()} == {2: 25, 3: 25}
+    assert trace.beyond == 32
+    assert trace.notes == ["INCOMPLETE DATA: MAXTRACELEVEL: 32 calls were more than 20 deep in each other"]
+
+
+def test_only_chosen_functions_are_recorded(traced):
+    done = traced(LOOPS, INTERPOSE="lines", INTERPOSE_LINES="other,__main__:ba*")
+
+    assert {row.place.function for row in line_trace(done.experiment).lines} == {"bar"}
+
+
+def test_who_says_which_lines_has_them_recorded(interpose):
+    said = interpose("run", "--lines", "shop", "--dry-run", "app.py").stdout
+
+    assert [line.split()[:2] for line in said.splitlines()[1:2]] == [["INTERPOSE", "calls,lines"]]
+    assert ["INTERPOSE_LINES", "shop", "option"] in [line.split() for line in said.splitlines()]
+
+
+def test_functions_of_the_standard_library_are_recorded_where_chosen(traced):
+    done = traced("import shlex; shlex.split('a b')", INTERPOSE="lines", INTERPOSE_LINES="shlex")
+
+    assert counts(done, "split")
+
+
+SWITCHING = """
+import interpose
+
+def work(n):
+    for i in range(n):
+        pass
+
+def switched():
+    interpose.trace_lines(True, '^first("A")')
+    work(3)
+    interpose.trace_lines(False, '^second("B")')
+    work(5)
+
+work(1)
+switched()
+with interpose.trace_lines():
+    work(10)
+    with interpose.trace_lines():
+        work(1)
+    work(1)
+work(1)
+"""
+
+
+def test_it_is_switched_on_and_off_by_the_program(traced):
+    done = traced(SWITCHING)
+
+    assert line(done, "work", 5).loops == {1: 15}
+    assert counts(done, "switched") == {10: (1, 1)}
+
+
+def test_what_runs_while_recording_is_paused_is_neither_counted_nor_charged(traced):
+    done = traced(
+        """
+        import time, interpose
+
+        def busy(seconds):
+            until = time.thread_time() + seconds
+            while time.thread_time() < until:
+                pass
+
+        def run():
+            busy(0.02)
+            interpose.pause()
+            busy(0.3)
+            interpose.resume()
+            busy(0.02)
+
+        run()
+        """,
+        INTERPOSE="calls,lines",
+    )
+    found = function(done, "busy")
+    whole = line_trace(done.experiment)
+
+    assert found.figures.entered == 2
+    assert 30_000_000 < found.figures.cpu_ns < 200_000_000
+    assert 30_000_000 < sum(row.figures.self_cpu_ns for row in whole.lines) < 250_000_000
+
+
+def test_line_trace_of_a_recording_that_begins_paused_begins_when_that_ends(traced):
+    done = traced(
+        """
+        import interpose
+        def f(n):
+            for i in range(n):
+                x = i
+
+        f(10)
+        interpose.start()
+        f(7)
+        """,
+        INTERPOSE="calls,lines",
+        INTERPOSE_PAUSED="1",
+    )
+
+    assert counts(done, "f") == {3: (0, 1), 4: (8, 1), 5: (7, 7)}
+
+
+def test_a_line_that_switches_is_not_counted_and_one_that_would_is(traced):
+    done = traced(SWITCHING)
+
+    assert counts(done, "<module>") == {17: (1, 1), 18: (2, 2), 19: (1, 1), 20: (1, 1)}
+
+
+def test_the_target_given_when_it_is_switched_off_goes_before(traced):
+    done = traced(SWITCHING)
+
+    trace: Trace = line_trace(done.experiment, target='^second("B")')
+    assert {row.place.function for row in trace.lines} == {"switched", "work"}
+    assert not line_trace(done.experiment, target='^first("A")').lines
+
+
+def test_switching_does_nothing_where_nothing_is_recorded(traced):
+    done = traced("import interpose\nwith interpose.trace_lines():\n    print('done')", INTERPOSE="0")
+
+    assert done.stdout == "done\n"
+
+
+def test_the_world_is_as_before_when_it_was_switched_off(traced):
+    done = traced(
+        """
+        import sys, interpose
+
+        def tools():
+            monitoring = getattr(sys, "monitoring", None)
+            return monitoring and [monitoring.get_tool(number) for number in range(6)]
+
+        def events(code):
+            monitoring = getattr(sys, "monitoring", None)
+            used = [number for number in (3, 4) if monitoring and monitoring.get_tool(number)]
+            return [monitoring.get_local_events(number, code) for number in used]
+
+        def f():
+            return 1
+
+        before = tools(), sys.gettrace(), f.__code__.co_code
+        with interpose.trace_lines():
+            f()
+            print(sys.gettrace())
+        print((tools(), sys.gettrace(), f.__code__.co_code) == before, events(f.__code__))
+        """,
+    )
+
+    assert done.stdout == "None\nTrue []\n"
+
+
+def test_the_end_of_a_recording_ends_line_trace(recorded):
+    done = recorded(
+        """
+        record()
+        session.begin_lines(precedence.resolve({}, {"INTERPOSE": "lines"}, {}))
+        monitoring = getattr(sys, "monitoring", None)
+        tools = lambda: [monitoring and monitoring.get_tool(number) for number in (3, 4)]
+        during = tools()
+        shims.end()
+        print("interpose" in during, tools(), sys.gettrace())
+        """
+    )
+
+    assert done.stdout == f"{NEWER} [None, None] None\n"
+
+
+@pytest.mark.skipif(not NEWER, reason="there is no sys.monitoring")
+def test_where_others_have_the_tools_it_is_said_and_the_program_goes_on(traced):
+    done = traced(
+        """
+        import sys, interpose
+        for number in (3, 4):
+            sys.monitoring.use_tool_id(number, "other")
+        with interpose.trace_lines():
+            print("goes on")
+        """
+    )
+
+    assert done.stdout == "goes on\n"
+    assert line_trace(done.experiment).notes == [
+        "not traced: sys.monitoring: the numbers for tools that are nobody's are taken by others"
+    ]
+
+
+@pytest.mark.skipif(NEWER, reason="there is sys.monitoring")
+def test_where_there_is_another_trace_function_it_is_said_and_that_one_stays(traced):
+    done = traced(
+        """
+        import sys, interpose
+        def theirs(frame, event, argument):
+            return theirs
+        sys.settrace(theirs)
+        with interpose.trace_lines():
+            print(sys.gettrace() is theirs)
+        print(sys.gettrace() is theirs)
+        """
+    )
+
+    assert done.stdout == "True\nTrue\n"
+    assert "not traced: another trace function is there" in line_trace(done.experiment).notes
+
+
+def test_lines_are_traced_again_where_the_programs_own_trace_function_is_gone(traced):
+    program = """
+        import sys
+
+        def f():
+            return 1
+
+        def theirs(frame, event, argument):
+            told.append(event)
+            return theirs
+
+        told = []
+        sys.settrace(None)
+        f()
+        sys.settrace(theirs)
+        f()
+        sys.settrace(None)
+        f()
+        print(told, sys.gettrace())
+        """
+
+    on, off = traced(program, INTERPOSE="lines"), traced(program, INTERPOSE="0")
+
+    assert on.stdout == off.stdout
+    if NEWER:
+        assert line(on, "f", 5).figures.executed == 3
+    else:
+        assert line(on, "f", 5).figures.executed == 2
+        seen = "what ran under the program's own trace function (sys.settrace)"
+        assert f"not traced: {seen}" in line_trace(on.experiment).notes
+
+
+def test_user_and_system_time_are_apart_only_where_asked(traced):
+    program = """
+        import os
+        def busy():
+            for i in range(20000):
+                os.stat("/")
+        busy()
+        """
+
+    asked = line(traced(program, INTERPOSE="lines", INTERPOSE_LINES_SYSTEM="1"), "busy", 5).figures
+
+    assert asked.system_ns is not None and asked.system_ns > 0
+    assert line(traced(program, INTERPOSE="lines"), "busy", 5).figures.system_ns is None
+
+
+def test_what_others_keep_with_code_objects_is_let_go_of_only_where_they_keep_something(traced):
+    done = traced(
+        """
+        import ctypes
+        calls = []
+        let_go = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(calls.append)
+        name = "RequestCodeExtraIndex"
+        api = ctypes.pythonapi
+        newer = hasattr(api, "PyUnstable_Eval_" + name)
+        getattr(api, ("PyUnstable_Eval_" if newer else "_PyEval_") + name)(let_go)
+        for _ in range(3):
+            names = {}
+            exec("def f():\\n    open('/dev/null', 'rb', 0).close()\\nf()", names)
+            del names
+        print(calls)
+        """,
+        INTERPOSE="calls,lines",
+    )
+
+    assert done.stdout == "[]\n"
+
+
+def test_a_function_for_which_there_is_no_room_is_one_that_is_left_out(traced):
+    done = traced(
+        """
+        body = "".join(f"    x = {n}\\n" for n in range(17_000))
+        exec(compile(f"def f():\\n{body}f()\\nf()\\n", "made.py", "exec"))
+        """,
+        INTERPOSE="lines",
+    )
+
+    assert line_trace(done.experiment).notes == ["incomplete: for 1 functions there was no room"]
+
+
+def test_no_line_is_below_zero_and_estimates_are_marked(traced):
+    source = "def f(n):\n    x = 0\n    for i in range(n):\n        x = i\n        x = i\n        x = i\nf(100_000)\n"
+    done = traced(source, INTERPOSE="lines")
+
+    trace = line_trace(done.experiment)
+    words = [sys.executable, "-m", "interpose", "lines", done.path]
+    shown = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert all(each.figures.self_cpu_ns >= 0 for each in (*trace.lines, *trace.functions))
+    assert trace.is_estimated
+    assert f"recording took {trace.recorded_percent} % of the CPU time" in shown.stderr
+    assert "~" in shown.stdout

@@ -1,0 +1,389 @@
+"""The rules of the house: which way imports go, who prints, what is documented, what stands in no file."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from interpose.cli.main import COMMANDS, load_commands, main
+
+pytestmark = pytest.mark.any_python
+
+TOP = Path(__file__).parents[2]
+
+# What the files of a place may import of interpose; a place's own files always. docs/architecture.md says why.
+ROOT = ("interpose.errors", "interpose.kinds", "interpose.quantities")
+STORAGE = (*ROOT, "interpose.experiments")
+CONFIG = (*STORAGE, "interpose.config", "interpose.legacy.codes")
+INSTRUMENTATION = (*CONFIG, "interpose", "interpose.library", "interpose.instrumentation", "interpose.timing")
+CAPTURE = (*INSTRUMENTATION, "interpose.boot", "interpose.capture")
+ANALYSIS = (*STORAGE, "interpose.analysis", "interpose.legacy")
+REPORTS = (*ANALYSIS, "interpose.reports")
+EVERYTHING = (*CAPTURE, *REPORTS, "interpose.attach", "interpose.cli", "interpose.monitor", "interpose.pytest")
+NOT_IN_THE_PROGRAM = ("interpose.analysis", "interpose.attach", "interpose.cli", "interpose.reports")
+MAY_IMPORT = {
+    "cext": (),
+    "timing": (),
+    "experiments": ROOT,
+    "interpose/errors.py": (),
+    "interpose/kinds.py": (),
+    "interpose/quantities.py": ("interpose.errors",),
+    "interpose/legacy/codes.py": (),
+    "interpose/config": CONFIG,
+    "interpose/library.py": CONFIG,
+    "interpose/instrumentation": INSTRUMENTATION,
+    "interpose/capture": CAPTURE,
+    "interpose/boot.py": ("interpose.capture",),
+    "interpose/transactions.py": (),
+    "interpose/__init__.py": ("interpose.boot", "interpose.instrumentation.collectors", "interpose.transactions"),
+    "interpose/attach": ("interpose", *ROOT, "interpose.instrumentation.interpreters", "interpose.timing"),
+    "interpose/analysis": ANALYSIS,
+    "interpose/legacy": REPORTS,
+    "interpose/reports": REPORTS,
+    "interpose/monitor.py": ANALYSIS,
+    "interpose/pytest": (*CAPTURE, *REPORTS, "interpose.pytest"),
+    "interpose/cli": EVERYTHING,
+    "interpose/__main__.py": ("interpose.cli",),
+}
+PYTHON = (".py", ".pyi", ".pyx", ".pxd", ".pxi")
+IMPORT_IN_CYTHON = re.compile(
+    r"^[ \t]*(?:from|c?import)[ \t]+(interpose(?:\.\w+)*)(?:[ \t]+c?import[ \t]+(\w+))?", re.M
+)
+PRINTING = ("print", "sys.stdout.write", "sys.stderr.write")
+NAMES_OF_NOTHING = {"utils", "util", "helpers", "helper", "manager", "common", "base", "misc"}
+SOURCES = ("interpose", "experiments", "timing", "cext", "benchmarks", "examples", "tests", "docs", ".ci")
+WORDS_LEFT_BEHIND = re.compile("\\b(TO" + "DO|FIX" + "ME)\\b")
+HOMES = re.compile(r"(?<![\w.}])/(?:root|Users/\w+|home/(?!u\b)\w+)/")
+
+
+def modules(place: str) -> list[Path]:
+    """The Python files at `place`: a file, or all in a folder."""
+    path = TOP / place
+    return [path] if path.suffix else sorted(path.rglob("*.py"))
+
+
+def sources(place: str) -> list[Path]:
+    """The same, and the files in Cython."""
+    path = TOP / place
+    return [path] if path.suffix else sorted(each for each in path.rglob("*") if each.suffix in PYTHON)
+
+
+def package_of(place: str) -> str:
+    """`interpose.experiments` for `experiments`."""
+    name = place.removesuffix(".py").replace("/", ".")
+    return name if name.startswith("interpose") else f"interpose.{name}"
+
+
+def is_module(name: str) -> bool:
+    """Is there a file or a folder of ours for this dotted name?"""
+    inside = name.removeprefix("interpose.").replace(".", "/")
+    return any((top / inside).is_dir() or (top / f"{inside}.py").exists() for top in (TOP, TOP / "interpose"))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """What a file imports of interpose, wherever in it."""
+    if path.suffix in (".py", ".pyi"):
+        yield from imported_by_python(ast.parse(path.read_text()))
+        return
+    for words in IMPORT_IN_CYTHON.finditer(path.read_text()):
+        yield words[1] if words[1] != "interpose" else f"interpose.{words[2]}"
+
+
+def imported_by_python(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if is_ours(alias.name))
+        elif isinstance(node, ast.ImportFrom) and is_ours(node.module or ""):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (name if node.module == "interpose" or is_module(name) else str(node.module) for name in names)
+
+
+def is_ours(name: str) -> bool:
+    return name.partition(".")[0] == "interpose"
+
+
+def is_within(name: str, packages: tuple[str, ...]) -> bool:
+    below = tuple(f"{package}." for package in packages if package != "interpose")
+    return f"{name}.".startswith(below)
+
+
+@pytest.mark.parametrize("place", MAY_IMPORT)
+def test_imports_go_one_way_only(place):
+    allowed = (*MAY_IMPORT[place], package_of(place))
+    attributes = {f"interpose.{name}" for name in ("__version__",)} if "interpose" in allowed else set()
+
+    wrong = {
+        f"{path.relative_to(TOP)} imports {name}"
+        for path in sources(place)
+        for name in imported(path)
+        if not is_within(name, allowed) and name not in attributes
+    }
+
+    assert not wrong
+
+
+def test_every_file_has_a_rule_of_what_it_may_import():
+    of_places = {path for place in MAY_IMPORT for path in sources(place)}
+
+    assert {path for place in ("cext", "experiments", "interpose", "timing") for path in sources(place)} == of_places
+
+
+def test_what_begins_a_recording_imports_nothing_heavy(tmp_path):
+    asked = "import sys; had = set(sys.modules); import interpose.capture.session; print(*set(sys.modules) - had)"
+
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", asked], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+
+    names = done.stdout.split()
+    assert {name for name in names if not is_ours(name)} <= {"__future__", "time"}
+    assert not [name for name in names if is_within(name, NOT_IN_THE_PROGRAM)]
+
+
+def prints(node: ast.AST) -> Iterator[int]:
+    """Lines that print, or write to a standard stream; what runs only as a program of its own left out."""
+    if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test):
+        return
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in PRINTING:
+        yield node.lineno
+    for child in ast.iter_child_nodes(node):
+        yield from prints(child)
+
+
+def test_only_commands_print():
+    files = [path for place in ("interpose", "experiments", "timing") for path in modules(place)]
+
+    printing = {
+        f"{path.relative_to(TOP)}:{line}"
+        for path in files
+        if "cli" not in path.relative_to(TOP).parts
+        for line in prints(ast.parse(path.read_text()))
+    }
+
+    assert not printing
+
+
+def test_one_module_writes_to_stderr():
+    writing = {
+        path.name
+        for path in modules("interpose")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and re.search(r"sys\.stderr\.write|file=sys\.stderr", ast.unparse(node))
+    }
+
+    assert writing == {"messages.py"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_in_the_readme_and_has_help(name):
+    command = load_commands()[name]
+
+    assert f"`interpose {name}" in (TOP / "README.md").read_text()
+    assert name == command.NAME
+    assert command.HELP
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_prints_its_help(name, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: interpose {name}")
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Each text file of the sources and at the top, and what is in it."""
+    files = [path for path in TOP.iterdir() if path.is_file()]
+    files += [path for place in SOURCES for path in (TOP / place).rglob("*") if path.is_file()]
+    for path in files:
+        is_hostile = path.parents[1].name == "corpus"  # no texts, and whatever they please
+        if not is_hostile and "__pycache__" not in path.parts and path.suffix not in (".so", ".pyc", ".zst"):
+            yield str(path.relative_to(TOP)), path.read_text(encoding="utf-8")
+
+
+def test_nothing_is_left_for_later_and_no_home_is_named():
+    home = os.path.expanduser("~")
+
+    found = {
+        f"{name}:{number}"
+        for name, text in texts()
+        for number, line in enumerate(text.splitlines(), 1)
+        if WORDS_LEFT_BEHIND.search(line) or HOMES.search(line) or (len(home) > 5 and f"{home}/" in line)
+    }
+
+    assert not found
+
+
+def test_no_module_is_named_after_nothing():
+    assert not {name for name, _ in texts() if Path(name).stem in NAMES_OF_NOTHING}
+
+
+# --- C: headers hold types, declarations and the hot path; includes go one way
+
+# What the C of a folder may include of the others; its own always.
+C_MAY_INCLUDE: dict[str, tuple[str, ...]] = {
+    "boot": (),
+    "core": (),
+    "cpython": ("core",),
+    "collectors": ("core", "cpython"),
+    "hooks": ("core", "cpython", "collectors"),
+    "lines": ("core", "cpython"),
+    "coverage": ("core", "cpython"),
+}
+LINES_AT_MOST = 10  # of code, of a function in a header
+EACH_READING = "every reading of the clocks is one"
+EACH_CALL = "every recorded call passes through it"
+LONGER = {
+    ("core/clock.h", "clock_read"): EACH_READING,
+    ("core/spans.h", "span_begin"): EACH_CALL,
+    ("core/spans.h", "span_append"): EACH_CALL,
+    ("hooks/hot_path.h", "shim_begin"): EACH_CALL,
+    ("hooks/hot_path.h", "describe_ended"): EACH_CALL,
+    ("hooks/hot_path.h", "end_recorded"): EACH_CALL,
+    ("hooks/hot_path.h", "shim_end"): EACH_CALL,
+}
+# Headers whose bodies are still to be moved.
+NOT_YET = {
+    "lines/line_events.h",
+    "lines/line_monitor.h",
+    "lines/line_plan.h",
+    "lines/line_trace.h",
+    "lines/lines.h",
+    "lines/traced_code.h",
+}
+INCLUDED = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+
+
+def headers() -> list[Path]:
+    return [path for path in sorted((TOP / "cext").glob("*/*.h")) if name_in_cext(path) not in NOT_YET]
+
+
+def name_in_cext(path: Path) -> str:
+    return str(path.relative_to(TOP / "cext"))
+
+
+def code_of(path: Path) -> str:
+    """C without comments, preprocessor lines, texts and expanded lists."""
+    text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+    text = re.sub(r"^[ \t]*#(?:.*\\\n)*.*", "", text, flags=re.MULTILINE)
+    text = re.sub(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'', "0", text)
+    return re.sub(r"^[A-Z_]+\(\w+\)$", "", text, flags=re.MULTILINE)
+
+
+def top_level(path: Path) -> Iterator[tuple[str, str]]:
+    """Each declaration and definition in a C file: what stands before its braces, and what in them."""
+    before, body, depth = "", "", 0
+    for letter in code_of(path):
+        depth += (letter == "{") - (letter == "}")
+        if depth or letter in "{}":
+            body += letter
+        elif letter != ";":
+            before += letter
+        is_function = bool(body) and before.rstrip().endswith(")") and "=" not in before
+        if depth == 0 and (letter == ";" or (letter == "}" and is_function)):
+            yield " ".join(before.split()), body
+            before, body = "", ""
+
+
+def is_function(before: str, body: str) -> bool:
+    return bool(body) and before.endswith(")") and "=" not in before
+
+
+def name_of(before: str) -> str:
+    """The name of a function."""
+    return re.findall(r"(\w+)\s*\(", re.sub(r"__attribute__\s*\(\(.*?\)\)\s*", "", before))[0]
+
+
+def functions(path: Path) -> Iterator[tuple[str, str, str]]:
+    """The name, what stands before the braces, and the body of each function in a C file."""
+    for before, body in top_level(path):
+        if is_function(before, body):
+            yield name_of(before), before, body
+
+
+def is_mutable_data(before: str, body: str) -> bool:
+    """Is it a definition of what can change?"""
+    is_declaration = re.match(r"(VISIBLE )?extern\b|typedef\b", before)
+    is_type = re.fullmatch(r"(struct|union|enum)( \w+)?", before)
+    named = re.sub(r"__attribute__\s*\(\(.*?\)\)", "", before.split("=")[0])
+    is_prototype = re.match(r"[^(]*\w\(", named)
+    is_constant = re.search(r"\bconst\b[^*]*$", named)
+    return not (not before or is_declaration or is_type or is_prototype or is_constant or is_function(before, body))
+
+
+def test_headers_define_nothing_that_changes():
+    wrong = {
+        f"{name_in_cext(path)}: {before}"
+        for path in headers()
+        for before, body in top_level(path)
+        if is_mutable_data(before, body)
+    }
+    inside = {
+        f"{name_in_cext(path)}: {name} keeps {found[0].strip()}"
+        for path in headers()
+        for name, _, body in functions(path)
+        if (found := re.search(r"\bstatic (?!const\b)[^;]*", body))
+    }
+
+    assert not wrong | inside
+
+
+def test_functions_in_headers_are_few_lines_of_the_hot_path():
+    lengths = {
+        (name_in_cext(path), name): len([line for line in body.splitlines()[1:-1] if line.strip()])
+        for path in headers()
+        for name, _, body in functions(path)
+    }
+    cold = {
+        f"{name_in_cext(path)}: {name} is out of line"
+        for path in headers()
+        for name, before, _ in functions(path)
+        if "noinline" in before or "inline" not in before
+    }
+
+    assert not cold
+    assert {where for where, length in lengths.items() if length > LINES_AT_MOST} == set(LONGER)
+
+
+def test_headers_declare_no_function_that_they_define_themselves():
+    forward = {
+        f"{name_in_cext(path)}: {before}"
+        for path in headers()
+        for before, body in top_level(path)
+        if before.startswith("static") and before.endswith(")") and not body and "=" not in before
+    }
+
+    assert not forward
+
+
+def test_headers_include_each_other_in_no_circle():
+    included = {name_in_cext(path): set(INCLUDED.findall(path.read_text())) for path in headers()}
+    left = dict(included)
+    while ends := {name for name, wanted in left.items() if not wanted & left.keys()}:
+        left = {name: wanted for name, wanted in left.items() if name not in ends}
+
+    assert not left
+
+
+@pytest.mark.parametrize("folder", C_MAY_INCLUDE)
+def test_includes_go_one_way_only(folder):
+    allowed = {*C_MAY_INCLUDE[folder], folder}
+
+    wrong = {
+        f"{name_in_cext(path)} includes {name}"
+        for path in (TOP / "cext" / folder).glob("*.[ch]")
+        for name in INCLUDED.findall(path.read_text())
+        if "/" in name and name.partition("/")[0] not in allowed
+    }
+
+    assert not wrong
+
+
+def test_every_folder_of_c_has_its_rule():
+    assert {path.parent.name for path in (TOP / "cext").glob("*/*.[ch]")} == set(C_MAY_INCLUDE)

@@ -1,0 +1,89 @@
+"""What README.md shows is what one gets."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from interpose.config import page, schema
+
+TOP = Path(__file__).parents[2]
+README = (TOP / "README.md").read_text(encoding="utf-8")
+INSTALL = "pip install ."  # tests/project/test_packaging.py does that
+
+
+def blocks(language: str) -> list[str]:
+    """The fenced blocks of the page in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.M | re.S)
+
+
+def kinds(report: str) -> Iterator[tuple[str, str]]:
+    """The kinds of a first screen, and the calls of each."""
+    for line in report.splitlines():
+        if found := re.match(r" (\w+) +(?:([\d,]+) )? *~?[\d.,]+ (?:s|ms|us) ", line):
+            yield found[1], found[2] or ""
+
+
+@pytest.fixture
+def shell(tmp_path, own_environment):
+    """A function that runs lines in a shell as one does in a checkout, with this interpreter's commands."""
+    shutil.copytree(TOP / "examples", tmp_path / "checkout" / "examples")
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    write_script(commands / "interpose", f'exec "{sys.executable}" -m interpose "$@"')
+    write_script(commands / "python", f'exec "{sys.executable}" "$@"')
+    path = os.pathsep.join([str(commands), own_environment["PATH"]])
+
+    def run(lines: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["sh", "-ec", lines],
+            cwd=tmp_path / "checkout",
+            env={**own_environment, "PATH": path},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    return run
+
+
+def write_script(path: Path, line: str) -> None:
+    path.write_text(f"#!/bin/sh\n{line}\n")
+    path.chmod(0o755)
+
+
+def test_the_main_example_gives_the_report_that_is_shown(shell):
+    install, *lines = blocks("sh")[0].splitlines()
+    assert install == INSTALL
+
+    done = shell("\n".join(lines))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    report = done.stdout[done.stdout.index("test.1.er") :]
+    made, shown = dict(kinds(report)), dict(kinds(blocks("text")[0]))
+    assert list(made) == list(shown) == ["db", "screen", "file", "sync", "sleep", "program", "interpose"]
+    if sys.version_info >= (3, 14):  # whose buffers are of 128 KiB, not 8
+        shown["screen"] = "4"
+    # How many files are looked at to import something depends on where Python lies.
+    assert [made[kind] for kind in ("db", "screen", "sleep")] == [shown[kind] for kind in ("db", "screen", "sleep")]
+    assert "complete, 0 events lost" in report
+    assert max(map(len, report.splitlines())) <= 80
+
+
+def test_what_the_page_points_to_is_there():
+    files = re.findall(r"\]\(([^)#:]+)\)", README)
+
+    assert files
+    assert all((TOP / file).is_file() for file in files)
+
+
+def test_every_setting_of_the_page_is_one_and_has_its_default():
+    shown = re.findall(r"^\| `INTERPOSE_.*\n", README, re.M)
+
+    assert "".join(shown) == page.brief_table(), "python -m interpose.config.page brief"
+    assert [each.variable for each in schema.SETTINGS if not each.brief] == ["INTERPOSE"]

@@ -1,0 +1,456 @@
+"""The pytest plug-in: tests are transactions, their calls have limits; without its options it is as if not there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tracing import Traced, environment
+
+from interpose.analysis.transactions.response_times import transactions
+
+Run = Callable[..., "Ran"]
+
+DATABASE = """\
+import sqlite3
+import pytest
+
+database = sqlite3.connect(":memory:")
+
+def ask(times):
+    for number in range(times):
+        database.execute("select ?", (number,))
+
+"""
+
+
+def asking(source: str) -> str:
+    """The source of a file of tests that can ask a database."""
+    return DATABASE + textwrap.dedent(source)
+
+
+class Ran(Traced):
+    """A test session that ran."""
+
+    def transactions(self) -> dict[str, int]:
+        """How often each transaction that is a test was made."""
+        rows = transactions(self.experiment).rows
+        return {row.name: row.sums.calls for row in rows if "::" in row.name}
+
+    @property
+    def is_recorded(self) -> bool:
+        return self._path is not None
+
+
+@pytest.fixture
+def tests(tmp_path: Path) -> Run:
+    """Run pytest on a file `test_it.py` of that source, with options; without Hypothesis, which takes long to import,
+    unless the test is `beside_hypothesis`."""
+    state = tmp_path / "state"
+
+    def run(source: str, *options: str, beside_hypothesis: bool = False, **variables: str) -> Ran:
+        directory = tmp_path / "work"
+        directory.mkdir(exist_ok=True)
+        (directory / "test_it.py").write_text(textwrap.dedent(source))
+        settings = {"XDG_STATE_HOME": str(state), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "", **variables}
+        left_out = ["cacheprovider"] if beside_hypothesis else ["cacheprovider", "hypothesispytest"]
+        without = [word for name in left_out for word in ("-p", f"no:{name}")]
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *without, *options],
+            cwd=directory,
+            env=environment(**{name: text for name, text in settings.items() if text}),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        return Ran(directory, done)
+
+    return run
+
+
+@pytest.mark.parametrize("beside_hypothesis", [True, False])
+def test_each_test_is_a_transaction_by_its_node(tests, beside_hypothesis):
+    ran = tests(
+        asking("""
+        @pytest.mark.parametrize("times", [1, 2])
+        def test_asks(times):
+            ask(times)
+
+        class TestMore:
+            def test_asks(self):
+                ask(3)
+        """),
+        "--interpose",
+        beside_hypothesis=beside_hypothesis,
+    )
+
+    assert ran.returncode == 0, ran.stdout
+    assert ran.transactions() == {
+        "test_it.py::test_asks[1]": 1,
+        "test_it.py::test_asks[2]": 1,
+        "test_it.py::TestMore::test_asks": 1,
+    }
+
+
+def test_what_fixtures_call_is_of_the_test(tests):
+    ran = tests(
+        asking("""
+        @pytest.fixture
+        def asked():
+            ask(2)
+            yield
+            ask(3)
+
+        def test_asks(asked):
+            ask(4)
+        """),
+        "--interpose",
+    )
+
+    (row,) = [row for row in transactions(ran.experiment).rows if "::" in row.name]
+    (marked,) = ran.events("interpose.transaction")
+    inside = [event for event in ran.events("sqlite3.Connection.execute") if event.parent == marked.call]
+    assert row.sums.calls == 1
+    assert len(inside) == 9
+
+
+def test_nothing_is_recorded_without_the_option(tests):
+    ran = tests(asking("    def test_asks(): ask(1)\n"))
+
+    assert ran.returncode == 0, ran.stdout
+    assert not ran.is_recorded
+    assert "interpose:" not in ran.stdout
+
+
+def test_without_the_option_no_more_than_the_options_is_imported(tests):
+    ran = tests(
+        """
+        import sys
+
+        def test_modules():
+            ours = {name for name in sys.modules if name.startswith("interpose")}
+            assert ours == {"interpose", "interpose.pytest.options"}
+        """
+    )
+
+    assert ran.returncode == 0, ran.stdout
+
+
+def test_a_recorded_pytest_says_nothing_of_us(tests):
+    ran = tests("def test_it(): pass\n", "-W", "error", INTERPOSE="1")
+
+    assert ran.returncode == 0, ran.stdout
+    assert ran.is_recorded
+    assert "interpose:" not in ran.stdout
+
+
+def test_a_test_with_more_calls_than_it_may_make_fails_and_the_lines_are_told(tests):
+    ran = tests(
+        asking("""
+        @pytest.mark.max_calls(db=5)
+        def test_asks():
+            ask(6)
+            database.execute("select 'other'")
+        """),
+        "--interpose",
+    )
+
+    assert ran.returncode == 1
+    assert "max_calls: 7 calls of kind db, 5 allowed:\n  6 x sqlite3.Connection.execute  test_it.py:8 ask" in ran.stdout
+    assert "  1 x sqlite3.Connection.execute  test_it.py:14 test_asks" in ran.stdout
+    assert "Traceback" not in ran.stdout
+
+
+@pytest.mark.any_python
+def test_a_test_with_as_many_calls_as_it_may_make_passes(tests):
+    ran = tests(asking("    @pytest.mark.max_calls(db=6, net=0)\n    def test_asks(): ask(6)\n"), "--interpose")
+
+    assert ran.returncode == 0, ran.stdout
+
+
+@pytest.mark.any_python
+def test_fixtures_and_other_tests_do_not_count(tests):
+    ran = tests(
+        asking("""
+        @pytest.fixture
+        def asked():
+            ask(5)
+
+        def test_before():
+            ask(5)
+
+        @pytest.mark.max_calls(db=2)
+        def test_asks(asked):
+            ask(2)
+        """),
+        "--interpose",
+    )
+
+    assert ran.returncode == 0, ran.stdout
+
+
+def test_calls_of_all_threads_count(tests):
+    ran = tests(
+        asking("""
+        @pytest.mark.max_calls(sleep=1)
+        def test_sleeps():
+            import threading, time
+            threads = [threading.Thread(target=time.sleep, args=(0.01,)) for _ in range(2)]
+            for thread in threads: thread.start()
+            for thread in threads: thread.join()
+        """),
+        "--interpose",
+    )
+
+    assert "max_calls: 2 calls of kind sleep, 1 allowed" in ran.stdout
+
+
+@pytest.mark.any_python
+@pytest.mark.parametrize(
+    ("limit", "is_exceeded"),
+    [
+        ("3, intrinsic='sqlite3.*.execute'", True),
+        ("3, intrinsic='sqlite3.*.commit'", False),
+        ("3, detail='select ?*', kind='db'", True),
+        ("3, detail='insert*'", False),
+        ("3, kind='net'", False),
+    ],
+)
+def test_limits_are_of_what_matches_the_patterns(tests, limit, is_exceeded):
+    ran = tests(asking(f"    @pytest.mark.max_calls({limit})\n    def test_asks(): ask(4)\n"), "--interpose")
+
+    assert ran.returncode == is_exceeded, ran.stdout
+    assert ("max_calls: 4 calls" in ran.stdout) == is_exceeded
+
+
+@pytest.mark.any_python
+def test_several_marks_are_several_limits(tests):
+    source = "    @pytest.mark.max_calls(db=1)\n    @pytest.mark.max_calls(2, kind='db')\n    def test_asks(): ask(3)\n"
+    ran = tests(asking(source), "--interpose")
+
+    assert "3 calls of kind db, 1 allowed" in ran.stdout
+    assert "3 calls of kind db, 2 allowed" in ran.stdout
+
+
+@pytest.mark.any_python
+def test_calls_that_are_only_counted_count(tests):
+    source = "    @pytest.mark.max_calls(db=1)\n    def test_asks(): ask(3)\n"
+    ran = tests(asking(source), "--interpose", INTERPOSE_KINDS="db=count,logic")
+
+    assert "max_calls: 3 calls of kind db, 1 allowed" in ran.stdout
+    assert "(counted, not timed)" in ran.stdout
+
+
+@pytest.mark.any_python
+def test_a_test_that_failed_fails_as_it_did(tests):
+    source = "    @pytest.mark.max_calls(db=1)\n    def test_asks():\n        ask(3)\n        assert not database\n"
+    ran = tests(asking(source), "--interpose")
+
+    assert "assert not database" in ran.stdout
+    assert "max_calls: " not in ran.stdout
+
+
+@pytest.mark.any_python
+@pytest.mark.parametrize(
+    ("limit", "why"),
+    [
+        ("dbs=5", "'dbs' is not one of db, screen"),
+        ("db=-1", "-1 is not a number from 0 on"),
+        ("db='5'", "'5' is not a number from 0 on"),
+        ("db=True", "True is not a number from 0 on"),
+        ("", "not like db=5"),
+        ("intrinsic='a'", "not like db=5"),
+        ("1, 2", "not like db=5"),
+        ("1, kind='x'", "'x' is not one of db"),
+        ("1, detail=7", "detail is a pattern, not 7"),
+    ],
+)
+def test_a_limit_that_is_none_is_told_in_a_line(tests, limit, why):
+    ran = tests(asking(f"    @pytest.mark.max_calls({limit})\n    def test_asks(): ask(1)\n"), "--interpose")
+
+    assert ran.returncode == pytest.ExitCode.USAGE_ERROR
+    assert f"ERROR: test_it.py::test_asks: max_calls: {why}" in ran.stderr
+    assert "Traceback" not in ran.stdout + ran.stderr
+
+
+@pytest.mark.any_python
+def test_limits_that_are_not_looked_at_are_told(tests):
+    source = asking("    @pytest.mark.max_calls(db=1)\n    def test_asks(): ask(3)\n")
+    without = tests(source, "--strict-markers")
+    with_other_kinds = tests(source, "--interpose", INTERPOSE_KINDS="net")
+
+    assert without.returncode == with_other_kinds.returncode == 0
+    assert "interpose: limits of calls of 1 tests not looked at without --interpose" in without.stdout
+    assert "interpose: 1 limits not looked at: INTERPOSE_KINDS=net" in with_other_kinds.stdout
+
+
+def test_limits_of_imports_are_looked_at_where_imports_are_recorded(tests):
+    source = "    @pytest.mark.max_calls(0, kind='import')\n    def test_imports(): import colorsys\n"
+    without, having = (tests(asking(source), "--interpose", INTERPOSE_KINDS=kinds) for kinds in ("all", "all,import"))
+    of_any_kind = tests(asking(source.replace("kind=", "intrinsic=")), "--interpose", INTERPOSE_KINDS="all,db")
+
+    assert "interpose: 1 limits not looked at: INTERPOSE_KINDS=all" in without.stdout
+    assert "max_calls: 1 call of kind import, 0 allowed" in having.stdout
+    assert "not looked at" not in of_any_kind.stdout
+
+
+@pytest.mark.any_python
+@pytest.mark.parametrize("sampled", [{"INTERPOSE_TRANSACTIONS": "1/5"}, {"INTERPOSE_INTERVAL": "100us"}])
+def test_limits_are_not_looked_at_where_calls_are_sampled(tests, sampled):
+    ran = tests(asking("    @pytest.mark.max_calls(db=1)\n    def test_asks(): ask(3)\n"), "--interpose", **sampled)
+    ((name, text),) = sampled.items()
+
+    assert ran.returncode == 0
+    assert f"interpose: 1 limits not looked at: {name}={text}" in ran.stdout
+
+
+@pytest.mark.any_python
+def test_where_nothing_can_be_recorded_the_tests_run_and_a_line_says_why(tests):
+    source = asking("    @pytest.mark.max_calls(db=1)\n    def test_asks(): ask(3)\n")
+    ran = tests(source, "--interpose", INTERPOSE_ROWS="many")
+
+    assert ran.returncode == 0
+    assert "interpose: nothing is recorded: INTERPOSE_ROWS=many: not one of each, cursor, auto" in ran.stdout
+    assert "1 limits not looked at: nothing is recorded" in ran.stdout
+
+
+@pytest.mark.any_python
+def test_the_summary_names_the_tests_that_waited_longest(tests):
+    ran = tests(
+        """
+        import time
+
+        def test_short(): time.sleep(0.02)
+        def test_long(): time.sleep(0.06)
+        def test_none(): pass
+        """,
+        "--interpose",
+    )
+
+    summary = ran.stdout[ran.stdout.index("interpose: test.1.er: 3 tests; those that waited longest:") :]
+    assert re.findall(r" of .*::(\w+)", summary)[:2] == ["test_long", "test_short"]
+    assert "next: interpose transactions test.1.er" in summary
+
+
+def test_workers_of_xdist_are_descendants_and_have_limits(tests):
+    source = """
+        @pytest.mark.parametrize("number", range(4))
+        def test_plain(number):
+            ask(1)
+
+        @pytest.mark.max_calls(db=1)
+        def test_asks():
+            ask(2)
+    """
+    ran = tests(asking(source), "--interpose", "-n", "2")
+
+    assert "1 failed, 4 passed" in ran.stdout
+    assert "max_calls: 2 calls of kind db, 1 allowed" in ran.stdout
+    assert len(ran.transactions()) == 5
+    assert {process.lineage for process in ran.experiment.processes} >= {"", "_c1", "_c2"}
+    assert "interpose: test.1.er: 5 tests" in ran.stdout
+
+
+def test_what_tests_start_is_recorded(tests):
+    ran = tests(
+        """
+        import subprocess, sys
+
+        def test_child():
+            subprocess.run([sys.executable, "-c", "pass"], check=True)
+        """,
+        "--interpose",
+    )
+
+    assert [process.lineage for process in ran.experiment.processes] == ["", "_c1"]
+
+
+@pytest.mark.any_python
+def test_what_the_plugin_reads_is_not_recorded(tests):
+    source = asking("    @pytest.mark.max_calls(file=0)\n    def test_asks(): ask(3)\n")
+    ran = tests(source, "--interpose")
+
+    details = set(ran.details())
+    assert ran.returncode == 0, ran.stdout
+    assert not [detail for detail in details if detail.endswith((".er/log.xml", ".er/events", ".er/strings"))]
+
+
+@pytest.mark.any_python
+def test_rows_are_fetched_in_one_call_unless_somebody_says_otherwise(tests):
+    source = """
+        @pytest.mark.max_calls(3, intrinsic="sqlite3.*")
+        def test_rows():
+            cursor = database.execute("select 1 union select 2 union select 3")
+            while cursor.fetchone(): pass
+    """
+    ran = tests(asking(source), "--interpose")
+    each = tests(asking(source), "--interpose", INTERPOSE_ROWS="each")
+
+    assert ran.returncode == 0, ran.stdout
+    assert "max_calls: 5 calls of intrinsic sqlite3.*, 3 allowed" in each.stdout
+
+
+@pytest.mark.any_python
+def test_options_by_which_no_test_runs_begin_no_recording(tests):
+    for option in ("--collect-only", "--help", "--markers", "--fixtures"):
+        ran = tests("def test_it(): pass\n", "--interpose", option)
+
+        assert ran.returncode == 0
+        assert not ran.is_recorded
+
+
+def test_coverage_is_recorded_by_test_and_calls_are_not(tests):
+    ran = tests(asking("    def test_asks(): ask(3)\n"), "--interpose-coverage")
+
+    settings = ran.experiment.founder.log.settings
+    assert (settings["INTERPOSE"], settings["INTERPOSE_CONTEXTS"]) == ("calls,coverage", "1")
+    assert list(ran.transactions()) == ["test_it.py::test_asks"]
+    assert not ran.events("sqlite3.Connection.execute")
+
+
+def test_a_session_that_records_already_is_used(tests):
+    ran = tests(asking("    def test_asks(): ask(3)\n"), "--interpose", "--interpose-coverage", INTERPOSE="1")
+
+    assert [path.name for path in Path(ran.path).parent.glob("*.er")] == ["test.1.er"]
+    assert list(ran.transactions()) == ["test_it.py::test_asks"]
+    assert "interpose: coverage is not recorded, for recording was begun with INTERPOSE=1" in ran.stdout
+
+
+def test_sessions_in_one_process_are_recorded_together(tests, tmp_path):
+    inner = tmp_path / "work" / "inner.py"
+    source = f"""
+        import pytest
+
+        def test_outer():
+            assert pytest.main(["-q", "--interpose", "-p", "no:cacheprovider", {str(inner)!r}]) == 0
+    """
+    (tmp_path / "work").mkdir()
+    inner.write_text("def test_inner(): pass\n")
+    ran = tests(source, "--interpose")
+
+    assert ran.returncode == 0, ran.stdout
+    outer, inner = ran.events("interpose.transaction")
+    assert inner.parent == outer.call
+    assert ran.transactions() == {"test_it.py::test_outer": 1}
+
+
+def test_the_environment_of_the_tests_says_that_it_is_recorded_and_modules_are_as_they_were(tests):
+    ran = tests(
+        """
+        import os, sys
+
+        def test_it():
+            assert os.environ["INTERPOSE"] == "calls"
+            assert "interpose.capture.session" not in sys.modules
+        """,
+        "--interpose",
+    )
+
+    assert ran.returncode == 0, ran.stdout
+    assert os.path.isdir(ran.path)

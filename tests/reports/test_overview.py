@@ -1,0 +1,124 @@
+"""Samples of what a process has used, and what its threads waited for a processor."""
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from interpose.analysis.time.usage import usages
+from interpose.cli.commands.overview import due_ns
+from interpose.config.values import parse_interval
+from interpose.experiments.model.experiment import Experiment
+from tests.build import SECOND, START_NS, Build
+
+BUSY = """
+    import os, threading, time
+
+    processor = {min(os.sched_getaffinity(0))}
+    os.sched_setaffinity(0, processor)
+    rival = os.fork()
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end:
+        pass
+    if rival == 0:
+        os._exit(0)
+    os.waitpid(rival, 0)
+    with open("/proc/thread-self/schedstat") as file:
+        waited_ns = int(file.read().split()[1])
+    print(waited_ns)
+"""
+
+SLEEPING = """
+    import time
+    for _ in range(30):
+        time.sleep(0.01)
+"""
+
+
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
+def kinds(process):
+    return [sample.kind for sample in process.overview]
+
+
+def test_a_sample_is_taken_with_the_first_call_after_each_interval(traced):
+    founder = traced(SLEEPING, INTERPOSE_SAMPLE="50ms").experiment.founder
+
+    between = [sample for sample in founder.overview if sample.kind == 2]
+    assert kinds(founder) == [1, *[2] * len(between), 3]
+    assert len(between) >= 2
+    gaps = [after.time_ns - before.time_ns for before, after in pairwise(between)]
+    assert all(gap >= 49_000_000 for gap in gaps)
+    assert [sample.cpu_ns for sample in founder.overview] == sorted(sample.cpu_ns for sample in founder.overview)
+    assert all(sample.max_rss_bytes > 1 << 20 for sample in founder.overview)
+
+
+def test_samples_can_be_left_to_the_beginning_and_the_end(traced):
+    assert kinds(traced(SLEEPING, INTERPOSE_SAMPLE="off").experiment.founder) == [1, 3]
+
+
+def test_a_thread_tells_how_long_it_was_runnable_and_had_no_processor(traced):
+    done = traced(BUSY, INTERPOSE_SAMPLE="50ms")
+
+    (thread,) = done.experiment.founder.threads
+    assert 100_000_000 < int(done.stdout) <= thread.record.run_delay_ns
+    assert done.experiment.founder.overview[-1].run_delay_ns <= thread.record.run_delay_ns
+
+
+@pytest.mark.parametrize(
+    ("text", "interval_ns"),
+    [("on", 10**9), ("off", None), ("5", 5 * 10**9), ("0.5", 5 * 10**8), ("20ms", 2 * 10**7), ("5m", 300 * 10**9)],
+)
+def test_an_interval_is_seconds_or_has_its_unit(text, interval_ns):
+    assert parse_interval(text) == interval_ns
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "x", "5d", "onn"])
+def test_what_is_no_interval_is_refused(text):
+    with pytest.raises(ValueError):
+        parse_interval(text)
+
+
+def sampled(directory, *samples):
+    build = Build(directory / "t.1.er", settings={"INTERPOSE_SAMPLE": "on"})
+    for after_s, values in samples:
+        build.sample(time_ns=START_NS + round(after_s * SECOND), kind=2, **values)
+    return Experiment(str(build.write()))
+
+
+def test_what_was_used_is_the_difference_of_two_samples(tmp_path):
+    experiment = sampled(
+        tmp_path,
+        (0, {"cpu_ns": 5, "minor_faults": 10, "max_rss_bytes": 100}),
+        (1.5, {"cpu_ns": 9, "minor_faults": 10, "max_rss_bytes": 300}),
+        (4, {"cpu_ns": 30, "minor_faults": 11, "max_rss_bytes": 300}),
+    )
+
+    rows = list(usages(experiment, due_ns))
+
+    assert [(row.elapsed_ns, row.used["cpu_ns"], row.used["minor_faults"]) for row in rows] == [
+        (1.5 * SECOND, 4, 0),
+        (2.5 * SECOND, 21, 1),
+    ]
+    assert [row.max_rss_bytes for row in rows] == [300, 300]
+    assert [row.is_gap for row in rows] == [False, True]
+
+
+def test_samples_that_cannot_be_give_no_figures_below_nothing(tmp_path):
+    experiment = sampled(tmp_path, (2, {"cpu_ns": 9}), (1, {"cpu_ns": 30}), (3, {"cpu_ns": 7}))
+
+    assert [(row.elapsed_ns, row.used["cpu_ns"]) for row in usages(experiment, due_ns)] == [(2 * SECOND, 0)]
+
+
+def test_the_command_shows_each_stretch_of_time(tmp_path, interpose):
+    sampled(tmp_path, (0, {"cpu_ns": 0}), (4, {"cpu_ns": SECOND, "run_delay_ns": 3_000_000}))
+
+    shown = interpose("overview", str(tmp_path / "t.1.er"))
+    told = interpose("overview", str(tmp_path / "t.1.er"), "--format", "json")
+
+    assert " ".join(shown.stdout.splitlines()[1].split()).startswith("0.000 s 4.00 s gap 1.00 s 25 % 3.00 ms")
+    (row,) = json.loads(told.stdout)
+    assert (row["elapsed_ns"], row["cpu_ns"], row["run_delay_ns"], row["gap"]) == (4 * SECOND, SECOND, 3_000_000, True)

@@ -1,0 +1,275 @@
+"""`interpose profile`: the sections of a performance profile, against what is known of the calls."""
+
+import json
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from interpose.analysis.calls.account import account
+from interpose.analysis.consolidation.consolidate import PlainConsolidator, consolidated
+from interpose.analysis.time import concurrency
+from interpose.analysis.time.concurrency import solo_times
+from interpose.analysis.time.run_queue import spent_by_thread, whole_of
+from interpose.analysis.time.slices import slices_of
+from interpose.experiments.model.experiment import Experiment
+from interpose.reports.screen.sections import SECTIONS, Profiled, told_unasked
+from tests.build import START_NS, Build, event
+from tests.random_calls import INTRINSICS, processes, write
+
+pytestmark = pytest.mark.any_python
+
+MS = 1_000_000
+on_disk = settings(max_examples=25)  # each of them writes an experiment
+
+
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
+def made_of(given_processes):
+    directory = tempfile.TemporaryDirectory()
+    path, found = write(Path(directory.name) / "t.1.er", given_processes)
+    return directory, Profiled(Experiment(str(path))), found
+
+
+def values(made, name):
+    """The rows of a section as machines get them."""
+    table = SECTIONS[name](made).table
+    return [table.values(row) for row in table.rows]
+
+
+@on_disk
+@given(processes(), st.one_of(st.none(), st.integers(1, 3)))
+def test_the_columns_of_every_section_add_up_to_the_totals(made, limit):
+    directory, profiled, found = made_of(made)
+    with directory:
+        profiled.limit = limit
+        session = {row["figure"]: row["value"] for row in values(profiled, "session")}
+        wall_ns, cpu_ns = session["run time (of all threads)"], session["CPU time"]
+        resource, files = values(profiled, "resource"), values(profiled, "files")
+        waits = [row["wait_ns"] for row in values(profiled, "wait") if row["section"] or row["module"]]
+        of_cpu = [row["cpu_ns"] for row in values(profiled, "cpu") if row["section"] or row["module"]]
+        sections, moves = values(profiled, "section"), values(profiled, "transaction")
+
+    assert sum(row["total_ns"] for row in resource) == wall_ns
+    assert sum(row["cpu_ns"] for row in resource) == cpu_ns
+    assert sum(row["calls"] for row in resource) == len(found)
+    assert sum(of_cpu) == sum(row["cpu_ns"] for row in sections) == cpu_ns
+    assert sum(waits) == sum(row["wait_ns"] for row in resource) == wall_ns - cpu_ns
+    assert sum(row["response_ns"] for row in moves if row["transaction"]) == wall_ns
+    assert session["CPU time"] + session["wait"] + (session["stretch"] or 0) == wall_ns
+    of_files = [call for call in found if INTRINSICS[call.intrinsic][1] in ("file", "net")]
+    assert sum(row["time_ns"] for row in files) == sum(call.self_wall_ns for call in of_files)
+    assert sum(row["operations"] for row in files) == len(of_files)
+
+
+@on_disk
+@given(processes())
+def test_the_parts_below_a_line_add_up_to_it(made):
+    directory, profiled, _ = made_of(made)
+    with directory:
+        for name, figure in (("wait", "wait_ns"), ("cpu", "cpu_ns")):
+            head, parts = None, []
+            for row in [*values(profiled, name), {"section": "end", figure: 0}]:
+                if row["section"]:
+                    assert head is None or not parts or sum(parts) == head
+                    head, parts = row[figure], []
+                else:
+                    parts.append(row[figure])
+
+
+@on_disk
+@given(processes(), st.integers(1, 7))
+def test_every_call_is_in_the_slice_in_which_it_began(made, number):
+    directory, profiled, found = made_of(made)
+    with directory:
+        slices = slices_of(profiled.experiment, number)
+        plain = slices_of(profiled.experiment, number, PlainConsolidator)
+
+    assert [each.calls for each in slices.slices] == [each.calls for each in plain.slices]
+    assert slices.slices[0].start_ns == START_NS
+    assert all(one.stop_ns == other.start_ns for one, other in zip(slices.slices, slices.slices[1:], strict=False))
+    for each in slices.slices:
+        inside = [call for call in found if each.start_ns <= START_NS + call.start_ns < each.stop_ns]
+        assert each.calls[3] == len(inside)
+        assert each.calls[0] == sum(call.self_wall_ns for call in inside)
+
+
+@on_disk
+@given(processes())
+def test_time_is_solo_where_no_other_thread_is_in_a_call_that_does_something(made):
+    directory, profiled, _ = made_of(made)
+    with directory:
+        solo = solo_times(profiled.experiment)
+
+    # What is one process's is one list of threads in `made`; each instant is looked at by itself.
+    expected = Counter()
+    for threads in made:
+        innermost = [instants(roots) for roots, _ in threads]
+        for instant in set().union(*innermost):
+            there = [each[instant] for each in innermost if instant in each]
+            busy = [kind for kind in there if kind != "sleep"]
+            for kind in there:
+                others = len(busy) - (kind != "sleep")
+                expected[kind] += not others
+    by_kind = Counter()
+    for (kind, _), time_ns in solo.items():
+        by_kind[kind] += time_ns
+    assert +by_kind == +expected
+
+
+def instants(roots):
+    """The kind of the innermost call at each instant in which a thread was in one."""
+    found = {}
+    for root in roots:
+        for call in reversed(list(root.walk())):
+            span = range(call.start_ns, call.start_ns + call.wall_ns)
+            found.update(dict.fromkeys(span, INTRINSICS[call.intrinsic][1]))
+    return found
+
+
+def test_solo_is_not_reckoned_of_too_many_calls(tmp_path, monkeypatch):
+    monkeypatch.setattr(concurrency, "CALLS_AT_MOST", 1)
+    build = Build(tmp_path / "t.1.er")
+    number = build.intrinsic("os.write", "file")
+    build.block([event(0, 5, call=1, intrinsic=number), event(9, 5, call=1, thread=2, intrinsic=number)])
+    for _ in range(2):
+        build.thread(end_ns=START_NS + 20, recorded=1)
+    made = Profiled(Experiment(str(build.write())))
+
+    assert [row["solo_ns"] for row in values(made, "resource") if row["kind"] == "file"] == [None]
+    assert any("solo: not reckoned" in note for note in SECTIONS["resource"](made).notes)
+
+
+@pytest.fixture
+def shop(tmp_path):
+    """Queries from own lines, one of them by way of a library; the second thread waited for a processor."""
+    build = Build(tmp_path / "t.1.er")
+    query, stat_ = build.intrinsic("sqlite3.Cursor.execute", "db"), build.intrinsic("os.stat", "file")
+    save = build.stack(build.site("/home/u/shop/orders.py", 88, "save"))
+    session = build.stack(build.site("/usr/lib/sqlalchemy/orm.py", 5, "flush", own=0), save)
+    load = build.stack(build.site("/home/u/shop/orders.py", 99, "load"))
+    file = build.string("/etc/shop.conf")
+    build.block(
+        [
+            event(0, 300 * MS, 100 * MS, call=1, intrinsic=query, stack=session),
+            event(400 * MS, 100 * MS, 0, call=2, intrinsic=query, stack=load),
+            event(600 * MS, 0, 0, call=3, intrinsic=stat_, stack=load, detail=file),
+        ]
+    )
+    build.thread(end_ns=START_NS + 1000 * MS, end_cpu_ns=200 * MS, tid=812, main=1, recorded=3, run_delay_ns=50 * MS)
+    for place in range(5):
+        used = {"cpu_ns": place * 50 * MS, "run_delay_ns": place * 12 * MS}
+        build.sample(time_ns=START_NS + place * 250 * MS, kind=2, **used)
+    return build.write()
+
+
+def test_waits_are_told_with_the_line_that_invoked_them_and_the_library_between(shop):
+    rows = values(Profiled(Experiment(str(shop))), "wait")
+
+    assert [(row["section"], row["invoked_by"], row["via"], row["wait_ns"] // MS) for row in rows][1:4] == [
+        ("sqlite3.Cursor.execute", "", "", 300),
+        ("", "save /home/u/shop/orders.py:88", "flush (/usr/lib/sqlalchemy/orm.py)", 200),
+        ("", "load /home/u/shop/orders.py:99", "", 100),
+    ]
+
+
+def test_wall_time_is_cpu_wait_and_stretch(shop):
+    process = Experiment(str(shop)).founder
+    spent = whole_of(spent_by_thread([account(process, consolidated(process, ("thread",)).by_thread())]).values())
+
+    assert (spent.wall_ns, spent.cpu_ns, spent.stretch_ns) == (1000 * MS, 200 * MS, 50 * MS)
+    assert spent.wall_ns == spent.cpu_ns + spent.wait_ns + spent.stretch_ns
+    assert spent.has_stretch
+
+
+def test_what_is_estimated_is_said_with_its_margin_of_error(shop):
+    made = Profiled(Experiment(str(shop)), slices=4)
+    rows = values(made, "activity")
+
+    assert [row["cpu_ns"] for row in rows] == [50 * MS] * 4
+    assert [row["run_delay_ns"] for row in rows] == [12 * MS] * 4
+    assert [row["calls"] for row in rows] == [1, 1, 1, 0]
+    margin = "estimated from the 4 samples has a margin of error of 98/sqrt(n) = 49.0 %"
+    assert any(margin in note for note in SECTIONS["activity"](made).notes)
+    assert any(margin in note for note in SECTIONS["session"](made).notes)
+
+
+def test_a_file_that_took_no_time_is_listed(shop):
+    (row,) = values(Profiled(Experiment(str(shop))), "files")
+
+    assert (row["file"], row["operations"], row["other"], row["time_ns"]) == ("/etc/shop.conf", 1, 1, 0)
+
+
+def test_what_is_not_recorded_is_said(tmp_path):
+    build = Build(tmp_path / "t.1.er")
+    build.thread(end_ns=START_NS + 100)
+    made = Profiled(Experiment(str(build.write())))
+    notes = {name: " ".join(SECTIONS[name](made).notes) for name in SECTIONS}
+
+    assert "stretch: not recorded" in notes["session"]
+    assert "samples: not recorded (record with INTERPOSE_SAMPLE=on)" in notes["activity"]
+    for name in ("section", "procedure", "cpu"):
+        assert "not recorded (record with INTERPOSE=calls,lines)" in notes[name]
+    assert "mode of opening: not recorded" in notes["files"]
+
+
+def test_the_command_shows_all_sections_or_those_that_are_asked_for(interpose, shop):
+    whole = interpose("profile", str(shop))
+    one = interpose("profile", str(shop), "--section", "files", "--format", "json")
+    unasked = told_unasked(Profiled(Experiment(str(shop))))
+
+    assert (whole.returncode, whole.stderr) == (0, "")
+    assert whole.stdout.count("\nmade from: ") == len(unasked)
+    assert set(SECTIONS) - set(unasked) == {"identified"}
+    assert json.loads(one.stdout)[0]["file"] == "/etc/shop.conf"
+    assert interpose("profile", str(shop), "--format", "markdown").stdout.count("## ") == len(unasked)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--format", "csv"], "--format csv: one --section at a time"),
+        (["--section", "sections"], "invalid choice: 'sections'"),
+        (["--slices", "100000"], "--slices: at most 1000"),
+    ],
+)
+def test_what_cannot_be_shown_is_told(interpose, shop, words, told):
+    done = interpose("profile", str(shop), *words)
+
+    assert done.returncode == 2
+    assert told in done.stderr
+
+
+def test_where_lines_were_recorded_sections_and_procedures_are_told_from_them(traced, interpose):
+    done = traced(
+        """
+        def inner(n):
+            total = 0
+            for i in range(n):
+                total += i * i
+            return total
+        def outer():
+            return sum([inner(500) for _ in range(40)])
+        outer()
+        """,
+        INTERPOSE="calls,lines",
+    )
+
+    def told(section):
+        out = interpose("profile", "--section", section, "--format", "json", done.path).stdout
+        return json.loads(out)
+
+    usage = told("section")
+    assert {"inner", "outer", ".OUTSIDE", ".INTERPOSE"} <= {row["section"] for row in usage}
+    assert all(row["solo_ns"] == row["cpu_ns"] for row in usage)
+    procedures = {row["procedure"]: row for row in told("procedure")}
+    assert (procedures["inner"]["entered"], procedures["outer"]["entered"]) == (40, 1)
+    assert procedures["inner"]["cpu_ns"] >= procedures["inner"]["solo_ns"] > 0
+    assert procedures["outer"]["cpu_ns"] >= procedures["inner"]["cpu_ns"]
+    assert "not recorded (record with INTERPOSE=calls,lines)" not in interpose("profile", done.path).stdout
