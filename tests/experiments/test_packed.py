@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from tests.test_hostile import small
 
 from interpose.cli.main import main
 from interpose.errors import ExperimentError
@@ -20,6 +19,7 @@ from interpose.experiments.maintenance.packed import pack, unpack
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import Damages
 from tests.build import Build, event
+from tests.experiments.test_hostile import small
 
 
 @pytest.fixture(autouse=True)

@@ -77,7 +77,7 @@ def test_what_is_caught_inside_is_no_error_for_a_user():
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("interpose.attaching.tracee", "CannotAttach"),
+        ("interpose.attach.tracee", "CannotAttach"),
         ("interpose.analysis.expressions.patterns", "PatternError"),
     ],
 )

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from interpose.analysis.trace import trace
-from interpose.commands.choice import open_experiment
-from interpose.commands.main import main
-from interpose.experiments.covered import Covered
-from interpose.experiments.experiment import Experiment
-from interpose.experiments.log import READS_UP_TO
-from interpose.experiments.process import Process
-from interpose.experiments.traces import read_stretches
+from interpose.analysis.calls.trace import trace
+from interpose.cli.experiment_choice import open_experiment
+from interpose.cli.main import main
+from interpose.experiments.format.covered import Covered
+from interpose.experiments.format.traces import read_stretches
+from interpose.experiments.metadata.log import READS_UP_TO
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import Process
 
 pytestmark = pytest.mark.any_python
 
-TOP = Path(__file__).parents[1]
+TOP = Path(__file__).parents[2]
 FORMATS = Path(__file__).parent / "formats"
 VERSIONS = (1, 3, 4)
 FIRST_LINE = 15  # of the program; before it there are its imports
@@ -76,7 +76,7 @@ sys.meta_path.insert(0, Refusing())
 """
 SHOW = """
 import sys
-from interpose.commands.main import main
+from interpose.cli.main import main
 code = main(sys.argv[1:])
 import importlib.machinery
 for name, module in sorted(sys.modules.items()):
@@ -265,6 +265,6 @@ def test_the_plain_readers_show_the_same_as_the_compiled_ones(words, own_environ
     compiled = shown(SHOW, words, path_of(4), own_environment, tmp_path)
 
     assert "compiled:" not in plain.stderr
-    assert "compiled: interpose.experiments.compiled_columns" in compiled.stderr or words == ("lines",)
+    assert "compiled: interpose.experiments.format.compiled_columns" in compiled.stderr or words == ("lines",)
     assert (plain.returncode, compiled.returncode) == (0, 0), plain.stderr
     assert json.loads(plain.stdout) == json.loads(compiled.stdout)
