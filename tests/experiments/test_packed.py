@@ -10,7 +10,6 @@ import tempfile
 
 import pytest
 import zstandard
-from tests.test_hostile import small
 
 from interpose.cli.main import main
 from interpose.errors import ExperimentError
@@ -19,6 +18,7 @@ from interpose.experiments.maintenance.packed import pack, unpack
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import Damages
 from tests.build import Build, event
+from tests.experiments.test_hostile import small
 
 
 @pytest.fixture(autouse=True)
