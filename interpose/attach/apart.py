@@ -10,7 +10,6 @@ import marshal
 import os
 import select
 import signal
-import sys
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -56,9 +55,10 @@ def _work_and_exit(work: Work, writing: int) -> None:
         given = marshal.dumps((work(lambda: bool(waits.poll(0))), None))
     except CannotAttach as error:
         given = marshal.dumps((None, str(error)))
-    except BaseException:
-        traceback.print_exc(file=sys.stderr)
-        os._exit(1)
+    except BaseException as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        said = f"{type(error).__name__}: {error} ({os.path.basename(place.filename)}:{place.lineno})"
+        given = marshal.dumps((None, f"this is a defect of interpose, please report it: {said}"))
     with suppress(OSError), open(writing, "wb") as file:
         file.write(given)
     os._exit(0)

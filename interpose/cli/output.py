@@ -77,7 +77,7 @@ def refuse_within_experiments(path: str) -> None:
 
 def write_table(table: Table, arguments: argparse.Namespace) -> None:
     """Write `table` in the format and to the place that `arguments` say."""
-    module = importlib.import_module(f"interpose.reports.{arguments.format}")
+    module = importlib.import_module(f"interpose.reports.formats.{arguments.format}")
     with opened_output(arguments.output) as out:
         module.write(table, out, table_width(out))
 

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_libraries import GETTING, LIBRARY, Place, libraries, place
+
+from tests.instrumentation.test_libraries import GETTING, LIBRARY, Place, libraries, place
 
 __all__ = ["place"]
 

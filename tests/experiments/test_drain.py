@@ -5,7 +5,6 @@ import signal
 import time
 
 import pytest
-from tests.test_compressed import calls_in_order, recorded
 
 from interpose.experiments.format.blocks import EventFile
 from interpose.experiments.maintenance import drain as drain_module
@@ -15,6 +14,7 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import OpenFile
 from interpose.monitor import Monitor
 from tests.build import BLOCK_BYTES, Build, event
+from tests.experiments.test_compressed import calls_in_order, recorded
 
 pytestmark = pytest.mark.any_python
 

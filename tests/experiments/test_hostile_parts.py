@@ -11,7 +11,6 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.test_hostile import small
 
 from interpose.analysis.recording.soundness import read_all
 from interpose.errors import ExperimentError
@@ -28,6 +27,7 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import Damages, DataFile
 from interpose.reports.tables.raw import raw
 from tests.build import START_NS, Build
+from tests.experiments.test_hostile import small
 
 pytestmark = pytest.mark.any_python
 
@@ -168,11 +168,11 @@ def many(build):
 @pytest.mark.parametrize(
     ("place", "limit", "said"),
     [
-        ("process.THREADS_AT_MOST", 9, "threads: more than 9 records, the rest was not read"),
-        ("process.OPEN_CALLS_AT_MOST", 25, "threads: more than 25 calls in progress"),
-        ("process.SAMPLES_AT_MOST", 9, "overview: more than 9 records, the rest was not read"),
-        ("process.CHILDREN_AT_MOST", 9, "children: more than 9 records, the rest was not read"),
-        ("tables.STRINGS_AT_MOST", 9, "strings: more than 9 strings, the rest was not read"),
+        ("model.process.THREADS_AT_MOST", 9, "threads: more than 9 records, the rest was not read"),
+        ("model.process.OPEN_CALLS_AT_MOST", 25, "threads: more than 25 calls in progress"),
+        ("model.process.SAMPLES_AT_MOST", 9, "overview: more than 9 records, the rest was not read"),
+        ("model.process.CHILDREN_AT_MOST", 9, "children: more than 9 records, the rest was not read"),
+        ("format.tables.STRINGS_AT_MOST", 9, "strings: more than 9 strings, the rest was not read"),
     ],
 )
 def test_of_more_than_memory_should_hold_the_first_are_read(tmp_path, monkeypatch, place, limit, said):
@@ -184,7 +184,7 @@ def test_of_more_than_memory_should_hold_the_first_are_read(tmp_path, monkeypatc
 
     assert f"test.1.er/{said}" in [str(each) for each in process.damages.found]
     assert min(map(len, kept)) in (limit, 30)
-    if place.startswith("process.OPEN"):
+    if place.startswith("model.process.OPEN"):
         assert sum(len(thread.open_calls) for thread in process.threads) == 20
 
 

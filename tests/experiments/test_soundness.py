@@ -4,13 +4,13 @@ import os
 import re
 
 import pytest
-from tests.test_hostile import FILES, small
 
 from interpose.analysis.calls.profile import profile
 from interpose.cli.main import main
 from interpose.errors import ExperimentError
 from interpose.experiments.model.experiment import Experiment
 from tests.build import Build, event
+from tests.experiments.test_hostile import FILES, small
 
 pytestmark = [pytest.mark.usefixtures("place"), pytest.mark.any_python]
 

@@ -6,12 +6,12 @@ import sys
 import time
 
 import pytest
-from tests.test_hostile import small
 
 from interpose.analysis.calls.profile import profile
 from interpose.cli.main import main
 from interpose.experiments.model.experiment import Experiment
 from interpose.monitor import Monitor
+from tests.experiments.test_hostile import small
 from tests.tracing import environment
 
 pytestmark = [pytest.mark.usefixtures("place"), pytest.mark.any_python]

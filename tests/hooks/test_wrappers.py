@@ -79,6 +79,7 @@ def test_the_undo_leaves_every_name_as_it_was(recorded):
     done = recorded("""
         import os, queue, sqlite3, socket, time
         from interpose.capture import wrappers
+        from interpose.config import schema
         from interpose.instrumentation import system_library
         places = [(os, "write"), (time, "sleep"), (sqlite3, "connect"), (queue.Queue, "get"), (socket.socket, "send")]
         before = [(vars(owner).get(name), getattr(owner, name)) for owner, name in places]

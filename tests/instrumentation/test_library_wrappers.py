@@ -1,7 +1,8 @@
 """Wrappers that a library gives: what they call is resolved behind them, and what goes wrong in them stays theirs."""
 
 import pytest
-from test_libraries import Place, failures, place
+
+from tests.instrumentation.test_libraries import Place, failures, place
 
 __all__ = ["place"]
 

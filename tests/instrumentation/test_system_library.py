@@ -60,7 +60,7 @@ def test_every_intrinsic_is_in_a_program_that_calls_it():
 
 
 def test_every_program_is_run_by_a_test():
-    tests = "".join(path.read_text() for path in PROGRAMS.parent.glob("test_*.py"))
+    tests = "".join(path.read_text() for path in PROGRAMS.parent.rglob("test_*.py"))
 
     assert [path.stem for path in PROGRAMS.glob("*.py") if f'source_of("{path.stem}")' not in tests] == []
 

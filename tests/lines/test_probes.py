@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 import pytest
-from test_coverage import lines
+
+from tests.coverage.test_coverage import lines
 
 pytestmark = pytest.mark.skipif(sys.version_info >= (3, 12), reason="coverage is by sys.monitoring")
 

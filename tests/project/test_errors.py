@@ -65,7 +65,7 @@ def test_no_two_errors_have_one_name():
     names = [node.name for _, node in classes()]
 
     twice = {name for name in errors() if names.count(name) > 1}
-    # interpose.state tells of processes that were not recorded, interpose.commands.child of one that ended.
+    # interpose.config.state tells of processes that were not recorded, interpose.cli.running.child of one that ended.
     assert twice <= {"NotRecorded", "Ended"}
 
 

@@ -135,7 +135,7 @@ def test_without_the_option_no_more_than_the_options_is_imported(tests):
 
         def test_modules():
             ours = {name for name in sys.modules if name.startswith("interpose")}
-            assert ours == {"interpose", "interpose.pytest.options"}
+            assert ours == {"interpose", "interpose.pytest", "interpose.pytest.options"}
         """
     )
 

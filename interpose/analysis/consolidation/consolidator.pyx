@@ -9,7 +9,7 @@ from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memcpy, memset
 
 from interpose.analysis.consolidation import histogram
-from interpose.analysis.transactions.response_times import tracking
+from interpose.analysis.transactions import tracking
 from interpose.analysis.consolidation.sums import (
     FIGURES,
     KEYS_AT_MOST,

@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     note_sampled(experiment)
     made = Profiled(experiment, arguments.slices, arguments.limit)
     chosen = arguments.section or told_unasked(made)
-    module = importlib.import_module(f"interpose.reports.{arguments.format}")
+    module = importlib.import_module(f"interpose.reports.formats.{arguments.format}")
     with opened_output(arguments.output) as out:
         for number, name in enumerate(chosen):
             section = SECTIONS[name](made)
