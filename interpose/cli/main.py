@@ -135,6 +135,7 @@ def _never_fail_to_print(stream: TextIO) -> None:
 def _let_go_of(stream: TextIO) -> None:
     """Have nothing more written to a pipe that nobody reads, not at the interpreter's end either."""
     try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        with open(os.devnull, "wb") as nothing:
+            os.dup2(nothing.fileno(), stream.fileno())
     except (OSError, ValueError):
         pass  # a stream of somebody who calls main() themselves

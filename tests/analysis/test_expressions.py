@@ -237,8 +237,8 @@ def test_an_error_is_a_line_and_a_caret_under_the_place(place, capsys):
     assert capsys.readouterr() == (
         "",
         "interpose: WALLL is no token and no label; did you mean WALL?\n"
-        "  KIND == 'é?' && WALLL > 5ms\n"
-        "                  ^\n",
+        "  KIND == 'é\\x1b' && WALLL > 5ms\n"
+        "                     ^\n",
     )
 
 

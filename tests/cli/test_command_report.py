@@ -610,9 +610,10 @@ def test_a_reader_that_goes_away_is_no_error(monkeypatch):
     ended(orders()).write()
     there, here = os.pipe()
     os.close(there)
-    monkeypatch.setattr(sys, "stdout", os.fdopen(here, "w"))
+    with os.fdopen(here, "w") as out:
+        monkeypatch.setattr(sys, "stdout", out)
 
-    assert main(["report"]) == BROKEN_PIPE
+        assert main(["report"]) == BROKEN_PIPE
 
 
 def test_results_are_not_written_over_what_they_are_made_from(interpose, tmp_path):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from pathlib import Path
 
 import pytest
 import zstandard
@@ -98,7 +99,7 @@ def test_files_come_out_as_they_went_in(tmp_path):
     (tmp_path / "into").mkdir()
     path = unpack("x.er.tar.zst", str(tmp_path / "into"), Damages())
 
-    assert {name: open(f"{path}/{name}", "rb").read() for name in before} == before  # noqa: SIM115
+    assert {name: Path(path, name).read_bytes() for name in before} == before
     assert sorted(before) == [name for name in all_below(tmp_path / "into" / "test.1.er") if name in before]
     with zstandard.open("x.er.tar.zst") as file, tarfile.open(fileobj=file, mode="r|") as archive:
         assert len(archive.getnames()) == len(before)

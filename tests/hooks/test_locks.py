@@ -221,7 +221,9 @@ WAITS = """
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize(("threshold", "recorded"), [("60ms", 1), ("auto", 2), ("all", 2), ("1 fortnight", None), ("off", None)])
+@pytest.mark.parametrize(
+    ("threshold", "recorded"), [("60ms", 1), ("auto", 2), ("all", 2), ("1 fortnight", None), ("off", None)]
+)
 def test_the_threshold_is_what_was_set(threshold, recorded, traced, tmp_path):
     done = traced(WAITS, INTERPOSE_SYNC=threshold, XDG_STATE_HOME=str(tmp_path / "state"))
 

@@ -17,9 +17,7 @@ TOP = Path(__file__).parents[2]
 ROOTS = ("InterposeError", "Caught")
 HOME = TOP / "interpose" / "errors.py"
 
-BUILT_IN = {
-    name for name, each in vars(builtins).items() if isinstance(each, type) and issubclass(each, BaseException)
-}
+BUILT_IN = {name for name, each in vars(builtins).items() if isinstance(each, type) and issubclass(each, BaseException)}
 
 
 def classes() -> Iterator[tuple[Path, ast.ClassDef]]:

@@ -203,7 +203,7 @@ def texts() -> Iterator[tuple[str, str]]:
     files += [path for place in SOURCES for path in (TOP / place).rglob("*") if path.is_file()]
     for path in files:
         is_hostile = path.parents[1].name == "corpus"  # no texts, and whatever they please
-        if not is_hostile and "__pycache__" not in path.parts and path.suffix not in (".so", ".pyc"):
+        if not is_hostile and "__pycache__" not in path.parts and path.suffix not in (".so", ".pyc", ".zst"):
             yield str(path.relative_to(TOP)), path.read_text(encoding="utf-8")
 
 
