@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import closing
 
 import pytest
 from tracing import Traced, environment
@@ -55,9 +56,9 @@ class Server:
 
     def ask(self, path="/", timeout_s=60):
         """The number of the worker that answered."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_s)
-        connection.request("GET", path)
-        worker, size = connection.getresponse().read().split()
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_s)) as connection:
+            connection.request("GET", path)
+            worker, size = connection.getresponse().read().split()
         assert int(size) == len(APP)
         return int(worker)
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 from tracing import Traced
 
-from interpose.analysis.lines.line_rows import FunctionTotal, Line, Trace, line_trace
+from interpose.analysis.lines.line_rows import FunctionTotal, Line, Trace, line_trace, without_negative
 
 NEWER = sys.version_info >= (3, 12)
 LOOPS = """
@@ -549,3 +549,19 @@ def test_no_line_is_below_zero_and_estimates_are_marked(traced):
     assert trace.is_estimated
     assert f"recording took {trace.recorded_percent} % of the CPU time" in shown.stderr
     assert "~" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("times_ns", "kept_ns"),
+    [
+        ([5, 0, 7], [5, 0, 7]),
+        ([-10, 100, 300], [0, 98, 292]),
+        ([-4, 3], [0, 0]),
+        ([], []),
+    ],
+)
+def test_lines_below_zero_take_from_the_others_of_their_function(times_ns, kept_ns):
+    kept = without_negative(times_ns)
+
+    assert sum(kept) == max(sum(times_ns), 0)
+    assert kept == pytest.approx(kept_ns, abs=1)

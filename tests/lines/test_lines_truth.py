@@ -77,7 +77,7 @@ def test_lines_are_counted_as_a_trace_function_counts_them(traced, module):
 
 # --- times
 
-SHAPES = Path(__file__).parents[1] / "programs" / "shapes.py"
+SHAPES = Path(__file__).with_name("shapes.py")
 ROUNDS = 3
 NEXT_TO = "mostly_c"  # a function that no event of line trace makes slower
 # How far, in percent of both, a function may be off beside the same time of that one, and how far the mean.

@@ -222,14 +222,21 @@ class _Gathered:
         )
 
     def _cut_below_zero(self) -> None:
-        """What a line is below 0, because its events took less than calibrated, is recording's."""
-        cut_ns = 0
+        """No line takes less than nothing, because its events took less than calibrated: the others of its function
+        took as much less; where the whole function did, recording took the rest."""
+        lines: dict[_Key, list[Figures]] = defaultdict(list)
         for key, line in self._lines.items():
-            figures = line.figures
-            wall_ns, cpu_ns = max(-figures.self_wall_ns, 0), max(-figures.self_cpu_ns, 0)
-            figures.add_self(wall_ns, cpu_ns, None)
-            self._functions[key[:-1]].figures.add_self(wall_ns, cpu_ns, None)
-            cut_ns += cpu_ns
+            lines[key[:-1]].append(line.figures)
+        cut_ns = 0
+        for key, figures in lines.items():
+            walls_ns = without_negative([each.self_wall_ns for each in figures])
+            cpus_ns = without_negative([each.self_cpu_ns for each in figures])
+            before_ns = sum(each.self_wall_ns for each in figures), sum(each.self_cpu_ns for each in figures)
+            for each, wall_ns, cpu_ns in zip(figures, walls_ns, cpus_ns, strict=True):
+                each.add_self(wall_ns - each.self_wall_ns, cpu_ns - each.self_cpu_ns, None)
+            more_ns = sum(walls_ns) - before_ns[0], sum(cpus_ns) - before_ns[1]
+            self._functions[key].figures.add_self(*more_ns, None)
+            cut_ns += more_ns[1]
         if cut_ns and self._threads:
             max(self._threads.values(), key=lambda thread: thread.own_ns).own_ns -= cut_ns
 
@@ -330,3 +337,16 @@ def _around(name: str) -> Iterator[str]:
         name = name[: found.start()]
         if _INLINE.search(name):
             yield name
+
+
+def without_negative(times_ns: list[int]) -> list[int]:
+    """The times with 0 for what is below, the others less in proportion: of the same sum, unless that is below 0."""
+    missing_ns = -sum(each for each in times_ns if each < 0)
+    there_ns = sum(each for each in times_ns if each > 0)
+    if not missing_ns:
+        return times_ns
+    if there_ns <= missing_ns:
+        return [0] * len(times_ns)
+    kept_ns = [max(each, 0) - max(each, 0) * missing_ns // there_ns for each in times_ns]
+    kept_ns[kept_ns.index(max(kept_ns))] += there_ns - missing_ns - sum(kept_ns)
+    return kept_ns
