@@ -25,7 +25,7 @@ static const char log_end[] = "</experiment>\n", map_end[] = "</map>\n";
 static struct {
     char *text; /* of every log of this process and its forked children */
     size_t bytes;
-    int objects;
+    bool objects;
 } head;
 
 /* --- events */
@@ -118,7 +118,7 @@ int recorder_map(const char *text, size_t bytes)
 
 /* --- notes */
 
-void log_choose_objects(int noted)
+void log_choose_objects(bool noted)
 {
     head.objects = noted;
 }

@@ -2,6 +2,7 @@
    that lies in no file. Any thread may call it; the files are held against other processes one by one. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,7 +26,7 @@ void log_ending(const char *kind, const char *attributes);
 void log_stopped(const char *why);
 
 /* Choose whether what is mapped is noted; note it. */
-void log_choose_objects(int noted);
+void log_choose_objects(bool noted);
 void log_objects(void);
 
 /* Put entries, and the closing tag after them, into map.xml. 0 or the error's number. */

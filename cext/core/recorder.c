@@ -78,7 +78,7 @@ static void take_settings(const struct recorder_settings *settings)
     control_forget();
     control_choose_paused(settings->paused);
     files_begin(settings->group_reads);
-    log_choose_objects((int)settings->objects);
+    log_choose_objects(settings->objects);
     room_choose(settings->wait_when_full, settings->ring_bytes);
     usage_choose(settings->sample_every_ns);
     dialogue_choose(settings->dialogue_bytes);
