@@ -43,6 +43,7 @@ def sources_of(*folders):
 
 EXTENSION_SOURCES = {
     "timing/coverage.pyx": sources_of("coverage"),
+    "timing/lines.pyx": sources_of("lines"),
     "timing/shims.pyx": sources_of("hooks", "collectors"),
 }
 
@@ -245,11 +246,13 @@ class BuildExt(build_ext):
 
 
 class BuildStartup(Command):
-    """Puts the start-up files at the top of site-packages, in wheels and editable installs alike."""
+    """Puts the start-up files at the top of site-packages, in wheels and editable installs alike, and in wheels the
+    bundle of what the start of a recording imports."""
 
     user_options: ClassVar = []
     editable_mode = False
     FILES = ("interpose.pth", "interpose.start")
+    BUNDLE = os.path.join("interpose", runpy.run_path(os.path.join("interpose", "boot.py"))["BUNDLE"])
 
     def initialize_options(self):
         self.build_lib = None
@@ -266,9 +269,16 @@ class BuildStartup(Command):
         self.mkpath(self.destination())
         for file in self.FILES:
             self.copy_file(file, os.path.join(self.destination(), file))
+        if not self.editable_mode:
+            self.write_bundle(os.path.join(self.build_lib, "interpose"))
+
+    def write_bundle(self, package):
+        bundle = runpy.run_path(os.path.join("interpose", "bundle.py"))["make"]([package], within=f"{package}/")
+        with open(os.path.join(self.build_lib, self.BUNDLE), "wb") as file:
+            file.write(bundle.as_file())
 
     def get_outputs(self):
-        return [] if self.editable_mode else [os.path.join(self.build_lib, file) for file in self.FILES]
+        return [] if self.editable_mode else [os.path.join(self.build_lib, file) for file in (*self.FILES, self.BUNDLE)]
 
     def get_output_mapping(self):
         return {}

@@ -32,6 +32,7 @@ BENCHMARKS = (
     "threads",
     "orders",
     "idle",
+    "served",
     "lines",
     "coverage",
     "start",

@@ -56,7 +56,7 @@ def resume() -> None:
         boot.control.resume()
 
 
-def stop() -> None:
+def stop_process() -> None:
     """End the recording of this process for good, and take everything out of it that recording had put there."""
     boot = _boot()
     if boot and (ended := boot.control):

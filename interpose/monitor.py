@@ -30,6 +30,7 @@ CONSOLIDATE = "INTERPOSE_CONSOLIDATE"
 CONSOLIDATED_AT_BYTES = 1 << 18  # of compressed events: some hundred thousand
 SHORTEST_S, LONGEST_S = 0.1, 0.5  # between two looks: the shorter, the more there was to do
 FIRST_VERSION = 3  # of the format: before it, blocks in the state full may be in use
+FAILED_AT_MOST = 5  # looks at what a process left that has ended: the disk is full, say
 ASKED_AT_MOST = 5  # how often one asks how a process ended that nobody saw alive
 COMING_NS = 10_000_000_000  # so long may a process that was started take until it has described itself
 NEVER = float("inf")
@@ -49,14 +50,17 @@ class Watched:
         self._process: Process | None = None
         self._drain: Drain | None = None
         self._was_seen = False
+        self._has_been_seen_to_end = False
+        self._failed = 0  # looks at what was left when it had ended
         self._asked = 0
         self._until_the_end = False  # where space cannot be given back before
-        self._given_bytes = 0
+        self._emptied_bytes: int | None = None  # what it had taken, when nothing of it was left
 
-    def take_given_bytes(self) -> int:
-        """How much of the disk full blocks had that were moved since this was asked last."""
-        given_bytes, self._given_bytes = self._given_bytes, 0
-        return given_bytes
+    def given_bytes(self) -> int:
+        """How much of what the process took of the pool was given back, by this monitor or an earlier one."""
+        if self._emptied_bytes is not None:
+            return self._emptied_bytes
+        return self._drain.given_bytes if self._drain else 0
 
     def left_bytes(self) -> int:
         """How much of the disk those blocks have that are full and were not moved yet."""
@@ -65,25 +69,37 @@ class Watched:
         except OSError:
             return 0
 
-    def look(self, deadline_s: float = NEVER) -> bool:
+    def look(self, deadline_s: float = NEVER, reserve_bytes: int = 0) -> bool:
         """Compress what has become full, and all when the process has ended; gives whether there was anything.
 
-        Not much more is done than can be until `deadline_s`, of time.monotonic().
+        Not much more is done than can be until `deadline_s`, of time.monotonic(), and nothing that leaves less of the
+        disk free than `reserve_bytes`.
         """
         try:
-            return not self.done and self._look(deadline_s)
+            return not self.done and self._look(deadline_s, reserve_bytes)
         except (OSError, ExperimentError):
+            self._give_up_after_the_end()
             return False  # removed, or no room: what is there stays as it is, and may be looked at again
 
-    def _look(self, deadline_s: float) -> bool:
+    def _give_up_after_the_end(self) -> None:
+        """Of a process that has ended nothing more comes: what cannot be compressed now stays as it is for ever."""
+        self._failed += self._has_been_seen_to_end
+        self.done = self._failed >= FAILED_AT_MOST
+
+    def _look(self, deadline_s: float, reserve_bytes: int) -> bool:
         drain = self._ready()
         if drain is None or self._process is None:
             return False
-        had_ended = self._has_ended(drain)
-        worked = (had_ended or not self._until_the_end) and self._move_full(drain, deadline_s)
+        had_ended = self._has_been_seen_to_end = self._has_ended(drain)
+        is_low = reserve_bytes > 0 and _free_bytes(self.directory) < reserve_bytes
+        waits = self._until_the_end and (is_low or not had_ended)
+        worked = not waits and self._move_full(drain, deadline_s, is_low)
+        if self._until_the_end and is_low:  # what is compressed would take space first, and give it back only then
+            self.done = had_ended
+            return worked
         if had_ended and not drain.has_grown():
             self._finish(drain, deadline_s)
-        if self._process.log.settings.get(CONSOLIDATE) == "1":
+        if self._process.log.settings.get(CONSOLIDATE) == "1" and not is_low:
             self._consolidate()
         return worked
 
@@ -119,20 +135,19 @@ class Watched:
             self._drain = Drain(self.directory, self.place, events, into)
         return self._drain
 
-    def _move_full(self, drain: Drain, deadline_s: float) -> bool:
+    def _move_full(self, drain: Drain, deadline_s: float, is_low: bool) -> bool:
         if not drain.has_grown():
             return False
         with drain:
             for waiting in drain.full():
                 self._move(drain, waiting)
-                if time.monotonic() > deadline_s:
+                if time.monotonic() > deadline_s or (is_low and self._until_the_end):
                     break
         return True
 
     def _move(self, drain: Drain, waiting: Waiting) -> None:
         try:
             drain.move(waiting, give=not self._until_the_end)
-            self._given_bytes += drain.block_bytes
         except OSError as error:
             if error.errno != errno.EOPNOTSUPP:
                 raise
@@ -178,6 +193,7 @@ class Watched:
                     return
                 drain.move(waiting, give=False)
             drain.empty()
+        self._emptied_bytes = Process(self.directory, self.place, "", Damages()).taken_bytes
         self.done = True
 
 
@@ -190,12 +206,13 @@ class Page:
         self._times_full = 0
 
     def tell(self, given_bytes: int, left_bytes: int) -> None:
-        """That the monitor lives, and what it gave back; nothing where the experiment is no longer there."""
+        """That the monitor lives, how much was ever given back, by whomever, and how much can still be.
+
+        Nothing where the experiment is no longer there.
+        """
         try:
             page = self._control.read()
-            given_bytes += page.drained_bytes
-            if not self._begun:  # one that was killed may have given back what it did not tell
-                given_bytes = max(given_bytes, page.taken_bytes - left_bytes)
+            if not self._begun:
                 self._times_full = page.full_waits + page.full_drops if page.emptied_after_full else 0
                 self._begun = True
             emptied = page.emptied_after_full
@@ -211,12 +228,25 @@ class Page:
         except (ExperimentError, OSError):
             return
 
+    def reserve_bytes(self) -> int:
+        """How much of the disk is to be left free."""
+        try:
+            return self._control.read().reserve_bytes
+        except (ExperimentError, OSError):
+            return 0
+
     def leave(self) -> None:
         """That there is no monitor any more."""
         try:
             self._control.write(monitor=0)
         except (ExperimentError, OSError):
             return
+
+
+def _free_bytes(directory: str) -> int:
+    """What the file system has left for who is not root."""
+    status = os.statvfs(directory)
+    return status.f_bavail * status.f_frsize
 
 
 def _is_described(directory: str) -> bool:
@@ -281,10 +311,11 @@ class Monitor:
         self._find()
         if self._page is None and names.is_recorded(self._founder):
             self._page = page_of(self._founder)
-        worked = [each.look(deadline_s) for each in self._watched.values()]
+        reserve_bytes = self._page.reserve_bytes() if self._page else 0
+        worked = [each.look(deadline_s, reserve_bytes) for each in self._watched.values()]
         if self._page:
             left_bytes = sum(each.left_bytes() for each in self._watched.values())
-            self._page.tell(sum(each.take_given_bytes() for each in self._watched.values()), left_bytes)
+            self._page.tell(sum(each.given_bytes() for each in self._watched.values()), left_bytes)
         self._pause_s = SHORTEST_S if any(worked) else min(2 * self._pause_s, LONGEST_S)
         return self._pause_s
 

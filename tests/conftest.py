@@ -21,22 +21,6 @@ hypothesis.settings.register_profile("here", deadline=None)
 hypothesis.settings.load_profile("here")
 
 
-# They record lines or coverage, which are refused from 3.14 on (tests/project/test_versions.py).
-OF_LINES = (
-    *("test_coverage", "test_coverage_command", "test_coverage_conditions", "test_coverage_reports"),
-    *("test_coverage_statements", "test_coverage_truth", "test_line_sources", "test_lines", "test_lines_truth"),
-    *("test_probes", "test_statement_events", "test_statement_filters"),
-)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what cannot be on this Python."""
-    refused = pytest.mark.skip(reason="neither lines nor coverage are recorded on CPython 3.14 yet")
-    for item in items:
-        if sys.version_info >= (3, 14) and item.path.stem in OF_LINES:
-            item.add_marker(refused)
-
-
 @pytest.fixture(autouse=True)
 def turn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Of several workers that run the tests, none runs another one beside a test that is marked `alone`."""

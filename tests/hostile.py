@@ -13,6 +13,7 @@ from pathlib import Path
 
 import zstandard
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.calls.trace import last, trace
 from interpose.analysis.recording.lineage import tree, walk
@@ -148,8 +149,8 @@ def read_all_of(path: str) -> None:
     with contextlib.suppress(InterposeError):
         opened = open_experiments([path])
         read_all(opened)
-        made = profile(opened, "site")
-        for line in summary(Screen(opened, made, 2e9, 80, Paint(False))):
+        made = profile(Analysis(opened), "site")
+        for line in summary(Screen(made, 2e9, 80, Paint(False))):
             assert line.isprintable()
         for row in [*last(opened, 3), *trace(opened)]:
             row.process.string(row.event.detail)

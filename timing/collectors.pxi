@@ -442,8 +442,11 @@ cdef void note_boundary(uint32_t number, object intrinsic, bint is_screen):
 def native_collector(str path, make):
     """The data collector in C that a shared library has, as a list of its declaration, which `make` makes of function,
     programs, pseudo-sections, when it is called and where it lies; and what is wrong with it."""
-    cdef void *library = dlopen(os.fsencode(path), RTLD_NOW | RTLD_LOCAL)
     cdef const interpose_collector *found = NULL
+    cdef int signal_number = try_collector(os.fsencode(path))
+    if signal_number:
+        return [], f"it was tried in a child, which was ended by signal {signal_number}"
+    cdef void *library = dlopen(os.fsencode(path), RTLD_NOW | RTLD_LOCAL)
     if library == NULL:
         return [], dlerror().decode("utf-8", "replace")
     found = <const interpose_collector *>dlsym(library, INTERPOSE_COLLECTOR_SYMBOL)

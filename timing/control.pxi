@@ -94,4 +94,4 @@ def user_event(str text):
     cdef bytes encoded
     if _events is not None and recording() != NULL:
         encoded = text.encode("utf-8", "replace")
-        mark_event(&_events.slot, string_intern(encoded, len(encoded)))
+        mark_event(&_events.slot, detail_intern(encoded, len(encoded)))

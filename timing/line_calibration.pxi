@@ -2,35 +2,15 @@
 # costs at 0: what their lines are charged more is the interpreter's, and how many events that is for has been counted.
 
 CALIBRATED = "<interpose>"
-# Short lines, as programs have them: how much of an event's cost shows depends on what the line has to do.
-CALIBRATING = """
-def lines(passes, kept=[0] * 8, size=8):
-    for each in passes:
-        x = each * each % 7
-        if size > x:
-            y = x + each
-        kept[x] = y
-        size = len(kept)
-        len(kept)
-
-def nothing():
-    return 1
-
-def calls(passes):
-    for each in passes:
-        nothing()
-
-def numbers(passes):
-    for each in passes:
-        x = each * each % 7
-        yield x
-
-def resumes(passes, kept=[0] * 8):
-    for each in numbers(passes):
-        kept[each] = each
-
+JUMPS = """
 def jumps(passes):
-    return [each for each in passes]
+%s    return [each for each in passes]
+"""
+SHORT = """
+def short(passes):
+%s    for each in passes:
+        x = each * each %% 7
+        y = x + each
 """
 HIGH_LINE = 1000  # its number is an object that is made for the event
 AHEAD = 200
@@ -62,6 +42,66 @@ def stated(passes, x=1, y=2, l=[], o=Object()):
     for each in passes:
         %s
 """
+# Lines as programs have them. Each kind is measured with few and with many of them, so that the loop around them does not matter.
+# How much of an event's cost shows depends on what the line has to do.
+LINES = {
+    "plain": ("x = each * each % 7", "y = x + each", "l[x] = y", "o.a = x", "y = o.a"),
+    "global": ("LIST", "len(l)"),
+    "loop": ("for z in r:\n            x = z", "for z in m:\n            x = z"),
+    "call": ("nothing()",),
+    "resume": ("for z in numbers(r):\n            x = z",),
+}
+LINED = """
+LIST = []
+
+class Object:
+    pass
+
+def nothing():
+    return 1
+
+def numbers(passes):
+    for each in passes:
+        yield each
+
+def lined(passes, x=1, y=2, l=[0] * 8, m=[0] * 4, r=range(4), o=Object()):
+    for each in passes:
+        %s
+"""
+IN_LOOP = 4
+# The processor foresees the order of the lines above, and an event costs less then. What a line takes is measured here, where it
+# cannot; what a call takes is the mean of both.
+MIXED = """
+LIST = []
+
+class Object:
+    pass
+
+def less(x, y):
+    if x < y:
+        return x
+    return y
+
+def mixed(passes, l=[0] * 8, o=Object()):
+    y = z = 0
+    for each in passes:
+        x = each * each %% 7
+        %(first)s
+        if x > 3:
+            y = x + each
+            %(second)s
+        elif x > 1:
+            y = -x
+        elif each > 20:
+            y = x
+        o.a = l[x] = y
+        %(third)s
+        if y > each:
+            y = o.a
+        len(l)
+"""
+PLAIN = {"first": "z = -x", "second": "y = -y", "third": "z = x"}
+CALLING = {"first": "z = less(x, y)", "second": "y = less(z, 3)", "third": "z = less(y, x)"}
 RAISING = """
 def raises(passes, kept={}):
     for each in passes:
@@ -85,11 +125,9 @@ def awaits(passes):
 """
 FEW, MANY = 3, 9
 PASSES = range(1, 41)
-TIMES = 16
-
-
-cdef object low(list numbers):
-    return sorted(numbers)[len(numbers) // 4]
+# The least of several is taken: what else runs on the machine only ever takes more. In turns, for that may last a while.
+TURNS = 3
+TIMES = 4
 
 
 cdef object bare_ticks(object function, object passes):
@@ -100,7 +138,7 @@ cdef object bare_ticks(object function, object passes):
         begin = ticks_now()
         function(passes)
         taken.append(ticks_now() - begin)
-    return low(taken)
+    return min(taken)
 
 
 cdef object charged(object function):
@@ -121,7 +159,7 @@ cdef object charged_ticks(object function, object inner):
         after = [charged(each) for each in codes]
         taken.append([late[0] - early[0] for early, late in zip(before, after)])
     executed = sum(late[1] - early[1] for early, late in zip(before, after))
-    return low([sum(each) for each in taken]), low([each[-1] for each in taken]), executed
+    return min(sum(each) for each in taken), min(each[-1] for each in taken), executed
 
 
 cdef class Cost:
@@ -131,46 +169,95 @@ cdef class Cost:
     cdef double more, inner, executed
 
 
+cdef dict measure_bare(dict shapes):
+    """What each of the functions takes untraced, without what a call of it does."""
+    return {name: bare_ticks(function, PASSES) - bare_ticks(function, ()) for name, (function, _) in shapes.items()}
+
+
+cdef dict measure_charged(dict shapes):
+    """What the lines of each of the functions are charged; empty where none can be traced."""
+    taken = {}
+    lines_on(0)
+    if line_events_begin() == NULL:
+        taken = {name: charged_ticks(function, inner) for name, (function, inner) in shapes.items()}
+        line_events_end()
+    lines_off(0)
+    return taken
+
+
 cdef dict measure(dict shapes):
     """The costs of functions, each given with one that it calls or None; empty where none can be traced."""
     cdef Cost cost
     for function, _ in shapes.values():
         bare_ticks(function, PASSES)
-    bare = {name: bare_ticks(function, PASSES) - bare_ticks(function, ()) for name, (function, _) in shapes.items()}
+    turns = [(measure_bare(shapes), measure_charged(shapes)) for _ in range(TURNS)]
     costs = {}
-    lines_on(0)
-    if events_begin() == NULL:
-        for name, (function, inner) in shapes.items():
-            ticks, of_inner, executed = charged_ticks(function, inner)
-            cost = costs[name] = Cost()
-            cost.more = (ticks - bare[name]) / len(PASSES)
-            cost.inner = of_inner / len(PASSES)
-            cost.executed = (executed - 1) / len(PASSES)
-        events_end()
-    lines_off(0)
+    for name in shapes if turns[0][1] else ():
+        cost = costs[name] = Cost()
+        charges = [charged[name] for _, charged in turns]
+        cost.more = (min(charge[0] for charge in charges) - min(bare[name] for bare, _ in turns)) / len(PASSES)
+        cost.inner = min(charge[1] for charge in charges) / len(PASSES)
+        cost.executed = (charges[0][2] - 1) / len(PASSES)
     return costs
+
+
+cdef tuple one_more(dict found, name):
+    """What one more of the lines takes more than untraced, and how many are executed then."""
+    cdef Cost few = found[name, FEW], many = found[name, MANY]
+    return (many.more - few.more) / (MANY - FEW), (many.executed - few.executed) / (MANY - FEW)
+
+
+cdef class Taken:
+    """What the interpreter takes, in ticks: for a line whose order is foreseen, and for one that is not; more for one that begins with a
+    global name, or with the step of a loop; for a call whose order is foreseen or not, the mean of both."""
+
+    cdef double line, high_line, mixed_line, of_global, of_loop, call
+
+    def __init__(self, dict found):
+        cdef Cost mixed = found["mixed"], calling = found["calling"]
+        more, executed = one_more(found, "plain")
+        self.line = more / executed
+        more, executed = one_more(found, "high")
+        self.high_line = more / executed
+        more, executed = one_more(found, "global")
+        self.of_global = 0 if ASKS_AT_INSTRUCTIONS else more / executed - self.line
+        more, executed = one_more(found, "loop")
+        self.of_loop = (more - executed * self.line) / (2 * (IN_LOOP + 1))
+        self.mixed_line = (mixed.more - self.of_global - self.of_loop) / mixed.executed
+        more, executed = one_more(found, "call")
+        calls = 2 + sum(each * each % 7 > 3 for each in PASSES) / len(PASSES)
+        lines = (calling.executed - mixed.executed - calls) * self.mixed_line
+        self.call = ((calling.more - mixed.more - lines) / calls + more - self.line - self.of_global) / 2
+
+
+cdef double resume_ticks(Taken taken, dict found):
+    """What follows when a generator has gone on: it begins, goes on and ends as often as the loop over it has passes."""
+    more, executed = one_more(found, "resume")
+    lines = (executed - 1) * taken.line + taken.of_global + 2 * (IN_LOOP + 1) * taken.of_loop
+    return (more - lines - (IN_LOOP + 1) * taken.call) / IN_LOOP
 
 
 cdef void set_costs(dict found):
     cdef line_costs *costs = &line_state.costs
-    cdef Cost lines = found["lines"], high = found["high_lines"], far = found["far_lines"], calls = found["calls"]
-    cdef Cost resumes = found["resumes"], jumps = found["jumps"], high_jumps = found["high_jumps"]
-    cdef Cost raises, awaits
-    line = lines.more / lines.executed
-    call = calls.more - (calls.executed - 1) * line
-    costs.line = round(line)
-    costs.high_line = round(high.more / high.executed)
+    cdef Taken taken = Taken(found)
+    cdef Cost far = found["far"], near = found["near"], jumps = found["jumps"], high_jumps = found["high_jumps"]
+    cdef Cost few = found["call", FEW], many = found["call", MANY], raises = found["raises"], awaits = found["awaits"]
+    coroutine = awaits.more - (awaits.executed - 1) * taken.line - taken.call - taken.of_loop
+    costs.line = round(taken.mixed_line)
+    costs.high_line = round(taken.mixed_line + taken.high_line - taken.line)
     costs.jump = round(jumps.more)
     costs.high_jump = round(high_jumps.more)
-    costs.end = round(calls.inner)
-    costs.after = round(call - calls.inner)
-    resume = resumes.more - resumes.executed * line - call
-    costs.resume = round(resume)
-    costs.far = max(far.more / far.executed - high.more / high.executed, 0) / FAR_INSTRUCTIONS
+    costs.end = round((many.inner - few.inner) / (MANY - FEW))
+    costs.after = round(taken.call) - costs.end
+    costs.resume = round(resume_ticks(taken, found))
+    costs.far = max(far.more / far.executed - near.more / near.executed, 0) / FAR_INSTRUCTIONS
+    costs.instruction[opcode_named(b"LOAD_GLOBAL")] += taken.of_global
+    costs.instruction[opcode_named(b"FOR_ITER")] += taken.of_loop
     if ASKS_AT_INSTRUCTIONS:
-        raises, awaits = found["raises"], found["awaits"]
-        costs.exception = raises.more - raises.executed * line
-        costs.stop = awaits.more - (awaits.executed - 1) * line - call
+        costs.exception = raises.more - raises.executed * taken.line - taken.of_loop
+        costs.stop = coroutine
+    else:
+        costs.coroutine = round(coroutine)
 
 
 cdef object stated(str statement, int times):
@@ -198,6 +285,28 @@ cdef bint measure_instructions() except False:
     return True
 
 
+cdef object lined(statements, int times, int first_line=0):
+    functions = functions_of("\n" * first_line + LINED % "\n        ".join(statements * times))
+    return functions["lined"], (functions["numbers"], functions["nothing"])
+
+
+cdef dict calibrating():
+    """The functions to be measured, each with those that it calls or None, by what they tell."""
+    found = {(name, times): lined(each, times) for name, each in LINES.items() for times in (FEW, MANY)}
+    found |= {("high", times): lined(LINES["plain"], times, HIGH_LINE) for times in (FEW, MANY)}
+    for name, statements in ("mixed", PLAIN), ("calling", CALLING):
+        shapes = functions_of(MIXED % statements)
+        found[name] = shapes["mixed"], shapes["less"]
+    for name, before in ("near", ""), ("far", FAR):
+        found[name] = functions_of("\n" * HIGH_LINE + SHORT % before)["short"], None
+    for name, before in ("jumps", ""), ("high_jumps", MUCH):
+        found[name] = functions_of(JUMPS % before)["jumps"], None
+    shapes = functions_of(RAISING)
+    found["raises"] = shapes["raises"], None
+    found["awaits"] = shapes["awaits"], (shapes["await_each"], shapes["one"])
+    return found
+
+
 cdef bint calibrate() except False:
     """What the interpreter takes for each event, in ticks."""
     cdef line_teller teller = recorder_state.tell_line
@@ -208,20 +317,7 @@ cdef bint calibrate() except False:
     lines_rehearse(True)
     if ASKS_AT_INSTRUCTIONS:
         measure_instructions()
-    shapes = functions_of(CALIBRATING)
-    names = {name: (shapes[name], None) for name in ("lines", "jumps")}
-    names["calls"] = shapes["calls"], shapes["nothing"]
-    names["resumes"] = shapes["resumes"], shapes["numbers"]
-    if ASKS_AT_INSTRUCTIONS:
-        names["lines"] = functions_of(CALIBRATING.replace("len(kept)", "x"))["lines"], None
-        shapes = functions_of(RAISING)
-        names["raises"] = shapes["raises"], None
-        names["awaits"] = shapes["awaits"], (shapes["await_each"], shapes["one"])
-    names["high_lines"] = functions_of("\n" * HIGH_LINE + CALIBRATING)["lines"], None
-    names["high_jumps"] = functions_of(CALIBRATING.replace("    return [", MUCH + "    return ["))["jumps"], None
-    far = CALIBRATING.replace("    for each", FAR + "    for each", 1)
-    names["far_lines"] = functions_of("\n" * HIGH_LINE + far)["lines"], None
-    found = measure(names)
+    found = measure(calibrating())
     if found:
         set_costs(found)
     recorder_state.tell_line = teller

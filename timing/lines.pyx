@@ -1,5 +1,5 @@
 """Line trace as Python sees it: prepared, calibrated, switched on and off. What happens at each line is in cext/lines/lines.h and
-cext/lines/line_events.h; nothing here runs then."""
+cext/lines/line_events.c; nothing here runs then."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
@@ -9,6 +9,7 @@ cdef extern from "cpython/known_code.h":
     struct known_codes:
         code_choice choice
     void choose_own_code(code_choice *)
+    int known_codes_begin(known_codes *)
     bint choose(code_choice *, const char *, const char *)
 
 cdef extern from "lines/line_events.h":
@@ -21,6 +22,7 @@ cdef extern from "lines/line_events.h":
         int64_t end
         int64_t after
         int64_t resume
+        int64_t coroutine
         double far
         double exception
         double stop
@@ -37,15 +39,14 @@ cdef extern from "lines/line_events.h":
     int lines_on(uint32_t)
     void lines_off(uint32_t)
     void lines_rehearse(bint)
-    int traced_begin()
     void forget_tables()
     void count_code(object, int64_t *, uint64_t *)
     void uncount_line(thread_state *)
     enum:
         EVENTS_BY_THREAD
         ASKS_AT_INSTRUCTIONS
-    const char *events_begin()
-    const char *events_end()
+    const char *line_events_begin()
+    const char *line_events_end()
     int opcode_named(const char *)
 
 ctypedef void (*line_teller)(void *) noexcept
@@ -62,6 +63,7 @@ cdef extern from "<string.h>":
     const char *strerror(int)
 
 cdef bint _prepared = False
+cdef bytes _target = b""  # of the stretch that is on
 
 
 def is_prepared():
@@ -76,7 +78,7 @@ def begin(choices, uint32_t depth, bint system):
     program's own code is. Calls up to `depth` inside each other are recorded. `system`: the time in the kernel is asked for at each line.
     """
     global _prepared
-    if traced_begin() < 0:
+    if known_codes_begin(&traced_codes) < 0:
         raise MemoryError("no room for what is known of code objects")
     forget_tables()
     lines_prepare(depth, system)
@@ -90,12 +92,14 @@ def begin(choices, uint32_t depth, bint system):
 def on(bytes target=b""):
     """Switch on; gives whether it was off until now, and could be switched on. `target` is the global that what is recorded is
     meant for."""
+    global _target
     cdef const char *why
     cdef int failed
     if line_state.on or not _prepared:
         return False
+    _target = target
     failed = lines_on(string_intern(target, len(target)))
-    why = strerror(failed) if failed else events_begin()
+    why = strerror(failed) if failed else line_events_begin()
     if why != NULL:
         say_why_not(why)
         if not EVENTS_BY_THREAD:
@@ -109,7 +113,7 @@ def off(bytes target=b""):
     if not line_state.on:
         return
     uncount_line(running_state())
-    why = events_end()
+    why = line_events_end()
     lines_off(string_intern(target, len(target)))
     if why != NULL:
         say_why_not(why)
@@ -128,10 +132,11 @@ cdef void say_why_not(const char *why):
 
 
 cdef class Tracing:
-    """What switching on gives: a context at whose end line trace is off again, if it was off before."""
+    """What switching on gives: a context at whose end line trace is off again, if it was off before; or it goes on for the
+    target that it had before."""
 
     cdef bint switched
-    cdef bytes target
+    cdef bytes target, before
 
     def __enter__(self):
         return self
@@ -139,13 +144,25 @@ cdef class Tracing:
     def __exit__(self, *error):
         if self.switched:
             off(self.target)
+        elif self.before is not None:
+            go_on_for(self.before)
+
+
+cdef void go_on_for(bytes target):
+    """End the stretch that is on, and begin one with this target."""
+    if line_state.on:
+        off()
+        on(target)
 
 
 def trace(bint wanted, bytes target):
     """Switch on or off; what is given ends what was begun."""
     cdef Tracing tracing = Tracing()
     tracing.target = b""
-    if wanted:
+    if wanted and line_state.on and target and target != _target:
+        tracing.before = _target
+        go_on_for(target)
+    elif wanted:
         tracing.switched = on(target)
     else:
         off(target)

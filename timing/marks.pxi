@@ -99,7 +99,7 @@ cdef bint exit_with_error(transaction made, object error) except False:
 cdef uint32_t number_of_name(transaction made) except? 0:
     if made.serial != recorder_state.serial or filter_state.by_transaction:  # which has a number of its own for it
         encoded = made.name.encode("utf-8", "replace")
-        made.number = string_intern(encoded, len(encoded))
+        made.number = argument_intern(KIND_logic, encoded, len(encoded))
         made.serial = recorder_state.serial
     return made.number
 

@@ -333,6 +333,8 @@ cdef Installed put(object module, object intrinsic):
         return put_linked_wrapper(module, owner, name, found, intrinsic)
     if not linked and is_for_wrapper(module, found, intrinsic.by):
         return put_wrapper(module, owner, name, found, intrinsic)
+    if UNSUPPORTED != NULL and is_python_function(found):
+        raise NotInterposed(UNSUPPORTED.decode())
     if name == "__init__" and is_python_function(found) and is_gone_round(found):
         raise NotInterposed("from CPython 3.14 on not every call of such an __init__ could be seen")
     if linked:

@@ -98,6 +98,7 @@ cdef extern from "core/recorder.h" nogil:
     void recorder_forked()
     c_thread *recording()
     uint32_t string_intern(const char *, size_t)
+    uint32_t detail_intern(const char *, size_t)
     struct c_thread_mark "thread_mark":
         uint32_t used
     c_thread_mark thread_mark(const c_thread *)

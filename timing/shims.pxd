@@ -61,6 +61,7 @@ from interpose.timing.recorder cimport (
     recorder_turn,
     recording,
     span,
+    detail_intern,
     string_intern,
     c_thread_mark,
     thread_mark,
@@ -69,6 +70,8 @@ from interpose.timing.recorder cimport (
 
 cdef extern from "core/detail_levels.h":
     ctypedef int c_kind "enum kind"
+    c_kind KIND_logic
+    uint32_t argument_intern(c_kind, const char *, size_t)
     ctypedef int how_much "enum how_much"
     void arguments_choose(c_kind, how_much)
 
@@ -100,7 +103,7 @@ cdef extern from "core/follow.h":
 
 cdef extern from "core/preload.h":
     const char *preload_library()
-    bint preload_is_needed(const char *, const char *const *)
+    bint preload_is_needed(const char *, const char *const *, bint)
 
 cdef extern from "core/child_variables.h":
     int variables_keep(const char *, size_t)
@@ -278,6 +281,9 @@ cdef extern from "hooks/attribute_names.h":
 cdef extern from "cpython/thread_names.h":
     void see_asking_thread(thread_state *)
 
+cdef extern from "cpython/version.h":
+    const char *UNSUPPORTED
+
 cdef extern from "cpython/sites.h":
     thread_state *recorded_state()
     int sites_begin(void (*)(void *))
@@ -350,6 +356,9 @@ cdef extern from "collectors/identification.h":
         PyObject **texts
     int identified_begin()
     void identified_forget()
+
+cdef extern from "collectors/collector_trial.h":
+    int try_collector(const char *)
 
 cdef extern from "collectors/collector_calls.h":
     struct c_told "told":
@@ -503,3 +512,6 @@ cdef extern from "Python.h":
     void PyThread_free_lock(PyThread_type_lock)
     int PyThread_acquire_lock(PyThread_type_lock, int)
     void PyThread_release_lock(PyThread_type_lock)
+
+cdef extern from "cpython/tasks.h":
+    void tasks_forget()

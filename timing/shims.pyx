@@ -145,6 +145,8 @@ def interpose(intrinsics, modules, wrappers=None, catch_all=None, packages=None)
     _mapped.clear()
     forget_number_kinds()
     transactions_forget()
+    if UNSUPPORTED != NULL:
+        note(UNSUPPORTED.decode())
     interposed_function_begin()
     for intrinsic in intrinsics:
         _declared.setdefault(intrinsic.module, []).append(intrinsic)
@@ -246,6 +248,7 @@ def end(bint detached=False):
     _declared.clear()
     _to_come.clear()
     _kept.clear()
+    tasks_forget()
     descriptor_owner_add(0, NULL, NULL)
     descriptor_owner_add(1, NULL, NULL)
     descriptor_owner_add(2, NULL, NULL)
@@ -310,7 +313,7 @@ def boot_library(bytes path, words):
     for place, word in enumerate(kept):
         given[place] = word
     given[len(kept)] = NULL
-    return preload_library() if preload_is_needed(path, given) else b""
+    return preload_library() if preload_is_needed(path, given, True) else b""
 
 
 def is_recording():

@@ -6,6 +6,7 @@ Usage: shares.py EXPERIMENT BY
 import json
 import sys
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.experiments.model.experiment import Experiment
 
@@ -13,7 +14,7 @@ from interpose.experiments.model.experiment import Experiment
 def main():
     path, by = sys.argv[1:]
     experiment = Experiment(path)
-    found = profile(experiment, by)
+    found = profile(Analysis(experiment), by)
     shares = {}
     for row in found.rows:
         name = " ".join(filter(None, [row.kind, row.intrinsic, row.labels.get(by, "")]))

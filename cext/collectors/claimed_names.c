@@ -31,5 +31,5 @@ uint32_t intern_name(const char *name)
     size_t bytes = name ? strnlen(name, LONGEST_NAME) : 0;
     if (bytes == LONGEST_NAME)
         bytes = whole_letters(name, bytes);
-    return name ? string_intern(name, bytes) : 0;
+    return name ? detail_intern(name, bytes) : 0;
 }

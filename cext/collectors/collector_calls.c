@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "collectors/readable_texts.h"
 #include "core/intern.h"
 #include "cpython/frame.h"
 
@@ -82,6 +83,14 @@ static void claims_restore(struct interpose_area *area, const struct claims *cla
     area->statement = claims->statement;
 }
 
+/* Are the texts that a collector in C gave there? */
+static bool can_be_read(const struct interpose_area *area, const struct claims *before, const char *transaction)
+{
+    return (area->module == before->module || !area->module || is_readable(area->module)) &&
+           (area->section == before->section || !area->section || is_readable(area->section)) &&
+           (area->transaction == transaction || !area->transaction || is_readable(area->transaction));
+}
+
 bool run_collector(struct collector *collector, struct told *told, const struct span *span, PyObject **made)
 {
     struct interpose_area *area = &told->area;
@@ -100,6 +109,10 @@ bool run_collector(struct collector *collector, struct told *told, const struct 
     if (UNLIKELY(span->thread->record != record))
         return false;
     close_collector(record, index);
+    if (collector->collect && UNLIKELY(!can_be_read(area, before, transaction))) {
+        collector_switch_off(collector, "it gave a text that cannot be read");
+        done = false;
+    }
     if (UNLIKELY(!done)) {
         claims_restore(area, before);
         area->transaction = transaction;

@@ -1,6 +1,9 @@
 /* A call of one collector: what it is given, and what it claims, which is verified. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
 #include "collectors/claims.h"
 #include "collectors/collectors.h"
 #include "collectors/identification.h"

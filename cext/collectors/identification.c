@@ -62,7 +62,7 @@ static void lines_of_code(PyCodeObject *code, uint64_t *first, uint64_t *count)
 
 static PyObject *name_of_globals(frame *frame)
 {
-    PyObject *globals = frame->f_globals;
+    PyObject *globals = frame_globals(frame);
     PyObject *name = globals && PyDict_Check(globals) ? PyDict_GetItemString(globals, "__name__") : NULL;
     return name && PyUnicode_Check(name) ? name : NULL;
 }

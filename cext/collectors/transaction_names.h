@@ -1,6 +1,8 @@
 /* The names that collectors give transactions. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>

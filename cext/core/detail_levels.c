@@ -148,7 +148,7 @@ static uint32_t intern_name(const char *text, size_t bytes)
 {
     const char *slash = memrchr(text, '/', bytes);
     size_t before = slash ? (size_t)(slash + 1 - text) : 0;
-    return string_intern(text + before, bytes - before);
+    return detail_intern(text + before, bytes - before);
 }
 
 uint32_t argument_intern(enum kind kind, const char *text, size_t bytes)
@@ -159,11 +159,11 @@ uint32_t argument_intern(enum kind kind, const char *text, size_t bytes)
         return 0;
     bool is_plain = how_much == KEEP_usual || how_much == KEEP_whole;
     if (is_plain || (how_much == KEEP_normalised && (kind == KIND_process || kind == KIND_db)))
-        return string_intern(text, bytes);
+        return detail_intern(text, bytes);
     if (kind == KIND_process)
         return intern_name(text, bytes);
     bytes = bytes < sizeof left ? bytes : sizeof left;
     size_t length = how_much == KEEP_shape ? argument_shape(kind, text, bytes, left)
                                            : argument_normalise(kind, text, bytes, left);
-    return string_intern(left, length);
+    return detail_intern(left, length);
 }

@@ -79,10 +79,10 @@
     X(uint32_t, window_bytes, "no record crosses a multiple of this many bytes") \
     X(uint32_t, forks,        "forked processes so far (in threads)") \
     X(uint64_t, lost,         "calls of threads for which there was no record (in threads); pieces for which there " \
-                              "was no room (in dialogue)") \
+                              "was no room (in dialogue); details of which no more than (other) was kept (in strings)") \
     X(uint64_t, unrecorded,   "forked processes whose subexperiment could not be made (in threads)") \
     X(uint64_t, overwritten,  "events that gave way to newer ones in the ring (in threads)") \
-    X(uint64_t, spare_4,      "0")
+    X(uint64_t, taken_bytes,  "full blocks of events for which the process took room in the pool (in threads)")
 
 /* The control page: what a process and those outside it tell each other, behind the head of `threads`. That of the
    founder is for the whole experiment: every process of it maps it. Each field has one writer, the recorders (which add)
@@ -90,8 +90,8 @@
 #define CONTROL_FIELDS(X) \
     X(uint64_t, pool_bytes,         "events may take so much of the disk at a time; 0 without limit") \
     X(uint64_t, limit_bytes,        "events may take so much in all, compressed or not; 0 without limit") \
-    X(uint64_t, taken_bytes,        "blocks of events appended so far, by all processes") \
-    X(uint64_t, drained_bytes,      "of them given back by the monitor, compressed") \
+    X(uint64_t, taken_bytes,        "blocks of events for which all processes took room so far; before one is appended") \
+    X(uint64_t, drained_bytes,      "of them given back by the monitor, compressed; after their space is free") \
     X(uint64_t, full_waits,         "steps of waiting because the pool was full") \
     X(uint64_t, full_wait_ns,       "time waited so") \
     X(uint64_t, full_drops,         "events dropped because the pool, or the limit, was full") \
@@ -105,7 +105,9 @@
     X(uint32_t, monitor,            "the monitor's process, or 0; written by it") \
     X(uint32_t, filter_changes,     "times a filter was put into the file `filter`; written from outside, and by the founder") \
     X(uint64_t, most_bytes,         "most that was in the pool at a time: taken and not given back") \
-    X(uint64_t, filter_passed,      "calls that a filter with `skip` or `keep` has come to so far")
+    X(uint64_t, filter_passed,      "calls that a filter with `skip` or `keep` has come to so far") \
+    X(uint64_t, reserve_bytes,      "so much of the disk is left free; 0: all may be taken") \
+    X(uint64_t, other_bytes,        "what other files than events took, beyond the first 64 KiB of each")
 
 /* A place in the program's code. */
 #define SITE_FIELDS(X) \
@@ -158,8 +160,8 @@
     X(uint32_t, clock,        "clock that it used last: 1 rseq, 2 perf, 3 syscall") \
     X(uint64_t, passed,       "calls of sync intrinsics that found nothing to wait for, or waited below the threshold: " \
                               "counted, not recorded") \
-    X(uint64_t, run_delay_ns, "time it was runnable and waited for a processor, as last looked at; 0 where the " \
-                              "kernel does not tell") \
+    X(uint64_t, run_delay_ns, "time it was runnable and waited for a processor since start_ns, as last looked at; 0 " \
+                              "where the kernel does not tell") \
     X(uint64_t, gathered,     "fetches of rows that were added to the event of a fetch before them, and calls that sampling left " \
                               "out: not recorded") \
     X(uint32_t, name,         "its name in Python, where threading knows one, a number in strings, or 0") \
@@ -187,10 +189,17 @@
     X(uint64_t, spare_3,              "0") \
     X(uint64_t, spare_4,              "0")
 
-/* An attempt to start a process. */
 #define COUNT_FIELDS(X) \
     X(uint64_t, counted, "calls of the intrinsic of the record's number that were counted, not timed")
 
+/* A task that had a name when it was numbered; of many, the newest. */
+#define TASK_FIELDS(X) \
+    X(uint32_t, number, "the task's number; 0 in an unused record") \
+    X(uint32_t, name,   "what it was called: by the program, else its coroutine, a number in strings") \
+    X(uint32_t, thread, "thread that ran it when it was numbered, a number in threads") \
+    X(uint32_t, spare,  "0")
+
+/* An attempt to start a process. */
 #define CHILD_FIELDS(X) \
     X(uint64_t, start_ns, "monotonic time when the call began that started it; 0 in an unused record") \
     X(uint64_t, end_ns,   "monotonic time when its end was seen by waiting for it; 0 where it was not") \
@@ -324,6 +333,7 @@ struct open_call     { OPEN_FIELDS(DECLARE_FIELD) };
 struct thread_fields { THREAD_FIELDS(DECLARE_FIELD) };
 struct overview      { OVERVIEW_FIELDS(DECLARE_FIELD) };
 struct child         { CHILD_FIELDS(DECLARE_FIELD) };
+struct named_task    { TASK_FIELDS(DECLARE_FIELD) };
 struct count         { COUNT_FIELDS(DECLARE_FIELD) };
 struct line_trace    { TRACE_FIELDS(DECLARE_FIELD) };
 struct function      { FUNCTION_FIELDS(DECLARE_FIELD) };
@@ -342,6 +352,7 @@ enum {
     THREADS_BYTES = 1024 * 1024, /* a window of threads, whose records stay mapped: 511 threads a mapping */
     BLOCK_EVENTS = (BLOCK_BYTES - sizeof(struct block_head)) / sizeof(struct event),
     THREAD_BYTES = 2048,
+    TASKS_BYTES = 256 * 1024, /* all tasks that are kept lie in one window */
     LINES_BYTES = 1024 * 1024, /* a window of lines: a function's all lie in one */
     OPEN_CALLS = (THREAD_BYTES - sizeof(struct thread_fields)) / sizeof(struct open_call),
     STRING_BYTES = 16 * 1024, /* a longer string is cut; the cut is shown by three dots */
@@ -351,6 +362,8 @@ enum child_how { CHILD_FORK = 1, CHILD_EXEC, CHILD_SPAWN, CHILD_SHELL };
 enum block_state { BLOCK_WRITING = 1, BLOCK_FULL, BLOCK_LEFT };
 enum function_kind { FUNCTION_CODE = 1, FUNCTION_OUTSIDE };
 enum covered_kind { COVERED_CODE = 1, COVERED_LEFT_OUT };
+/* Why recording stopped, where it is no error of the system's: these have lower numbers. */
+enum { RESERVE_REACHED = 4096 };
 enum overview_kind { OVERVIEW_BEGIN = 1, OVERVIEW_SAMPLE, OVERVIEW_END, OVERVIEW_STOPPED };
 
 struct thread_record {
@@ -367,6 +380,7 @@ _Static_assert(offsetof(struct control, paused) % 8 == 0 &&
                    offsetof(struct control, samples_wanted) == offsetof(struct control, paused) + 4,
                "the shims read both at once");
 _Static_assert(sizeof(struct overview) == 128, "records of a power of two never cross a window");
+_Static_assert(sizeof(struct named_task) == 16, "records of a power of two never cross a window");
 _Static_assert(sizeof(struct child) == 64, "records of a power of two never cross a window");
 _Static_assert(sizeof(struct line_trace) == 128 && sizeof(struct function) == 128 && sizeof(struct line) == 64 &&
                    sizeof(struct loop) == 32 && sizeof(struct covered) == 64 && sizeof(struct covered_place) == 16 &&
@@ -419,6 +433,7 @@ enum {
     DATA_CHILDREN,
     DATA_COMPRESSED,
     DATA_COUNTS,
+    DATA_TASKS,
     DATA_TRACES,
     DATA_FUNCTIONS,
     DATA_LINES,

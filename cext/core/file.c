@@ -13,7 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOCK_NS = 50000000 };
+#include "core/recorder.h"
+#include "core/reserve.h"
+
+enum { LOCK_NS = 50000000, TRIES = 8 };
 
 static mode_t file_mode = 0600, directory_mode = 0700;
 
@@ -34,14 +37,23 @@ static int lifted(int low)
     return high;
 }
 
+/* A signal that comes in between is no reason; one that always comes is not waited for. */
+static int open_again(const char *path, int flags)
+{
+    int opened = open(path, flags, 0600);
+    for (int tries = 1; opened < 0 && errno == EINTR && tries < TRIES; tries++)
+        opened = open(path, flags, 0600);
+    return opened;
+}
+
 static int open_high(const char *path, int flags)
 {
-    return lifted(open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600));
+    return lifted(open_again(path, flags | O_CLOEXEC | O_NOFOLLOW));
 }
 
 int file_open_to_read(const char *path)
 {
-    return lifted(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    return lifted(open_again(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 }
 
 static int open_in(char path[PATH_BYTES], const char *directory, const char *name, int flags)
@@ -58,16 +70,20 @@ int directory_create(const char *path)
     return mkdir(path, 0700) || chmod(path, directory_mode) ? errno : 0;
 }
 
-void directory_discard(const char *path)
+static void discard(const char *directory, const char *name)
 {
     char file[PATH_BYTES];
-    static const char *const documents[] = {"log.xml", "map.xml"};
+    for (int is_new = 0; is_new < 2; is_new++)
+        if (snprintf(file, sizeof file, is_new ? "%s/%s.new" : "%s/%s", directory, name) < PATH_BYTES)
+            unlink(file);
+}
+
+void directory_discard(const char *path)
+{
     for (int type = 0; type < DATA_TYPES; type++)
-        if (snprintf(file, sizeof file, "%s/%s", path, data_types[type].name) < PATH_BYTES)
-            unlink(file);
-    for (int document = 0; document < 2; document++)
-        if (snprintf(file, sizeof file, "%s/%s", path, documents[document]) < PATH_BYTES)
-            unlink(file);
+        discard(path, data_types[type].name);
+    discard(path, "log.xml");
+    discard(path, "map.xml");
     rmdir(path);
 }
 
@@ -106,14 +122,24 @@ static int write_zeros(int opened, uint64_t from, uint64_t to)
     return 0;
 }
 
-static int grow(struct grown_file *file, int opened, uint64_t bytes)
+/* The beginning of every file may always be taken: with less than 200 KiB a process can say at least that it was not
+   recorded. */
+static int may_grow(const struct grown_file *file, int opened, uint64_t bytes)
 {
-    int failed = EINTR;
     if (!within_limit(bytes))
         return EFBIG;
-    for (int tries = 0; failed == EINTR && tries < 8; tries++)
+    return bytes > WINDOW_BYTES ? reserve_allows(opened, bytes - file->bytes) : 0;
+}
+
+static int grow(struct grown_file *file, int opened, uint64_t bytes)
+{
+    int failed = may_grow(file, opened, bytes);
+    if (failed)
+        return failed;
+    failed = EINTR;
+    for (int tries = 0; failed == EINTR && tries < TRIES; tries++)
         failed = fallocate(opened, 0, (off_t)file->bytes, (off_t)(bytes - file->bytes)) ? errno : 0;
-    if (failed == EOPNOTSUPP || failed == ENOSYS)
+    if (failed == EOPNOTSUPP || failed == ENOSYS || failed == EINTR) /* which a write into a file is not stopped by */
         failed = write_zeros(opened, file->bytes, bytes);
     if (!failed)
         file->bytes = bytes;
@@ -143,9 +169,10 @@ static int append(struct grown_file *file, int opened, const void *head, size_t 
 {
     if (!still_ours(file, opened))
         return ESTALE;
-    if (!within_limit(file->bytes + head_bytes + bytes))
-        return EFBIG;
-    int failed = write_at(opened, file->bytes, head, head_bytes);
+    int failed = may_grow(file, opened, file->bytes + head_bytes + bytes);
+    if (failed)
+        return failed;
+    failed = write_at(opened, file->bytes, head, head_bytes);
     failed = failed ? failed : write_at(opened, file->bytes + head_bytes, data, bytes);
     if (!failed)
         file->bytes += head_bytes + bytes;
@@ -243,11 +270,25 @@ struct file_head *file_map_head(const char *directory, const char *name, size_t 
 
 /* --- series */
 
+/* The file gets its name when it has its head: whoever looks finds none, or one that can be read. */
+static int give_name(struct grown_file *file, const char *directory, const char *name)
+{
+    char path[PATH_BYTES];
+    if (snprintf(path, sizeof path, "%s/%s", directory, name) >= PATH_BYTES)
+        return ENAMETOOLONG;
+    if (rename(file->path, path))
+        return errno;
+    memcpy(file->path, path, sizeof path);
+    return 0;
+}
+
 int series_create(struct series *series, const char *directory, const struct data_type *type, uint32_t first)
 {
+    char anew[64];
     memset(series, 0, sizeof *series);
     series->window_bytes = type->block_bytes;
-    int failed = file_create(&series->file, directory, type->name);
+    snprintf(anew, sizeof anew, "%s.new", type->name);
+    int failed = file_create(&series->file, directory, anew);
     if (failed)
         return failed;
     series->window = file_map(&series->file, 0, series->window_bytes, SPACE_BYTES);
@@ -264,7 +305,7 @@ int series_create(struct series *series, const char *directory, const struct dat
     };
     series->end = type->head_bytes;
     series->next = first;
-    return 0;
+    return give_name(&series->file, directory, type->name);
 }
 
 /* Strings have no fixed size: a reader is told that the rest of the window is empty. */
@@ -291,8 +332,16 @@ static int next_window(struct series *series)
     return 0;
 }
 
+/* What a file takes counts where events count; the beginning, which every process has, is left out. */
+static void count_growth(uint64_t before, uint64_t after)
+{
+    uint64_t from = before > WINDOW_BYTES ? before : WINDOW_BYTES;
+    if (after > from)
+        __atomic_add_fetch(&recorder.control->other_bytes, after - from, __ATOMIC_RELAXED);
+}
+
 /* Is there room for `bytes` at the end? 0 or the error's number. */
-static int make_room(struct series *series, size_t bytes)
+static int find_room(struct series *series, size_t bytes)
 {
     int failed = series->end + bytes > series->window_at + series->window_bytes ? next_window(series) : 0;
     if (failed)
@@ -300,6 +349,14 @@ static int make_room(struct series *series, size_t bytes)
     uint64_t missing = series->end + bytes > series->file.bytes ? series->end + bytes - series->file.bytes : 0;
     uint64_t steps = (missing + SPACE_BYTES - 1) / SPACE_BYTES;
     return steps ? file_grow(&series->file, series->file.bytes + steps * SPACE_BYTES) : 0;
+}
+
+static int make_room(struct series *series, size_t bytes)
+{
+    uint64_t before = series->file.bytes;
+    int failed = find_room(series, bytes);
+    count_growth(before, series->file.bytes);
+    return failed;
 }
 
 void *series_extend(struct series *series, size_t bytes)
@@ -338,13 +395,15 @@ static int write_whole(int opened, const struct iovec *pieces, int count)
     if (!within_limit(bytes))
         return EFBIG;
     ssize_t done = writev(opened, pieces, count);
+    for (int tries = 1; done < 0 && errno == EINTR && tries < TRIES; tries++)
+        done = writev(opened, pieces, count);
     return done == (ssize_t)bytes ? 0 : done < 0 ? errno : ENOSPC;
 }
 
-int file_write(const char *directory, const char *name, const struct iovec *pieces, int count, size_t more)
+/* Under another name, which it has until it is whole. */
+static int write_anew(const char *path, const struct iovec *pieces, int count, size_t more)
 {
-    char path[PATH_BYTES];
-    int opened = open_in(path, directory, name, O_WRONLY | O_CREAT);
+    int opened = open_high(path, O_WRONLY | O_CREAT | O_TRUNC);
     if (opened < 0)
         return errno;
     int failed = fchmod(opened, file_mode) ? errno : write_whole(opened, pieces, count);
@@ -352,6 +411,29 @@ int file_write(const char *directory, const char *name, const struct iovec *piec
     if (end >= 0)
         (void)!fallocate(opened, FALLOC_FL_KEEP_SIZE, end, (off_t)more); /* without it there may be room all the same */
     close(opened);
+    return failed;
+}
+
+int file_write(const char *directory, const char *name, const struct iovec *pieces, int count, size_t more)
+{
+    char path[PATH_BYTES], anew[PATH_BYTES];
+    if (snprintf(path, sizeof path, "%s/%s", directory, name) >= PATH_BYTES ||
+        snprintf(anew, sizeof anew, "%s/%s.new", directory, name) >= PATH_BYTES)
+        return ENAMETOOLONG;
+    int failed = write_anew(anew, pieces, count, more);
+    if (!failed && rename(anew, path) == 0)
+        return 0;
+    failed = failed ? failed : errno;
+    unlink(anew);
+    return failed;
+}
+
+int directory_may_grow(const char *path)
+{
+    int opened = open_high(path, O_RDONLY | O_DIRECTORY);
+    int failed = opened < 0 ? errno : reserve_allows(opened, 0);
+    if (opened >= 0)
+        close(opened);
     return failed;
 }
 
@@ -380,6 +462,7 @@ int file_add(const char *directory, const char *name, const struct iovec *pieces
     if (!failed && (!S_ISREG(status.st_mode) || (uint64_t)status.st_size + bytes > most ||
                     !within_limit((uint64_t)status.st_size + bytes)))
         failed = EFBIG;
+    failed = failed ? failed : reserve_allows(opened, bytes);
     failed = failed ? failed : write_whole(opened, pieces, count);
     close(opened);
     return failed;

@@ -26,13 +26,16 @@ void files_begin(bool group_reads);
 /* Make a directory with that mode, whatever the umask. 0 or the error's number. */
 int directory_create(const char *path);
 
+/* Is more free on its file system than is to be left free? 0, RESERVE_REACHED, or the error's number. */
+int directory_may_grow(const char *path);
+
 /* Remove an experiment's directory with the files that one has. */
 void directory_discard(const char *path);
 
 /* Create it, empty, readable by its owner alone. 0 or the error's number. */
 int file_create(struct grown_file *file, const char *directory, const char *name);
 
-/* Grow it to `bytes` that are really there. 0 or the error's number: no room, or no longer ours. */
+/* Grow it to `bytes` that are really there. 0 or the error's number: no room, RESERVE_REACHED, or no longer ours. */
 int file_grow(struct grown_file *file, uint64_t bytes);
 
 /* Map `bytes` at `offset`, growing the file so that the first `real` of them are there. NULL with errno set. */
@@ -78,7 +81,8 @@ int file_add(const char *directory, const char *name, const struct iovec *pieces
 /* Have `name` be a copy of the file at `source`, up to `most` bytes. */
 void file_copy(const char *directory, const char *name, const char *source, size_t most);
 
-/* Write the file whole, from `count` pieces, in one write. Room for `more` bytes is kept behind them, where that can be
+/* Write the file whole, from `count` pieces: whoever looks finds what was there before, or all of it, also after a kill in
+   between. Room for `more` bytes is kept behind them, where that can be
    had, for what must be said on a full disk. 0 or the error's number. */
 int file_write(const char *directory, const char *name, const struct iovec *pieces, int count, size_t more);
 

@@ -71,7 +71,7 @@ static void refuse(void)
 /* Its files; the child goes on counting where its parent was, so what the caches know stays true. */
 static bool make_subexperiment(void)
 {
-    if (directory_create(session.directory))
+    if (directory_may_grow(session.founder) || directory_create(session.directory))
         return false;
     if (recorder_begin_files(interning_next()) == 0 && log_begin() == 0)
         return true;

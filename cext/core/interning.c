@@ -10,7 +10,9 @@
 #include "core/file.h"
 #include "core/filter.h"
 #include "core/intern.h"
+#include "core/recorder.h"
 #include "core/redact.h"
+#include "core/room.h"
 #include "core/session.h"
 #include "core/statement.h"
 #include "core/threads.h"
@@ -18,10 +20,19 @@
 /* Of short statements one in so many is timed, a prime lest it be always the same of a few that take turns. */
 enum { SAMPLED = 17 };
 
+/* A part of the ring, of the pool and of the limit: texts are kept until one of these is taken. */
+enum { TEXT_PARTS = 4 };
+
 static struct {
     struct series strings, sites, stacks;
     struct cache string_cache, stack_cache, statement_cache;
+    uint64_t most_bytes; /* of this process's texts; 0: any */
 } numbers;
+
+void interning_choose(uint64_t ring_bytes)
+{
+    numbers.most_bytes = ring_bytes / TEXT_PARTS;
+}
 
 int interning_begin(void)
 {
@@ -82,34 +93,74 @@ static uint32_t keep_string(uint64_t key, const char *text, size_t bytes)
     return number;
 }
 
+/* How a text is kept that has no number yet; the lock is held. */
+typedef uint32_t keeper(uint64_t key, const char *text, size_t bytes);
+
 /* Another thread may have written it meanwhile. */
-static uint32_t find_or_keep(uint64_t key, const char *text, size_t bytes)
+static uint32_t find_or_keep(keeper *keep, uint64_t key, const char *text, size_t bytes)
 {
     uint32_t number = cache_find(&numbers.string_cache, key);
-    return number || session_stopped() ? number : keep_string(key, text, bytes);
+    return number || session_stopped() ? number : keep(key, text, bytes);
 }
 
-uint32_t string_intern_held(const char *text, size_t bytes)
-{
-    return bytes ? find_or_keep(key_of(hash_bytes(text, bytes)), text, bytes) : 0;
-}
-
-static uint32_t new_string(uint64_t key, const char *text, size_t bytes)
+static uint32_t new_text(keeper *keep, uint64_t key, const char *text, size_t bytes)
 {
     if (!exclusive_begin())
         return 0;
-    uint32_t number = find_or_keep(key, text, bytes);
+    uint32_t number = find_or_keep(keep, key, text, bytes);
     exclusive_end();
     return number;
 }
 
-uint32_t string_intern(const char *text, size_t bytes)
+static uint32_t text_intern(keeper *keep, const char *text, size_t bytes)
 {
     if (bytes == 0 || session_stopped())
         return 0;
     uint64_t key = key_of(hash_bytes(text, bytes));
     uint32_t number = cache_find(&numbers.string_cache, key);
-    return number ? number : new_string(key, text, bytes);
+    return number ? number : new_text(keep, key, text, bytes);
+}
+
+uint32_t string_intern_held(const char *text, size_t bytes)
+{
+    return bytes ? find_or_keep(keep_string, key_of(hash_bytes(text, bytes)), text, bytes) : 0;
+}
+
+uint32_t string_intern(const char *text, size_t bytes)
+{
+    return text_intern(keep_string, text, bytes);
+}
+
+/* --- details */
+
+static bool has_taken_its_part(uint64_t bytes, uint64_t of)
+{
+    return of && bytes >= of / TEXT_PARTS;
+}
+
+static bool texts_are_full(void)
+{
+    const struct control *control = recorder.control;
+    uint64_t other = __atomic_load_n(&control->other_bytes, __ATOMIC_RELAXED);
+    return (numbers.most_bytes && numbers.strings.end >= numbers.most_bytes) ||
+           has_taken_its_part(other, control->pool_bytes) || has_taken_its_part(other, control->limit_bytes);
+}
+
+/* A filter compares the numbers of the texts that it names: these are always kept. */
+static uint32_t keep_detail(uint64_t key, const char *text, size_t bytes)
+{
+    static const char other[] = "(other)";
+    if (!room_for_event(current_thread))
+        return 0;
+    if (!texts_are_full() || filter_number_of(text, bytes))
+        return keep_string(key, text, bytes);
+    numbers.strings.head->lost++;
+    return string_intern_held(other, sizeof other - 1);
+}
+
+uint32_t detail_intern(const char *text, size_t bytes)
+{
+    return text_intern(keep_detail, text, bytes);
 }
 
 /* --- sites and stacks */
@@ -184,7 +235,7 @@ static uint32_t weight_of(struct thread *thread, size_t bytes)
 }
 
 /* What is to be kept of it; gives its length. */
-static size_t kept_of(const char *sql, size_t bytes, char *text, size_t room, bool *literals)
+static size_t kept_of(enum dialect dialect, const char *sql, size_t bytes, char *text, size_t room, bool *literals)
 {
     enum how_much how_much = arguments_kept(KIND_db);
     if (how_much == KEEP_whole) {
@@ -193,22 +244,22 @@ static size_t kept_of(const char *sql, size_t bytes, char *text, size_t room, bo
         *literals = true; /* it may be a text of one call */
         return length;
     }
-    size_t length = statement_normalise(sql, bytes, text, room, literals), word = 0;
+    size_t length = statement_normalise(dialect, sql, bytes, text, room, literals), word = 0;
     while (word < length && ((text[word] | 0x20) >= 'a' && (text[word] | 0x20) <= 'z'))
         word++;
     return how_much == KEEP_nothing ? 0 : how_much == KEEP_shape ? word : length;
 }
 
 /* A text never seen before takes longest, and is timed by itself. */
-static uint32_t timed_new_string(struct thread *thread, uint64_t key, const char *text, size_t bytes)
+static uint32_t timed_new_detail(struct thread *thread, uint64_t key, const char *text, size_t bytes)
 {
     struct reading begin = own_begin(thread);
-    uint32_t number = new_string(key, text, bytes);
+    uint32_t number = new_text(keep_detail, key, text, bytes);
     own_end(thread, begin);
     return number;
 }
 
-uint32_t statement_intern(uint64_t statement_key, const char *sql, size_t bytes, bool *literals)
+uint32_t statement_intern(uint64_t statement_key, enum dialect dialect, const char *sql, size_t bytes, bool *literals)
 {
     struct thread *thread = current_thread;
     char *text = thread_scratch(thread);
@@ -218,13 +269,13 @@ uint32_t statement_intern(uint64_t statement_key, const char *sql, size_t bytes,
         return 0;
     if (weight)
         begin = own_begin(thread);
-    size_t length = kept_of(sql, bytes, text, SCRATCH_BYTES, literals);
+    size_t length = kept_of(dialect, sql, bytes, text, SCRATCH_BYTES, literals);
     uint64_t key = key_of(hash_bytes(text, length));
     uint32_t number = cache_find(&numbers.string_cache, key);
     if (weight)
         own_end_for(thread, begin, weight);
     if (!number && length && !session_stopped())
-        number = timed_new_string(thread, key, text, length);
+        number = timed_new_detail(thread, key, text, length);
     if (statement_key)
         cache_keep(&numbers.statement_cache, statement_key, number);
     return number;

@@ -95,8 +95,8 @@ static int write_map(void)
 
 int log_begin(void)
 {
-    int failed = write_log();
-    return failed ? failed : write_map();
+    int failed = write_map(); /* first: where the log is, the process has begun */
+    return failed ? failed : write_log();
 }
 
 int log_describe(const char *text, size_t bytes)

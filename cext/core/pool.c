@@ -82,12 +82,15 @@ static void empty(struct pool *pool, struct block *block, const struct block_beg
 
 static struct block *take_new(struct pool *pool)
 {
-    struct block *block = file_map(&pool->file, pool->file.bytes, BLOCK_BYTES, BLOCK_BYTES);
+    const struct block_head head = {.magic = BLOCK_MAGIC, .state = BLOCK_WRITING};
+    uint64_t at = pool->file.bytes;
+    int failed = file_append(&pool->file, &head, sizeof head, NULL, 0);
+    struct block *block = failed ? NULL : file_map(&pool->file, at, BLOCK_BYTES, BLOCK_BYTES);
+    errno = failed ? failed : errno;
     if (!block)
         return NULL;
     madvise(block, BLOCK_BYTES, MADV_DONTFORK);
     empty(pool, block, &(struct block_begun){0});
-    block->head.magic = BLOCK_MAGIC;
     return block;
 }
 

@@ -51,7 +51,7 @@ bool pool_may_settle(const struct pool *pool);
 bool pool_settle(struct pool *pool);
 
 /* A block to write into: one that an ended thread left, which may be full, or a new one. NULL with errno set where the
-   file cannot grow. */
+   file cannot grow. As soon as a block is whole in the file it has its head: one without is a hole, given back. */
 struct block *pool_take(struct pool *pool, uint32_t thread);
 
 /* Append a copy of the full block to the file, or put it in the place of the oldest in the ring, and empty the block.

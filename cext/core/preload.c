@@ -125,9 +125,20 @@ static bool is_without_site(const char *const *words)
     return false;
 }
 
-static bool is_needed(const char *interpreter, const char *const *words)
+/* An interpreter finds its files by the name that it is called by: another than its path may lead it out of its virtual
+   environment. A name without a slash is looked for as it does itself, in the child's PATH. */
+static bool finds_startup(const char *interpreter, const char *name, bool has_our_path)
 {
-    return program_is_python(interpreter) && (is_without_site(words) || !has_startup(interpreter)) &&
+    char found[PATH_BYTES];
+    if (!name || strcmp(name, interpreter) == 0)
+        return has_startup(interpreter);
+    bool is_known = *name == '/' || (has_our_path && !strchr(name, '/'));
+    return is_known && program_find(name, found) && has_startup(found);
+}
+
+static bool is_needed(const char *interpreter, const char *name, const char *const *words, bool has_our_path)
+{
+    return program_is_python(interpreter) && (is_without_site(words) || !finds_startup(interpreter, name, has_our_path)) &&
            program_reason(interpreter) == REASON_none;
 }
 
@@ -161,14 +172,14 @@ static bool read_first_line(const char *path, char line[LINE_BYTES])
     return bytes > 0;
 }
 
-bool preload_is_needed(const char *path, const char *const *words)
+bool preload_is_needed(const char *path, const char *const *words, bool has_our_path)
 {
     char line[LINE_BYTES];
     const char *interpreter, *option[2] = {NULL, NULL};
     if (!preload_library())
         return false;
     if (program_is_python(path))
-        return is_needed(path, *words ? words + 1 : words);
+        return is_needed(path, *words, *words ? words + 1 : words, has_our_path);
     return read_first_line(path, line) && split_first_line(line, &interpreter, &option[0]) &&
-           is_needed(interpreter, option);
+           is_needed(interpreter, interpreter, option, has_our_path);
 }

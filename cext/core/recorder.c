@@ -12,7 +12,9 @@
 #include "core/dialogue.h"
 #include "core/exclusive.h"
 #include "core/preload.h"
+#include "core/reserve.h"
 #include "core/session.h"
+#include "core/task_names.h"
 #include "core/unmap.h"
 
 const char *recorder_directory(void)
@@ -78,8 +80,10 @@ static void take_settings(const struct recorder_settings *settings)
     control_forget();
     control_choose_paused(settings->paused);
     files_begin(settings->group_reads);
+    reserve_choose(settings->reserve_bytes);
     log_choose_objects(settings->objects);
     room_choose(settings->wait_when_full, settings->ring_bytes);
+    interning_choose(settings->ring_bytes);
     usage_choose(settings->sample_every_ns);
     dialogue_choose(settings->dialogue_bytes);
 }
@@ -92,6 +96,7 @@ static int create_files(struct first_numbers first)
     failed = failed ? failed : usage_create(session.directory);
     children_forget();
     levels_begin();
+    task_names_begin();
     dialogue_begin();
     return failed;
 }
@@ -101,7 +106,7 @@ int recorder_begin_files(struct first_numbers first)
     int failed = create_files(first);
     if (failed)
         return failed;
-    room_count_overwritten(&threads_head()->overwritten);
+    room_count_in(threads_head());
     control_begin();
     threads_forget();
     usage_begin();
@@ -141,18 +146,31 @@ int recorder_begin(const struct recorder_settings *settings)
     if (session_is_founder()) {
         recorder.control->pool_bytes = settings->pool_bytes;
         recorder.control->limit_bytes = settings->limit_bytes;
+        recorder.control->reserve_bytes = reserve_on(session.directory);
     }
     switch_on();
     thread_tell_beginning();
     return 0;
 }
 
+/* Where the disk is nearly full a process says so, and that is all. */
+static void stop_where_disk_is_low(void)
+{
+    int failed = directory_may_grow(session.directory);
+    if (failed == RESERVE_REACHED && exclusive_begin()) {
+        session_stop(failed);
+        exclusive_end();
+    }
+}
+
 int recorder_describe(const char *head, size_t bytes)
 {
     int failed = log_describe(head, bytes);
-    if (!failed)
-        control_begin_paused();
-    return failed;
+    if (failed)
+        return failed;
+    control_begin_paused();
+    stop_where_disk_is_low();
+    return 0;
 }
 
 /* --- calls that are no spans */
@@ -254,6 +272,7 @@ void recorder_detach(void)
     control_forget();
     children_forget();
     levels_begin();
+    task_names_begin();
     retire_files(threads_head());
     threads_forget_head();
     errno = saved;

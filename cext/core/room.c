@@ -23,6 +23,7 @@ static struct {
     uint64_t grown_bytes;                 /* since a monitor was asked for */
     uint64_t called_ns;                   /* when one was called to make room */
     uint64_t drained_bytes, fruitless_ns; /* as last looked at while waiting for room, and how long in vain since */
+    struct file_head *head;               /* where this process counts what it took */
 } room;
 
 void room_choose(bool wait_when_full, uint64_t ring_bytes)
@@ -37,39 +38,81 @@ int room_create(const char *directory)
     return pool_create(&room.pool, directory, room.ring_blocks);
 }
 
-void room_count_overwritten(uint64_t *overwritten)
+void room_count_in(struct file_head *head)
 {
-    room.pool.ring.overwritten = overwritten;
+    room.head = head;
+    room.pool.ring.overwritten = &head->overwritten;
 }
 
-/* --- how full the pool is */
+/* --- how full the pool is: room is taken before a block is appended, and given back when its space is free again, so
+   at no time is more given back than was taken. Where the page says so all the same, somebody else has written there:
+   nothing of it is to be believed, the recording goes on, and reports say it. */
+
+static uint64_t taken_bytes(const struct control *control)
+{
+    return __atomic_load_n(&control->taken_bytes, __ATOMIC_RELAXED);
+}
+
+static uint64_t drained_bytes(const struct control *control)
+{
+    return __atomic_load_n(&control->drained_bytes, __ATOMIC_ACQUIRE);
+}
+
+/* Texts and all else count as well, from where they are more than what every process has. */
+static uint64_t with_other_files(const struct control *control, uint64_t bytes)
+{
+    return bytes + __atomic_load_n(&control->other_bytes, __ATOMIC_RELAXED);
+}
+
+static bool pool_would_be_full(const struct control *control, uint64_t taken, uint64_t drained)
+{
+    uint64_t in_use = with_other_files(control, taken > drained ? taken - drained : 0);
+    return control->pool_bytes && in_use + BLOCK_BYTES > control->pool_bytes;
+}
+
+static bool limit_would_be_reached(const struct control *control, uint64_t taken)
+{
+    return control->limit_bytes && with_other_files(control, taken) + BLOCK_BYTES > control->limit_bytes;
+}
 
 static bool pool_is_full(const struct control *control)
 {
-    uint64_t taken = __atomic_load_n(&control->taken_bytes, __ATOMIC_RELAXED);
-    uint64_t drained = __atomic_load_n(&control->drained_bytes, __ATOMIC_RELAXED);
-    return control->pool_bytes && taken - drained + BLOCK_BYTES > control->pool_bytes;
+    uint64_t drained = drained_bytes(control); /* first: what is taken meanwhile does no harm */
+    return pool_would_be_full(control, taken_bytes(control), drained);
 }
 
 static bool limit_is_reached(const struct control *control)
 {
-    return control->limit_bytes &&
-           __atomic_load_n(&control->taken_bytes, __ATOMIC_RELAXED) + BLOCK_BYTES > control->limit_bytes;
+    return limit_would_be_reached(control, taken_bytes(control));
 }
 
-static bool has_room(const struct control *control)
+static void note_most(struct control *control, uint64_t in_use)
 {
-    return !pool_is_full(control) && !limit_is_reached(control);
-}
-
-static void count_taken(struct control *control)
-{
-    uint64_t taken = __atomic_add_fetch(&control->taken_bytes, BLOCK_BYTES, __ATOMIC_RELAXED);
-    uint64_t in_use = taken - __atomic_load_n(&control->drained_bytes, __ATOMIC_RELAXED);
     uint64_t most = __atomic_load_n(&control->most_bytes, __ATOMIC_RELAXED);
-    while (in_use > most && in_use <= taken &&
+    while (in_use > most &&
            !__atomic_compare_exchange_n(&control->most_bytes, &most, in_use, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         ;
+}
+
+/* Take room for a block, in one step with the question whether there is any: other processes ask as well. */
+static bool take_room(struct control *control)
+{
+    uint64_t drained = drained_bytes(control), taken = taken_bytes(control);
+    do {
+        if (pool_would_be_full(control, taken, drained) || limit_would_be_reached(control, taken))
+            return false;
+    } while (!__atomic_compare_exchange_n(&control->taken_bytes, &taken, taken + BLOCK_BYTES, false, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
+    __atomic_add_fetch(&room.head->taken_bytes, BLOCK_BYTES, __ATOMIC_RELAXED);
+    note_most(control, taken + BLOCK_BYTES > drained ? taken + BLOCK_BYTES - drained : 0);
+    return true;
+}
+
+/* The block was not appended. */
+static void return_room(struct control *control)
+{
+    __atomic_sub_fetch(&room.head->taken_bytes, BLOCK_BYTES, __ATOMIC_RELAXED);
+    __atomic_sub_fetch(&control->taken_bytes, BLOCK_BYTES, __ATOMIC_RELAXED);
 }
 
 /* --- waiting for room, where the user chose so: no lock is held meanwhile */
@@ -182,27 +225,20 @@ static bool is_full(const struct block *block)
     return block->head.used >= BLOCK_EVENTS;
 }
 
-/* Does the file have to grow for the next full block? A ring that finds no room goes round as it is. */
-static bool has_to_grow(const struct control *control)
-{
-    bool grows = pool_grows(&room.pool);
-    return grows && (has_room(control) || !pool_settle(&room.pool));
-}
-
+/* A ring that finds no room goes round as it is. */
 static int drain(struct thread *thread)
 {
     struct control *control = recorder.control;
-    bool grows = has_to_grow(control);
-    if (grows && !has_room(control))
+    bool grows = pool_grows(&room.pool) && take_room(control);
+    if (!grows && pool_grows(&room.pool) && !pool_settle(&room.pool))
         return EDQUOT;
     struct block_begun begun = begun_now(thread);
     int failed = pool_drain(&room.pool, thread->block, &begun);
-    if (failed || !grows)
-        return failed;
-    count_taken(control);
-    if (!room.ring_blocks)
+    if (failed && grows)
+        return_room(control);
+    else if (grows && !room.ring_blocks)
         room.grown_bytes += BLOCK_BYTES;
-    return 0;
+    return failed;
 }
 
 static int take_block(struct thread *thread)
@@ -244,6 +280,14 @@ static bool has_to_wait(const struct thread *thread)
     bool grows = thread->block && is_full(thread->block) && pool_grows(&room.pool) && !pool_may_settle(&room.pool);
     return grows && room.wait_when_full && pool_is_full(control) && !limit_is_reached(control) &&
            hopes_for_room(control);
+}
+
+bool room_for_event(const struct thread *thread)
+{
+    const struct control *control = recorder.control;
+    bool grows = thread && thread->block && is_full(thread->block) && pool_grows(&room.pool);
+    return !grows || pool_may_settle(&room.pool) || (room.wait_when_full && !limit_is_reached(control)) ||
+           !(pool_is_full(control) || limit_is_reached(control));
 }
 
 /* Others may take the room that was made. The lock is held, or false. */

@@ -64,6 +64,11 @@ void session_restart(void)
     __atomic_store_n(&stopped, 0, __ATOMIC_RELAXED);
 }
 
+static const char *in_words(int reason)
+{
+    return reason == RESERVE_REACHED ? "too little disk is free" : strerrordesc_np(reason);
+}
+
 void session_stop(int error)
 {
     if (session_stopped())
@@ -71,7 +76,7 @@ void session_stop(int error)
     int reason = error ? error : ENOSPC;
     __atomic_store_n(&stopped, reason, __ATOMIC_RELAXED);
     usage_sample(OVERVIEW_STOPPED, reason);
-    log_stopped(strerrordesc_np(reason));
+    log_stopped(in_words(reason));
 }
 
 void session_write_variable(void)

@@ -31,6 +31,7 @@ typedef enum rows setting_rows;
     X(number, wait_above_ns,    "a wait so long is recorded; 0: free locks as well") \
     X(number, pool_bytes,       "events may take so much of the disk at a time, where this process is the founder; 0: any") \
     X(number, limit_bytes,      "and so much in all") \
+    X(number, reserve_bytes,    "so much of the disk is left free; UINT64_MAX: as much as its size demands") \
     X(flag,   wait_when_full,   "the program waits for room, and events are not dropped") \
     X(number, ring_bytes,       "full blocks of each process go round in so much of the disk; 0: none is overwritten") \
     X(number, trigger_above_ns, "a call so long fires the trigger") \

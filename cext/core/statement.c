@@ -1,8 +1,11 @@
+#define _GNU_SOURCE
 #include "core/statement.h"
 
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
+
+#include "core/statement_secrets.h"
 
 /* White space is put as soon as it is seen, so `text` may end with one space; the last is taken off at the end. */
 struct scan {
@@ -12,6 +15,7 @@ struct scan {
     uint32_t row_depth; /* parentheses open since a row of VALUES began; 0 outside of rows */
     bool hidden;        /* this row or value is like those before it: read, but not kept */
     bool literals;
+    enum dialect dialect;
 };
 
 /* Most bytes are copied without a look. Those that need one are found by a table: what each byte is, and which ones may
@@ -124,11 +128,32 @@ static void skip_word(struct scan *scan)
         scan->at++;
 }
 
-/* Past the quote that closes; a doubled quote, and where `backslash` says so an escaped one, is part of the text. */
-static const char *quoted_end(const struct scan *scan, char quote, bool backslash)
+/* --- what begins and ends otherwise in one dialect than in another. Where it cannot be told which text is a value, all
+   the rest of the statement is hidden. */
+
+static void hide_rest(struct scan *scan)
 {
-    const char *at = scan->at + 1, *end = scan->end;
-    for (; at < end; at++) {
+    scan->at = scan->end;
+    put_placeholder(scan);
+}
+
+/* Does any of these signs stand between the two places? */
+static bool has_sign(const char *at, const char *end, const char *signs)
+{
+    for (; at < end; at++)
+        if (*at && strchr(signs, *at))
+            return true;
+    return false;
+}
+
+/* Whatever may begin a text, a name or a comment in some dialect. */
+static const char opening[] = "'\"`[$/-#\\";
+
+/* Past the quote that closes, NULL where none does; a doubled quote, and where `backslash` says so an escaped one, is
+   part of the text. */
+static const char *quoted_end(const char *at, const char *end, char quote, bool backslash)
+{
+    for (at++; at < end; at++) {
         if (backslash && *at == '\\' && at + 1 < end)
             at++;
         else if (*at == quote && (at + 1 == end || at[1] != quote))
@@ -136,65 +161,168 @@ static const char *quoted_end(const struct scan *scan, char quote, bool backslas
         else if (*at == quote)
             at++;
     }
-    return end;
+    return NULL;
 }
 
-/* A backslash may or may not escape a quote (MySQL; standard SQL). Where it matters, what is text and what is not
-   cannot be told from here on, and the rest of the statement is hidden. */
-static __attribute__((noinline)) void skip_doubtful_string(struct scan *scan, char quote)
+static bool is_prefix(const char *prefix, const char *end, const char *word)
 {
-    const char *end = quoted_end(scan, quote, false);
-    scan->at = quoted_end(scan, quote, true) == end ? end : scan->end;
+    return (size_t)(end - prefix) == strlen(word) && strncasecmp(prefix, word, (size_t)(end - prefix)) == 0;
 }
 
-static inline void skip_string(struct scan *scan, char quote)
+/* q'[a text]' of Oracle: past its end, NULL where it has none. */
+static const char *q_quoted_end(const struct scan *scan)
 {
+    static const char begins[] = "[{(<", ends[] = "]})>";
+    char delimiter = peek(scan, 1);
+    const char *pair = delimiter ? strchr(begins, delimiter) : NULL;
+    char closing = pair ? ends[pair - begins] : delimiter;
+    for (const char *at = scan->at + 2; at + 1 < scan->end; at++)
+        if (*at == closing && at[1] == '\'')
+            return at + 2;
+    return NULL;
+}
+
+/* A backslash may or may not escape a quote: MySQL and PostgreSQL have settings for it, and the dialect may be any. */
+static void skip_doubtful_string(struct scan *scan, char quote)
+{
+    const char *end = quoted_end(scan->at, scan->end, quote, false);
+    scan->at = end && quoted_end(scan->at, scan->end, quote, true) == end ? end : scan->end;
+}
+
+static __attribute__((noinline)) void skip_difficult_string(struct scan *scan, char quote, const char *prefix)
+{
+    bool sure = scan->dialect == DIALECT_sqlite || scan->dialect == DIALECT_oracle, escapes = false;
+    if (scan->dialect == DIALECT_postgresql)
+        sure = escapes = is_prefix(prefix, scan->at, "e");
+    if (!sure) {
+        skip_doubtful_string(scan, quote);
+        return;
+    }
+    const char *end = quoted_end(scan->at, scan->end, quote, escapes);
+    scan->at = end ? end : scan->end;
+}
+
+static __attribute__((noinline)) void skip_q_quoted(struct scan *scan)
+{
+    const char *end = q_quoted_end(scan);
+    bool sure = scan->dialect == DIALECT_oracle || end == quoted_end(scan->at, scan->end, '\'', false);
+    scan->at = end && sure ? end : scan->end;
+}
+
+/* Past a text whose word before the quote, as the x of x'00', begins at `prefix`. */
+static inline void skip_string(struct scan *scan, char quote, const char *prefix)
+{
+    if (prefix < scan->at && (scan->at[-1] | 0x20) == 'q' &&
+        (scan->dialect == DIALECT_oracle || scan->dialect == DIALECT_any) &&
+        (is_prefix(prefix, scan->at, "q") || is_prefix(prefix, scan->at, "nq"))) {
+        skip_q_quoted(scan);
+        return;
+    }
     const char *at = scan->at + 1;
     while (at < scan->end && *at != quote && *at != '\\')
         at++;
     if (at < scan->end && *at == quote && (at + 1 == scan->end || at[1] != quote))
         scan->at = at + 1;
     else
-        skip_doubtful_string(scan, quote);
+        skip_difficult_string(scan, quote, prefix);
 }
 
-/* What begins a comment in one database is an operator in another: with a quote in it, what follows cannot be told. */
-static bool skip_line_comment(struct scan *scan, bool certain)
+/* PostgreSQL ends a comment at a carriage return too, MySQL and SQLite do not. */
+static const char *line_end(const struct scan *scan)
 {
-    for (; scan->at < scan->end && *scan->at != '\n'; scan->at++)
-        if (!certain && (*scan->at == '\'' || *scan->at == '"')) {
-            scan->at = scan->end;
-            return false;
-        }
+    bool returns = scan->dialect != DIALECT_mysql && scan->dialect != DIALECT_sqlite;
+    const char *at = scan->at;
+    while (at < scan->end && *at != '\n' && !(returns && *at == '\r'))
+        at++;
+    return at;
+}
+
+static void take_line_comment(struct scan *scan, const char *text, bool certain)
+{
+    const char *at = line_end(scan);
+    bool lone = at < scan->end && *at == '\r' && (at + 1 == scan->end || at[1] != '\n');
+    bool ends = !lone || scan->dialect == DIALECT_postgresql;
+    if (!ends || (!certain && has_sign(text, at, opening))) {
+        hide_rest(scan);
+        return;
+    }
+    scan->at = at;
     put_space(scan);
+}
+
+/* Two dashes or a # begin a comment, or are operators. False where they certainly are these. */
+static bool take_comment(struct scan *scan)
+{
+    bool dashes = *scan->at == '-', spaced = scan->at + 2 >= scan->end || (unsigned char)scan->at[2] <= ' ';
+    bool any = scan->dialect == DIALECT_any, mysql = scan->dialect == DIALECT_mysql;
+    if (!any && (mysql ? dashes && !spaced : !dashes))
+        return false;
+    take_line_comment(scan, scan->at + 1 + dashes, !any || (dashes && spaced));
     return true;
 }
 
-static void skip_block_comment(struct scan *scan)
+/* Past the comment, NULL where it is not closed. In it others may be nested. */
+static const char *block_comment_end(const char *at, const char *end, bool nests)
 {
-    for (scan->at += 2; scan->at < scan->end; scan->at++)
-        if (*scan->at == '*' && peek(scan, 1) == '/') {
-            scan->at += 2;
-            break;
-        }
+    unsigned depth = 0;
+    for (; at + 1 < end; at++) {
+        bool opens = *at == '/' && at[1] == '*' && (nests || depth == 0), closes = *at == '*' && at[1] == '/';
+        if (opens || closes)
+            at++;
+        depth += opens;
+        if (closes && --depth == 0)
+            return at + 1;
+    }
+    return NULL;
+}
+
+/* What stands in a comment of MySQL that begins with an exclamation mark is run. */
+static void take_block_comment(struct scan *scan)
+{
+    const char *begin = scan->at, *end = block_comment_end(begin, scan->end, scan->dialect == DIALECT_postgresql);
+    const char *stop = end ? end : scan->end;
+    bool mysql = scan->dialect == DIALECT_mysql || scan->dialect == DIALECT_any;
+    bool runs = mysql && (peek(scan, 2) == '!' || (peek(scan, 2) == 'M' && peek(scan, 3) == '!'));
+    bool doubtful = scan->dialect == DIALECT_any && end != block_comment_end(begin, scan->end, true);
+    if (doubtful || (runs && has_sign(begin + 2, stop - 2 * (end != NULL), opening))) {
+        hide_rest(scan);
+        return;
+    }
+    scan->at = stop;
     put_space(scan);
 }
 
-/* $tag$ … $tag$ of PostgreSQL; false where it is not one ($1 is a placeholder). */
-static bool skip_dollar_quoted(struct scan *scan)
+/* Does the sign stand within a name, as in a$b? */
+static bool is_within_name(const struct scan *scan)
+{
+    const char *at = scan->at;
+    while (at > scan->begin && (is_word(at[-1]) || is_digit(at[-1]) || at[-1] == '$'))
+        at--;
+    return at < scan->at && !is_digit(*at) && *at != '$';
+}
+
+/* $tag$ … $tag$ of PostgreSQL: past its end, or that of the statement; NULL where it is not one ($1 is a placeholder). */
+static const char *dollar_quoted_end(const struct scan *scan)
 {
     const char *tag = scan->at, *at = scan->at + 1;
     while (at < scan->end && is_word(*at))
         at++;
-    if (at >= scan->end || *at != '$' || is_digit(tag[1]))
-        return false;
+    if (at >= scan->end || *at != '$' || is_digit(tag[1]) || is_within_name(scan))
+        return NULL;
     size_t length = (size_t)(at + 1 - tag);
-    for (at++; at < scan->end; at++)
-        if ((size_t)(scan->end - at) >= length && memcmp(at, tag, length) == 0) {
-            scan->at = at + length;
-            return true;
-        }
-    scan->at = scan->end;
+    const char *close = memmem(at + 1, (size_t)(scan->end - at - 1), tag, length);
+    return close ? close + length : scan->end;
+}
+
+static bool skip_dollar_quoted(struct scan *scan)
+{
+    bool may_be = scan->dialect != DIALECT_sqlite && scan->dialect != DIALECT_oracle;
+    const char *end = may_be ? dollar_quoted_end(scan) : NULL;
+    if (!end)
+        return false;
+    /* In MySQL dollars are letters of names, and from version 9 on quotes as well. */
+    bool sure = scan->dialect == DIALECT_postgresql || !has_sign(scan->at + 1, end - 1, "'\"`[/-#\\");
+    scan->at = sure ? end : scan->end;
     return true;
 }
 
@@ -247,9 +375,6 @@ static bool expects_identifier(const struct scan *scan)
     static const char *const words[] = {"from",  "join",  "into",   "update", "table",      "index", "as",
                                         "view",  "exists", "column", "trigger", "references", "constraint",
                                         "schema", "only"};
-    size_t end = before_space(scan, scan->length);
-    if (end && scan->text[end - 1] == '.')
-        return true;
     if (after_distinct(scan))
         return false;
     for (size_t index = 0; index < sizeof words / sizeof *words; index++)
@@ -258,34 +383,73 @@ static bool expects_identifier(const struct scan *scan)
     return false;
 }
 
-/* [a name], and not the subscript or the array of another database. */
-static bool is_bracketed_name(const struct scan *scan)
+/* [a name] that has a quote in it, and which may be a subscript in another database? */
+static bool is_doubtful_bracket(const struct scan *scan)
 {
-    const char *at = scan->at + 1;
-    if (at >= scan->end || !is_word(*at) || is_digit(*at))
-        return false;
-    while (at < scan->end && (is_word(*at) || *at == ' '))
-        at++;
-    return at < scan->end && *at == ']';
+    const char *end = memchr(scan->at, ']', (size_t)(scan->end - scan->at));
+    return end && has_sign(scan->at + 1, end, opening);
 }
 
-static void take_identifier(struct scan *scan, char closing)
+/* A name in quotes; one that does not end is none. */
+static void take_name(struct scan *scan, char closing)
 {
-    const char *begin = scan->at;
-    const char *bracket = closing == ']' ? memchr(begin, ']', (size_t)(scan->end - begin)) : NULL;
-    scan->at = bracket ? bracket + 1 : quoted_end(scan, closing, false);
+    const char *begin = scan->at, *bracket = memchr(begin, ']', (size_t)(scan->end - begin));
+    const char *end = closing != ']' ? quoted_end(begin, scan->end, closing, false) : bracket ? bracket + 1 : NULL;
+    if (!end) {
+        hide_rest(scan);
+        return;
+    }
+    scan->at = end;
     put_from(scan, begin);
+}
+
+/* A dot stands only beside names. */
+static bool is_beside_dot(const struct scan *scan, const char *end)
+{
+    size_t before = before_space(scan, scan->length);
+    return (before && scan->text[before - 1] == '.') || (end < scan->end && *end == '.');
+}
+
+static bool is_double_quoted_name(const struct scan *scan)
+{
+    if (scan->dialect == DIALECT_postgresql || scan->dialect == DIALECT_oracle)
+        return true;
+    const char *end = quoted_end(scan->at, scan->end, '"', false);
+    if (scan->dialect == DIALECT_mysql || !end)
+        return false;
+    if (scan->dialect == DIALECT_sqlite)
+        return is_beside_dot(scan, end) || expects_identifier(scan);
+    return is_beside_dot(scan, end) && !memchr(scan->at, '\\', (size_t)(end - scan->at));
 }
 
 static void take_double_quoted(struct scan *scan)
 {
-    const char *end = quoted_end(scan, '"', false);
-    if (expects_identifier(scan) || (end < scan->end && *end == '.')) {
-        take_identifier(scan, '"');
+    if (is_double_quoted_name(scan)) {
+        take_name(scan, '"');
         return;
     }
-    skip_string(scan, '"');
+    skip_string(scan, '"', scan->at);
     put_placeholder(scan);
+}
+
+/* Does a name stand between the signs that would be the same words without them? */
+static bool is_plain_name(const struct scan *scan, char closing)
+{
+    const char *at = scan->at + 1;
+    while (at < scan->end && (*at == ' ' || (is_word(*at) && (!is_digit(*at) || is_word(at[-1])))))
+        at++;
+    return at > scan->at + 1 && at < scan->end && *at == closing;
+}
+
+/* A name in MySQL and SQLite, an operator in PostgreSQL. */
+static void take_backtick(struct scan *scan)
+{
+    if (scan->dialect == DIALECT_postgresql || scan->dialect == DIALECT_oracle)
+        put(scan, scan->at++, 1);
+    else if (scan->dialect == DIALECT_any && !is_plain_name(scan, '`'))
+        hide_rest(scan);
+    else
+        take_name(scan, '`');
 }
 
 /* ?1, $1 and :1 are placeholders with a number, not literals; x::1 and a[1:2] are not. */
@@ -344,10 +508,11 @@ static bool take_plain_value(struct scan *scan)
         take_double_quoted(scan);
         return true;
     } else if (peek(scan, 0) != '$' || !skip_dollar_quoted(scan)) {
+        const char *prefix = scan->at;
         skip_word(scan);
         if (peek(scan, 0) != '\'')
             return false;
-        skip_string(scan, '\'');
+        skip_string(scan, '\'', prefix);
     }
     put_placeholder(scan);
     return true;
@@ -434,14 +599,16 @@ static void take_closing(struct scan *scan)
 
 static void take_bracket(struct scan *scan)
 {
-    bool list = word_is(scan, scan->length, "array");
-    if (is_bracketed_name(scan)) {
-        take_identifier(scan, ']');
-        return;
+    bool list = word_is(scan, scan->length, "array"), any = scan->dialect == DIALECT_any;
+    if (scan->dialect == DIALECT_sqlite || (any && is_plain_name(scan, ']'))) {
+        take_name(scan, ']');
+    } else if (any && !list && is_doubtful_bracket(scan)) {
+        hide_rest(scan);
+    } else {
+        put(scan, scan->at++, 1);
+        if (list)
+            take_list(scan, ']');
     }
-    put(scan, scan->at++, 1);
-    if (list)
-        take_list(scan, ']');
 }
 
 /* --- the whole */
@@ -477,17 +644,21 @@ static __attribute__((noinline)) void skip_plain(struct scan *scan)
     }
 }
 
-/* What was copied last belongs to the literal or comment that begins here: x of x'00', the dot of .5, a dash. */
-static inline void take_back(struct scan *scan, const char *begin)
+/* What was copied last belongs to the literal or comment that begins here: x of x'00', the dot of .5, a dash. Gives how
+   many letters stand before a quote. */
+static inline size_t take_back(struct scan *scan, const char *begin)
 {
-    size_t back = 0;
-    if (*scan->at == '\'')
+    size_t back = 0, prefix = 0;
+    if (*scan->at == '\'') {
         while (scan->at - back > begin && is_word(scan->at[-1 - (ptrdiff_t)back]))
             back++;
-    else if (*scan->at == '-' || (is_digit(*scan->at) && scan->at > begin && scan->at[-1] == '.'))
+        prefix = back;
+    } else if (*scan->at == '-' || (is_digit(*scan->at) && scan->at > begin && scan->at[-1] == '.')) {
         scan->at -= back = 1;
+    }
     if (!scan->hidden)
         scan->length -= back;
+    return prefix;
 }
 
 /* What is neither a string nor a number. */
@@ -504,25 +675,22 @@ static __attribute__((noinline)) void take_mark(struct scan *scan)
     } else if (c == '"') {
         take_double_quoted(scan);
     } else if (c == '`') {
-        take_identifier(scan, c);
+        take_backtick(scan);
     } else if (c == '[') {
         take_bracket(scan);
-    } else if (c == '-' || (c == '#' && (is_space(next) || !next))) {
-        if (!skip_line_comment(scan, c == '-' && is_space(peek(scan, 2))))
-            put_placeholder(scan);
     } else if (c == '/' && next == '*') {
-        skip_block_comment(scan);
+        take_block_comment(scan);
     } else if (c == '$' && !is_digit(next) && skip_dollar_quoted(scan)) {
         put_placeholder(scan);
-    } else {
+    } else if ((c != '-' && c != '#') || !take_comment(scan)) {
         put(scan, scan->at++, 1);
     }
 }
 
-static inline void take_token(struct scan *scan)
+static inline void take_token(struct scan *scan, size_t prefix)
 {
     if (*scan->at == '\'') {
-        skip_string(scan, '\'');
+        skip_string(scan, '\'', scan->at - prefix);
         put_placeholder(scan);
     } else if (is_digit(*scan->at) || *scan->at == '.') {
         take_number(scan);
@@ -531,42 +699,10 @@ static inline void take_token(struct scan *scan)
     }
 }
 
-/* Where the value of PRAGMA key = value begins: a key may be a bare word (SQLCipher). NULL where it is no such pragma. */
-static char *key_of_pragma(char *text, const char *end)
+size_t statement_normalise(enum dialect dialect, const char *sql, size_t bytes, char *text, size_t room, bool *literals)
 {
-    static const char pragma[] = "pragma";
-    bool begins = end - text >= (ptrdiff_t)sizeof pragma && (*text | 0x20) == 'p';
-    if (!begins || strncasecmp(text, pragma, sizeof pragma - 1) != 0)
-        return NULL;
-    char *name = text + sizeof pragma - 1, *at = name;
-    while (at < end && *at != '=' && *at != '(' && *at != ';')
-        at++;
-    for (; name + 3 <= at; name++)
-        if (strncasecmp(name, "key", 3) == 0)
-            return at < end && *at != ';' ? at + 1 : NULL;
-    return NULL;
-}
-
-/* Cut the statements off where a key begins; gives the length that is left. */
-static size_t hide_keys(char *text, size_t length)
-{
-    char *end = text + length;
-    for (char *at = text; at < end;) {
-        char *key = key_of_pragma(at, end);
-        if (key && key + 2 <= end) {
-            memcpy(key, " ?", 2);
-            return (size_t)(key + 2 - text);
-        }
-        char *next = memchr(at, ';', (size_t)(end - at));
-        for (at = next ? next + 1 : end; at < end && is_space(*at);)
-            at++;
-    }
-    return length;
-}
-
-size_t statement_normalise(const char *sql, size_t bytes, char *text, size_t room, bool *literals)
-{
-    struct scan scan = {.begin = sql, .at = sql, .end = sql + bytes, .text = text, .room = room};
+    struct scan scan = {
+        .begin = sql, .at = sql, .end = sql + bytes, .text = text, .room = room, .dialect = dialect};
     while (scan.at < scan.end && scan.length < room) {
         const char *begin = scan.at;
         if (scan.hidden)
@@ -575,9 +711,9 @@ size_t statement_normalise(const char *sql, size_t bytes, char *text, size_t roo
             copy_plain(&scan);
         if (scan.at == scan.end || scan.length == room)
             break;
-        take_back(&scan, begin);
-        take_token(&scan);
+        size_t prefix = take_back(&scan, begin);
+        take_token(&scan, prefix);
     }
     *literals = scan.literals;
-    return hide_keys(text, scan.length - (scan.length < room && ends_with_space(&scan)));
+    return hide_bare_secrets(text, scan.length - (scan.length < room && ends_with_space(&scan)));
 }

@@ -65,6 +65,8 @@ void own_end(struct thread *thread, struct reading begin)
 
 /* --- what is noted of a thread */
 
+#define OWN_RUN_DELAY "/proc/thread-self/schedstat"
+
 void thread_note_clock(struct thread *thread, struct reading now)
 {
     struct thread_fields *fields = &thread->record->fields;
@@ -75,12 +77,27 @@ void thread_note_clock(struct thread *thread, struct reading now)
     fields->clock = thread->clock.kind;
 }
 
-void thread_note_run_delay(struct thread *thread)
+/* How long a thread has waited for a processor since it was born; false where the kernel does not tell. */
+static bool read_run_delay(const char *path, uint64_t *delay_ns)
 {
     char text[96];
-    unsigned long long delay_ns;
-    if (file_read("/proc/thread-self/schedstat", text, sizeof text) && sscanf(text, "%*u %llu", &delay_ns) == 1)
-        __atomic_store_n(&thread->record->fields.run_delay_ns, delay_ns, __ATOMIC_RELAXED);
+    unsigned long long told_ns;
+    if (!file_read(path, text, sizeof text) || sscanf(text, "%*u %llu", &told_ns) != 1)
+        return false;
+    *delay_ns = told_ns;
+    return true;
+}
+
+static void note_run_delay(struct thread *thread, const char *path)
+{
+    uint64_t delay_ns;
+    if (read_run_delay(path, &delay_ns) && delay_ns >= thread->delay_before_ns)
+        __atomic_store_n(&thread->record->fields.run_delay_ns, delay_ns - thread->delay_before_ns, __ATOMIC_RELAXED);
+}
+
+void thread_note_run_delay(struct thread *thread)
+{
+    note_run_delay(thread, OWN_RUN_DELAY);
 }
 
 static uint64_t run_delay_ns(const struct thread *thread)
@@ -157,6 +174,8 @@ static bool begin_thread(struct thread *thread)
     struct reading now = clock_read(&thread->clock);
     thread->look_ns = usage_next_look_ns(now.wall_ns);
     describe_thread(thread, now);
+    if (!read_run_delay(OWN_RUN_DELAY, &thread->delay_before_ns))
+        thread->delay_before_ns = 0;
     thread->next = threads.first;
     threads.first = thread;
     set_recording(thread, 1);
@@ -242,6 +261,9 @@ static void end_other_thread(struct thread *thread)
         return;
     uint64_t cpu_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     fields->end_cpu_ns = cpu_ns > fields->end_cpu_ns ? cpu_ns : fields->end_cpu_ns;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%u/schedstat", fields->tid);
+    note_run_delay(thread, path);
     fields->end_ns = fields->seen_ns = clock_ns(CLOCK_MONOTONIC);
 }
 

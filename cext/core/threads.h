@@ -44,6 +44,7 @@ struct thread {
     uint32_t marked;    /* transactions that the program began in coroutines, and that are in progress */
     uint32_t in_loop;   /* an event loop runs on it: what is called may be a task's */
     uint32_t greenlet;  /* task id of the running greenlet, or 0 */
+    uint64_t delay_before_ns; /* what it had waited for a processor when it began to record */
     uint64_t look_ns;   /* from when on what the thread and its process have used is to be looked at */
     struct thread_record *record;
     struct block *block;
@@ -116,5 +117,5 @@ uint64_t threads_run_delay_ns(void);
 /* Note when the thread was seen last, and what its clock said. */
 void thread_note_clock(struct thread *thread, struct reading now);
 
-/* Note how long the calling thread has waited for a processor, as the kernel counts it. */
+/* Note how long the calling thread has waited for a processor since it began to record, as the kernel counts it. */
 void thread_note_run_delay(struct thread *thread);

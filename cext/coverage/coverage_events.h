@@ -2,6 +2,9 @@
    in the bytecode (coverage_probes.c). */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
 #include "coverage/covered_code.h"
 
 /* Have the events told; why not, or NULL. */

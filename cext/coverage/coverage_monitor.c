@@ -93,8 +93,10 @@ static PyObject *see_branch(PyObject *self, PyObject *const *arguments, size_t c
     return branch->went_next && branch->went_other ? again_or_not() : Py_NewRef(Py_None);
 }
 
+#define TOLD_OF_BRANCH(name) {name, see_branch},
+
 static const struct monitored coverage_events_told[] = {
-    {"PY_START", see_start}, {"LINE", see_line}, {"INSTRUCTION", see_instruction}, {"BRANCH", see_branch}, {0},
+    {"PY_START", see_start}, {"LINE", see_line}, {"INSTRUCTION", see_instruction}, BRANCH_EVENTS(TOLD_OF_BRANCH) {0},
 };
 
 static struct monitor_tool coverage_tool = {.numbers = {3, 4}, .events = coverage_events_told};
@@ -118,7 +120,7 @@ const char *coverage_events_begin(void)
         return why;
     coverage_events.line = event_number("LINE");
     coverage_events.instruction = event_number("INSTRUCTION");
-    coverage_events.branch = event_number("BRANCH");
+    coverage_events.branch = branch_event_numbers();
     observe_running();
     monitor_all(&coverage_tool, event_number("PY_START"));
     return NULL;

@@ -1,7 +1,5 @@
 #include "coverage/covered_plan.h"
 
-#define CASE(opcode) case opcode:
-
 static bool returns(uint8_t opcode)
 {
     switch (opcode) {

@@ -1,6 +1,9 @@
 /* Code objects under statement coverage: their plans, and where it is noted that their places were executed. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
 #include "coverage/covered_plan.h"
 #include "cpython/known_code.h"
 

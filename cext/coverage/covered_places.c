@@ -1,7 +1,5 @@
 #include "coverage/covered_plan.h"
 
-#define CASE(opcode) case opcode:
-
 /* What a statement ends with, in all versions. */
 #define STATEMENT_ENDS(X) \
     X(STORE_NAME) X(STORE_FAST) X(STORE_GLOBAL) X(STORE_DEREF) X(STORE_ATTR) X(STORE_SUBSCR) \
@@ -12,7 +10,7 @@ static bool ends_part(uint8_t opcode)
 {
     switch (opcode) {
     STATEMENT_ENDS(CASE)
-    STORES_OF_VERSION(CASE)
+    ENDS_OF_VERSION(CASE)
     RETURNS(CASE)
         return true;
     default:
@@ -35,13 +33,15 @@ static void add_place(struct covered_plan *plan, const struct bytecode *code, ui
     };
 }
 
-/* What comes before RESUME makes the frame ready, and is of no line. */
+/* What comes before RESUME makes the frame ready, and is of no line. A generator has begun with the one after it was made. */
 static uint32_t first_unit(const struct bytecode *code)
 {
-    uint32_t unit = 0;
+    uint32_t unit = code->units;
+    while (unit && code->opcodes[unit - 1] != RETURN_GENERATOR)
+        unit--;
     while (unit < code->units && code->opcodes[unit] != RESUME)
         unit++;
-    return unit < code->units ? unit + 1 : 0;
+    return unit < code->units ? next_instruction(code, unit) : 0;
 }
 
 /* Where the place that is looked at stands, and what came last in it. */
@@ -56,9 +56,11 @@ static bool begins_place(struct covered_plan *plan, const struct bytecode *code,
 {
     if (code->lines[unit] <= 0)
         return false;
-    if (code->lines[unit] != at->line)
+    if (code->lines[unit] != at->line) {
+        plan->has_parts |= is_line_untold(code, unit);
         return true;
-    bool begins = code->opcodes[unit] != CACHE && is_part(code, unit, at->before, at->reach);
+    }
+    bool begins = !is_behind(code->opcodes[unit]) && is_part(code, unit, at->before, at->reach);
     plan->has_parts |= begins;
     return begins;
 }
@@ -83,6 +85,6 @@ void find_places(struct covered_plan *plan, const struct bytecode *code)
         at.line = code->lines[unit];
         plan->place_of[unit] = at.line <= 0 ? 0 : plan->places;
         reach_farther(&at, code, unit);
-        at.before = code->opcodes[unit] == CACHE ? at.before : code->opcodes[unit];
+        at.before = is_behind(code->opcodes[unit]) ? at.before : code->opcodes[unit];
     }
 }

@@ -5,6 +5,9 @@
    whoever reads knows the syntax tree and puts it together again. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
 #include "coverage/coverage.h"
 #include "cpython/bytecode.h"
 
@@ -17,7 +20,7 @@ struct planned_branch {
 
 struct covered_plan {
     uint32_t units, places, branches;
-    bool has_parts;   /* there are lines with several places in a row */
+    bool has_parts;   /* there are places that no line's event tells: several of a line in a row, or one that is forgotten */
     bool has_columns;
     struct covered_place *place;
     struct planned_branch *branch;

@@ -14,46 +14,21 @@ static void note_arrival(uint8_t *arrivals, uint32_t target, uint32_t from)
         arrivals[target] = how;
 }
 
-static uint32_t exception_number(const uint8_t **at, const uint8_t *end)
-{
-    uint32_t number = 0;
-    while (*at < end) {
-        uint8_t piece = *(*at)++;
-        number = number << 6 | (piece & 63);
-        if (!(piece & 64))
-            break;
-    }
-    return number;
-}
-
-/* Entries are: start, length, handler, and depth with a bit, as CPython's Objects/exception_handling_notes.txt says. */
-static void note_handlers(uint8_t *arrivals, const struct bytecode *code, PyCodeObject *of)
-{
-    const uint8_t *at = (const uint8_t *)PyBytes_AS_STRING(of->co_exceptiontable);
-    const uint8_t *end = at + PyBytes_GET_SIZE(of->co_exceptiontable);
-    while (at < end) {
-        uint32_t start = exception_number(&at, end);
-        exception_number(&at, end);
-        uint32_t handler = exception_number(&at, end);
-        exception_number(&at, end);
-        if (handler < code->units)
-            note_arrival(arrivals, handler, start);
-    }
-}
-
-static uint8_t *arrivals_of(const struct bytecode *code, PyCodeObject *of)
+static uint8_t *arrivals_of(const struct bytecode *code)
 {
     uint8_t *arrivals = calloc(code->units + 1, 1);
     if (!arrivals)
         return NULL;
-    for (uint32_t unit = 0; unit < code->units; unit++)
+    for (uint32_t unit = 0; unit < code->units; unit++) {
         if (code->targets[unit] != NO_JUMP)
             note_arrival(arrivals, code->targets[unit], unit);
+        if (code->handlers[unit] != NO_JUMP)
+            note_arrival(arrivals, code->handlers[unit], unit);
+    }
     /* awaiting goes in a circle by instructions that `bytecode` does not take for jumps */
     for (uint32_t unit = 0; unit < code->units; unit++)
         if (code->opcodes[unit] == SEND || code->opcodes[unit] == RESUME)
             arrivals[unit] = FROM_BEFORE;
-    note_handlers(arrivals, code, of);
     return arrivals;
 }
 
@@ -190,9 +165,9 @@ static struct probes *fitted(struct probes *probes)
     return fitting ? fitting : probes;
 }
 
-struct probes *probes_laid_out(const struct bytecode *code, const struct covered_plan *plan, PyCodeObject *of)
+struct probes *probes_laid_out(const struct bytecode *code, const struct covered_plan *plan)
 {
-    uint8_t *arrivals = code->units < MOST_UNITS ? arrivals_of(code, of) : NULL;
+    uint8_t *arrivals = code->units < MOST_UNITS ? arrivals_of(code) : NULL;
     struct probes *probes = arrivals ? calloc(1, sizeof *probes + (code->units + 1) * sizeof *probes->probe) : NULL;
     if (probes)
         fill_probes(probes, code, plan, arrivals);

@@ -24,4 +24,4 @@ struct probes {
 };
 
 /* The probes of a code object, none of them armed; NULL where there is no room. */
-struct probes *probes_laid_out(const struct bytecode *code, const struct covered_plan *plan, PyCodeObject *of);
+struct probes *probes_laid_out(const struct bytecode *code, const struct covered_plan *plan);

@@ -123,9 +123,9 @@ static PyCodeObject *unprobed(PyCodeObject *of, PyObject *consts)
 }
 
 /* NULL where there is nothing to be put. */
-static struct probes *probes_of(const struct bytecode *code, const struct covered_plan *plan, PyCodeObject *of)
+static struct probes *probes_of(const struct bytecode *code, const struct covered_plan *plan)
 {
-    struct probes *probes = plan && plan->places ? probes_laid_out(code, plan, of) : NULL;
+    struct probes *probes = plan && plan->places ? probes_laid_out(code, plan) : NULL;
     if (!probes || probes->count)
         return probes;
     if (probes->is_incomplete)
@@ -138,7 +138,7 @@ static PyCodeObject *probed(PyCodeObject *of, PyObject *consts, frame *here)
 {
     struct bytecode code;
     struct covered_plan *plan = bytecode_read(&code, of) ? covered_plan_of(&code) : NULL;
-    struct probes *probes = probes_of(&code, plan, of);
+    struct probes *probes = probes_of(&code, plan);
     PyCodeObject *made = probes ? code_with_stubs(of, consts, &code, probes) : NULL;
     bytecode_free(&code);
     if (made && begin_probes(made, plan, probes, here))

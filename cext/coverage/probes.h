@@ -9,6 +9,8 @@
    the one value that an instruction has at hand whatever the program did, by a slot of `type` that is else empty. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
 #include <stdbool.h>
 
 /* False where the slots that probes need are not there. */

@@ -27,6 +27,13 @@ PyObject *attribute_at(PyObject *object, PyObject *way)
     return found;
 }
 
+PyObject *entry_of_module(const char *module, const char *name)
+{
+    PyObject *found = PyDict_GetItemString(PyImport_GetModuleDict(), module);
+    PyObject *names = found && PyModule_Check(found) ? PyModule_GetDict(found) : NULL;
+    return names ? PyDict_GetItemString(names, name) : NULL;
+}
+
 const char *bytes_of_text(PyObject *object, Py_ssize_t *bytes)
 {
     if (object && PyUnicode_CheckExact(object)) {

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CASE(opcode) case opcode:
-
 static bool leads_back(uint8_t opcode)
 {
     switch (opcode) {
@@ -34,6 +32,13 @@ bool is_conditional(uint8_t opcode)
     return (leads_back(opcode) && opcode != JUMP_BACKWARD) || (leads_forward(opcode) && opcode != JUMP_FORWARD);
 }
 
+static uint32_t behind_caches(const struct bytecode *code, uint32_t unit)
+{
+    for (unit++; unit < code->units && code->opcodes[unit] == CACHE;)
+        unit++;
+    return unit;
+}
+
 /* Jumps count from behind their caches. */
 static void find_targets(struct bytecode *code, const uint8_t *bytes)
 {
@@ -43,7 +48,7 @@ static void find_targets(struct bytecode *code, const uint8_t *bytes)
         code->targets[unit] = NO_JUMP;
         if (code->opcodes[unit] == EXTENDED_ARG)
             continue;
-        uint32_t next = next_instruction(code, unit);
+        uint32_t next = behind_caches(code, unit);
         if (leads_back(code->opcodes[unit]) && argument <= next)
             code->targets[unit] = next - argument;
         else if (leads_forward(code->opcodes[unit]) && argument < code->units - next)
@@ -52,11 +57,67 @@ static void find_targets(struct bytecode *code, const uint8_t *bytes)
     }
 }
 
+static bool is_jumped_to(const struct bytecode *code, uint32_t unit)
+{
+    for (uint32_t from = 0; from < code->units; from++)
+        if (code->targets[from] == unit)
+            return true;
+    return false;
+}
+
+static bool ends_loop(uint8_t opcode)
+{
+    switch (opcode) {
+    LOOP_ENDS(CASE)
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool is_line_untold(const struct bytecode *code, uint32_t unit)
+{
+    uint32_t end = unit;
+    while (end && ends_loop(code->opcodes[end - 1]))
+        end--;
+    return end && end < unit && code->lines[end - 1] == code->lines[unit] && !is_jumped_to(code, unit);
+}
+
 static void find_instructions(struct bytecode *code, const uint8_t *bytes)
 {
     for (uint32_t unit = 0; unit < code->units; unit++)
         code->opcodes[unit] = bytes[2 * unit];
     find_targets(code, bytes);
+}
+
+/* --- the table of exceptions, as CPython's Objects/exception_handling_notes.txt says it is written */
+
+/* The first byte of an entry has another bit set, which is above what is kept of it. */
+static uint32_t exception_number(const uint8_t **at, const uint8_t *end)
+{
+    uint32_t number = 0;
+    while (*at < end) {
+        uint8_t piece = *(*at)++;
+        number = number << 6 | (piece & 63);
+        if (!(piece & 64))
+            break;
+    }
+    return number;
+}
+
+static void find_handlers(struct bytecode *code, PyCodeObject *of)
+{
+    const uint8_t *at = (const uint8_t *)PyBytes_AS_STRING(of->co_exceptiontable);
+    const uint8_t *end = at + PyBytes_GET_SIZE(of->co_exceptiontable);
+    for (uint32_t unit = 0; unit < code->units; unit++)
+        code->handlers[unit] = NO_JUMP;
+    while (at < end) {
+        uint32_t unit = exception_number(&at, end), length = exception_number(&at, end);
+        uint32_t target = exception_number(&at, end);
+        exception_number(&at, end); /* how deep the stack is */
+        for (; length && unit < code->units && target < code->units; length--, unit++)
+            code->handlers[unit] = target;
+    }
 }
 
 /* --- the table of locations, as CPython's Objects/locations.md says it is written */
@@ -136,6 +197,7 @@ void bytecode_free(struct bytecode *code)
 {
     free(code->opcodes);
     free(code->targets);
+    free(code->handlers);
     free(code->lines);
     free(code->columns);
     free(code->ends);
@@ -152,12 +214,14 @@ bool bytecode_read(struct bytecode *code, PyCodeObject *of)
     code->units = (uint32_t)(PyBytes_GET_SIZE(bytes) / 2);
     code->opcodes = malloc(code->units + 1);
     code->targets = malloc((code->units + 1) * sizeof *code->targets);
+    code->handlers = malloc((code->units + 1) * sizeof *code->handlers);
     code->lines = malloc((code->units + 1) * sizeof *code->lines);
     code->columns = malloc((code->units + 1) * sizeof *code->columns);
     code->ends = malloc((code->units + 1) * sizeof *code->ends);
-    bool room = code->opcodes && code->targets && code->lines && code->columns && code->ends;
+    bool room = code->opcodes && code->targets && code->handlers && code->lines && code->columns && code->ends;
     if (room) {
         find_instructions(code, (const uint8_t *)PyBytes_AS_STRING(bytes));
+        find_handlers(code, of);
         find_locations(code, of);
     }
     Py_DECREF(bytes);

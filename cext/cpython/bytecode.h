@@ -2,10 +2,14 @@
    opcodes, where jumps lead to, and the places in the source. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
 #include <opcode.h>
 
 #include "core/visible.h"
 #include "cpython/version.h"
+
+#define CASE(opcode) case opcode:
 
 enum { NO_JUMP = UINT32_MAX, NO_COLUMN = -1 };
 
@@ -14,6 +18,7 @@ struct bytecode {
     uint32_t units;
     uint8_t *opcodes;
     uint32_t *targets; /* of jumps, else NO_JUMP */
+    uint32_t *handlers; /* where an exception leads to, or NO_JUMP */
     int *lines;        /* -1: none */
     int *columns;      /* where it begins, in bytes from 0, or NO_COLUMN */
     int *ends;         /* where it ends in that line; INT_MAX where it ends in another */
@@ -23,13 +28,32 @@ struct bytecode {
 VISIBLE bool bytecode_read(struct bytecode *code, PyCodeObject *of);
 VISIBLE void bytecode_free(struct bytecode *code);
 
+/* Can the instruction be reached from the beginning without coming through another? Where memory is short: no. */
+VISIBLE bool bytecode_reaches(const struct bytecode *code, uint32_t unit, uint32_t without);
+
+/* Does CPython forget to tell the line that begins with this instruction? From 3.14 on it does, behind a loop's end, where what
+   stands before that end is of the same line (`return` after a `break`), for it does not look at the end between them. */
+VISIBLE bool is_line_untold(const struct bytecode *code, uint32_t unit);
+
 /* A jump that may not be taken. */
 VISIBLE bool is_conditional(uint8_t opcode);
 
-/* The instruction behind this one and its caches. */
+/* Is it nothing that the program wrote: a cache of the instruction before, or what marks that a jump was not taken? */
+static inline bool is_behind(uint8_t opcode)
+{
+    switch (opcode) {
+    case CACHE:
+    BEHIND_JUMPS(CASE)
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The instruction that is executed after this one, unless it jumps. */
 static inline uint32_t next_instruction(const struct bytecode *code, uint32_t unit)
 {
-    for (unit++; unit < code->units && code->opcodes[unit] == CACHE;)
+    for (unit++; unit < code->units && is_behind(code->opcodes[unit]);)
         unit++;
     return unit;
 }

@@ -3,16 +3,10 @@
 
 #include "cpython/version.h"
 
-/* Not begun yet, or no Python code at all. */
-static inline bool frame_is_hidden(frame *frame)
-{
-    return _PyFrame_IsIncomplete(frame);
-}
-
 static inline frame *frame_visible(frame *frame)
 {
     while (frame && frame_is_hidden(frame))
-        frame = frame->previous;
+        frame = frame_previous(frame);
     return frame;
 }
 
@@ -24,11 +18,11 @@ static inline frame *frame_innermost(PyThreadState *state)
 
 static inline frame *frame_outer(frame *frame)
 {
-    return frame_visible(frame->previous);
+    return frame_visible(frame_previous(frame));
 }
 
-/* Index of the instruction being executed, in code units. */
-static inline int frame_instruction(frame *frame)
+/* Where a code object's instructions lie. */
+static inline const _Py_CODEUNIT *code_begin(const PyCodeObject *code)
 {
-    return _PyInterpreterFrame_LASTI(frame);
+    return (const _Py_CODEUNIT *)(const void *)code->co_code_adaptive;
 }

@@ -7,7 +7,7 @@
 
 PyObject *module_of(frame *here)
 {
-    PyObject *names = here->f_globals;
+    PyObject *names = frame_globals(here);
     PyObject *name = names && PyDict_CheckExact(names) ? PyDict_GetItemString(names, "__name__") : NULL;
     return name && PyUnicode_CheckExact(name) ? name : NULL;
 }
@@ -69,16 +69,25 @@ static bool is_of_start(frame *here)
 }
 
 /* What namedtuple makes lies in no file, and has no built-ins to use; the program did not write it. */
-static bool is_of_namedtuple(const PyCodeObject *code, const frame *here)
+static bool is_of_namedtuple(const PyCodeObject *code, frame *here)
 {
-    PyObject *builtins = here->f_builtins;
+    PyObject *builtins = frame_builtins(here);
     return builtins && PyDict_CheckExact(builtins) && PyDict_GET_SIZE(builtins) == 0 &&
            PyUnicode_CompareWithASCIIString(code->co_filename, "<string>") == 0;
 }
 
+/* What modules of libraries make of texts is theirs: so it is with methods of their dataclasses. */
+static bool is_made_by_library(const PyCodeObject *code, frame *here)
+{
+    PyObject *names = frame_globals(here);
+    bool has_file = *utf8(code->co_filename) != '<' || !names || !PyDict_CheckExact(names);
+    PyObject *file = has_file ? NULL : PyDict_GetItemString(names, "__file__");
+    return file && PyUnicode_Check(file) && !is_own(file);
+}
+
 bool is_own_code(const PyCodeObject *code, frame *here)
 {
-    return is_own(code->co_filename) && !is_of_start(here) && !is_of_namedtuple(code, here);
+    return is_own(code->co_filename) && !is_of_start(here) && !is_of_namedtuple(code, here) && !is_made_by_library(code, here);
 }
 
 bool is_chosen_code(const struct known_codes *codes, const PyCodeObject *code, frame *here, bool own)

@@ -2,6 +2,9 @@
    its extra slot and is freed with it. Each keeper (line trace, coverage) has its own, and keeps more behind it. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
 #include "cpython/code_choice.h"
 #include "cpython/code_extra.h"
 

@@ -46,6 +46,15 @@ int event_number(const char *name)
     return found;
 }
 
+int branch_event_numbers(void)
+{
+    int numbers = 0;
+#define ADD_NUMBER(name) numbers |= event_number(name);
+    BRANCH_EVENTS(ADD_NUMBER)
+#undef ADD_NUMBER
+    return numbers;
+}
+
 static bool done(PyObject *result)
 {
     if (!result)
@@ -71,6 +80,7 @@ static bool register_callbacks(PyObject *monitor, const struct monitor_tool *too
    3.13). Hence the list is made before that. */
 static void keep_instruction_tools(PyCodeObject *code)
 {
+#if IS_KNOWN
     _PyCoMonitoringData *data = code->_co_monitoring;
     if (!data || !data->per_instruction_opcodes || data->per_instruction_tools)
         return;
@@ -78,6 +88,9 @@ static void keep_instruction_tools(PyCodeObject *code)
     for (Py_ssize_t unit = 0; tools && unit < Py_SIZE(code); unit++)
         tools[unit] = data->per_instruction_opcodes[unit] ? data->active_monitors.tools[INSTRUCTION_EVENT] : 0;
     data->per_instruction_tools = tools;
+#else
+    (void)code;
+#endif
 }
 
 bool monitor_code(const struct monitor_tool *tool, PyCodeObject *code, int events)
@@ -117,8 +130,8 @@ static bool monitoring_prepare(PyObject *monitor)
 const char *monitoring_begin(struct monitor_tool *tool)
 {
     PyObject *monitor = PySys_GetObject("monitoring");
-    if (PY_VERSION_HEX >= 0x030e0000) /* whose loops and conditions are compiled otherwise */
-        return "CPython 3.14: neither lines nor coverage are recorded there yet";
+    if (UNSUPPORTED)
+        return UNSUPPORTED;
     if (!monitor || !monitoring_prepare(monitor)) {
         PyErr_Clear();
         return "sys.monitoring is not there";

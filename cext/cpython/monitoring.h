@@ -36,6 +36,9 @@ VISIBLE void monitoring_end(const struct monitor_tool *tool);
 /* The number of an event by its name; 0 where there is none. */
 VISIBLE int event_number(const char *name);
 
+/* The events by which a jump that may not be taken is told (BRANCH_EVENTS, cpython/version.h). */
+VISIBLE int branch_event_numbers(void);
+
 /* From now on these events are told of the code object, or of all code. */
 VISIBLE bool monitor_code(const struct monitor_tool *tool, PyCodeObject *code, int events);
 VISIBLE bool monitor_all(const struct monitor_tool *tool, int events);

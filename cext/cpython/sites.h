@@ -4,6 +4,9 @@
    would keep alive what the program let go. File, name and line are written at first sight of each instruction. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
 #include "core/recorder.h"
 #include "cpython/code_extra.h"
 

@@ -2,10 +2,12 @@
 
 #include <stdlib.h>
 
+#include "cpython/task_names.h"
+
+/* A task whose coroutine is no more keeps its place: the next one at that address takes it, under a new number. */
 struct task {
     PyObject *coroutine; /* no reference */
-    PyObject *reference; /* a weak one: another coroutine may have its address when it is no more */
-    uint32_t number;
+    uint32_t number;     /* 0: it is no more */
 };
 
 static struct {
@@ -17,23 +19,15 @@ static struct {
 static size_t place_of_task(const PyObject *coroutine)
 {
     size_t place = ((uintptr_t)coroutine >> 4) * 0x9e3779b97f4a7c15u >> 20;
-    while (tasks.places[place &= tasks.size - 1].reference && tasks.places[place].coroutine != coroutine)
+    while (tasks.places[place &= tasks.size - 1].coroutine && tasks.places[place].coroutine != coroutine)
         place++;
     return place;
 }
 
-void tasks_forget(void)
+static struct task *task_find(const PyObject *outermost)
 {
-    for (size_t place = 0; place < tasks.size; place++)
-        Py_XDECREF(tasks.places[place].reference);
-    free(tasks.places);
-    tasks.places = NULL;
-    tasks.size = tasks.used = 0;
-}
-
-static bool task_lives(const struct task *task)
-{
-    return task->reference && ((PyWeakReference *)task->reference)->wr_object == task->coroutine;
+    struct task *task = tasks.size ? &tasks.places[place_of_task(outermost)] : NULL;
+    return task && task->number ? task : NULL;
 }
 
 /* Those that are no more make room; where all live, there is more room. */
@@ -42,7 +36,7 @@ static bool tasks_grow(void)
     struct task *old = tasks.places;
     size_t size = tasks.size, living = 0;
     for (size_t place = 0; place < size; place++)
-        living += task_lives(&old[place]);
+        living += old[place].number != 0;
     size_t grown = living * 4 > size ? size * 2 : size;
     grown = grown ? grown : 256;
     struct task *places = calloc(grown, sizeof *places);
@@ -51,30 +45,78 @@ static bool tasks_grow(void)
     tasks.places = places;
     tasks.size = grown;
     tasks.used = living;
-    for (size_t place = 0; place < size; place++) {
-        if (task_lives(&old[place]))
+    for (size_t place = 0; place < size; place++)
+        if (old[place].number)
             places[place_of_task(old[place].coroutine)] = old[place];
-        else
-            Py_XDECREF(old[place].reference);
-    }
     free(old);
     return true;
 }
 
-static struct task *task_find(const PyObject *outermost)
+/* --- their ends
+
+   A weak reference would tell them, and the program could count it. So what frees an object of the type is replaced: of
+   the type that all others are made from, for theirs call it in the end, and it may be asked by what a type is made. */
+
+enum { TYPES = 8 }; /* coroutines, generators, asynchronous ones, greenlets, and those of compiled modules */
+
+static struct freed {
+    PyTypeObject *type;
+    destructor real; /* stays known: a type that was made meanwhile may have taken ours over */
+    bool is_ours;
+} freed[TYPES];
+static PyInterpreterState *recorded; /* types are the same in all interpreters, the table is of this one */
+
+static PyTypeObject *root_of(PyTypeObject *type)
 {
-    struct task *task = tasks.size ? &tasks.places[place_of_task(outermost)] : NULL;
-    return task && task_lives(task) ? task : NULL;
+    while (type->tp_base && type->tp_base != &PyBaseObject_Type)
+        type = type->tp_base;
+    return type;
 }
 
-/* A weak reference, whatever is raised just now. Making one may run the collector of garbage, and so anything. */
-static PyObject *reference_to(PyObject *outermost)
+static struct freed *freed_of(const PyTypeObject *type)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyObject *reference = PyWeakref_NewRef(outermost, NULL);
-    PyErr_Restore(type, value, traceback);
-    return reference;
+    struct freed *each = freed;
+    while (each < freed + TYPES && each->type && each->type != type)
+        each++;
+    return each < freed + TYPES ? each : NULL;
+}
+
+/* Afterwards: what is closed by it is still run as that task. */
+static void free_task(PyObject *object)
+{
+    const struct freed *known = freed_of(root_of(Py_TYPE(object)));
+    known->real(object);
+    struct task *task = tasks.size && running_state()->interp == recorded ? task_find(object) : NULL;
+    if (task)
+        task->number = 0;
+}
+
+/* Will the end of objects of the type be told? Not where Python code has made all of it: what frees these finds by its own
+   address which type it is of. */
+static bool tells_end(PyTypeObject *type)
+{
+    PyTypeObject *root = root_of(type);
+    struct freed *known = freed_of(root);
+    if (!known || (root->tp_flags & Py_TPFLAGS_HEAPTYPE))
+        return false;
+    if (!known->is_ours) {
+        *known = (struct freed){root, known->type ? known->real : root->tp_dealloc, true};
+        root->tp_dealloc = free_task;
+        recorded = running_state()->interp;
+    }
+    return true;
+}
+
+void tasks_forget(void)
+{
+    for (struct freed *each = freed; each < freed + TYPES && each->type; each++) {
+        if (each->is_ours && each->type->tp_dealloc == free_task)
+            each->type->tp_dealloc = each->real;
+        each->is_ours = false;
+    }
+    free(tasks.places);
+    tasks.places = NULL;
+    tasks.size = tasks.used = 0;
 }
 
 uint32_t number_of_task(PyObject *outermost)
@@ -82,23 +124,20 @@ uint32_t number_of_task(PyObject *outermost)
     const struct task *known = task_find(outermost);
     if (LIKELY(known))
         return known->number;
-    PyObject *reference = PyType_SUPPORTS_WEAKREFS(Py_TYPE(outermost)) ? reference_to(outermost) : NULL;
-    bool has_room = reference && (tasks.used * 2 < tasks.size || tasks_grow());
-    if (!has_room || (known = task_find(outermost))) {
-        Py_XDECREF(reference);
-        return has_room ? known->number : 0;
-    }
+    if (!tells_end(Py_TYPE(outermost)) || (tasks.used * 2 >= tasks.size && !tasks_grow()))
+        return 0;
     struct task *task = &tasks.places[place_of_task(outermost)];
-    tasks.used += !task->reference;
-    Py_XDECREF(task->reference);
-    *task = (struct task){outermost, reference, ++tasks.last};
-    return task->number;
+    tasks.used += !task->coroutine;
+    uint32_t number = ++tasks.last;
+    *task = (struct task){outermost, number};
+    learn_task_name(number, outermost);
+    return number;
 }
 
 PyObject *outermost_from(frame *inner, PyObject *awaited)
 {
     PyObject *outermost = awaited;
-    for (; inner && inner->owner == FRAME_OWNED_BY_GENERATOR; inner = frame_outer(inner))
+    for (; inner && frame_is_of_generator(inner); inner = frame_outer(inner))
         outermost = frame_generator(inner);
     return outermost;
 }
@@ -107,7 +146,7 @@ enum { CALLS_OF_A_TASK = 64 }; /* between a call and the coroutine that it is ma
 
 static bool is_of_coroutine(frame *frame)
 {
-    return frame->owner == FRAME_OWNED_BY_GENERATOR &&
+    return frame_is_of_generator(frame) &&
            (frame_code(frame)->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE));
 }
 

@@ -2,6 +2,9 @@
    task, too. One table for all that is recorded: a task has the same number in events, lines and functions. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
 #include "core/recorder.h"
 #include "cpython/frame.h"
 

@@ -5,14 +5,6 @@
 #include "cpython/ownership.h"
 #include "cpython/sites.h"
 
-/* A borrowed reference, or NULL. */
-static PyObject *entry_of_module(const char *module, const char *name)
-{
-    PyObject *found = PyDict_GetItemString(PyImport_GetModuleDict(), module);
-    PyObject *names = found && PyModule_Check(found) ? PyModule_GetDict(found) : NULL;
-    return names ? PyDict_GetItemString(names, name) : NULL;
-}
-
 static PyObject *way_to_name;
 static PyObject *name_of_end; /* of the function in which threading forgets a thread */
 

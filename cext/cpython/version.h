@@ -1,16 +1,28 @@
-/* Where the versions of CPython differ: each has a file that says the same in its own way.
+/* Where the versions of CPython differ: each has a file that says the same in its own way. What several have alike stands once,
+   in a file that says until, or since, when.
 
+       UNSUPPORTED                what of a version that is not known yet is recorded alone, in words; else NULL
        running_state()            the calling thread's state, or NULL
        frame_running(state)       the frame that runs, where it is known to be Python code
        frame_code(frame)          its code object
        frame_place(frame)         the instruction being executed
+       frame_instruction(frame)   the same as an index, in code units
+       frame_previous(frame)      the next one outward, which may be hidden
+       frame_is_hidden(frame)     has it not begun yet, or is it no Python code at all?
+       frame_globals(frame), frame_builtins(frame)  its names; borrowed
+       frame_is_of_generator(frame)  is it of a generator, or of a coroutine?
        frame_first_argument(frame)  of its function, which must have one; borrowed
        frame_generator(frame)     the generator or coroutine whose frame it is
+       frame_is_interpreters(frame)  is it nobody's, between C and Python?
+       code_is_immortal(code)     is it never freed?
+       generator_name(generator)  what it is called by; borrowed, or NULL
+       coroutine_has_not_begun(coroutine), coroutine_is_running(coroutine), coroutine_has_ended(coroutine)  how far it has come
        interpreter_ends()         is the interpreter being taken down? Modules may be gone then
        extra_index, extra_get, extra_set  data that is kept with code objects
 
-   and lists of opcodes: jumps that may not be taken, backward alone or not; what returns; what stores, beside what all
-   versions have. */
+   and lists: opcodes of jumps that may not be taken, backward alone or not; of what returns; of what ends a statement, beside
+   what all versions have; of what stands behind a jump for the interpreter alone; of a loop's end, where lines are forgotten behind
+   it (cpython/bytecode.h); the events that tell of such jumps. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -19,32 +31,27 @@
 
 #define HAS_MONITORING (PY_VERSION_HEX >= 0x030c0000) /* else there are trace functions */
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpragmas"
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#pragma GCC diagnostic ignored "-Wsign-compare"
-#define Py_BUILD_CORE 1
-#include <internal/pycore_code.h>
-#include <internal/pycore_frame.h>
-#if PY_VERSION_HEX >= 0x030e0000
-#include <internal/pycore_genobject.h>
-#include <internal/pycore_instruments.h>
-#include <internal/pycore_interpframe.h>
+#if PY_VERSION_HEX >= 0x03100000 || defined INTERPOSE_UNKNOWN_VERSION /* which is for tests */
+#define IS_KNOWN 0
+#else
+#define IS_KNOWN 1
 #endif
-#undef Py_BUILD_CORE
-#pragma GCC diagnostic pop
 
-typedef struct _PyInterpreterFrame frame;
-
-#if PY_VERSION_HEX < 0x030b0000 || PY_VERSION_HEX >= 0x030f0000
-#error "interpose knows the frames of CPython 3.11, 3.12, 3.13 and 3.14"
-#elif PY_VERSION_HEX < 0x030c0000
+#if PY_VERSION_HEX < 0x030b0000
+#error "interpose needs CPython 3.11 or later"
+#elif !IS_KNOWN
+#include "cpython/version_unknown.h"
+#else
+#include "cpython/version_known.h"
+#if PY_VERSION_HEX < 0x030c0000
 #include "cpython/version_311.h"
 #elif PY_VERSION_HEX < 0x030d0000
 #include "cpython/version_312.h"
 #elif PY_VERSION_HEX < 0x030e0000
 #include "cpython/version_313.h"
-#else
+#elif PY_VERSION_HEX < 0x030f0000
 #include "cpython/version_314.h"
+#else
+#include "cpython/version_315.h"
+#endif
 #endif

@@ -1,39 +1,20 @@
 /* CPython 3.11: by a trace function lines are told (cpython/version.h). */
 #pragma once
 
-static inline PyThreadState *running_state(void)
+#include "cpython/version_until_312.h"
+
+#define FRAME_STATE_FINISHED(state) ((state) >= FRAME_COMPLETED)
+
+static inline bool frame_is_interpreters(const frame *frame)
 {
-    return _PyThreadState_UncheckedGet();
+    (void)frame;
+    return false;
 }
 
-static inline frame *frame_running(PyThreadState *state)
+static inline bool code_is_immortal(PyCodeObject *code)
 {
-    return state->cframe->current_frame;
-}
-
-static inline PyCodeObject *frame_code(frame *frame)
-{
-    return frame->f_code;
-}
-
-static inline const _Py_CODEUNIT *frame_place(const frame *frame)
-{
-    return frame->prev_instr;
-}
-
-static inline PyObject *frame_first_argument(frame *frame)
-{
-    return frame->localsplus[0];
-}
-
-static inline PyObject *frame_generator(frame *frame)
-{
-    return (PyObject *)_PyFrame_GetGenerator(frame);
-}
-
-static inline bool interpreter_ends(void)
-{
-    return _Py_IsFinalizing();
+    (void)code;
+    return false;
 }
 
 static inline int extra_index(freefunc release)
@@ -59,4 +40,4 @@ static inline int extra_set(PyCodeObject *code, int index, void *extra)
     X(POP_JUMP_FORWARD_IF_NONE) X(POP_JUMP_FORWARD_IF_NOT_NONE) \
     X(JUMP_IF_TRUE_OR_POP) X(JUMP_IF_FALSE_OR_POP)
 #define RETURNS(X) X(RETURN_VALUE)
-#define STORES_OF_VERSION(X)
+#define ENDS_OF_VERSION(X)

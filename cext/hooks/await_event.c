@@ -46,7 +46,7 @@ static uint32_t detail_of_await(const struct await *await, PyObject *result)
         return route ? route : await->detail;
     if (await->slot->subject == SUBJECT_RESULT)
         return late_detail(&call, result);
-    return await->slot->detail == DETAIL_statement ? kept_statement(result) : 0;
+    return is_statement(await->slot->detail) ? kept_statement(result) : 0;
 }
 
 struct span span_of_step(const struct step *step, uint64_t wall_ns, uint64_t cpu_ns)

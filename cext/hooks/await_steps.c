@@ -15,6 +15,7 @@
 #include "hooks/open_calls.h"
 #include "hooks/shim.h"
 #include "hooks/slot.h"
+#include "hooks/statement_detail.h"
 #include "hooks/transaction_marks.h"
 
 /* A framework may serve a request in a task that it begins within the server's call: it is inside of that all the same,
@@ -129,7 +130,7 @@ static bool await_ends(const struct step *step, struct await *await, uint64_t en
     if (UNLIKELY(!await))
         return false;
     await_record(step, await, end_ns, bytes, error);
-    if (await->slot->detail == DETAIL_statement)
+    if (is_statement(await->slot->detail))
         rows_begin(step->thread, await->owner, step->result);
     return true;
 }

@@ -34,12 +34,23 @@ static PyObject *method_aclose(PyObject *generator, PyObject *nothing)
     ITEM(generator, sort->close(generator, nothing))
 }
 
+/* The type for items as this one. From 3.15 on they are stepped like coroutines. */
+static int items_begin(struct sort *sort, PyTypeObject *plain, PyAsyncMethods *methods)
+{
+    sort->type.tp_iternext = step_next;
+    if (plain->tp_as_async->am_send) {
+        methods->am_send = step_send;
+        sort->type.tp_as_async = methods;
+    }
+    return steps_begin(sort, plain, step_methods);
+}
+
 static PyMethodDef generator_methods[] = {
     {"asend", method_asend, METH_O, NULL},
     {"aclose", method_aclose, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
-static PyAsyncMethods generator_async = {.am_anext = generator_next};
+static PyAsyncMethods generator_async = {.am_anext = generator_next}, sending_async, throwing_async;
 
 int generators_begin(PyObject *generator)
 {
@@ -49,10 +60,9 @@ int generators_begin(PyObject *generator)
     generators.close = method_of(&PyAsyncGen_Type, "aclose", METH_NOARGS);
     generator_async.am_aiter = PyAsyncGen_Type.tp_as_async->am_aiter;
     generators.type.tp_as_async = &generator_async;
-    sendings.type.tp_iternext = throwings.type.tp_iternext = step_next;
     int failed = !throwing || !generators.send || !generators.close ||
-                 steps_begin(&sendings, Py_TYPE(sending), step_methods) ||
-                 steps_begin(&throwings, Py_TYPE(throwing), step_methods) ||
+                 items_begin(&sendings, Py_TYPE(sending), &sending_async) ||
+                 items_begin(&throwings, Py_TYPE(throwing), &throwing_async) ||
                  sort_begin(&generators, &PyAsyncGen_Type, generator_methods);
     never_awaited(sending);
     never_awaited(throwing);

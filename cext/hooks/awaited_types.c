@@ -25,12 +25,12 @@ struct sort *sort_of(PyObject *object)
 /* A coroutine says itself whether it has ended: it may only have refused. Of an item it is told by what it gave. */
 static bool has_ended(PyObject *awaited, const struct sort *sort, bool gave)
 {
-    return sort == &coroutines ? ((PyCoroObject *)awaited)->cr_frame_state >= FRAME_COMPLETED : !gave;
+    return sort == &coroutines ? coroutine_has_ended(awaited) : !gave;
 }
 
 static bool has_not_begun(PyObject *awaited, const struct sort *sort)
 {
-    return sort == &coroutines && ((PyCoroObject *)awaited)->cr_frame_state == FRAME_CREATED;
+    return sort == &coroutines && coroutine_has_not_begun(awaited);
 }
 
 /* Only what was of our type, and so had been suspended, is timed. */
@@ -79,8 +79,8 @@ static void stepped(struct step *step, struct sort *sort, PyObject *awaited, boo
 PySendResult step_send(PyObject *awaited, PyObject *value, PyObject **result)
 {
     PySendResult how;
-    STEP(awaited, how == PYGEN_NEXT, how = PyCoro_Type.tp_as_async->am_send(awaited, value, result);
-         step.result = how == PYGEN_RETURN ? *result : NULL)
+    STEP(awaited, how == PYGEN_NEXT, how = sort->plain->tp_as_async->am_send(awaited, value, result);
+         step.result = how == PYGEN_RETURN && sort == &coroutines ? *result : NULL)
     return how;
 }
 

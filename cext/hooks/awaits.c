@@ -4,6 +4,7 @@
 #include "collectors/collecting.h"
 #include "core/recorder.h"
 #include "cpython/attributes.h"
+#include "cpython/frame.h"
 #include "hooks/attribute_names.h"
 #include "hooks/await_table.h"
 #include "hooks/awaited_coroutines.h"
@@ -48,7 +49,7 @@ bool becomes_await(struct call *call, PyObject *result, struct sort *sort)
                          .detail = span->detail};
     if (!coroutines.plain || !span->thread || !span_open(span))
         return false;
-    if (sort == &coroutines && ((PyCoroObject *)result)->cr_frame_state != FRAME_CREATED)
+    if (sort == &coroutines && !coroutine_has_not_begun(result))
         return false;
     if (call->slot->moves == MOVES_argument)
         like.bytes = bytes_of(call, NULL);

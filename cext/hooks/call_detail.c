@@ -18,7 +18,11 @@ static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
 {
     switch ((enum detail_kind)call->slot->detail) {
     case DETAIL_statement:
-        return statement_detail(subject);
+    case DETAIL_sqlite_statement:
+    case DETAIL_postgresql_statement:
+    case DETAIL_mysql_statement:
+    case DETAIL_oracle_statement:
+        return statement_detail(subject, dialect_of(call->slot->detail));
     case DETAIL_descriptor:
         return descriptor_detail(subject);
     case DETAIL_path:
@@ -121,7 +125,7 @@ uint32_t late_detail(const struct call *call, PyObject *result)
         number = result ? detail_of_what(call, result) : 0;
     else if (call->slot->detail == DETAIL_path && subject)
         number = kept_path(subject);
-    else if (call->slot->detail == DETAIL_statement && call->owner)
+    else if (is_statement(call->slot->detail) && call->owner)
         number = kept_statement(call->owner);
     PyErr_Restore(type, value, traceback);
     return number;

@@ -1,12 +1,14 @@
 #include "hooks/call_kind.h"
 
 #include "cpython/attributes.h"
+#include "cpython/frame.h"
 #include "hooks/database_server.h"
 #include "hooks/idle_descriptors.h"
 
 static bool is_generator_of(PyObject *object, const char *name)
 {
-    return object && PyGen_CheckExact(object) && PyUnicode_CompareWithASCIIString(((PyGenObject *)object)->gi_name, name) == 0;
+    PyObject *called = object && PyGen_CheckExact(object) ? generator_name(object) : NULL;
+    return called && PyUnicode_CompareWithASCIIString(called, name) == 0;
 }
 
 /* Does a command of Redis wait for what others will put there? */

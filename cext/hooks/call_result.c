@@ -95,7 +95,7 @@ uint32_t error_here(void)
     if (bytes <= 0)
         bytes = snprintf(text, sizeof text, "error");
     size_t length = strnlen(text, sizeof text);
-    uint32_t number = string_intern(text, length);
+    uint32_t number = detail_intern(text, length);
     own_end(thread, begin);
     return number;
 }

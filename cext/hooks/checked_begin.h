@@ -1,6 +1,9 @@
 /* The beginning of a call where the filter, sampling, a level or the dialogue wants to know of it. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
 #include "core/recorder.h"
 #include "hooks/call.h"
 

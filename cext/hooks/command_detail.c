@@ -55,7 +55,7 @@ static uint32_t whole_command(PyObject *command)
         if (length + 1 >= sizeof text)
             break;
     }
-    return string_intern(text, length);
+    return detail_intern(text, length);
 }
 
 uint32_t command_detail(PyObject *command)
@@ -77,8 +77,9 @@ uint32_t database_detail(PyObject *database)
         return 0;
     const char *text = PyBytes_AS_STRING(path);
     size_t bytes = (size_t)PyBytes_GET_SIZE(path);
-    const char *parameters = bytes > 5 && strncmp(text, "file:", 5) == 0 ? memchr(text, '?', bytes) : NULL;
-    uint32_t number = argument_intern(KIND_db, text, parameters ? (size_t)(parameters - text) : bytes);
+    bool uri = bytes > 5 && strncmp(text, "file:", 5) == 0, other = !uri && memmem(text, bytes, "://", 3);
+    const char *parameters = uri ? memchr(text, '?', bytes) : NULL;
+    uint32_t number = other ? 0 : argument_intern(KIND_db, text, parameters ? (size_t)(parameters - text) : bytes);
     Py_DECREF(path);
     return number;
 }
@@ -90,7 +91,7 @@ uint32_t word_detail(PyObject *object)
     while (text && length < bytes && length < 64 && (Py_ISALNUM(text[length]) || strchr("_-.", text[length])))
         length++;
     bool whole = length == bytes || (length < bytes && text && text[length] == ' ');
-    return text && whole && length && arguments_kept(KIND_db) != KEEP_nothing ? string_intern(text, (size_t)length) : 0;
+    return text && whole && length && arguments_kept(KIND_db) != KEEP_nothing ? detail_intern(text, (size_t)length) : 0;
 }
 
 uint32_t module_detail(PyObject *object)

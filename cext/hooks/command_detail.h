@@ -11,7 +11,7 @@ extern const char blanks[];
    line may stand). */
 uint32_t command_detail(PyObject *command);
 
-/* A database's path; of an SQLite URI not what follows the path, which may be a key. */
+/* A database's path; of an SQLite URI not what follows the path, which may be a key; nothing of another URI. */
 uint32_t database_detail(PyObject *database);
 
 /* The first word; of anything that does not begin like a name, nothing. */

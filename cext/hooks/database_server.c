@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "hooks/database_server.h"
 
 #include <stdio.h>
@@ -17,10 +18,26 @@ static void put_part(char part[PART_BYTES], const char *text, size_t bytes)
     part[bytes] = 0;
 }
 
+/* What is no plain name may be a connection string, and have a password in it. */
+static bool is_plain(const char *text, size_t bytes)
+{
+    for (const char *sign = "=@;#?"; *sign; sign++)
+        if (memchr(text, *sign, bytes))
+            return false;
+    return !memmem(text, bytes, "://", 3);
+}
+
+static void put_name(char part[PART_BYTES], const char *text, size_t bytes)
+{
+    put_part(part, text, is_plain(text, bytes) ? bytes : 0);
+}
+
 /* Without ports: one, or several with commas. What is in brackets is an address. */
 static void put_hosts(char part[PART_BYTES], const char *text, size_t bytes)
 {
     char hosts[PART_BYTES];
+    if (!is_plain(text, bytes))
+        bytes = 0;
     size_t length = 0;
     bool port = false, bracket = false;
     for (size_t at = 0; at < bytes && length < sizeof hosts; at++) {
@@ -48,7 +65,7 @@ static void put_named(struct server *server, const char *name, size_t name_bytes
     if (is_one_of(name, name_bytes, words_of_host))
         put_hosts(server->host, text, bytes);
     else if (is_one_of(name, name_bytes, words_of_name))
-        put_part(server->name, text, bytes);
+        put_name(server->name, text, bytes);
 }
 
 /* What follows a URI's question mark. */
@@ -74,7 +91,7 @@ static void read_uri(struct server *server, const char *text, const char *end)
     const char *slash = memchr(host, '/', (size_t)(stop - host)), *host_end = slash ? slash : stop;
     put_hosts(server->host, host, (size_t)(host_end - host));
     if (slash)
-        put_part(server->name, slash + 1, (size_t)(stop - slash - 1));
+        put_name(server->name, slash + 1, (size_t)(stop - slash - 1));
     if (mark)
         read_parameters(server, mark + 1, end);
 }
@@ -119,16 +136,30 @@ static void read_pairs(struct server *server, const char *text, const char *end)
     }
 }
 
-static void read_dsn(struct server *server, PyObject *dsn)
+/* False for what is no connection string. */
+static bool read_connection(struct server *server, const char *text, size_t bytes)
 {
-    Py_ssize_t bytes;
-    const char *text = text_of(dsn, &bytes);
-    const char *scheme = text ? memmem(text, (size_t)bytes, "://", 3) : NULL;
-    const char *pair = text ? memchr(text, '=', (size_t)bytes) : NULL;
+    const char *scheme = memmem(text, bytes, "://", 3), *pair = memchr(text, '=', bytes);
     if (scheme && (!pair || scheme < pair))
         read_uri(server, scheme + 3, text + bytes);
     else if (pair)
         read_pairs(server, text, text + bytes);
+    return scheme || pair;
+}
+
+static void read_dsn(struct server *server, PyObject *dsn)
+{
+    Py_ssize_t bytes;
+    const char *text = text_of(dsn, &bytes);
+    if (text)
+        read_connection(server, text, (size_t)bytes);
+}
+
+/* Drivers of PostgreSQL take a whole connection string in the place of a name. */
+static void read_name(struct server *server, const char *text, size_t bytes)
+{
+    if (!read_connection(server, text, bytes))
+        put_name(server->name, text, bytes);
 }
 
 static void read_argument(struct server *server, PyObject *key, PyObject *value)
@@ -139,6 +170,8 @@ static void read_argument(struct server *server, PyObject *key, PyObject *value)
         return;
     if (is_one_of(name, (size_t)name_bytes, "dsn\0conninfo\0"))
         read_dsn(server, value);
+    else if (is_one_of(name, (size_t)name_bytes, words_of_name))
+        read_name(server, text, (size_t)bytes);
     else
         put_named(server, name, (size_t)name_bytes, text, (size_t)bytes);
 }
@@ -182,7 +215,7 @@ uint32_t server_detail(PyObject *host, PyObject *name, PyObject *names, PyObject
         put_hosts(server.host, text, (size_t)bytes);
     text = text_of(name, &bytes);
     if (text)
-        put_part(server.name, text, (size_t)bytes);
+        read_name(&server, text, (size_t)bytes);
     read_arguments(&server, names, values);
     return intern_server(&server);
 }

@@ -44,7 +44,7 @@ static uint32_t intern_address(const struct sockaddr_storage *address, socklen_t
 
 uint32_t intern_literal(const char *text)
 {
-    return string_intern(text, strlen(text));
+    return detail_intern(text, strlen(text));
 }
 
 static void learn_socket(struct descriptor *known, int number)
@@ -77,13 +77,13 @@ static uint32_t intern_link(int number)
     snprintf(link, sizeof link, "/proc/self/fd/%d", number);
     ssize_t bytes = readlink(link, text, sizeof text - 1);
     if (bytes <= 0)
-        return string_intern(link, (size_t)snprintf(link, sizeof link, "descriptor %d", number));
+        return detail_intern(link, (size_t)snprintf(link, sizeof link, "descriptor %d", number));
     text[bytes] = 0;
     if (text[0] == '/')
         return argument_intern(KIND_file, text, (size_t)bytes);
     char *named = strncmp(text, "anon_inode:", 11) == 0 ? text + 11 + (text[11] == '[') : text;
     named[strcspn(named, ":]")] = 0;
-    return string_intern(link, (size_t)snprintf(link, sizeof link, "<%.40s>", named));
+    return detail_intern(link, (size_t)snprintf(link, sizeof link, "<%.40s>", named));
 }
 
 static void learn(struct descriptor *known, int number)

@@ -1,5 +1,6 @@
 #include "hooks/environment_copies.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -77,4 +78,43 @@ PyObject *copy_of(PyObject *given, enum passes passes)
     PyObject *copy = data ? PyDict_Copy(data) : NULL;
     Py_XDECREF(data);
     return copy;
+}
+
+static bool is_text(PyObject *object, const char *text)
+{
+    if (object && PyBytes_CheckExact(object))
+        return strcmp(PyBytes_AS_STRING(object), text) == 0;
+    return object && PyUnicode_CheckExact(object) && PyUnicode_CompareWithASCIIString(object, text) == 0;
+}
+
+static bool has_path_in_list(PyObject *list, const char *path)
+{
+    for (Py_ssize_t place = 0; place < PyList_GET_SIZE(list); place++) {
+        PyObject *text = PyList_GET_ITEM(list, place);
+        if (PyBytes_CheckExact(text) && strncmp(PyBytes_AS_STRING(text), "PATH=", 5) == 0)
+            return strcmp(PyBytes_AS_STRING(text) + 5, path) == 0;
+    }
+    return false;
+}
+
+static bool has_path_in_dictionary(PyObject *dictionary, const char *path)
+{
+    PyObject *name, *value;
+    for (Py_ssize_t place = 0; PyDict_Next(dictionary, &place, &name, &value);)
+        if (is_text(name, "PATH"))
+            return is_text(value, path);
+    return false;
+}
+
+bool has_our_path(PyObject *given)
+{
+    const char *path = getenv("PATH");
+    if (given == Py_None || !path)
+        return given == Py_None;
+    if (PyList_CheckExact(given))
+        return has_path_in_list(given, path);
+    PyObject *data = PyDict_CheckExact(given) ? Py_NewRef(given) : data_of_environ(given);
+    bool has = data && has_path_in_dictionary(data, path);
+    Py_XDECREF(data);
+    return has;
 }

@@ -3,8 +3,12 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdbool.h>
 
 #include "hooks/slot.h"
 
 /* A copy of a given environment that may be changed; NULL for what is none that we know. */
 PyObject *copy_of(PyObject *given, enum passes passes);
+
+/* Has a given environment the variable PATH that we have? Said no of what is none that we know. */
+bool has_our_path(PyObject *given);

@@ -14,7 +14,7 @@ static const char *text_or_null(PyObject *text)
 static struct call_site call_site_of(frame *here)
 {
     PyCodeObject *code = frame_code(here);
-    PyObject *names = here->f_globals;
+    PyObject *names = frame_globals(here);
     PyObject *module = names && PyDict_CheckExact(names) ? PyDict_GetItemString(names, "__name__") : NULL;
     int line = PyCode_Addr2Line(code, (int)((size_t)frame_instruction(here) * sizeof(_Py_CODEUNIT)));
     return (struct call_site){

@@ -46,7 +46,7 @@ static const struct seen_stack *seen_stack(frame *innermost, uint32_t serial, fr
     frame *each = innermost;
     if (UNLIKELY(known == end || seen->serial != serial || seen->recording != recorder.serial))
         return NULL;
-    for (; known < end; known++, each = each->previous)
+    for (; known < end; known++, each = frame_previous(each))
         if (UNLIKELY(!each || (uintptr_t)frame_place(each) - known->first >= known->bytes))
             return NULL;
     *behind = each;
@@ -56,15 +56,10 @@ static const struct seen_stack *seen_stack(frame *innermost, uint32_t serial, fr
 /* A frame that is hidden for as long as it is there: no frame of code that may be freed is at that place. */
 static bool frame_stays_hidden(frame *frame)
 {
-#if PY_VERSION_HEX >= 0x030c0000
-    if (frame->owner == FRAME_OWNED_BY_CSTACK)
+    if (frame_is_interpreters(frame))
         return true;
     PyCodeObject *code = frame_code(frame);
-    return _Py_IsImmortal((PyObject *)code) && !(code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR));
-#else
-    (void)frame;
-    return false;
-#endif
+    return code_is_immortal(code) && !(code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR));
 }
 
 static void seen_begin(struct seen_stack *seen)
@@ -82,7 +77,7 @@ static void seen_add(struct seen_stack *seen, frame *frame, unsigned bits)
         return;
     if (!frame_is_hidden(frame)) {
         PyCodeObject *code = frame_code(frame);
-        uintptr_t begin = (uintptr_t)_PyCode_CODE(code);
+        uintptr_t begin = (uintptr_t)code_begin(code);
         known.first = begin + (uintptr_t)code->_co_firsttraceable * sizeof(_Py_CODEUNIT);
         known.bytes = begin + (uintptr_t)Py_SIZE(code) * sizeof(_Py_CODEUNIT) - known.first;
         seen->cut = place - known.first >= known.bytes;
@@ -113,7 +108,7 @@ static __attribute__((noinline)) unsigned within_of(frame *frame, struct code_si
 static __attribute__((noinline)) unsigned within_from(frame *frame, struct seen_stack *seen)
 {
     unsigned found = 0;
-    for (; frame && !(found & WITHIN_LEFT_OUT); frame = frame->previous) {
+    for (; frame && !(found & WITHIN_LEFT_OUT); frame = frame_previous(frame)) {
         bool hidden = frame_is_hidden(frame);
         struct code_sites *sites = hidden ? NULL : sites_of(frame);
         unsigned bits = !sites ? 0 : LIKELY(is_decided(sites->within)) ? sites->within : within_of(frame, sites);

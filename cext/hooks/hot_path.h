@@ -26,6 +26,7 @@
 #include "hooks/open_calls.h"
 #include "hooks/serving.h"
 #include "hooks/shim.h"
+#include "hooks/statement_detail.h"
 #include "hooks/terminal.h"
 #include "hooks/transaction_marks.h"
 
@@ -140,7 +141,7 @@ static inline void describe_ended(struct call *call, PyObject *result)
         name_by_route(call);
     if (!span->detail && slot->late)
         span->detail = late_detail(call, result);
-    if (UNLIKELY(span->thread->gatherings) && (slot->detail == DETAIL_statement || slot->moves == MOVES_cursor))
+    if (UNLIKELY(span->thread->gatherings) && (is_statement(slot->detail) || slot->moves == MOVES_cursor))
         rows_begin(span->thread, call->owner, result);
     if (UNLIKELY(span->thread->in_loop || span->thread->greenlet))
         span->task = task_of_thread(span->thread);

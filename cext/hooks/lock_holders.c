@@ -46,5 +46,5 @@ uint32_t holder_detail(const PyObject *lock)
         else
             PyErr_Clear();
     }
-    return string_intern(text, (size_t)length);
+    return detail_intern(text, (size_t)length);
 }

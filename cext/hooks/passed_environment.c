@@ -86,7 +86,7 @@ static bool find_passed(struct passed *passed, const struct slot *slot, PyObject
     if (!is_own_environment(slot) && *place < 0)
         return false;
     PyObject *given = *place < 0 ? Py_None : items[*place];
-    bool preload = !follow_is_off() && program_needs_preload(slot, items, count);
+    bool preload = !follow_is_off() && program_needs_preload(slot, items, count, given);
     if (given == Py_None && !preload && own_is_complete() && own_tells_fate())
         return false;
     passed->environment = environment_for_child(given, (enum passes)slot->passes, preload);

@@ -1,6 +1,9 @@
 /* What shims do at the end of calls that are not merely recorded; and what they need before the first. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
 #include "core/recorder.h"
 #include "hooks/call.h"
 

@@ -12,7 +12,11 @@
 
 /* What is kept of a call besides its times. */
 #define DETAILS(X) \
-    X(statement,  "SQL without its literals") \
+    X(statement,  "SQL without its literals; what one dialect has otherwise than another is left out") \
+    X(sqlite_statement,     "the same, of SQLite") \
+    X(postgresql_statement, "the same, of PostgreSQL") \
+    X(mysql_statement,      "the same, of MySQL and MariaDB") \
+    X(oracle_statement,     "the same, of Oracle") \
     X(descriptor, "what lies behind a descriptor, a raw file or a socket: a path, an address, a stream") \
     X(path,       "a path as it was given") \
     X(address,    "an address, as host and port or as a path") \

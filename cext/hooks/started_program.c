@@ -5,6 +5,7 @@
 #include "core/file.h"
 #include "core/preload.h"
 #include "core/program.h"
+#include "hooks/environment_copies.h"
 #include "hooks/object_texts.h"
 
 enum { PROGRAM_WORDS = 32 };
@@ -75,13 +76,13 @@ static bool take_path(struct program_words *program, const struct slot *slot, Py
     return *path == '/' || !listed || items[4] == Py_None; /* else it is looked for in another directory */
 }
 
-bool program_needs_preload(const struct slot *slot, PyObject *const *items, Py_ssize_t count)
+bool program_needs_preload(const struct slot *slot, PyObject *const *items, Py_ssize_t count, PyObject *environment)
 {
     struct program_words program = {.count = 0};
     if (slot->passes == PASSES_shell || count < (slot->passes == PASSES_list ? 5 : 2))
         return false;
     bool known = take_path(&program, slot, items) && take_words(&program, items[slot->passes != PASSES_list]);
-    bool needed = known && preload_is_needed(program.path, program.words);
+    bool needed = known && preload_is_needed(program.path, program.words, has_our_path(environment));
     forget_words(&program);
     return needed;
 }

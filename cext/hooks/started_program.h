@@ -8,4 +8,4 @@
 
 #include "hooks/slot.h"
 
-bool program_needs_preload(const struct slot *slot, PyObject *const *items, Py_ssize_t count);
+bool program_needs_preload(const struct slot *slot, PyObject *const *items, Py_ssize_t count, PyObject *environment);

@@ -55,7 +55,7 @@ static bool mark_take_up(struct mark *mark, struct thread_record *record, struct
 static bool is_running(const struct mark *mark)
 {
     bool lives = ((PyWeakReference *)mark->reference)->wr_object == mark->coroutine;
-    return lives && ((PyGenObject *)mark->coroutine)->gi_frame_state == FRAME_EXECUTING;
+    return lives && coroutine_is_running(mark->coroutine);
 }
 
 void marks_settle(struct thread *thread)
@@ -105,7 +105,7 @@ static frame *coroutine_here(PyThreadState *state)
 {
     for (frame *each = frame_innermost(state); each; each = frame_outer(each)) {
         bool is_coroutine = frame_code(each)->co_flags & (CO_COROUTINE | CO_ITERABLE_COROUTINE);
-        if (is_coroutine && each->owner == FRAME_OWNED_BY_GENERATOR && !is_of_contextlib(frame_code(each)))
+        if (is_coroutine && frame_is_of_generator(each) && !is_of_contextlib(frame_code(each)))
             return each;
     }
     return NULL;

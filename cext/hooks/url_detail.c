@@ -47,7 +47,7 @@ static void append_path(struct text *text, const char *bytes, size_t length)
 }
 
 /* Up to the first slash; but a password may have one that should have been written otherwise, and then stands where no
-   port can. */
+   port can. Where ? or # follows a port, and an @ that, it may as well be a password: http://ann:12?x@host/. */
 static size_t length_of_authority(const char *bytes, size_t length)
 {
     size_t authority = length_until(bytes, length, "/\\?#");
@@ -57,8 +57,9 @@ static size_t length_of_authority(const char *bytes, size_t length)
     size_t digits = (size_t)(colon + 1 - bytes);
     while (digits < authority && Py_ISDIGIT(bytes[digits]))
         digits++;
+    bool is_port = digits == authority && (bytes[authority] == '/' || bytes[authority] == '\\');
     size_t rest = (size_t)(at + 1 - bytes);
-    return digits == authority ? authority : rest + length_until(at + 1, length - rest, "/\\?#");
+    return is_port ? authority : rest + length_until(at + 1, length - rest, "/\\?#");
 }
 
 static void append_url(struct text *text, const char *url, size_t length)

@@ -84,10 +84,11 @@ struct line_costs {
     int64_t end;       /* a function ends or is suspended */
     int64_t after;     /* what follows that */
     int64_t resume;    /* what follows when one has gone on */
+    int64_t coroutine; /* what follows the end of one that is a coroutine, beside that */
     double far;        /* of a line far behind its function's first, for each instruction before it: the line is looked up */
     double exception;  /* of an exception that is told, and of one that ends a coroutine that is waited for */
     double stop;
-    double instruction[256]; /* by opcode, of the line that it is in: where the interpreter asks at each if a line begins */
+    double instruction[256]; /* by opcode: of each in a line, or of the one that begins it */
 };
 
 struct lines {
@@ -185,42 +186,44 @@ static inline bool lines_have_room(const struct line_thread *thread)
     return LIKELY(thread->top - thread->frames < (ptrdiff_t)thread->depth);
 }
 
-/* A function begins or goes on, called from the current line. What passed is charged already. */
-static inline void lines_push(struct line_thread *thread, const void *frame, struct line_table *table, const void *plan,
-                              const void *code, struct line *line, uint32_t owner)
+/* What the next function that begins is to be noted in, all but its times, before lines_push. */
+static inline struct line_frame *lines_next(const struct line_thread *thread)
 {
-    struct line_frame *caller = thread->top, *callee = caller + 1;
+    return thread->top + 1;
+}
+
+/* A function begins or goes on, called from the current line. What passed is charged already. */
+static inline void lines_push(struct line_thread *thread)
+{
+    struct line_frame *caller = thread->top, *callee = lines_next(thread);
     caller->table->waiting[caller->line - caller->table->lines]++;
-    table->active++;
-    callee->frame = frame;
-    callee->table = table;
-    callee->plan = plan;
-    callee->code = code;
+    callee->table->active++;
     callee->start = thread->charged;
     callee->start_off = thread->charged_off;
     callee->caller_ticks = caller->line->ticks;
     callee->caller_off = caller->line->off_ticks;
-    callee->owner = owner;
-    callee->coroutine = 0;
     thread->top = callee;
-    lines_go_to(thread, line);
+    thread->line = callee->line;
+}
+
+/* Nothing that this line has called is in progress any more: what passed meanwhile was not its own. */
+static inline void lines_add_inner(struct line *line, const struct line_frame *callee, uint64_t ticks, uint64_t off)
+{
+    line->inner_ticks += ticks - (line->ticks - callee->caller_ticks);
+    line->inner_off_ticks += off - (line->off_ticks - callee->caller_off);
 }
 
 /* The innermost function ends, or is suspended. What passed is charged already. */
 static inline void lines_pop(struct line_thread *thread)
 {
     struct line_frame *callee = thread->top, *caller = callee - 1;
-    struct line_table *table = callee->table;
-    struct line *line = caller->line;
     uint64_t ticks = thread->charged - callee->start, off = thread->charged_off - callee->start_off;
-    if (--table->active == 0) {
-        table->function->ticks += ticks;
-        table->function->off_ticks += off;
+    if (--callee->table->active == 0) {
+        callee->table->function->ticks += ticks;
+        callee->table->function->off_ticks += off;
     }
-    if (--caller->table->waiting[line - caller->table->lines] == 0) {
-        line->inner_ticks += ticks - (line->ticks - callee->caller_ticks);
-        line->inner_off_ticks += off - (line->off_ticks - callee->caller_off);
-    }
+    if (--caller->table->waiting[caller->line - caller->table->lines] == 0)
+        lines_add_inner(caller->line, callee, ticks, off);
     thread->top = caller;
-    thread->line = line;
+    thread->line = caller->line;
 }

@@ -181,11 +181,12 @@ class EventFile:
         return len(data) >= self._head_bytes and self._head.one(data).sequence == head.sequence
 
     def _block(self, offset: int, data: memoryview, file: OpenFile) -> Block | None:
-        if len(data) < self._block_bytes and offset + len(data) == file.size_bytes():
+        head = self._head_of(offset, data)
+        is_cut = len(data) < self._block_bytes and offset + len(data) == file.size_bytes()
+        if is_cut and not (head and head.used == 0):  # a thread's first block, of which only the head is there yet
             self._file.damaged(
                 f"cut short at byte {offset + len(data)}, in block {offset // self._block_bytes}"
             )
-        head = self._head_of(offset, data)
         if head is None:
             return None
         room = (len(data) - self._head_bytes) // self.layout.record_bytes
@@ -217,9 +218,13 @@ class EventFile:
         return max(offset, found // self._block_bytes * self._block_bytes)
 
     def _note_what_is_torn(self, moved: _Moved, file: OpenFile | None) -> None:
-        """A block that is there in part was being moved, and is still in `events`; unless nothing is in there."""
-        if moved.torn and self._compressed and (file is None or not file.size_bytes()):
-            self._compressed.damaged(moved.torn)
+        """A block that is there in part was being moved, and is still in `events`; unless nothing is in there.
+
+        Asked in this order: who empties `events` has moved all before.
+        """
+        is_emptied = file is None or not file.size_bytes()
+        if is_emptied and self._compressed and (torn := moved.torn):
+            self._compressed.damaged(torn)
 
 
 class _Moved:

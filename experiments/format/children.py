@@ -58,7 +58,8 @@ def split_lineage(lineage: str) -> tuple[str, str, int]:
 def assign(children: Sequence[Child], descendants: Iterable[Process]) -> dict[str, Child]:
     """By the lineage of each of the direct `descendants` that can be told, the attempt that it came from.
 
-    A fork has its number. Others are told by their process number and the last attempt before their
+    A fork has its number; what was forked to run a function first, and then a program (`preexec_fn`), was not noted as
+    one. Others are told by their process number and the last attempt before their
     beginning; what the shell of os.system became, of which no number is known, by having begun meanwhile.
     """
     forks: dict[int, Child] = {}
@@ -72,7 +73,7 @@ def assign(children: Sequence[Child], descendants: Iterable[Process]) -> dict[st
     for process in descendants:
         _, letter, number = split_lineage(process.lineage)
         child_of_number = _last_before(others[letter == "x", process.log.pid], process.log.start_ns)
-        attempt = forks.get(number) if letter == "f" else child_of_number
+        attempt = forks.get(number, child_of_number) if letter == "f" else child_of_number
         if attempt is None and letter == "c" and _is_started_by(process.starter, process):
             attempt = _last_before(others[False, _NO_PID], process.log.start_ns)
         if attempt is not None:

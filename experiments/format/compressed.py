@@ -93,7 +93,9 @@ class CompressedFile:
             return file.size_bytes() if file else 0
 
     def torn_at(self, end: int) -> str:
-        """What is wrong where the whole blocks end at `end`, in words; empty where the file ends there as well."""
+        """What is wrong behind the whole blocks from `end` on, in words; empty where the file ends with one."""
+        for found in self.heads(end):
+            end = found.end
         size = self.size_bytes()
         return f"cut short at byte {size}, in the block at byte {end}" if size > end else ""
 

@@ -21,6 +21,7 @@ from interpose.experiments.metadata import names
 from interpose.experiments.model.files import DataFile, OpenFile
 
 NAME = "consolidated"
+OTHER = 2**32 - 1  # the number of a detail in the place of all those for which there were no more records
 VERSION = 1
 LARGEST_BYTES = 1 << 30  # of the text
 LONGEST_LINE = 1 << 20

@@ -75,6 +75,7 @@ class FileHead(NamedTuple):
     lost: int
     unrecorded: int
     overwritten: int
+    taken_bytes: int
 
 
 class SiteRecord(NamedTuple):
@@ -128,6 +129,14 @@ class ThreadRecord(NamedTuple):
     run_delay_ns: int
     gathered: int
     name: int
+
+
+class TaskRecord(NamedTuple):
+    """A task that had a name when it was numbered."""
+
+    number: int
+    name: int
+    thread: int
 
 
 class CountRecord(NamedTuple):

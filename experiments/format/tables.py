@@ -125,6 +125,7 @@ class StringTable:
         found = read_head(file, data, head)
         self.readable = found is not None
         self.first = max(found.first, 1) if found else 1
+        self.left_out = found.lost if found else 0
         self._offsets: array[int] = array("Q")
         self._lengths: array[int] = array("H" if LONGEST_STRING_BYTES < 1 << 16 else "I")
         self._next = data.head_bytes

@@ -45,8 +45,9 @@ class Drain:
     """Moves the blocks of one process, between `with drain:` and its end, for files are open only then.
 
     `compressed` and `events` are as the process's log.xml describes them. What of an earlier drain stands in the
-    compressed file is kept; a piece of a block at its end is cut off, for the block is still in `events`. Raises
-    ExperimentError, OSError.
+    compressed file is kept; a piece of a block at its end is cut off, for the block is still in `events`.
+    `given_bytes` is how much of `events` is given back, as far as `full` has looked: by this drain, or by an earlier
+    one, whose blocks are holes. Raises ExperimentError, OSError.
     """
 
     def __init__(self, directory: str, place: str, events: DataType, compressed: DataType) -> None:
@@ -64,6 +65,7 @@ class Drain:
         self._next = 0
         self._events = self._into = -1
         self.blocks = 0
+        self.given_bytes = 0
         path = os.path.join(directory, NAME)
         if os.path.lexists(path):
             file = DataFile(path, f"{place}/{NAME}", Damages())
@@ -104,23 +106,27 @@ class Drain:
         """The blocks that have become full and were not given before."""
         size, file = os.fstat(self._events).st_size, OpenFile(self._events)
         while self._next + self.block_bytes <= size:
-            waiting = self._waiting(file, self._next)
-            if waiting and waiting.head.state == FULL:
-                yield waiting
+            offset, head = self._next, self._head_at(file, self._next)
+            if head is None:
+                self.given_bytes += self.block_bytes
+            elif head.used and head.state == FULL:
+                yield Waiting(offset, head)
             else:
-                self._stay.append(self._next)
-            self._next += self.block_bytes
+                self._stay.append(offset)
+            self._next = offset + self.block_bytes
 
     def rest(self) -> list[Waiting]:
         """The other blocks with anything in them, of a process that has ended, as they were begun."""
         file = OpenFile(self._events)
-        found = [waiting for offset in self._stay if (waiting := self._waiting(file, offset))]
+        heads = ((offset, self._head_at(file, offset)) for offset in self._stay)
+        found = [Waiting(offset, head) for offset, head in heads if head and head.used]
         return sorted(found, key=lambda waiting: waiting.head.sequence)
 
-    def _waiting(self, file: OpenFile, offset: int) -> Waiting | None:
+    def _head_at(self, file: OpenFile, offset: int) -> BlockHead | None:
+        """The head of the block there; None where it was given back, for each has one as soon as it is there."""
         data = file.read(offset, self._head.record_bytes)
         head = self._head.one(data) if len(data) == self._head.record_bytes else None
-        return Waiting(offset, head) if head and head.magic == BLOCK_MAGIC and head.used else None
+        return head if head and head.magic == BLOCK_MAGIC else None
 
     def move(self, waiting: Waiting, give: bool = True) -> None:
         """Compress a block, and give its space back unless all will be taken away at once. Raises OSError."""
@@ -130,6 +136,8 @@ class Drain:
             self.blocks += 1
         if give:
             give_back(self._events, waiting.offset, self.block_bytes)
+            self.given_bytes += self.block_bytes
+            self._next = max(self._next, waiting.offset + self.block_bytes)  # also where it is the last for now
 
     def _packed(self, waiting: Waiting) -> bytes:
         whole = (self.block_bytes - self._head.record_bytes) // self._layout.record_bytes

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 import tarfile
+from collections import Counter
 from collections.abc import Iterator
-from typing import BinaryIO, NamedTuple
+from itertools import islice
+from typing import BinaryIO, NamedTuple, cast
 
 from interpose.errors import Caught, ExperimentError
-from interpose.experiments.maintenance.parts import PARTS_AT_MOST, is_part, is_subdirectory, parts
+from interpose.experiments.maintenance.archives import ARCHIVES
+from interpose.experiments.maintenance.parts import FILES_OF_A_PROCESS, PARTS_AT_MOST, is_part, is_subdirectory, parts
 from interpose.experiments.metadata import names
 from interpose.experiments.model.files import Damages, open_plain
 
@@ -30,17 +33,20 @@ _FILE_TYPES = (tarfile.REGTYPE, tarfile.AREGTYPE)
 def pack(founder: str, target: str) -> None:
     """Write the experiment in the directory `founder` into the new file `target`.
 
-    Raises OSError (FileExistsError where `target` is there), ExperimentError for a name that is too long.
+    Raises OSError (FileExistsError where `target` is there), ExperimentError for a name that is too long, and for more
+    files than are read again.
     """
     import zstandard
 
-    name = os.path.basename(founder)
+    name, packed = os.path.basename(founder), list(islice(parts(founder), PARTS_AT_MOST + 1))
+    if len(packed) > PARTS_AT_MOST:
+        raise ExperimentError(f"{name}: more than {PARTS_AT_MOST:,} files cannot be one")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(target, flags, 0o600), "wb") as out:
         try:
             compressor = zstandard.ZstdCompressor(level=6, write_checksum=True)
             with compressor.stream_writer(out, closefd=False) as into:
-                for part in parts(founder):
+                for part in packed:
                     _pack_file(into, f"{name}/{part.name}", part.path)
                 into.write(bytes(2 * _BLOCK_BYTES))
         except BaseException:
@@ -77,16 +83,16 @@ def unpack(path: str, directory: str, damages: Damages) -> str:
     except OSError as error:
         raise ExperimentError(f"{path}: {error.strerror}") from error
     with packed:
+        if _Unpacking(packed, directory).has_too_many():
+            raise ExperimentError(f"{place}: more than {PARTS_AT_MOST:,} files")
+        packed.seek(0)
         unpacking = _Unpacking(packed, directory)
         try:
-            for _ in range(PARTS_AT_MOST):
-                if not unpacking.next_part():
-                    break
-            else:
-                damages.add(place, f"more than {PARTS_AT_MOST:,} files, the rest was not read")
+            while unpacking.next_part():
+                pass
         except _Unreadable as error:
             damages.add(place, str(error))
-            if unpacking.top is None:
+            if unpacking.top is None or not os.path.exists(os.path.join(directory, unpacking.top, names.LOG)):
                 raise ExperimentError(f"{place}: {error}") from None
         except OSError as error:
             raise ExperimentError(f"{place}: cannot be unpacked: {error.strerror}") from error
@@ -107,6 +113,20 @@ class _Header(NamedTuple):
     size_bytes: int
 
 
+class _Ended:
+    """A compressed file, and an empty frame behind it. By themselves readers of zstandard take a last frame for whole
+    whose checksum is cut short; so the empty one is taken for the rest of it, and found to be none."""
+
+    def __init__(self, packed: BinaryIO, empty_frame: bytes) -> None:
+        self._packed, self._end = packed, empty_frame
+
+    def read(self, count: int = -1) -> bytes:
+        if piece := self._packed.read(count):
+            return piece
+        end, self._end = self._end, b""
+        return end
+
+
 class _Unpacking:
     """A tar archive while it is unpacked: `top` is the name of the experiment, once it is known."""
 
@@ -116,10 +136,25 @@ class _Unpacking:
         self._error = zstandard.ZstdError
         self._packed = packed
         decompressor = zstandard.ZstdDecompressor(max_window_size=LARGEST_WINDOW_BYTES)
-        self._stream = decompressor.stream_reader(packed, read_across_frames=True, closefd=False)
+        ended = cast(BinaryIO, _Ended(packed, zstandard.ZstdCompressor().compress(b"")))  # nothing but `read` is used
+        self._stream = decompressor.stream_reader(ended, read_across_frames=True, closefd=False)
         self._directory = directory
         self._unpacked_bytes = 0
+        self._files: Counter[str] = Counter()
         self.top: str | None = None
+
+    def has_too_many(self) -> bool:
+        """Whether it holds more members than an experiment has; nothing is made, as that takes longest."""
+        try:
+            for _ in range(PARTS_AT_MOST + 1):
+                header = self._header()
+                if header is None:
+                    return False
+                for _ in self._pieces(header.size_bytes + -header.size_bytes % _BLOCK_BYTES):
+                    pass
+        except _Unreadable:
+            return False  # which is told when it is unpacked
+        return True
 
     def next_part(self) -> bool:
         """Unpack the next member; False at the end. Raises _Unreadable."""
@@ -159,6 +194,9 @@ class _Unpacking:
 
     def _unpack_file(self, path: str, header: _Header) -> None:
         above = os.path.dirname(path)
+        self._files[above] += 1
+        if self._files[above] > FILES_OF_A_PROCESS and os.path.basename(above) != ARCHIVES:
+            raise _Unreadable(f"more than {FILES_OF_A_PROCESS} files of one process")
         if not os.path.isdir(above):
             names.make_private(above)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from interpose.experiments.maintenance.archives import ARCHIVES, is_content
 from interpose.experiments.metadata import names
 
-PARTS_AT_MOST = 200_000
+PARTS_AT_MOST = 20_000  # to make so many files takes seconds
+FILES_OF_A_PROCESS = 100
 _FILE = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 _RANK = re.compile(r"M_r[0-9]{1,9}\.er")
 # What refers to other files goes before these: a number in a copy then always stands for something.

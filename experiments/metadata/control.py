@@ -36,6 +36,13 @@ class ControlRecord(NamedTuple):
     most_bytes: int
     filter_changes: int
     filter_passed: int
+    reserve_bytes: int
+    other_bytes: int
+
+    @property
+    def in_use_bytes(self) -> int:
+        """What the pool holds: taken and not given back; below zero where the page says what cannot be."""
+        return self.taken_bytes - self.drained_bytes
 
 
 def control_of(experiment: Experiment) -> ControlRecord | None:

@@ -3,19 +3,15 @@
 import os
 import sys
 
-SECRET_WORDS = ("pass", "pwd", "secret", "token", "key", "credential", "auth", "bearer", "dsn")
-CODE_OPTIONS = ("-c", "--command", "-e", "--eval")
-USER_OPTIONS = ("-u", "--user")
 
-
-def head(format_version, layout, *, version, settings, clock, cost, interposed, roots=(), redacted=str):
+def head(format_version, layout, *, version, settings, clock, cost, interposed, arguments, roots=(), redacted=str):
     """The text of log.xml up to the process itself, which the recorder adds (a forked child has the same head).
 
     `version` is that of interpose, `layout` what interpose.timing.shims.layout gives; `clock` kind, reason, cost of a
     reading in nanoseconds and resolution in seconds; `cost` what a recorded call costs, what of it lies inside its
     own clock readings, and how long a wait for a lock is to be recorded, all in nanoseconds; `interposed` in
-    what way calls are interposed, and why so; `roots` the directories that the program imports from; `redacted`
-    gives of a text what may be written.
+    what way calls are interposed, and why so; `arguments` what is kept of the command line behind the interpreter;
+    `roots` the directories that the program imports from; `redacted` gives of a text what may be written.
     """
     lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<experiment version="{format_version}">']
     python = ".".join(map(str, sys.version_info[:3]))
@@ -33,7 +29,7 @@ def head(format_version, layout, *, version, settings, clock, cost, interposed, 
     lines.append(element("interposed", by=by, why=why))
     lines.append(element("cost", **cost))
     lines += _layout(*layout)
-    lines += _command(redacted)
+    lines += _command(arguments, redacted)
     lines += [element("root", path=redacted(path)) for path in roots]
     return "\n".join(lines) + "\n"
 
@@ -109,62 +105,15 @@ def _fields(fields, depth):
         yield f'{begin}name="{name}" type="{kind}" offset="{offset}" title="{title}"/>'
 
 
-def _command(redacted):
+def _command(arguments, redacted):
     try:
         directory = os.getcwd()
     except OSError:
         directory = ""
     yield opening("command", executable=redacted(sys.executable or ""), cwd=redacted(directory))
-    for argument in redact(sys.orig_argv[1:]):
+    for argument in arguments:
         yield f"    <argument>{escape(redacted(argument))}</argument>"
     yield "  </command>"
-
-
-def redact(arguments):
-    """The arguments, with `?` in the place of what may be a secret.
-
-    That is: the text of `-c`; whatever follows an option named like a secret; the rest of an argument from a name like
-    that and its `=` or `:` on; user, password and query of a URL; what is written on to `-p`; what follows the colon
-    after `-u`. Too much is hidden rather than too little.
-    """
-    shown, before = [], ""
-    for argument in arguments:
-        shown.append(_hidden_after(before, argument))
-        before = argument
-    return shown
-
-
-def _hidden_after(before, argument):
-    if before in CODE_OPTIONS or (before.startswith("-") and _secret_end(before) and not _value_of_secret(before)):
-        return "?"
-    if before in USER_OPTIONS and ":" in argument:
-        return argument.partition(":")[0] + ":?"
-    if argument.startswith("-p") and len(argument) > 2:
-        return "-p?"
-    return _without_url_secrets(_value_of_secret(argument) or argument)
-
-
-def _secret_end(argument):
-    """Where the first name like a secret ends in the argument, or 0."""
-    lowered = argument.lower()
-    found = [lowered.find(word) + len(word) for word in SECRET_WORDS if word in lowered]
-    return min(found, default=0)
-
-
-def _value_of_secret(argument):
-    """The argument with its secret hidden; None where a value does not stand in the argument itself."""
-    end = _secret_end(argument)
-    separators = [place for place in (argument.find("=", end), argument.find(":", end)) if place >= 0]
-    return argument[: min(separators) + 1] + "?" if end and separators else None
-
-
-def _without_url_secrets(argument):
-    scheme, separator, rest = argument.partition("://")
-    if not separator:
-        return argument
-    place, query, _ = rest.partition("?")
-    _, at, server = place.rpartition("@")
-    return f"{scheme}://{'?@' if at else ''}{server}{'??' if query else ''}"
 
 
 def escape(text):

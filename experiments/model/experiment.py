@@ -6,6 +6,7 @@ import os
 from functools import cached_property
 
 from interpose.errors import ExperimentError, UsageError
+from interpose.experiments.format.blocks import BLOCK_BYTES
 from interpose.experiments.format.children import split_lineage
 from interpose.experiments.metadata import names
 from interpose.experiments.metadata.labels import Mark, read_marks
@@ -140,8 +141,21 @@ def _descendants_in(directory: str) -> list[str]:
         return [
             entry.name
             for entry in entries
-            if _is_descendant(entry.name) and entry.is_dir(follow_symlinks=False)
+            if _is_descendant(entry.name) and entry.is_dir(follow_symlinks=False) and _has_begun(entry.path)
         ]
+
+
+def _has_begun(directory: str) -> bool:
+    """Whether a descendant has come to record: one that was killed before that, or is just coming, has no log yet, and
+    at most the block of events in which its costs were measured."""
+    return _size_bytes(directory, names.LOG) > 0 or _size_bytes(directory, "events") > BLOCK_BYTES
+
+
+def _size_bytes(directory: str, name: str) -> int:
+    try:
+        return os.stat(os.path.join(directory, name), follow_symlinks=False).st_size
+    except OSError:
+        return 0
 
 
 def _is_descendant(name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,7 @@ from interpose.experiments.format.blocks import EventFile
 from interpose.experiments.format.children import EXEC, Child, assign
 from interpose.experiments.format.compressed import CompressedFile
 from interpose.experiments.format.consolidated import NAME as CONSOLIDATED
-from interpose.experiments.format.consolidated import Consolidated, Found
+from interpose.experiments.format.consolidated import OTHER, Consolidated, Found
 from interpose.experiments.format.consolidated import read as read_consolidated
 from interpose.experiments.format.dialogue import DIALOGUE, DialogueFile
 from interpose.experiments.format.dynamic import DYNTEXT, read_dynamic
@@ -32,6 +33,7 @@ from interpose.experiments.format.records import (
     PlaceRecord,
     SiteRecord,
     StackRecord,
+    TaskRecord,
     ThreadRecord,
     TraceRecord,
 )
@@ -80,6 +82,8 @@ class Site:
     collector: str = ""
 
 
+_SITE_MODULE = "<frozen site>"
+_BUILT_IN = re.compile(r"<frozen .*>")
 UNKNOWN_SITE = Site(UNKNOWN, 0, UNKNOWN, False)
 
 
@@ -117,9 +121,9 @@ class Process:
         self.log: Log = read_log(os.path.join(directory, "log.xml"), f"{place}/log.xml", damages)
 
     def string(self, number: int) -> str:
-        """The string `number`; empty for 0, `?` where it is not there."""
-        if number == 0:
-            return ""
+        """The string `number`; empty for 0, `(other)` for many details in one, `?` where it is not there."""
+        if number in (0, OTHER):
+            return "(other)" if number else ""
         process: Process | None = self
         while process and process._strings and number < process._strings.first:
             process = process.parent
@@ -205,6 +209,16 @@ class Process:
             self._own_lines[stack] = self._find_own_line(stack)
         return self._own_lines[stack]
 
+    def is_start_up(self, stack: int) -> bool:
+        """Whether what was called from there is of the interpreter's own start, before the program's first line: of its
+        module `site`, with what that runs, or of code that is built into it, which looks for the program."""
+        if stack not in self._start_ups:
+            frames = list(self.frames(stack))
+            is_built_in = bool(frames) and all(_BUILT_IN.fullmatch(site.file) for site in frames)
+            is_of_site = any(site.file == _SITE_MODULE for site in frames) and not any(site.own for site in frames)
+            self._start_ups[stack] = is_built_in or is_of_site
+        return self._start_ups[stack]
+
     def site(self, number: int) -> Site:
         """The site `number`; one with `?` where it is not there."""
         if number not in self._sites_seen:
@@ -250,6 +264,7 @@ class Process:
             "threads": self._threads,
             "children": self._table("children", ChildRecord) if self._has("children") else None,
             "counts": self._counts,
+            "tasks": self._tasks,
         }
         traced: dict[str, type[Any]] = {
             "traces": TraceRecord,
@@ -312,6 +327,11 @@ class Process:
         return self._threads.head.unrecorded if self._threads and self._threads.head else 0
 
     @property
+    def details_left_out(self) -> int:
+        """Details in the place of which stands `(other)`, for there was no room for more texts."""
+        return self._strings.left_out if self._strings else 0
+
+    @property
     def is_ring(self) -> bool:
         """Whether only the newest events are kept."""
         return self.log.settings.get("INTERPOSE_RING", "off") != "off"
@@ -320,6 +340,11 @@ class Process:
     def overwritten(self) -> int:
         """Events that gave way to newer ones."""
         return self._threads.head.overwritten if self._threads and self._threads.head else 0
+
+    @property
+    def taken_bytes(self) -> int:
+        """What the process has taken of the pool, given back or not."""
+        return self._threads.head.taken_bytes if self._threads and self._threads.head else 0
 
     @cached_property
     def _threads(self) -> RecordTable[ThreadRecord] | None:
@@ -340,6 +365,16 @@ class Process:
     @cached_property
     def _counts(self) -> RecordTable[CountRecord] | None:
         return self._table("counts", CountRecord) if self._has("counts") else None
+
+    @cached_property
+    def task_names(self) -> dict[int, str]:
+        """What tasks are called, by their number; of many, of the newest."""
+        records = self._tasks.all() if self._tasks else ()
+        return {record.number: self.string(record.name) for _, record, _ in records if record.number}
+
+    @cached_property
+    def _tasks(self) -> RecordTable[TaskRecord] | None:
+        return self._table("tasks", TaskRecord) if self._has("tasks") else None
 
     @cached_property
     def children(self) -> list[Child]:
@@ -439,6 +474,10 @@ class Process:
 
     @cached_property
     def _sites_seen(self) -> dict[int, Site]:
+        return {}
+
+    @cached_property
+    def _start_ups(self) -> dict[int, bool]:
         return {}
 
     @cached_property

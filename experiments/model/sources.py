@@ -36,6 +36,7 @@ _SOURCE_NAME = re.compile(r".*\.(py|pyw|pyx|pxd|pxi)", re.IGNORECASE)
 _PRIVATE_KEY = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
 # Codecs that decode in other than linear time, or take escapes for what they say.
 _NO_TEXT = {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "utf-7"}
+_OF_RECORDING = "/interpose/boot.py"  # lies at the top of it
 
 
 class Refused(Caught):
@@ -82,9 +83,11 @@ def path_of(process: Process, file: str) -> str:
 
 
 def sources_of(process: Process, ended_ns: int | None) -> Iterator[Wanted]:
-    """The sources that the sites of `process` name."""
-    for file in process.files():
-        if not is_dynamic(file):
+    """The sources that the sites of `process` name, but for those of what recorded it."""
+    files = list(process.files())
+    ours = tuple(os.path.dirname(file) + "/" for file in files if file.endswith(_OF_RECORDING))
+    for file in files:
+        if not (is_dynamic(file) or file.startswith(ours)):
             yield Wanted(path_of(process, file), SOURCE, ended_ns)
 
 

@@ -16,26 +16,13 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Mapping
-from importlib import import_module
-from importlib.machinery import SourceFileLoader
-from importlib.util import MAGIC_NUMBER, find_spec
-from pkgutil import iter_modules
+from importlib.util import MAGIC_NUMBER
 from typing import NamedTuple
 
 import interpose
+from interpose import bundle
 from interpose.attach.tracee import CannotAttach
 
-_RECORDING = (
-    *("interpose", "__future__", "interpose.boot", "interpose.capture", "interpose.capture.attached"),
-    *("interpose.capture.descent", "interpose.capture.interposed", "interpose.capture.session", "interpose.config"),
-    *("interpose.config.levels", "interpose.config.policy", "interpose.config.precedence"),
-    *("interpose.config.program", "interpose.config.project_file", "interpose.config.schema"),
-    *("interpose.config.values", "interpose.errors", "interpose.experiments", "interpose.experiments.metadata"),
-    *("interpose.experiments.metadata.describe", "interpose.experiments.metadata.names"),
-    *("interpose.instrumentation", "interpose.instrumentation.search", "interpose.kinds", "interpose.library"),
-    *("interpose.quantities", "interpose.timing", "interpose.timing.shims"),
-)
-_DECLARED = "interpose.instrumentation.system_library"
 _CODE = """
 def reach(do, given, package, version, python, flags, places):
     import sys, _imp
@@ -46,50 +33,41 @@ def reach(do, given, package, version, python, flags, places):
     interval_s = sys.getswitchinterval()
     try:
         with_us, theirs = bundled(sys, places), sys.meta_path
+        if with_us is None:
+            return done(sys, with_us, do, given, package, version)
         sys.meta_path = [with_us, *theirs]  # the other stays as it is: a thread that imports may be going through it
         try:
-            return done(sys, do, given, package, version)
+            return done(sys, with_us, do, given, package, version)
         finally:
             kept = [each for each in sys.meta_path if each is not with_us]
             if kept != theirs:
                 theirs[:] = kept
             sys.meta_path = theirs
-            vars(with_us).update(find_spec=lambda *nothing: None, exec_module=None)
+            with_us.close()
     finally:
         sys.setswitchinterval(interval_s + 5e-7)
 
 
 def bundled(sys, places):
     external, loads = sys.modules["_frozen_importlib_external"], sys.modules["marshal"].loads
-    with_us = type(sys.implementation)(create_module=lambda spec: None)
-
-    def find_spec(name, path=None, target=None):
-        if name not in places:
-            return None
-        file, above, _, end = places[name]
-        loader = with_us if end else None
-        return external.spec_from_file_location(name, file, loader=loader, submodule_search_locations=above)
-
-    def exec_module(module):
-        name = module.__name__
-        file, _, begin, end = places[name]
-        module.__loader__ = module.__spec__.loader = external.SourceFileLoader(name, file)
-        exec(loads(bundle[begin:end]), vars(module))
-
-    if "bundle" in globals() and external.MAGIC_NUMBER == places[""]:
-        with_us.find_spec, with_us.exec_module = find_spec, exec_module
-        sys.setswitchinterval(0.05)  # until it is all there: no file is read for it
-    else:
-        with_us.find_spec = lambda *nothing: None
-    return with_us
+    if "bundle" not in globals() or external.MAGIC_NUMBER != places[""]:
+        return None
+    ours = vars(sys.modules["interpose"]) if "interpose" in sys.modules else {}
+    boot = ours.get("boot") or ours.get("_laid_by", {}).get("interpose.boot")
+    if not hasattr(boot, "Finder"):
+        _, _, begin, end = places["interpose.boot"]
+        boot = type(sys)("interpose.boot")
+        exec(loads(bundle[begin:end]), vars(boot))
+    sys.setswitchinterval(0.05)  # until it is all there: no file is read for it
+    return boot.Finder(places, bundle)
 
 
-def done(sys, do, given, package, version):
+def done(sys, with_us, do, given, package, version):
     importing, before = sys.modules["_frozen_importlib"], set(sys.modules)
     found = sys.modules.get("interpose")
     if found is None:
         locate = sys.modules["_frozen_importlib_external"].spec_from_file_location
-        spec = sys.meta_path[0].find_spec("interpose")
+        spec = with_us and with_us.find_spec("interpose")
         found = importing._load(
             spec or locate("interpose", package + "/__init__.py", submodule_search_locations=[package])
         )
@@ -153,7 +131,7 @@ class Code(NamedTuple):
 
 def code(do: str, given: tuple[Mapping[str, str], ...]) -> Code:
     """The code by which `interpose.capture.attached` of this installation does what is asked."""
-    places, modules = _bundle()
+    places, modules = bundle.make([os.path.abspath(each) for each in interpose.__path__])
     flags = sys.abiflags
     arguments = (do, tuple(map(dict, given)), package(), interpose.__version__, sys.version_info[:2], flags, places)
     head, _, rest = _CODE.partition("\ntold = ")
@@ -172,30 +150,6 @@ def dictionary(text: str) -> dict[str, object]:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         answer = None
     return answer if isinstance(answer, dict) else {"why": "it gave no answer"}
-
-
-def _bundle() -> tuple[dict[str, object], bytes]:
-    """The compiled modules that recording takes, one after the other, and where in them each is: to read them from
-    their files would let all other threads of the program have their turn, file by file."""
-    places: dict[str, object] = {"": MAGIC_NUMBER}
-    modules = b""
-    for name in _module_names():
-        spec = find_spec(name)
-        if spec is None or spec.origin is None:
-            continue
-        source = spec.loader if isinstance(spec.loader, SourceFileLoader) else None
-        compiled = marshal.dumps(source.get_code(name)) if source else b""
-        above = spec.submodule_search_locations
-        end = len(modules) + len(compiled) if source else 0  # a library is loaded from its file
-        places[name] = (spec.origin, list(above) if above else None, len(modules), end)
-        modules += compiled
-    return places, modules
-
-
-def _module_names() -> Iterator[str]:
-    yield from _RECORDING
-    yield _DECLARED
-    yield from (f"{_DECLARED}.{each.name}" for each in iter_modules(import_module(_DECLARED).__path__))
 
 
 def package() -> str:

@@ -7,6 +7,7 @@ collector is noted in the experiment, and the others are used.
 import os
 import sys
 
+from interpose.config.trust import distrust
 from interpose.instrumentation import collectors, libraries
 from interpose.instrumentation.libraries import OF_COLLECTORS, Candidate
 
@@ -101,7 +102,7 @@ def load(candidate, found, program, load_native):
     """Have what a file declares, where it is to be trusted and for the program; None: whatever the program is."""
     why_not, place, declared = candidate.why_not, "", []
     if not why_not:
-        why_not = libraries.distrust(candidate.path)
+        why_not = distrust(candidate.path)
     if not why_not and candidate.path.endswith(".so"):
         declared, why_not = load_native(candidate.path, collectors.Collector)
     elif not why_not:

@@ -21,8 +21,10 @@ from interpose.capture.interposed import (  # noqa: E402
     load_collectors,
     load_libraries,
 )
-from interpose.config import precedence  # noqa: E402
+from interpose.config import levels, precedence  # noqa: E402
+from interpose.config.command_line import kept_arguments  # noqa: E402
 from interpose.config.program import import_directories, import_roots, is_exempt, library_directories, program_name  # noqa: E402  # noqa: E402
+from interpose.config.trust import has_other_rights  # noqa: E402
 from interpose.errors import InterposeError, SettingError  # noqa: E402
 from interpose.experiments.metadata import describe, names  # noqa: E402
 
@@ -60,8 +62,11 @@ def begin(before):
 
 
 def _note_not_recorded(reason):
+    """Keep why nothing is recorded, but not with other rights than the caller's: where is for the caller to say."""
     from interpose.config import state
 
+    if has_other_rights():
+        return
     state.note_not_recorded(program_name(sys.orig_argv), os.getpid(), reason)
 
 
@@ -100,7 +105,7 @@ def _begin():
 
 def refuse_what_is_never_recorded():
     """Raises NotRecorded, with the reason."""
-    if os.geteuid() != os.getuid() or os.getegid() != os.getgid():
+    if has_other_rights():
         raise NotRecorded("the program runs with another user's rights")
     if "t" in sys.abiflags:
         raise NotRecorded("a free-threaded interpreter is not supported yet")
@@ -171,7 +176,7 @@ def choose_descendants(wanted):
     """Choose which descendants are recorded. Raises SettingError."""
     from interpose.timing import shims
 
-    command = " ".join(describe.redact(sys.orig_argv)) if wanted.follow[:1] == "=" else ""
+    command = " ".join(sys.orig_argv) if wanted.follow[:1] == "=" else ""
     if wrong := shims.choose_descendants(os.fsencode(wanted.follow), os.fsencode(command)):
         raise SettingError(f"{wanted.said['INTERPOSE_FOLLOW']}: {wrong}")
 
@@ -373,12 +378,18 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
         clock=(clock, why, read_ns, time.get_clock_info("monotonic").resolution),
         cost=cost,
         interposed=interposed,
+        arguments=_arguments(wanted),
         roots=roots,
         redacted=(lambda text: _redacted(shims, text)) if wanted.redact else str,
     )
     shims.describe(head.encode("utf-8", "replace"))
     shims.tell_fate()
     return call_ns
+
+
+def _arguments(wanted):
+    """What is kept of the command line behind the interpreter."""
+    return sys.orig_argv[1:] if levels.keeps_whole(wanted.arguments, "process") else kept_arguments(sys.orig_argv)
 
 
 def choose_transactions(shims, wanted, lineage):

@@ -48,7 +48,7 @@ def add_experiments_argument(parser: argparse.ArgumentParser) -> None:
 
 def add_label_argument(parser: argparse.ArgumentParser) -> None:
     """The option --label."""
-    parser.add_argument("--label", metavar="NAME", help="only calls that began in a window of that label")
+    parser.add_argument("--label", metavar="NAME", help="only what of calls lies in the windows of that label")
 
 
 def labelled(experiment: Experiment, name: str | None) -> list[Window] | None:
@@ -61,6 +61,12 @@ def labelled(experiment: Experiment, name: str | None) -> list[Window] | None:
         return found
     known = ", ".join(dict.fromkeys(mark.name for mark in experiment.marks)) or "none"
     raise UsageError(f"--label {name}: there is no such window; labels: {known}")
+
+
+def note_clipped(is_so: bool) -> None:
+    """Say in one line that calls reach beyond the windows of a label."""
+    if is_so:
+        say("--label: calls reach beyond its windows; what lies in them is told, its CPU time is estimated")
 
 
 def open_experiments(given: Sequence[str]) -> Experiment:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import sys
@@ -43,6 +44,7 @@ COMMANDS = (
     "map",
     "doctor",
 )
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # errors of an output that takes no more
 BROKEN_PIPE = 141  # as a shell tells it: 128 and SIGPIPE
 INTERRUPTED = 130
 
@@ -74,6 +76,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _let_go_of(sys.stdout)
         return BROKEN_PIPE
+    except OSError as error:
+        if not _is_of_output(error):
+            raise
+        _let_go_of(sys.stdout)
+        tell(InterposeError(f"standard output: {error.strerror}"))
+        return InterposeError.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
 
@@ -130,6 +138,11 @@ def _never_fail_to_print(stream: TextIO) -> None:
     """Letters that the encoding of `stream` does not have are shown as escapes."""
     if reconfigure := getattr(stream, "reconfigure", None):
         reconfigure(errors="backslashreplace")
+
+
+def _is_of_output(error: OSError) -> bool:
+    """Whether standard output could not be written: what has a name is another file."""
+    return error.filename is None and error.errno in FULL
 
 
 def _let_go_of(stream: TextIO) -> None:

@@ -6,18 +6,19 @@ import argparse
 import importlib
 import os
 import shutil
+import stat
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
 from interpose.errors import InterposeError, UsageError
 from interpose.experiments.metadata import names
-from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.colour import Paint, wants_colour
 from interpose.reports.formats.table import Table
 from interpose.reports.screen.summary import Screen
@@ -54,16 +55,40 @@ def seconds(text: str) -> float | str:
 
 @contextmanager
 def opened_output(path: str | None) -> Iterator[TextIO]:
-    """The file to write results to: standard output, or the one at `path`. Raises InterposeError."""
+    """The file to write results to: standard output, or the one at `path`, which is there when all is written, or as it
+    was before. Raises InterposeError."""
     if path is None:
         yield sys.stdout
         return
     refuse_within_experiments(path)
+    beside = _beside(path)
     try:
-        with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+        with open(beside or path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+            if beside and os.path.exists(path):
+                os.fchmod(file.fileno(), stat.S_IMODE(os.stat(path).st_mode))
             yield file
+        if beside:
+            os.replace(beside, path)
     except OSError as error:
         raise InterposeError(f"{path}: {error.strerror}") from error
+    finally:
+        if beside and os.path.lexists(beside):
+            os.unlink(beside)
+
+
+def _beside(path: str) -> str:
+    """Where to write what is to replace the file; empty for what can only be written in place, as a pipe."""
+    directory = os.path.dirname(path)
+    try:
+        there = os.lstat(path)
+        plain = stat.S_ISREG(there.st_mode) and there.st_nlink == 1 and there.st_uid == os.geteuid()
+    except FileNotFoundError:
+        plain = True
+    except OSError:
+        return ""
+    if not plain or not os.access(directory or ".", os.W_OK):
+        return ""
+    return os.path.join(directory, f".interpose-{os.getpid()}.part")
 
 
 def refuse_within_experiments(path: str) -> None:
@@ -82,11 +107,11 @@ def write_table(table: Table, arguments: argparse.Namespace) -> None:
         module.write(table, out, table_width(out))
 
 
-def screen_for(out: TextIO, experiment: Experiment) -> Screen:
-    """The first screen of `experiment`, as wide and as coloured as `out` can show it."""
-    survey = Survey(experiment)
-    made = profile(experiment, "site", known=survey.known)
-    return Screen(experiment, made, time.time(), width_of(out), paint_for(out), found_in(survey))
+def screen_for(out: TextIO, analysis: Analysis) -> Screen:
+    """The first screen of what is analysed, as wide and as coloured as `out` can show it."""
+    survey = Survey(analysis)
+    made = profile(analysis, "site")
+    return Screen(made, time.time(), width_of(out), paint_for(out), found_in(survey))
 
 
 def width_of(out: TextIO, where_nobody_looks: int = _WIDTH) -> int:

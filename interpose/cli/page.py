@@ -6,6 +6,7 @@ import time
 from typing import TextIO
 
 from interpose import __version__
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.hot_lines import hot_files
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.findings.engine import found_in
@@ -14,7 +15,6 @@ from interpose.analysis.time.timeline import timeline
 from interpose.analysis.time.usage import usages
 from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.model.collection import Collection
-from interpose.experiments.model.experiment import Experiment
 from interpose.legacy import mashzone
 from interpose.legacy.programs import programs
 from interpose.reports.page.document import write
@@ -24,16 +24,16 @@ from interpose.reports.page.profiles import TITLES
 PROFILES = ("site", *TITLES)
 
 
-def write_page(experiment: Experiment, out: TextIO) -> None:
-    """Write the HTML report of `experiment` to `out`; events are read three times, by line, transaction and time."""
-    survey = Survey(experiment)
+def write_page(analysis: Analysis, out: TextIO) -> None:
+    """Write the HTML report to `out`; events are read three times, by line, transaction and time."""
+    survey = Survey(analysis)
+    experiment = analysis.experiment
     made = Material(
-        experiment=experiment,
         survey=survey,
         findings=found_in(survey),
-        profiles={by: profile(experiment, by, known=survey.known) for by in dict.fromkeys(PROFILES)},
-        transactions=transactions(experiment),
-        timeline=timeline(experiment, survey.accounts),
+        profiles={by: profile(analysis, by) for by in dict.fromkeys(PROFILES)},
+        transactions=transactions(analysis),
+        timeline=timeline(analysis),
         usages=[] if isinstance(experiment, Collection) else list(usages(experiment, lambda _: None)),
         programs=programs(survey),
         files=hot_files(survey),
@@ -43,6 +43,7 @@ def write_page(experiment: Experiment, out: TextIO) -> None:
     write(made, out)
 
 
-def write_sheet(experiment: Experiment, out: TextIO) -> None:
+def write_sheet(analysis: Analysis, out: TextIO) -> None:
     """Write the sheet of CPU time by program for dashboards."""
-    mashzone.write(programs(Survey(experiment)), out)
+    is_sampled = bool(analysis.experiment.founder.log.interval)
+    mashzone.write(programs(Survey(analysis)), out, is_sampled)

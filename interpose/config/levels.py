@@ -70,6 +70,11 @@ def parse_arguments(text):
     return found
 
 
+def keeps_whole(arguments, kind):
+    """Whether values and arguments of a kind are kept, by what `parse_arguments` gave."""
+    return arguments.get(kind, 0) == KEPT.index("whole")
+
+
 def _level(text):
     if text not in LEVELS:
         raise ValueError(f"{text!r} is not one of {', '.join(LEVELS)}")

@@ -26,6 +26,10 @@ The file is the nearest `pyproject.toml`, from the working directory upward. Its
 `key = "text"`, a number, `true` or `false`, no more of TOML than that. One key may have a list, `libraries`: see
 docs/libraries.md.
 
+You or root must own the file, the directories on the way to it and its links, and nobody else may write to them;
+otherwise the file is ignored, and the report says why. The search ends at a directory that somebody else can write.
+The same holds for a control file.
+
 ```toml
 [tool.interpose]
 dir = "experiments"

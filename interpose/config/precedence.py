@@ -8,6 +8,7 @@ import os
 
 from interpose.config import levels, schema, values
 from interpose.config.schema import Setting, Settings
+from interpose.config.trust import distrust, is_of_others
 from interpose.errors import SettingError
 from interpose.kinds import KINDS
 
@@ -23,9 +24,13 @@ FILE = "pyproject.toml"
 LARGEST_FILE_BYTES = 1 << 20
 
 
-def in_force(environment: "Mapping[str, str]") -> Settings:
-    """The settings of a program started here with `environment`. Raises SettingError."""
-    return resolve({}, environment, read_file("."))
+def in_force(environment: "Mapping[str, str]", options: "Mapping[str, str | None] | None" = None) -> Settings:
+    """The settings of a program started here with `environment`, and `options` (by key; None is not given). Raises
+    SettingError."""
+    file, why_ignored = read_file(".")
+    settings = resolve(options or {}, environment, file)
+    settings.warnings += why_ignored
+    return settings
 
 
 def resolve(
@@ -71,8 +76,9 @@ def _refuse_excluded(settings: Settings) -> None:
                 raise SettingError(f"{settings.said[setting.variable]}: {why}")
 
 
-def read_file(directory: str) -> "FileSettings":
-    """What the nearest pyproject.toml says, from `directory` upward; empty where it says nothing of us.
+def read_file(directory: str) -> "tuple[FileSettings, list[str]]":
+    """What the nearest pyproject.toml says, from `directory` upward, empty where it says nothing of us; and why it is
+    ignored, where somebody else could have written it. Nothing is looked at above a directory that they can write.
 
     Reads flat lines `key = "text"`, a number, true or false: a whole TOML reader costs 15 ms to import.
     Raises SettingError, with the file and the line, for any other line in our section.
@@ -80,15 +86,15 @@ def read_file(directory: str) -> "FileSettings":
     try:
         directory = os.path.abspath(directory)
     except FileNotFoundError:
-        return {}
+        return {}, []
     while True:
         path = os.path.join(directory, FILE)
         data = read_plain(path)
         if data is not None:
-            return _parsed(path, data) if b"interpose" in data else {}
+            return _trusted(path, data) if b"interpose" in data else ({}, [])
         parent = os.path.dirname(directory)
-        if parent == directory:
-            return {}
+        if parent == directory or is_of_others(directory):
+            return {}, []
         directory = parent
 
 
@@ -106,10 +112,12 @@ def read_plain(path: str) -> bytes | None:
         os.close(descriptor)
 
 
-def _parsed(path: str, data: bytes) -> "FileSettings":
+def _trusted(path: str, data: bytes) -> "tuple[FileSettings, list[str]]":
+    if why := distrust(path):
+        return {}, [f"{path} is ignored: {why}"]
     from interpose.config import project_file
 
-    return dict(project_file.parse_lines(path, data))
+    return dict(project_file.parse_lines(path, data)), []
 
 
 def _choose(
@@ -156,6 +164,9 @@ def _heed_control_file(settings: Settings) -> None:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None)
         settings.warnings.append(f"{settings.said['INTERPOSE_CONTROL']}: {why}" if why else str(error))
+        return
+    if why := distrust(os.path.abspath(settings.control)):
+        settings.warnings.append(f"{settings.said['INTERPOSE_CONTROL']} is ignored: {why}")
         return
     settings.warnings += wrong + unfit
     for setting in schema.SETTINGS:

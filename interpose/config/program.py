@@ -10,24 +10,41 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-OPTIONS_WITH_WORD = ("-W", "-X", "--check-hash-based-pycs")
+OPTIONS_WITH_WORD = "cmWX"
 EXEMPT_PROGRAMS = ("interpose", "pip", "tox")
 
 
 def split_command(arguments: "Sequence[str]") -> tuple[str, str]:
     """What an interpreter's command line runs: ("-m", module), ("-c", ""), ("script", path) or ("", "")."""
-    words = iter(arguments[1:])
-    for word in words:
-        if word in ("-m", "-c"):
-            return word, next(words, "") if word == "-m" else ""
-        if word in OPTIONS_WITH_WORD:
-            next(words, "")
-        elif not word.startswith("-") or word == "-":
-            return "script", word
-        elif not word.startswith("--") and "m" in word[1:] and word[-1] == "m":
-            return "-m", next(words, "")
-        elif not word.startswith("--") and word[-1] == "c":
-            return "-c", ""
+    how, what, _ = find_program(arguments)
+    return how, what
+
+
+def find_program(arguments: "Sequence[str]") -> tuple[str, str, int]:
+    """The same, and the place of the first word that is the program's own."""
+    place = 1
+    while place < len(arguments):
+        word = arguments[place]
+        place += 1
+        if word == "-" or not word.startswith("-"):
+            return "script", word, place
+        letter, rest = option_with_word(word)
+        following = rest or "".join(arguments[place : place + 1])
+        place += bool(letter and not rest)
+        if letter in ("-m", "-c"):
+            return letter, following if letter == "-m" else "", min(place, len(arguments))
+        if letter == "--":
+            return "script", following, place
+    return "", "", len(arguments)
+
+
+def option_with_word(word: str) -> tuple[str, str]:
+    """The option in a word that takes a word, and what of that is written on to it; nothing where none does."""
+    if word.startswith("--"):
+        return (word, "") if word in ("--", "--check-hash-based-pycs") else ("", "")
+    for place, letter in enumerate(word[1:], 2):
+        if letter in OPTIONS_WITH_WORD:
+            return "-" + letter, word[place:]
     return "", ""
 
 

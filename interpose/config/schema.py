@@ -177,6 +177,15 @@ class Settings:
         meaning="when the pool is full: drop events, counted, or let the program wait for the monitor that makes room",
         brief="then events are dropped, and counted; `wait`: the program waits for the monitor to make room",
     )
+    reserve_bytes = setting(
+        values.parse_reserve,
+        key="reserve",
+        form="SIZE|auto|off",
+        default="auto",
+        meaning="how much of the disk is left free: below it recording stops, and says so; auto is the larger of 5 % of"
+        " the file system and 256MiB, so on one that is smaller than that nothing is recorded",
+        brief="below so much free disk recording stops; `auto`: the larger of 5 % and 256MiB",
+    )
     limit_bytes = setting(
         values.parse_size,
         key="limit",
@@ -391,7 +400,7 @@ class Settings:
         form="off|on|=REGEX",
         default="on",
         letter="F",
-        meaning="which descendants are recorded: all, none, or those whose command line (as reports show it) or"
+        meaning="which descendants are recorded: all, none, or those whose command line or"
         " lineage the expression (extended, of POSIX) matches; of what `interpose run` starts that is no"
         " Python itself, the first Python program that matches is the founder",
         brief="which descendants are recorded: `off` none, `=REGEX` those whose command line matches",
@@ -480,7 +489,7 @@ class Settings:
         meaning="how much is kept of what calls of a kind were about (statement, path, address, command;"
         " db=whole,file=shape): nothing; shape (`SELECT`, `/*/*.csv`, `*:443`); normalised (literals `?`,"
         " numbers `*`, of a command the program); whole, values and arguments with it; usual: of db and"
-        " process as normalised, of others whole",
+        " process as normalised, of others whole. process=whole keeps the program's own command line too",
         brief="how much is kept of what calls of a kind were about: `db=whole,file=shape,net=nothing`, or"
         " `normalised`",
     )

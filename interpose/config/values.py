@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 RECORDABLE = ("calls", "lines", "coverage")
 LEAST_SIZE_BYTES = 1 << 20
+RESERVE_AUTO = 2**64 - 1  # as much as the size of the file system demands (cext/core/reserve.h)
 FOLLOW = ("off", "on")
 DIALOGUE_BYTES = 64 << 20
 LARGEST_RING_BYTES = 16 << 30
@@ -116,6 +117,11 @@ def parse_switch(text: str) -> bool:
     if text not in ("0", "1"):
         raise ValueError("not one of 0, 1")
     return text == "1"
+
+
+def parse_reserve(text: str) -> int:
+    """Bytes for `512MiB` or a number of MiB, 0 for `off`, `RESERVE_AUTO` for `auto`."""
+    return RESERVE_AUTO if text == "auto" else parse_size(text)
 
 
 def parse_ring(text: str) -> int:

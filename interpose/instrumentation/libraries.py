@@ -10,10 +10,10 @@ import sys
 
 from interpose import library
 from interpose.config import precedence, project_file
+from interpose.config.trust import distrust
 from interpose.library import Intrinsic
 
 LARGEST_BYTES = 1 << 20
-LINKS_AT_MOST = 40
 GROUP, ACCOUNT, PACKAGE = "group", "account", "package"
 LIBRARY_DIRECTORY = "interpose.d"
 PACKAGES = ("site-packages", "dist-packages")
@@ -124,8 +124,8 @@ def _of_project(path, sources):
     data = precedence.read_plain(path)
     if data is None or not project_file.names_libraries(data):
         return []
-    if path not in sources:
-        return [Candidate(GROUP, precedence.FILE, path, why_not=_stale(path))]
+    if why_not := distrust(path) or ("" if path in sources else _stale(path)):
+        return [Candidate(GROUP, precedence.FILE, path, why_not=why_not)]
     return known(GROUP, path, *sources[path])
 
 
@@ -225,55 +225,6 @@ def _read(path):
     if not left:
         raise ValueError("it is larger than a library")
     return b"".join(parts)
-
-
-# --- trust
-
-
-def distrust(path):
-    """Why a library's file is not to be trusted; empty where it is.
-
-    The file, each directory on the way to it, and each link belong to the user or to root, and nobody else may write to
-    them, except to directories where one can only replace what is one's own (as /tmp).
-    """
-    owners = (os.geteuid(), 0)
-    words, at, links = path.split("/")[1:], "", 0
-    why = _distrust_one("/", os.lstat("/"), owners)
-    while words and not why:
-        word = words.pop(0)
-        if word in ("", "."):
-            continue
-        if word == "..":
-            at = os.path.dirname(at)
-            continue
-        step = f"{at}/{word}"
-        try:
-            there = os.lstat(step)
-            if not stat.S_ISLNK(there.st_mode):
-                at = step
-                why = _distrust_one(step, there, owners)
-                continue
-            target = os.readlink(step)
-        except OSError as error:
-            return f"{step}: {error.strerror}"
-        links += 1
-        if there.st_uid not in owners:
-            return f"{step} is a link of another user's"
-        if links > LINKS_AT_MOST:
-            return f"{step}: too many links"
-        words = [*target.split("/"), *words]
-        at = "" if target.startswith("/") else at
-    if why:
-        return why
-    return "" if stat.S_ISREG(os.lstat(at or "/").st_mode) else f"{path} is no file"
-
-
-def _distrust_one(path, there, owners):
-    if there.st_uid not in owners:
-        return f"{path} belongs to another user"
-    if there.st_mode & 0o022 and not (stat.S_ISDIR(there.st_mode) and there.st_mode & stat.S_ISVTX):
-        return f"{path} is writable by {'others' if there.st_mode & 0o002 else 'its group'}"
-    return ""
 
 
 # --- what was resolved by commands: a source's line (its path and stamp), then a line for each of its libraries

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from importlib.machinery import PathFinder
 
 from interpose.config import precedence, project_file, state
+from interpose.config.trust import distrust
 from interpose.errors import SettingError
 from interpose.instrumentation import libraries, search
 
@@ -50,7 +51,7 @@ def _sources(group: str) -> Iterator[str]:
             yield path
     project = os.path.join(group, precedence.FILE) if group else ""
     data = precedence.read_plain(project) if project else None
-    if data is not None and project_file.names_libraries(data):
+    if data is not None and project_file.names_libraries(data) and not distrust(project):
         yield project
 
 

@@ -8,6 +8,7 @@ import sys
 
 from interpose.config import precedence
 from interpose.config.program import split_command
+from interpose.config.trust import is_of_others
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,12 +74,13 @@ def library_start(arguments: "Sequence[str]", home: str) -> str:
 
 
 def find_group(directory: str, home: str) -> str:
-    """The nearest directory, from this one upward, that has libraries; never above the home or the repository."""
+    """The nearest directory, from this one upward, that has libraries; never above the home, the repository, or a
+    directory that somebody else can write."""
     while directory:
         if os.path.isdir(f"{directory}/{LIBRARY_DIRECTORY}") or _names_libraries(directory):
             return directory
         above = os.path.dirname(directory)
-        if above == directory or directory == home or os.path.lexists(f"{directory}/.git"):
+        if above == directory or directory == home or is_of_others(directory) or os.path.lexists(f"{directory}/.git"):
             break
         directory = above
     return ""

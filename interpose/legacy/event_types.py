@@ -1,6 +1,7 @@
 """The trace as the Natural Profiler (Software AG) has it: events before and after each call, and the session's own.
 
-What has no event type there (files, locks, sleeping) has an event without a code.
+What has no event type there (files, locks, sleeping) has an event without a code; and so has what a call of a code
+is made of: the sends and receives of a request, closing a terminal.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NamedTuple
 
 from interpose.analysis.calls.trace import ENDED, Traced
 from interpose.analysis.recording.ending import ending
-from interpose.experiments.metadata.pauses import PAUSE, RESUME
+from interpose.experiments.metadata.pauses import NO_END_NS, PAUSE, RESUME
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.legacy.codes import BY_CODE, STATEMENT, USER_EVENT
@@ -21,6 +22,14 @@ AROUND = {"db": ("DB", "DA"), "screen": ("IB", "IA"), "process": ("CB", "CA"), "
 MARKED = "interpose.transaction"
 LOGIC = "logic"
 INSTANTS = {USER_EVENT: "U", STATEMENT: "NS"}
+# Where what others are made of comes from, by kind, and what of it is a call of the code all the same.
+MEANS = {
+    "net": (("socket", "ssl", "select"), ("connect",)),
+    "screen": (("os", "io", "termios"), ("read", "readv", "readinto", "readall", "write", "writev")),
+}
+ANSWERS = ("http.client.HTTPConnection.getresponse", "aiohttp.ClientResponse.read")  # of a request that was made before
+FOLLOWED_AT_MOST = 10_000
+Call = tuple[str, int, int]
 
 
 class EventType(NamedTuple):
@@ -42,7 +51,35 @@ def codes_of(kind: str, name: str) -> tuple[str, ...]:
         return (INSTANTS[name],)
     if kind == LOGIC:
         return ("PS", "PT") if name == MARKED else ("RI", "RS", "PT")
-    return tuple(filter(None, AROUND.get(kind, ())))
+    return tuple(filter(None, AROUND.get(kind, ()))) if not name or _is_a_whole(kind, name) else ()
+
+
+def _is_a_whole(kind: str, name: str) -> bool:
+    """Whether calls of the intrinsic are what the kind's code means, and not what such are made of."""
+    places, wholes = MEANS.get(kind, ((), ()))
+    is_means = name.partition(".")[0] in places and name.rpartition(".")[2] not in wholes
+    return not is_means and name not in ANSWERS
+
+
+class _Requests:
+    """Follows outbound requests, for what is called within one is none of its own."""
+
+    def __init__(self) -> None:
+        self._until_ns: dict[Call, int] = {}
+
+    def holds(self, row: Traced) -> bool:
+        """Whether the call was made inside of an outbound one, by however many calls; it is one itself from now on."""
+        event, place = row.event, row.process.place
+        is_inside = (place, event.thread, event.parent) in self._until_ns
+        if is_inside or row.process.intrinsic(event.intrinsic).kind == "net":
+            if len(self._until_ns) >= FOLLOWED_AT_MOST:
+                self._forget_until(event.start_ns)
+            until_ns = event.start_ns + event.wall_ns if row.state == ENDED else NO_END_NS
+            self._until_ns[place, event.thread, event.call] = until_ns
+        return is_inside
+
+    def _forget_until(self, now_ns: int) -> None:
+        self._until_ns = {call: until_ns for call, until_ns in self._until_ns.items() if until_ns >= now_ns}
 
 
 def event_types(experiment: Experiment, rows: Iterable[Traced]) -> Iterator[EventType]:
@@ -50,10 +87,11 @@ def event_types(experiment: Experiment, rows: Iterable[Traced]) -> Iterator[Even
     order = count()
     waiting = [(each.time_ns, next(order), each) for each in _of_sessions(experiment)]
     heapq.heapify(waiting)
+    requests = _Requests()
     for row in rows:
         while waiting and waiting[0][0] <= row.event.start_ns:
             yield heapq.heappop(waiting)[2]
-        yield from _before(row)
+        yield from _before(row, requests.holds(row))
         if row.state == ENDED:
             for after in _after(row):
                 heapq.heappush(waiting, (after.time_ns, next(order), after))
@@ -77,9 +115,10 @@ def _named(time_ns: int, process: Process, code: str, call: Traced | None = None
     return EventType(time_ns, process, code, BY_CODE[code].name, call, text)
 
 
-def _before(row: Traced) -> Iterator[EventType]:
+def _before(row: Traced, is_within_request: bool) -> Iterator[EventType]:
     intrinsic = row.process.intrinsic(row.event.intrinsic)
     codes = [code for code in codes_of(intrinsic.kind, intrinsic.name) if code not in ("DA", "IA", "CA", "PT")]
+    codes = [code for code in codes if not (code == "RO" and is_within_request)]
     for code in codes:
         yield _named(row.event.start_ns, row.process, code, row)
     if not codes:

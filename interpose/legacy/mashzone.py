@@ -10,10 +10,12 @@ from interpose.reports.formats import csv
 from interpose.reports.formats.table import Table
 
 NAMES = ("program", "part", "cpu_ms", "cpu_percent", "elapsed_ms", "elapsed_percent", "hits")
+UNKNOWN_OF_SAMPLES = ("elapsed_ms", "elapsed_percent", "hits")
 
 
-def write(programs: Sequence[Program], out: TextIO) -> None:
-    """Write the sheet of `programs` to `out`: a row for each, whose columns add up to the whole."""
+def write(programs: Sequence[Program], out: TextIO, is_sampled: bool = False) -> None:
+    """Write the sheet of `programs` to `out`: a row for each, whose columns add up to the whole. Of calls that were
+    sampled CPU times alone are known: the other columns are blank."""
     cpu_ns, wall_ns = sum(row.cpu_ns for row in programs), sum(row.wall_ns for row in programs)
 
     def values(row: Program) -> dict[str, Any]:
@@ -27,7 +29,8 @@ def write(programs: Sequence[Program], out: TextIO) -> None:
             "hits": row.calls,
         }
 
-    csv.write(Table(NAMES, values, (), programs), out, 0)
+    blank = dict.fromkeys(UNKNOWN_OF_SAMPLES if is_sampled else ())
+    csv.write(Table(NAMES, lambda row: values(row) | blank, (), programs), out, 0)
 
 
 def milliseconds(ns: int) -> float:

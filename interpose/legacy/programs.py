@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from interpose.analysis.calls.profile import PROGRAM, closing_rows, program_label
 from interpose.analysis.findings.survey import Survey
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.sources import is_dynamic, path_of
 
 BETWEEN = "between calls"
 
@@ -34,13 +36,24 @@ def programs(survey: Survey) -> list[Program]:
         row.wall_ns += wall_ns
         row.cpu_ns += cpu_ns
 
+    processes = survey.analysis.experiment.processes
+    names = {process: _name_of(process) for process in processes}
     for each in survey.calls:
-        file = each.site.file if each.site else program_label(survey.experiment.processes[min(each.threads)[0]])
-        add(file, "", each.calls, each.wall_ns, each.cpu_ns)
-    for account in survey.accounts:
+        process = processes[min(each.threads)[0]]
+        is_in_a_file = each.site is not None and not is_dynamic(each.site.file)
+        name = path_of(process, each.site.file) if each.site and is_in_a_file else names[process]
+        add(name, "", each.calls, each.wall_ns, each.cpu_ns)
+    for account in survey.analysis.accounts:
         for share in account.threads.values():
-            add(program_label(account.process), BETWEEN, 0, share.program_wall_ns, share.program_cpu_ns)
-    for row in closing_rows(survey.total):
+            add(names[account.process], BETWEEN, 0, share.program_wall_ns, share.program_cpu_ns)
+    for row in closing_rows(survey.analysis.total):
         if row.kind != PROGRAM:
             add(row.kind or "", "", 0, row.sums.self_wall_ns, row.sums.self_cpu_ns)
     return sorted(found.values(), key=lambda row: (-row.cpu_ns, -row.wall_ns, row.name))
+
+
+def _name_of(process: Process) -> str:
+    """What the process ran: a script by its path, as its lines are named; else what was given (`-m module`)."""
+    name = program_label(process)
+    script = process.log.arguments[:1]
+    return path_of(process, name) if script == [name] and not name.startswith("-") else name

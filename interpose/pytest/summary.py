@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.transactions.response_times import Transaction, transactions
 from interpose.errors import InterposeError
 from interpose.experiments.model.experiment import Experiment
@@ -18,7 +19,7 @@ def summary_of(directory: str, tests: set[str]) -> list[str]:
     """The lines; `tests` are the names of those that ran."""
     try:
         whole = Experiment(Experiment(directory).founder_directory)
-        rows = [row for row in transactions(whole).rows if row.name in tests]
+        rows = [row for row in transactions(Analysis(whole)).rows if row.name in tests]
     except (OSError, InterposeError) as error:
         return [f"interpose: {error}"]
     place = os.path.relpath(whole.directory)

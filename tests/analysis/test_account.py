@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import NOTHING, account
 from interpose.analysis.calls.profile import by_kind, profile, wait_ns
 from interpose.analysis.consolidation.consolidate import consolidated
@@ -28,7 +29,7 @@ def test_a_statement_costs_what_was_calibrated_for_statements(tmp_path):
     build.thread(end_ns=START_NS + SECOND, end_cpu_ns=SECOND, recorded=5, made=5, own_wall_ns=1000, own_cpu_ns=1000)
     build.events([event(number * 1_000, 0, call=number, intrinsic=2 if number < 4 else 1) for number in range(1, 6)])
 
-    made = profile(Experiment(str(build.write())), "kind")
+    made = profile(Analysis(Experiment(str(build.write()))), "kind")
 
     assert (made.total.own_wall_ns, made.total.own_cpu_ns) == (1000 + 2 * 60 + 3 * 7,) * 2
 
@@ -90,7 +91,7 @@ def test_the_column_adds_up_to_the_thread_time_to_the_nanosecond(tmp_path_factor
     if ended:
         build.ended(SECOND, SECOND // 2)
 
-    made = profile(Experiment(str(build.write())), "intrinsic")
+    made = profile(Analysis(Experiment(str(build.write()))), "intrinsic")
     whole = made.total
     column = by_kind(made)
 
@@ -208,7 +209,7 @@ def test_cpu_time_of_threads_never_seen_is_the_rest_of_the_process(tmp_path):
 
 
 def test_an_experiment_without_threads_accounts_to_nothing(tmp_path):
-    made = profile(Experiment(str(Build(tmp_path / "t.1.er").write())), "intrinsic")
+    made = profile(Analysis(Experiment(str(Build(tmp_path / "t.1.er").write()))), "intrinsic")
 
     assert made.total == NOTHING
 

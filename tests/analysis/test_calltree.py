@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls import calltree as calltree_module
 from interpose.analysis.calls.calltree import TOTAL, Function, calls_of
+from interpose.analysis.calls.chosen import selecting
 from interpose.analysis.calls.folding import API, HIDE, LIBRARY, Folding
 from interpose.analysis.calls.functions import (
     by_function,
@@ -51,9 +53,9 @@ def walls(rows, name_of=lambda what: getattr(what, "name", what)):
 def test_every_view_adds_up_to_the_total_and_all_totals_agree(made):
     directory, experiment, found = made_of(made)
     with directory:
-        looked_at = calls_of(experiment)
+        looked_at = calls_of(Analysis(experiment))
         tree = looked_at.tree
-        totals = {by: profile(experiment, by).total for by in GROUPINGS}
+        totals = {by: profile(Analysis(experiment), by).total for by in GROUPINGS}
         whole = tree.totals()[tree.root]
 
         assert {(total.wall_ns, total.cpu_ns) for total in totals.values()} == {tuple(whole[:2])}
@@ -75,7 +77,7 @@ def test_every_view_adds_up_to_the_total_and_all_totals_agree(made):
 def test_functions_have_what_was_called_in_them_and_below_once(made):
     directory, experiment, found = made_of(made)
     with directory:
-        exclusive, inclusive = walls(by_function(calls_of(experiment).tree))
+        exclusive, inclusive = walls(by_function(calls_of(Analysis(experiment)).tree))
 
     for name in {name for call in found for name in call.path}:
         assert exclusive[name] == sum(call.self_wall_ns for call in found if call.path[-1] == name)
@@ -87,7 +89,7 @@ def test_functions_have_what_was_called_in_them_and_below_once(made):
 def test_lines_of_a_source_have_what_was_called_from_them(made):
     directory, experiment, found = made_of(made)
     with directory:
-        rows = by_source_line(calls_of(experiment).tree, ORDERS)
+        rows = by_source_line(calls_of(Analysis(experiment)).tree, ORDERS)
 
     expected = Counter()
     for call in found:
@@ -101,7 +103,7 @@ def test_lines_of_a_source_have_what_was_called_from_them(made):
 def test_what_callers_are_attributed_adds_up_to_the_function(made):
     directory, experiment, found = made_of(made)
     with directory:
-        tree = functions_only(calls_of(experiment).tree)
+        tree = functions_only(calls_of(Analysis(experiment)).tree)
         of = {row.what: row for row in by_function(tree)}
         in_one_pass = callers_of_all(tree)
 
@@ -131,7 +133,7 @@ def test_what_callers_are_attributed_adds_up_to_the_function(made):
 def test_objects_shown_otherwise_leave_the_total_as_it_is(made, mode, objects):
     directory, experiment, _ = made_of(made)
     with directory:
-        tree = calls_of(experiment).tree
+        tree = calls_of(Analysis(experiment)).tree
         folding = Folding()
         folding.set(objects, mode)
         folded = folding.folded(tree)
@@ -146,7 +148,8 @@ def test_objects_shown_otherwise_leave_the_total_as_it_is(made, mode, objects):
 def test_of_chosen_calls_alone_no_second_of_a_function_counts_twice(made, wanted):
     directory, experiment, found = made_of([[made]])
     with directory:
-        chosen = calls_of(experiment, lambda process: lambda event, depth: event.intrinsic == wanted + 1)
+        selects = selecting(lambda process: lambda event, depth: event.intrinsic == wanted + 1)
+        chosen = calls_of(Analysis(experiment, selects))
         exclusive, inclusive = walls(by_function(chosen.tree))
 
     kept = [call for call in found if call.intrinsic == wanted]
@@ -173,7 +176,7 @@ def test_a_fragment_is_where_its_functions_call_each_other_at_once(tmp_path):
         [event(10 * n, 1 << n, call=n + 1, intrinsic=write_file, stack=stack(*names)) for n, names in enumerate(paths)]
     )
     build.thread(end_ns=START_NS + 100, recorded=4)
-    tree = calls_of(Experiment(str(build.write()))).tree
+    tree = calls_of(Analysis(Experiment(str(build.write())))).tree
     function = {node.frame.function.name: node.frame.function for node in tree.nodes}
 
     found = callers_and_called(tree, [function["f"], function["g"]])
@@ -192,7 +195,7 @@ def test_frames_of_libraries_are_folded_into_what_was_entered_first(tmp_path):
     urlopen = build.stack(build.site("/usr/lib/urllib3/pool.py", 7, "urlopen", own=0), get)
     build.block([event(0, 40, call=1, intrinsic=send, stack=urlopen), event(50, 2, call=2, intrinsic=send, stack=own)])
     build.thread(end_ns=START_NS + 100, recorded=2)
-    tree = calls_of(Experiment(str(build.write()))).tree
+    tree = calls_of(Analysis(Experiment(str(build.write())))).tree
 
     by_api, hidden = Folding(), Folding()
     by_api.set([LIBRARY], API)
@@ -214,7 +217,7 @@ def test_too_many_paths_are_put_into_one_and_no_time_is_lost(tmp_path, monkeypat
     build.thread(end_ns=START_NS + 1000, recorded=len(stacks))
     experiment = Experiment(str(build.write()))
 
-    tree = calls_of(experiment).tree
+    tree = calls_of(Analysis(experiment)).tree
 
     assert tree.totals()[tree.root][0] == 1000
     assert len(tree.nodes) <= 22
@@ -227,7 +230,7 @@ def test_calls_whose_stack_is_not_there_are_of_unknown_callers(tmp_path, stack):
     build.block([event(0, 5, intrinsic=build.intrinsic("os.write", "file"), stack=stack)])
     build.thread(end_ns=START_NS + 10, recorded=1)
 
-    _, inclusive = walls(by_function(calls_of(Experiment(str(build.write()))).tree))
+    _, inclusive = walls(by_function(calls_of(Analysis(Experiment(str(build.write())))).tree))
 
     assert inclusive["<Unknown>"] == 5
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interpose.analysis.calls.profile import profile
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.comparison.comparison import compare, named
 from interpose.analysis.comparison.conditions import outcome, parse_condition
 from interpose.analysis.comparison.differences import CHANGED, NOT_ENOUGH, UNCHANGED
@@ -208,7 +208,7 @@ def test_every_format_has_the_same_rows(sides, interpose, format):
 
 def test_measures_of_a_run(place):
     experiment = Experiment(shop("a.1.er", extra=True))
-    run = run_of(experiment, profile(experiment, "intrinsic"), "intrinsic", with_calls=True)
+    run = run_of(Analysis(experiment), "intrinsic", with_calls=True)
     walls = sorted(each.wall_ns for block in experiment.founder.events.blocks() for each in read(experiment, block))
 
     [found] = named([run], ALL)
@@ -562,7 +562,7 @@ def test_real_runs_of_the_same_program_and_of_one_with_a_slower_transaction(tmp_
 
 def run_by_function(path):
     experiment = Experiment(str(path))
-    made = run_of(experiment, profile(experiment, "function"), "function", with_calls=True)
+    made = run_of(Analysis(experiment), "function", with_calls=True)
     return Run(made.name, {name: found for name, found in made.rows.items() if name.intrinsic == "time.sleep"})
 
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import GROUPINGS, NOT_KEPT, PROGRAM, profile
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.findings.survey import Survey
@@ -51,7 +52,7 @@ def truth():
 
 
 def rows_of(experiment, by="intrinsic", **how):
-    return {row.intrinsic or row.kind: row for row in profile(experiment, by, **how).rows}
+    return {row.intrinsic or row.kind: row for row in profile(Analysis(experiment), by, **how).rows}
 
 
 def test_the_truth_is_within_the_margin_of_about_nineteen_estimates_in_twenty(traced):
@@ -179,7 +180,7 @@ def test_scaled_figures_add_up_to_what_the_transactions_took_with_no_more_cpu_th
 @pytest.mark.parametrize("is_scaled", [True, False])
 def test_every_profile_of_a_sample_adds_up(traced, by, is_scaled):
     experiment = traced(ORDERS, INTERPOSE_SEED="1", **ONE_IN_FIVE).experiment
-    made = profile(experiment, by, is_scaled=is_scaled)
+    made = profile(Analysis(experiment), by, is_scaled=is_scaled)
 
     assert sum(row.sums.self_wall_ns for row in made.rows) == made.total.wall_ns
     assert sum(row.sums.self_cpu_ns for row in made.rows) == made.total.cpu_ns
@@ -190,7 +191,7 @@ def test_every_profile_of_a_sample_adds_up(traced, by, is_scaled):
 def test_what_is_outside_is_exact_and_so_is_the_number_of_transactions(traced):
     experiment = traced(ORDERS, INTERPOSE_SEED="2", **ONE_IN_FIVE).experiment
     found = rows_of(experiment)
-    made = {row.name: row for row in transactions(experiment).rows}
+    made = {row.name: row for row in transactions(Analysis(experiment)).rows}
 
     assert found["os.access"].sums.calls == 300
     assert found["os.access"].margin is None
@@ -213,8 +214,8 @@ def test_unscaled_is_what_is_recorded(traced):
         for event in experiment.founder.events.events(block)
         if experiment.founder.intrinsic(event.intrinsic).name == "sqlite3.Connection.execute"
     )
-    population = profile(experiment, "kind").estimate.population
-    made = transactions(experiment, is_scaled=False)
+    population = profile(Analysis(experiment), "kind").estimate.population
+    made = transactions(Analysis(experiment), is_scaled=False)
 
     assert found["sqlite3.Connection.execute"].sums.calls == recorded < truth()["sqlite3.Connection.execute"] / 2
     assert found[NOT_KEPT].sums.self_wall_ns == population.passed_wall_ns
@@ -225,7 +226,7 @@ def test_unscaled_is_what_is_recorded(traced):
 
 def test_where_none_was_kept_nothing_is_estimated_and_the_time_is_in_a_row(traced, interpose):
     done = traced(ORDERS, INTERPOSE_TRANSACTIONS="1/1000000", INTERPOSE_SEED="1")
-    made = profile(done.experiment, "intrinsic")
+    made = profile(Analysis(done.experiment), "intrinsic")
     rows = {row.intrinsic or row.kind: row for row in made.rows}
     screen = interpose("report", done.path, variables={"COLUMNS": "130"}).stdout
 
@@ -240,10 +241,10 @@ def test_a_sample_of_one_in_one_is_told_as_a_full_run_is(traced, interpose):
     done = traced(ORDERS, INTERPOSE_TRANSACTIONS="1/1")
     screen = interpose("report", done.path).stdout
 
-    assert profile(done.experiment, "kind").estimate is None
+    assert profile(Analysis(done.experiment), "kind").estimate is None
     assert rows_of(done.experiment)["sqlite3.Connection.execute"].sums.calls == truth()["sqlite3.Connection.execute"]
     assert "sampled" not in screen
-    assert "estimated" not in screen
+    assert "(estimated)" not in screen and "estimated for all" not in screen
 
 
 def test_where_there_were_no_transactions_all_was_recorded_and_nothing_is_called_estimated(traced, interpose):
@@ -251,12 +252,12 @@ def test_where_there_were_no_transactions_all_was_recorded_and_nothing_is_called
     screen = interpose("report", done.path).stdout
 
     assert " sampled  one transaction in 5: there were none, and all was recorded" in screen
-    assert "estimated" not in screen
+    assert "(estimated)" not in screen and "estimated for all" not in screen
 
 
 def test_the_first_screen_tables_and_other_commands_say_that_transactions_were_sampled(traced, interpose):
     done = traced(ORDERS, INTERPOSE_SEED="1", **ONE_IN_FIVE)
-    population = profile(done.experiment, "kind").estimate.population
+    population = profile(Analysis(done.experiment), "kind").estimate.population
     screen = interpose("report", done.path, variables={"COLUMNS": "130"}).stdout
     table = interpose("report", "--by", "intrinsic", done.path, variables={"COLUMNS": "200"}).stdout
     rows = json.loads(interpose("report", "--by", "kind", "--format", "json", done.path).stdout)
@@ -277,7 +278,7 @@ def test_the_first_screen_tables_and_other_commands_say_that_transactions_were_s
 def test_of_calls_that_were_put_together_no_margin_is_claimed(traced, interpose):
     done = traced(ORDERS, INTERPOSE_SEED="1", INTERPOSE_CONSOLIDATE="1", **ONE_IN_FIVE)
     interpose("consolidate", done.path)
-    made = profile(done.experiment, "intrinsic")
+    made = profile(Analysis(done.experiment), "intrinsic")
     screen = interpose("report", done.path, variables={"COLUMNS": "130"}).stdout
 
     assert sum(row.sums.self_wall_ns for row in made.rows) == made.total.wall_ns
@@ -298,7 +299,7 @@ def test_what_a_process_that_was_started_within_calls_is_told_not_to_be_estimate
                     os._exit(0)
                 os.waitpid(child, 0)
     """, INTERPOSE_TRANSACTIONS="1/2", INTERPOSE_SEED="3")
-    made = profile(done.experiment, "intrinsic")
+    made = profile(Analysis(done.experiment), "intrinsic")
     left, started = made.estimate.started
     screen = interpose("report", done.path, variables={"COLUMNS": "130"}).stdout
 
@@ -320,7 +321,7 @@ def test_what_there_is_in_each_transaction_is_found_as_in_a_full_run(traced):
                     connection.execute("select ?", (line,))
     """
     whole, sampled = traced(program).experiment, traced(program, INTERPOSE_SEED="1", **ONE_IN_FIVE).experiment
-    surveys = [Survey(experiment) for experiment in (whole, sampled)]
+    surveys = [Survey(Analysis(experiment)) for experiment in (whole, sampled)]
     rates = [
         sum(each.calls for each in survey.calls if each.transaction == "order" and each.kind == "db")
         / survey.counts["order"]
@@ -328,7 +329,7 @@ def test_what_there_is_in_each_transaction_is_found_as_in_a_full_run(traced):
     ]
 
     assert rates == [20, 20]
-    assert surveys[1].counts["order"] == profile(sampled, "kind").estimate.population.kept < 50
+    assert surveys[1].counts["order"] == profile(Analysis(sampled), "kind").estimate.population.kept < 50
 
 
 def test_samples_are_not_merged(traced, interpose):

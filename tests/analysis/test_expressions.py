@@ -61,7 +61,7 @@ def read(process):
 
 def kept(experiment, text, **more):
     chosen = Filter(text, experiment, **more)
-    return [row.event.call for row in trace(experiment) if chosen.keeps(*row)]
+    return [row.event.call for row in trace(experiment) if chosen.keeps(row.process, row.event, row.depth, row.state)]
 
 
 # For each token an expression that tells some calls from the others; in the order of their beginnings: 1 2 3 4 9.

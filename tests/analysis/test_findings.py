@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.consolidation.consolidate import PlainConsolidator
 from interpose.analysis.findings.engine import LEAST_SHARE, RULES, findings, found_in
 from interpose.analysis.findings.survey import Survey
@@ -76,7 +77,7 @@ class Shop(Build):
             ends = {"end_ns": START_NS + self.wall_ns, "end_cpu_ns": self.cpu_ns}
             self.thread(**ends, recorded=len(mine), main=int(thread == 1), tid=800 + thread)
         self.ended(self.wall_ns, self.cpu_ns)
-        return Survey(Experiment(str(self.write())), consolidator)
+        return Survey(Analysis(Experiment(str(self.write())), consolidator=consolidator))
 
     def found(self, least_share=LEAST_SHARE):
         """Rule, calls, time and bound of each finding, without the wait of the empty program between them."""
@@ -391,11 +392,12 @@ def test_no_bound_is_more_than_the_evidence_and_both_consolidators_find_the_same
     test_a_statement_many_times_in_a_transaction_could_be_made_once(shop)
     experiment = Experiment(str(shop.directory))
 
-    told = findings(experiment)
+    told = findings(Analysis(experiment))
 
     assert [each.rule for each in told] == ["N+1 statements", "wait not seen"]
     assert all(0 < each.bound_ns <= each.wall_ns for each in told)
-    assert [shown(each) for each in told] == [shown(each) for each in findings(experiment, PlainConsolidator)]
+    plain = findings(Analysis(experiment, consolidator=PlainConsolidator))
+    assert [shown(each) for each in told] == [shown(each) for each in plain]
 
 
 def shown(finding):

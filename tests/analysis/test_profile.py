@@ -1,10 +1,14 @@
 """Profiles: one row for each that differs, by whatever one groups."""
 
+from collections import Counter
+
 import pytest
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import GROUPINGS, by_kind, is_uncertain, own_lines, profile
 from interpose.analysis.consolidation.consolidate import PlainConsolidator
 from interpose.experiments.model.experiment import Experiment
+from interpose.reports.tables.rows import arranged
 from tests.build import START_NS, Build, event
 
 pytestmark = pytest.mark.any_python
@@ -83,16 +87,18 @@ def shown(rows):
     ],
 )
 def test_rows_are_grouped(shop, by, rows):
-    assert shown(profile(shop, by).rows) == rows
+    assert shown(profile(Analysis(shop), by).rows) == rows
 
 
 @pytest.mark.parametrize("by", GROUPINGS)
 def test_every_grouping_adds_up_to_the_thread_time(shop, by):
-    made = profile(shop, by)
+    made = profile(Analysis(shop), by)
 
     assert made.total.wall_ns == 1000 + 400 + 10
     assert sum(row.sums.self_wall_ns for row in made.rows) == 1410
-    assert [row.kind for row in made.rows[-2:]] == ["program", "interpose"]
+    closing = [row for row in made.rows if not row.is_of_calls]
+    assert list(dict.fromkeys(row.kind for row in closing)) == ["program", "interpose"]
+    assert made.rows[-len(closing) :] == closing
     assert shop.damages.found == []
 
 
@@ -130,7 +136,7 @@ def nested(tmp_path):
 @pytest.mark.parametrize("consolidator", [PlainConsolidator, None])
 def test_inclusive_times_count_no_second_of_a_row_twice(nested, by, inclusive, consolidator):
     found = {}
-    for row in profile(nested, by, consolidator).rows:
+    for row in profile(Analysis(nested, consolidator=consolidator), by).rows:
         if row.is_of_calls:
             name = next(iter(row.labels.values()), row.intrinsic or row.kind)
             found[name] = found.get(name, 0) + row.sums.wall_ns
@@ -139,7 +145,7 @@ def test_inclusive_times_count_no_second_of_a_row_twice(nested, by, inclusive, c
 
 
 def test_errors_and_bytes_are_counted(shop):
-    row = next(row for row in profile(shop, "intrinsic").rows if row.intrinsic == "os.write")
+    row = next(row for row in profile(Analysis(shop), "intrinsic").rows if row.intrinsic == "os.write")
 
     assert (row.sums.errors, row.sums.bytes) == (1, 7)
 
@@ -149,7 +155,7 @@ def test_kinds_come_in_their_order_and_unknown_ones_last(tmp_path):
     numbers = [build.intrinsic(kind, kind) for kind in ("sleep", "odd", "db", "file")]
     build.block([event(0, 5, intrinsic=number) for number in [*numbers, 99]])
 
-    rows = by_kind(profile(Experiment(str(build.write())), "intrinsic"))
+    rows = by_kind(profile(Analysis(Experiment(str(build.write()))), "intrinsic"))
 
     assert [row.kind for row in rows] == ["db", "file", "sleep", "?", "odd", "program", "interpose"]
 
@@ -184,12 +190,15 @@ def server(tmp_path):
         ("intrinsic", [("net", 50), ("file", 30), ("net", 20), "program", "interpose", ("idle", 1600)]),
         ("site", [("net", 50), ("file", 30), ("net", 20), "program", "interpose", ("idle", 1600)]),
         ("detail", [("net", 50), ("file", 30), ("net", 20), "program", "interpose", ("idle", 1600)]),
-        ("thread", [(None, 100), (None, 0), (None, 0), "program", "interpose", ("idle", 900), ("idle", 700)]),
+        (
+            "thread",
+            [(None, 100), (None, 0), (None, 0), *["program"] * 3, *["interpose"] * 2, ("idle", 900), ("idle", 700)],
+        ),
         ("process", [(None, 100), "program", "interpose", ("idle", 1600)]),
     ],
 )
 def test_what_waited_for_work_comes_last(server, by, rows):
-    made = profile(server, by)
+    made = profile(Analysis(server), by)
 
     found = [(row.kind, row.sums.self_wall_ns) if row.is_of_calls else row.kind for row in made.rows]
     assert found == rows
@@ -197,8 +206,32 @@ def test_what_waited_for_work_comes_last(server, by, rows):
     assert sum(row.sums.self_cpu_ns for row in made.rows) == made.total.cpu_ns
 
 
+@pytest.mark.parametrize(
+    ("by", "known"),
+    [
+        ("thread", {"812 main": 1000, "813": 1000, "814": 1000}),
+        ("process", {"4194305": 3000}),
+        ("program", {"orders.py": 3000}),
+    ],
+)
+def test_what_is_in_no_call_is_told_of_each_thread_and_of_what_it_is_a_part_of(server, by, known):
+    made, found = profile(Analysis(server), by), Counter()
+    for row in made.rows:
+        found[row.labels[by]] += row.sums.self_wall_ns
+
+    assert found == known
+
+
+def test_a_limit_of_rows_holds_for_each_kind_of_what_is_in_no_call(server):
+    rows = arranged(profile(Analysis(server), "thread").rows, None, 1)
+
+    assert [(row.kind, row.labels["thread"]) for row in rows] == [
+        *((None, "812 main"), ("program", "814"), ("interpose", rows[2].labels["thread"]))
+    ]
+
+
 def test_waiting_for_work_comes_last_among_the_kinds_and_is_no_own_line(server):
-    made = profile(server, "site")
+    made = profile(Analysis(server), "site")
 
     kinds = by_kind(made)
     assert [row.kind for row in kinds] == ["file", "net", "sync", "program", "interpose", "idle"]
@@ -217,7 +250,7 @@ def test_waiting_for_work_comes_last_among_the_kinds_and_is_no_own_line(server):
     ],
 )
 def test_calls_that_did_not_wait_are_told_once(server, by, passed):
-    rows = [row for row in profile(server, by).rows if row.passed]
+    rows = [row for row in profile(Analysis(server), by).rows if row.passed]
 
     assert {next(iter(row.labels.values()), row.kind): row.passed for row in rows} == passed
 
@@ -227,7 +260,7 @@ def test_a_kind_of_calls_may_be_called_as_a_closing_row_and_is_none(tmp_path):
     build.block([event(0, 5, intrinsic=build.intrinsic("a", "program"))])
     build.thread(end_ns=START_NS + 9)
 
-    rows = by_kind(profile(Experiment(str(build.write())), "site"))
+    rows = by_kind(profile(Analysis(Experiment(str(build.write()))), "site"))
 
     assert [(row.kind, row.is_of_calls) for row in rows] == [
         ("program", True),
@@ -241,8 +274,8 @@ def test_only_ones_own_lines_are_own(shop, tmp_path):
     build = Build(tmp_path / "u.1.er")
     build.block([event(0, 5, stack=build.stack(build.site("/usr/lib/a.py", 1, "f", own=0)))])
 
-    assert len(own_lines(profile(shop, "site").rows)) == 2
-    assert own_lines(profile(Experiment(str(build.write())), "site").rows) == []
+    assert len(own_lines(profile(Analysis(shop), "site").rows)) == 2
+    assert own_lines(profile(Analysis(Experiment(str(build.write()))), "site").rows) == []
 
 
 @pytest.mark.parametrize(

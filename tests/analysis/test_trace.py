@@ -1,11 +1,16 @@
 """The event trace: every event once, in the order of beginnings, whatever block it lies in."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls import trace as trace_module
-from interpose.analysis.calls.trace import last, trace
+from interpose.analysis.calls.input_output import NAMELESS, input_output
+from interpose.analysis.calls.profile import START_UP, profile
+from interpose.analysis.calls.trace import last, trace, with_one_start
 from interpose.experiments.format.blocks import EventFile
 from interpose.experiments.model.experiment import Experiment
 from tests.build import START_NS, Build, event
@@ -127,3 +132,48 @@ def test_calls_in_progress_stand_where_they_began(tmp_path):
         (3, 1, "unseen"),
         (4, 2, trace_module.ENDED),
     ]
+
+
+@pytest.fixture
+def started(tmp_path):
+    """A program whose interpreter read a .pth file and looked for the program; one call is inside of another."""
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    build.intrinsic("io.FileIO", "file")
+    module = build.stack(build.site("<frozen site>", 5, "main", own=0))
+    pth = build.stack(build.site("/lib/extra.py", 9, "load", own=0), module)
+    path = build.stack(build.site("<frozen zipimport>", 8, "__init__", own=0))
+    own = build.stack(build.site("/home/u/orders.py", 2, "save"), module)
+    name = build.string("extra.pth")
+    build.events(
+        [
+            event(10, 5, call=2, parent=1, stack=module, detail=name),
+            event(5, 20, call=1, stack=module, detail=name, inner_wall_ns=5),
+            event(30, 7, call=3, stack=pth, detail=name),
+            event(40, 3, call=4, stack=path, detail=name),
+            event(50, 9, call=5, stack=own, detail=name),
+            event(60, 9, call=6),
+        ]
+    )
+    build.thread(end_ns=START_NS + 100, recorded=6, main=1)
+    build.ended(100, 0)
+    return Experiment(str(build.write()))
+
+
+def test_the_interpreters_start_is_one_event_where_people_read(started, interpose_here):
+    rows = list(with_one_start(trace(started)))
+
+    assert [(row.event.call, row.starting, row.event.wall_ns) for row in rows] == [(1, 4, 30), (5, 0, 9), (6, 0, 9)]
+    path = started.founder.directory
+    assert interpose_here("events", path).stdout.splitlines()[1].split("start-up")[1].split()[:2] == ["4", "calls"]
+    assert len(interpose_here("events", "--start-up", path).stdout.splitlines()) == 7
+    assert len(json.loads(interpose_here("events", "--format", "json", path).stdout)) == 6
+
+
+@pytest.mark.parametrize("by", ["site", "function", "detail", "file"])
+def test_the_interpreters_start_is_one_row_of_tables_of_files_and_places(started, by):
+    rows = [row for row in profile(Analysis(started), by).rows if row.is_of_calls]
+    starting = [row for row in rows if START_UP in (row.intrinsic, row.labels.get(by))]
+
+    assert [(row.sums.calls, row.sums.self_wall_ns) for row in starting] == [(4, 30)]
+    assert sum(row.sums.calls for row in rows) == 6
+    assert input_output(Analysis(started)).by_file().keys() == {START_UP, "extra.pth", NAMELESS}

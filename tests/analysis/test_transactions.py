@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.consolidation.consolidate import PlainConsolidator
 from interpose.analysis.transactions.response_times import plain_name, transactions
@@ -76,7 +77,7 @@ class Shop:
         self.build.events(events)
         self.build.thread(end_ns=START_NS + end_ns, end_cpu_ns=cpu_ns, tid=9, main=1, recorded=len(events))
         self.build.ended(end_ns, cpu_ns)
-        return transactions(Experiment(str(self.build.write())))
+        return transactions(Analysis(Experiment(str(self.build.write()))))
 
 
 @pytest.fixture
@@ -91,6 +92,10 @@ def rows(made):
 def split(made, name):
     (row,) = [row for row in made.rows if row.name == name]
     return {kind: share.wall_ns for kind, share in row.split.items() if share.wall_ns}
+
+
+def on_thread(made):
+    return {row.name: (row.thread_ns, row.overlap_ns) for row in made.rows}
 
 
 def test_think_and_response_time_at_a_terminal(shop):
@@ -178,6 +183,67 @@ def test_requests_that_overlap_have_each_their_own_calls(shop):
     assert split(made, "GET /a") == {"db": 600, "logic": 300}
     assert split(made, "GET /b") == {"db": 900, "logic": 300}
     assert made.overlapped
+    assert on_thread(made) == {"GET /a": (60, 840), "GET /b": (110, 1090), ".OTHER": (9830, 0)}
+    assert made.thread_ns == 10_000
+
+
+def test_what_one_request_awaits_together_overlaps_within_it(shop):
+    made = shop.made(
+        [
+            event(1100, 600, 5, intrinsic=shop.query, call=2, parent=1, task=1, inner_wall_ns=590),
+            event(1100, 700, 5, intrinsic=shop.query, call=3, parent=1, task=1, inner_wall_ns=690),
+            event(1000, 900, 50, intrinsic=shop.serve, call=1, task=1, inner_wall_ns=870),
+        ]
+    )
+    (row,) = [row for row in made.rows if row.is_named]
+
+    assert (row.response_ns, sum(share.wall_ns for share in row.split.values())) == (900, 1300)
+    assert (row.thread_ns, row.overlap_ns) == (30 + 10 + 10, 1250)
+    assert made.thread_ns == 10_000
+
+
+COROUTINES = """
+import asyncio, time
+from interpose import transaction
+
+async def one():
+    with transaction("co"):
+        await asyncio.sleep(0.1)
+
+async def main():
+    begun = time.perf_counter()
+    await asyncio.gather(*[one() for _ in range(5)])
+    print(time.perf_counter() - begun)
+
+asyncio.run(main())
+"""
+
+
+def test_shares_of_coroutines_that_wait_together_add_up_to_the_thread_time(traced, interpose):
+    done = traced(COROUTINES)
+    told = json.loads(interpose("transactions", "--format", "json", done.path).stdout)
+    rows = {row["transaction"]: row for row in told}
+    section = json.loads(interpose("profile", "--section", "transaction", "--format", "json", done.path).stdout)
+
+    waited_ns = 5 * float(done.stdout) * 1e9
+    whole_ns = profile(Analysis(done.experiment), "kind").total.wall_ns
+    assert sum(row["thread_ns"] + row["think_ns"] for row in told) == whole_ns
+    assert 0.4e9 < rows["co"]["response_ns"] - rows["co"]["thread_ns"] <= rows["co"]["overlap_ns"] < waited_ns
+    assert rows[".OTHER"]["overlap_ns"] == 0
+    for row in told:
+        split_ns = sum(value for name, value in row.items() if name.endswith("_wall_ns"))
+        assert split_ns == row["thread_ns"] + row["overlap_ns"]
+    assert {row["transaction"]: row["thread_ns"] for row in section if row["transaction"]} == {
+        name: row["thread_ns"] for name, row in rows.items()
+    }
+
+
+def test_a_limit_of_rows_leaves_shares_as_they_are(shop, interpose):
+    shop.made([event(1000, 4000, intrinsic=shop.serve), event(6000, 1000, intrinsic=shop.mark)])
+
+    told = [interpose("transactions", *words, str(shop.build.directory)).stdout for words in ((), ("--limit", "1"))]
+    assert [line.splitlines()[1] for line in told] == [told[0].splitlines()[1]] * 2
+    assert len(told[0].splitlines()) == len(told[1].splitlines()) + 1
 
 
 def test_what_tasks_call_is_of_their_thread_s_time(shop):
@@ -213,7 +279,7 @@ def test_where_events_do_not_tell_the_cpu_time_at_their_beginning_it_is_said(sho
 
     told = interpose("transactions", str(shop.build.directory))
 
-    assert not transactions(Experiment(str(shop.build.directory))).has_cpu
+    assert not transactions(Analysis(Experiment(str(shop.build.directory)))).has_cpu
     assert "not recorded" in told.stderr
     assert "CPU" not in told.stdout
 
@@ -271,13 +337,13 @@ def test_all_time_is_in_one_transaction_and_adds_up_with_the_other_reports(tmp_p
             events[-1]["stack"] = shop.ask
     made = shop.made(events, end_ns, 0)
     experiment = Experiment(str(shop.build.directory))
-    whole = profile(experiment, "kind").total
+    whole = profile(Analysis(experiment), "kind").total
 
     assert sum(row.think_ns + row.response_ns for row in made.rows) == end_ns == whole.wall_ns
     for row in made.rows:
         assert sum(share.wall_ns for share in row.split.values()) == row.response_ns
         assert row.overlap_ns == 0
-    plain = transactions(experiment, PlainConsolidator)
+    plain = transactions(Analysis(experiment, consolidator=PlainConsolidator))
     assert [(row.name, row.sums, row.split) for row in plain.rows] == [
         (row.name, row.sums, row.split) for row in made.rows
     ]
@@ -334,3 +400,30 @@ def test_a_clerk_at_a_terminal_thinks_and_waits_as_long_as_told(tmp_path, own_en
     assert row["logic_cpu_ns"] / 1e9 == pytest.approx(3 * 0.13, rel=0.02)
     kinds = [row[name] for name in row if name.endswith("_wall_ns") and row[name] is not None]
     assert sum(kinds) == row["response_ns"]
+
+
+MARKED = """
+    import os, time
+    from interpose import transaction
+
+    def compute(seconds):
+        until = time.thread_time() + seconds
+        while time.thread_time() < until:
+            pass
+
+    for _ in range(30):
+        with transaction("order"):
+            os.stat("/")
+            compute(0.0005)
+        compute(0.0002)
+"""
+
+
+@pytest.mark.parametrize("source", [MARKED, COROUTINES])
+def test_the_cpu_time_of_transactions_and_of_their_parts_is_that_of_the_report(traced, source):
+    experiment = traced(source).experiment
+    made = transactions(Analysis(experiment))
+
+    assert sum(row.sums.cpu_ns for row in made.rows) == profile(Analysis(experiment), "kind").total.cpu_ns
+    for row in made.rows:
+        assert sum(share.cpu_ns for share in row.split.values()) == row.cpu_ns

@@ -10,6 +10,7 @@ import time
 import pytest
 from tracing import environment, events_of
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.config.filters import parse
 from interpose.experiments.metadata.control import Control
@@ -48,7 +49,7 @@ def test_between_pause_and_resume_nothing_is_recorded_and_the_time_is_left_out(t
     interpose.start()
     os.write(null, b"333")
     """)
-    rows = {row.kind: row.sums.self_wall_ns for row in profile(done.experiment, "kind").rows}
+    rows = {row.kind: row.sums.self_wall_ns for row in profile(Analysis(done.experiment), "kind").rows}
 
     assert (done.returncode, done.stderr) == (0, "")
     assert written(done.experiment) == [1, 3]
@@ -111,13 +112,13 @@ def test_after_stop_nothing_is_recorded_and_everything_is_as_before(traced):
         import interpose, os, time
         null = os.open("/dev/null", os.O_WRONLY)
         os.write(null, b"1")
-        interpose.stop()
+        interpose.stop_process()
         os.write(null, b"22")
         interpose.start()
         interpose.sample("x")
         interpose.user_event("x")
         interpose.pause()
-        interpose.stop()
+        interpose.stop_process()
         os.write(null, b"333")
         from interpose.timing import shims
         assert not shims.is_recording()
@@ -139,7 +140,7 @@ def test_others_may_be_in_calls_when_the_recording_is_stopped(traced):
         threads = [threading.Thread(target=work) for _ in range(8)]
         for each in threads: each.start()
         time.sleep(0.05)
-        interpose.stop()
+        interpose.stop_process()
         time.sleep(0.05)
         over.append(1)
         for each in threads: each.join()
@@ -183,7 +184,7 @@ NOTHING = """
 import interpose, sys
 had = set(sys.modules)
 interpose.start(); interpose.pause(); interpose.resume(); interpose.sample("x"); interpose.user_event("x")
-interpose.stop()
+interpose.stop_process()
 print(*set(sys.modules) - had)
 for function in (interpose.sample, interpose.user_event):
     try:
@@ -213,7 +214,7 @@ AT_THE_END = """
 import interpose
 class Last:
     def __del__(self):
-        for act in (interpose.start, interpose.pause, interpose.resume, interpose.stop, interpose.trace_lines):
+        for act in (interpose.start, interpose.pause, interpose.resume, interpose.stop_process, interpose.trace_lines):
             act()
         interpose.sample("end")
         interpose.user_event("end")

@@ -173,6 +173,16 @@ def test_lost_events_and_a_stopped_recording_are_told(interpose):
     assert "incomplete: recording stopped, No space left on device; 1,234 events lost" in out
 
 
+def test_an_experiment_that_lost_events_is_not_complete(interpose):
+    build = ended(orders())
+    build.thread(end_ns=START_NS + 1, dropped=710)
+    build.write()
+
+    _, out, _ = interpose("report")
+
+    assert "incomplete: 710 events lost" in out
+
+
 def test_where_calls_were_not_recorded_that_is_said_and_what_was_comes_next(interpose):
     ended(Build(Path("test.1.er"), settings={"INTERPOSE": "lines,coverage"})).write()
 
@@ -347,8 +357,8 @@ def test_json_of_threads_tells_the_calls_that_did_not_wait(interpose):
 
     assert [(row["thread"], row["kind"], row["passed"]) for row in json.loads(out)] == [
         ("812 main", None, 1_234_567),
-        (None, "program", 0),
-        (None, "interpose", 0),
+        ("812 main", "program", 0),
+        ("812 main", "interpose", 0),
         ("812 main", "idle", 0),
     ]
 

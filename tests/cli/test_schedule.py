@@ -140,6 +140,16 @@ def test_what_is_recorded_first_is_recorded_from_the_start(interpose, tmp_path):
     assert not len(Pauses(experiment.founder.log.events))
 
 
+def test_without_a_beginning_it_is_recorded_from_the_start_for_so_long(interpose, tmp_path):
+    program = "import time\nfor _ in range(20): time.sleep(0.1)"
+    done = interpose("run", "--for", "500ms", sys.executable, "-c", program)
+
+    experiment = Experiment(str(tmp_path / "work" / "test.1.er"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert 0 < sleeps(experiment) < 20
+    assert len(Pauses(experiment.founder.log.events)) == 1
+
+
 def test_a_schedule_that_means_nothing_runs_nothing(interpose, tmp_path):
     done = interpose("run", "--every", "1h", sys.executable, "-c", "print('ran')")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.screen.sections import SECTIONS, Profiled
@@ -52,7 +53,7 @@ def calls(path, intrinsic):
 
 
 def rows(path, name):
-    table = SECTIONS[name](Profiled(Experiment(str(path)))).table
+    table = SECTIONS[name](Profiled(Analysis(Experiment(str(path))))).table
     return [table.values(row) for row in table.rows]
 
 
@@ -62,7 +63,7 @@ def test_programs_of_a_loader_of_its_own_are_told_with_their_own_lines(example):
     assert calls(path, "sqlite3.Cursor.fetchone") == {("CREDIT", "owed", 2): 20}
     assert calls(path, "time.sleep") == {("INVOICE", "put_in_envelope", 2): 10}
     assert calls(path, "sqlite3.connect") == {("SETUP", "<module>", 5): 1}
-    names = {row.name: row.sums.calls for row in transactions(Experiment(str(path))).rows}
+    names = {row.name: row.sums.calls for row in transactions(Analysis(Experiment(str(path)))).rows}
     assert {name: names[name] for name in ("SETUP", "CREDIT", "INVOICE")} == {"SETUP": 1, "CREDIT": 1, "INVOICE": 1}
     assert not Experiment(str(path)).founder.failures
     found = rows(path, "identified")
@@ -82,7 +83,7 @@ def test_program_paragraph_and_statement_of_a_small_language_are_told(example):
     assert calls(path, "time.sleep") == {("INVOICE", "PRINT", 4): 4}
     assert calls(path, "sqlite3.Cursor.fetchone") == {("ORDERS", "CHECK", 9): 12, ("INVOICE", "PRINT", 3): 4}
     assert calls(path, "sqlite3.Connection.execute")["ORDERS", "ENTER", 7] == 12
-    names = {row.name: row.sums.calls for row in transactions(Experiment(str(path))).rows}
+    names = {row.name: row.sums.calls for row in transactions(Analysis(Experiment(str(path)))).rows}
     assert (names["INVOICE"], names["ORDERS"]) == (4, 5)
     assert ("subsystem", "4GL 1.0") in {(row["figure"], row["shown"]) for row in rows(path, "session")}
     assert not Experiment(str(path)).founder.failures

@@ -8,6 +8,7 @@ import textwrap
 
 import pytest
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.model.experiment import Experiment
 from interpose.instrumentation.collectors import Collector, collector, matches
@@ -59,7 +60,7 @@ def failures(done):
 
 
 def rows(done, name):
-    table = SECTIONS[name](Profiled(Experiment(done.path))).table
+    table = SECTIONS[name](Profiled(Analysis(Experiment(done.path)))).table
     return [table.values(row) for row in table.rows]
 
 
@@ -148,7 +149,7 @@ def test_all_time_is_accounted_for_whatever_was_identified(collected):
         ".PROGRAM",
         ".INTERPOSE",
     }
-    assert "identified" in told_unasked(Profiled(done.experiment))
+    assert "identified" in told_unasked(Profiled(Analysis(done.experiment)))
 
 
 def test_a_module_that_does_not_contain_the_place_is_not_recorded(collected):
@@ -378,7 +379,7 @@ TRANSACTIONS = """
 
 
 def counts(done):
-    return {row.name: row.sums.calls for row in transactions(done.experiment).rows}
+    return {row.name: row.sums.calls for row in transactions(Analysis(done.experiment)).rows}
 
 
 def test_a_transaction_stays_until_another_name_or_none(collected):
@@ -401,7 +402,7 @@ def test_a_transaction_stays_until_another_name_or_none(collected):
         """,
     )
 
-    found = {row.name: row for row in transactions(done.experiment).rows}
+    found = {row.name: row for row in transactions(Analysis(done.experiment)).rows}
     assert {name: row.sums.calls for name, row in found.items()} == {
         "first": 1,
         "second": 1,
@@ -878,7 +879,7 @@ def test_one_that_ends_the_recording_and_fails_harms_nobody(collected, per):
         @interpose.collector(per="{per}")
         def name(area):
             if getattr(sys.modules["__main__"], "armed", False):
-                interpose.stop()
+                interpose.stop_process()
                 raise LookupError
         """,
         """
@@ -905,7 +906,7 @@ def test_no_other_is_called_after_one_per_site_that_ends_the_recording(collected
         def name(area):
             area.section = "FIRST"
             if area.function == "probe":
-                interpose.stop()
+                interpose.stop_process()
                 {fails}
         @interpose.collector(per="{per}")
         def other(area):
@@ -1158,10 +1159,10 @@ def test_what_was_identified_is_in_a_merged_experiment_too(collected, tmp_path):
         text=True,
     )
 
-    table = SECTIONS["identified"](Profiled(Experiment(merged))).table
+    table = SECTIONS["identified"](Profiled(Analysis(Experiment(merged)))).table
     found = [table.values(row) for row in table.rows]
     assert made.returncode == 0
     assert [(row["module"], row["section"], row["statement"]) for row in found if row["collector"]] == [
         ("ORDERS", "SAVE", 120)
     ]
-    assert {row.name for row in transactions(Experiment(merged)).rows} >= {"pay", ".INIT"}
+    assert {row.name for row in transactions(Analysis(Experiment(merged))).rows} >= {"pay", ".INIT"}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import interpose
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.transactions.response_times import transactions
 
 HEADERS = Path(interpose.__file__).parent / "include"
@@ -91,7 +92,7 @@ for number in range(3):
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "2\n2\n2\n", "")
     assert named(done) == [(f"/probe/{n}", f"MODULE{n + 1}", "SAVE", n + 1) for n in range(3)]
-    counts = {row.name: row.sums.calls for row in transactions(done.experiment).rows}
+    counts = {row.name: row.sums.calls for row in transactions(Analysis(done.experiment)).rows}
     assert counts["PAY"] == 1
     (found,) = done.experiment.founder.collectors
     assert (found.name, found.per, found.programs) == ("collector:group:program", "event", "*")
@@ -225,7 +226,7 @@ def test_each_of_several_has_the_scratch_area_and_what_is_told_to_itself(compile
 
     assert named(done) == [("/probe/1", "ORDERS", "SAVE", 5)]
     assert not failures(done)
-    assert "PAY" in [transaction.name for transaction in transactions(done.experiment).rows]
+    assert "PAY" in [transaction.name for transaction in transactions(Analysis(done.experiment)).rows]
 
 
 NATIVE = """
@@ -329,6 +330,100 @@ def test_one_that_is_none_is_told_in_one_line_and_the_program_runs(compiled, sou
     (library,) = done.experiment.founder.libraries
     assert (done.returncode, done.stdout) == (0, "goes on\n")
     assert library.why_not == BAD[source]
+
+
+CALLED = """
+static int calls;
+static void collect(struct interpose_area *area)
+{{
+    if (!area->function || strcmp(area->function, "probe") || ++calls < {calls})
+        return;
+    {act}
+}}
+const struct interpose_collector interpose_collector = INTERPOSE_COLLECTOR(.name = "bad", .collect = collect);
+"""
+HIGH = "(char *)(size_t)0x7ffffffff123"
+
+
+@pytest.mark.parametrize("field", ["module", "section", "transaction"])
+@pytest.mark.parametrize("calls", [1, 2000])
+def test_one_that_gives_a_pointer_to_nowhere_is_switched_off_and_the_program_runs(compiled, field, calls):
+    claim = "" if field == "module" else 'area->module = "GOOD"; '
+    act = f"{claim}area->{field} = {HIGH};"
+
+    done = compiled(CALLED.format(calls=calls, act=act), "for number in range(3000): probe('/probe')\nprint('goes on')")
+
+    assert (done.returncode, done.stdout) == (0, "goes on\n")
+    assert failures(done) == ["switched off: it gave a text that cannot be read"]
+    assert done.details("os.stat").count("/probe") == 3000
+
+
+def test_a_text_without_an_end_before_what_cannot_be_read_is_none(compiled):
+    source = CALLED.format(calls=1, act="area->module = text_at_the_end();")
+    pages = """
+#include <sys/mman.h>
+#ifndef MAP_ANONYMOUS
+#define MAP_ANONYMOUS 0x20 /* Linux; no name that POSIX knows */
+#endif
+static char *text_at_the_end(void)
+{
+    char *pages = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(pages, 'x', 4096);
+    mprotect(pages + 4096, 4096, PROT_NONE);
+    return pages + 4090;
+}
+"""
+
+    done = compiled(pages + source, "probe('/probe')\nprint('goes on')")
+
+    assert (done.returncode, done.stdout) == (0, "goes on\n")
+    assert failures(done) == ["switched off: it gave a text that cannot be read"]
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        "*(volatile int *)1 = 1;",
+        "if (!area->function) strcpy(area->scratch, area->file);",
+        "__builtin_trap();",
+        f"area->section = {HIGH};",
+    ],
+)
+def test_one_that_crashes_when_it_is_tried_is_not_used(compiled, act):
+    source = f"""
+static void collect(struct interpose_area *area)
+{{
+    area->work = 0;
+    printf("tried ");
+    fflush(stdout);
+    {act}
+}}
+const struct interpose_collector interpose_collector = INTERPOSE_COLLECTOR(.name = "bad", .collect = collect);
+"""
+
+    done = compiled(source, """
+import os, signal
+try: print(os.waitpid(-1, os.WNOHANG))
+except ChildProcessError: print("no child")
+""")  # fmt: skip
+
+    (library,) = done.experiment.founder.libraries
+    assert (done.returncode, done.stdout, done.stderr) == (0, "no child\n", "")
+    assert library.why_not.startswith("it was tried in a child, which was ended by signal ")
+
+
+def test_one_whose_declaration_leads_nowhere_is_not_used(compiled):
+    source = f"""
+static void collect(struct interpose_area *area) {{ (void)area; }}
+const struct interpose_collector interpose_collector =
+    INTERPOSE_COLLECTOR(.name = "bad", .collect = collect, .programs = (void *){HIGH});
+"""
+
+    done = compiled(source, "print('goes on')")
+
+    (library,) = done.experiment.founder.libraries
+    assert (done.returncode, done.stdout) == (0, "goes on\n")
+    assert library.why_not.startswith("it was tried in a child, which was ended by signal ")
 
 
 def test_a_file_that_is_no_shared_library_is_told(traced, tmp_path):

@@ -1,6 +1,7 @@
 """Settings: precedence, the errors that name what is wrong, and the small reader of pyproject.toml."""
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -127,16 +128,16 @@ def test_the_nearest_file_upward_is_read(tmp_path):
         "[other]\nx = [1,\n2]\n",
     )
 
-    assert precedence.read_file(str(deep)) == {
-        "clock": ("rseq", f"{path}:3"),
-        "stack-above": ("1ms", f"{path}:4"),
-    }
+    assert precedence.read_file(str(deep)) == (
+        {"clock": ("rseq", f"{path}:3"), "stack-above": ("1ms", f"{path}:4")},
+        [],
+    )
 
 
 def test_a_file_without_our_section_says_nothing(tmp_path):
     write_file(tmp_path, '[project]\nname = "interpose-user"\n[tool.other]\nclock = """x\n"""\n')
 
-    assert precedence.read_file(str(tmp_path)) == {}
+    assert precedence.read_file(str(tmp_path)) == ({}, [])
 
 
 def test_a_directory_in_a_file_is_relative_to_the_file(tmp_path, monkeypatch):
@@ -183,11 +184,9 @@ def test_a_key_that_is_said_twice_and_a_section_within_ours_are_named(tmp_path):
 
 
 def test_a_file_that_is_a_pipe_is_not_waited_for(tmp_path):
-    import os
-
     os.mkfifo(tmp_path / precedence.FILE)
 
-    assert precedence.read_file(str(tmp_path)) == {}
+    assert precedence.read_file(str(tmp_path)) == ({}, [])
 
 
 @given(
@@ -210,10 +209,88 @@ def test_what_the_small_reader_reads_is_what_toml_means(value, tmp_path_factory)
     text = f"[tool.interpose]\nname = {shown} # note\n"
     path = write_file(tmp_path_factory.mktemp("toml"), text)
 
-    (read, _) = precedence.read_file(str(path.parent))["name"]
+    file, _ = precedence.read_file(str(path.parent))
+    (read, _) = file["name"]
 
     meant = tomllib.loads(text)["tool"]["interpose"]["name"]
     assert read == (str(int(meant)) if isinstance(meant, bool) else str(meant))
+
+
+SOMEBODY = 12345
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+
+
+@as_root
+def test_a_file_of_another_user_is_ignored_with_a_note(tmp_path, monkeypatch):
+    path = write_file(tmp_path, "[tool.interpose]\ndir = '/tmp'\narguments = 'db=whole'\n")
+    os.chown(path, SOMEBODY, SOMEBODY)
+    monkeypatch.chdir(tmp_path)
+
+    found = precedence.in_force({})
+
+    assert (found.dir, found.arguments) == (str(tmp_path), {})
+    assert found.warnings == [f"{path} is ignored: {path} belongs to another user"]
+
+
+@pytest.mark.parametrize(("mode", "whose"), [(0o664, "its group"), (0o646, "others")])
+def test_a_file_that_others_can_write_is_ignored_with_a_note(tmp_path, mode, whose):
+    path = write_file(tmp_path, "[tool.interpose]\nname = 'theirs'\n")
+    path.chmod(mode)
+
+    assert precedence.read_file(str(tmp_path)) == ({}, [f"{path} is ignored: {path} is writable by {whose}"])
+
+
+def test_a_file_in_a_directory_that_others_can_write_is_ignored_with_a_note(tmp_path):
+    path = write_file(tmp_path, "[tool.interpose]\nname = 'theirs'\n")
+    tmp_path.chmod(0o777)
+
+    assert precedence.read_file(str(tmp_path)) == ({}, [f"{path} is ignored: {tmp_path} is writable by others"])
+
+
+def test_a_link_to_a_file_in_a_directory_that_others_can_write_is_ignored(tmp_path):
+    lent = tmp_path / "lent"
+    lent.mkdir()
+    (tmp_path / precedence.FILE).symlink_to(write_file(lent, "[tool.interpose]\nname = 'theirs'\n"))
+    lent.chmod(0o777)
+
+    file, (note,) = precedence.read_file(str(tmp_path))
+
+    assert file == {}
+    assert note.endswith(f"{lent} is writable by others")
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o775])
+def test_nothing_above_a_directory_that_others_can_write_is_looked_at(tmp_path, mode):
+    write_file(tmp_path, "[tool.interpose]\nname = 'ours'\n")
+    below = tmp_path / "shared" / "work"
+    below.mkdir(parents=True)
+    below.parent.chmod(mode)
+
+    assert precedence.read_file(str(below)) == ({}, [])
+    below.parent.chmod(0o755)
+    assert precedence.read_file(str(below))[0].keys() == {"name"}
+
+
+@as_root
+def test_nothing_above_a_directory_of_another_user_is_looked_at(tmp_path):
+    write_file(tmp_path, "[tool.interpose]\nname = 'ours'\n")
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    os.chown(theirs, SOMEBODY, SOMEBODY)
+
+    assert precedence.read_file(str(theirs)) == ({}, [])
+
+
+@as_root
+def test_a_control_file_of_another_user_is_ignored_with_a_note(tmp_path):
+    path = tmp_path / "control"
+    path.write_text("FUNCTION=INIT\nEND-PROFILER\n")
+    os.chown(path, SOMEBODY, SOMEBODY)
+
+    found = precedence.resolve({}, {"INTERPOSE_CONTROL": str(path)}, {})
+
+    assert not found.paused
+    assert found.warnings == [f"INTERPOSE_CONTROL={path} is ignored: {path} belongs to another user"]
 
 
 def test_the_environment_of_the_settings_gives_the_same_settings_elsewhere(tmp_path, monkeypatch):
@@ -256,7 +333,7 @@ def tea(monkeypatch):
 
 def test_a_setting_is_one_entry(tea, tmp_path):
     path = write_file(tmp_path, "[tool.interpose]\ntea = '3MiB'\n")
-    file = precedence.read_file(str(tmp_path))
+    file, _ = precedence.read_file(str(tmp_path))
     parser = argparse.ArgumentParser()
     add_settings(parser)
 

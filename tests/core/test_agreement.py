@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import GROUPINGS, profile
 from interpose.analysis.calls.structure import structure
 from interpose.analysis.consolidation.consolidate import PlainConsolidator
@@ -93,19 +94,20 @@ def test_every_report_adds_up_and_they_are_about_the_same(tmp_path_factory, thre
     whole_ns = sum(end_ns for _, end_ns in threads)
 
     for by in GROUPINGS:
-        made = profile(experiment, by)
-        plain = profile(experiment, by, PlainConsolidator)
+        made = profile(Analysis(experiment), by)
+        plain = profile(Analysis(experiment, consolidator=PlainConsolidator), by)
         assert [(row.labels, row.sums) for row in made.rows] == [(row.labels, row.sums) for row in plain.rows]
         assert sum(row.sums.self_wall_ns for row in made.rows) == made.total.wall_ns == whole_ns
         assert sum(row.sums.self_cpu_ns for row in made.rows) == made.total.cpu_ns
         assert sum(row.sums.calls for row in made.rows) == count
-    kinds = {row.kind: row.sums.self_wall_ns for row in profile(experiment, "kind").rows if row.is_of_calls}
+    kinds = {row.kind: row.sums.self_wall_ns for row in profile(Analysis(experiment), "kind").rows if row.is_of_calls}
     assert kinds == {kind: ns for kind, ns in truth.items() if kind in kinds} and set(kinds) == set(truth)
-    closing_ns = sum(row.sums.self_wall_ns for row in profile(experiment, "kind").rows if not row.is_of_calls)
-    called = [each.record.sums for each in structure(experiment) if each.record.is_call]
+    closing_ns = sum(row.sums.self_wall_ns for row in profile(Analysis(experiment), "kind").rows if not row.is_of_calls)
+    called = [each.record.sums for each in structure(Analysis(experiment)) if each.record.is_call]
     assert sum(sums.self_wall_ns for sums in called) + closing_ns == whole_ns
     assert sum(sums.calls for sums in called) == count
-    found = transactions(experiment).rows
+    found = transactions(Analysis(experiment)).rows
     assert sum(row.think_ns + row.response_ns for row in found) == whole_ns
+    assert sum(row.think_ns + row.thread_ns for row in found) == whole_ns
     for row in found:
-        assert sum(share.wall_ns for share in row.split.values()) == row.response_ns + row.overlap_ns
+        assert sum(share.wall_ns for share in row.split.values()) == row.thread_ns + row.overlap_ns

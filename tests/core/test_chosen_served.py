@@ -8,6 +8,7 @@ import pytest
 from chosen import Chosen
 from tracing import environment, write_program
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 
 REQUESTS, CLIENTS = 120, 6
@@ -201,7 +202,7 @@ def test_requests_that_overlap_are_kept_whole_or_passed_over_whole_and_what_all_
     done = traced(COMMON + source, **ONE_IN_THREE)
     chosen = Chosen(done)
     kept = [statements for statements in chosen.within.values() if statements]
-    made = profile(done.experiment, "intrinsic")
+    made = profile(Analysis(done.experiment), "intrinsic")
     (row,) = [row for row in made.rows if row.intrinsic == "sqlite3.Connection.execute"]
     population = made.estimate.population
 
@@ -256,7 +257,7 @@ def test_each_worker_chooses_among_the_tasks_that_it_runs(traced, tmp_path, pool
     found = [Chosen(done, process) for process in experiment.processes]
     ran = [chosen for chosen in found if chosen.fates]
     kept = [statements for chosen in ran for statements in chosen.within.values() if statements]
-    made = profile(experiment, "intrinsic")
+    made = profile(Analysis(experiment), "intrinsic")
     (row,) = [row for row in made.rows if row.intrinsic == "sqlite3.Connection.execute"]
 
     assert done.returncode == 0, done.stderr

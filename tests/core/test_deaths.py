@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from itertools import count
 
 import pytest
 from tracing import Traced, environment, events_of, write_program
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
-from interpose.analysis.recording.ending import ending
+from interpose.analysis.recording.ending import ending, recording_stopped
+from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.colour import Paint
 from interpose.reports.screen.summary import Screen, summary
 
@@ -106,8 +111,8 @@ def run(program, words=(), **variables):
 
 def screen(experiment):
     """The first screen, in one text."""
-    made = profile(experiment, "site")
-    return "\n".join(summary(Screen(experiment, made, 2e9, 200, Paint(False))))
+    made = profile(Analysis(experiment), "site")
+    return "\n".join(summary(Screen(made, 2e9, 200, Paint(False))))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -139,6 +144,86 @@ def test_a_daemon_that_closed_everything_is_recorded_to_its_end(tmp_path):
     assert ending(daemon).state == "exit"
 
 
+BEARING = """
+import os
+print(flush=True)
+while True:
+    children = [child for _ in range(3) if (child := os.fork()) or os.stat("/") and os._exit(0)]
+    for child in children:
+        os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.parametrize("files", [[], ["events"], ["events", "strings"], ["events", "strings", "threads", "map.xml"]])
+def test_a_descendant_that_had_not_begun_when_it_was_killed_is_no_damage(tmp_path, interpose_here, files):
+    done, _ = run(write_program(tmp_path, "import os\nos.stat('/')"), INTERPOSE="1")
+    founder = Traced(tmp_path, done).experiment.directory
+    unborn = os.path.join(founder, "_f1.er")
+    os.mkdir(unborn)
+    for name in files:
+        shutil.copy(os.path.join(founder, name), unborn)
+
+    shown = interpose_here("report", founder)
+
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "complete, 0 events lost" in shown.stdout
+
+
+def test_a_descendant_that_recorded_and_has_no_log_is_damage(tmp_path, interpose_here):
+    done, _ = run(write_program(tmp_path, BUSY), INTERPOSE="1")
+    founder = Traced(tmp_path, done).experiment.directory
+    os.mkdir(os.path.join(founder, "_f1.er"))
+    shutil.copy(os.path.join(founder, "events"), os.path.join(founder, "_f1.er"))
+
+    shown = interpose_here("report", founder)
+
+    assert shown.returncode == 3
+    assert "_f1.er/log.xml" in shown.stderr
+
+
+def test_a_kill_while_children_are_born_damages_nothing(tmp_path):
+    program, damages = write_program(tmp_path, BEARING), []
+    for attempt in range(10):
+        place = tmp_path / str(attempt)
+        place.mkdir()
+        variables = environment(INTERPOSE="1", XDG_STATE_HOME=str(tmp_path / "state"))
+        with subprocess.Popen(
+            [sys.executable, str(program)], cwd=place, env=variables, stdout=subprocess.PIPE, start_new_session=True
+        ) as busy:
+            busy.stdout.readline()
+            time.sleep(random.uniform(0, 0.05))
+            os.killpg(busy.pid, signal.SIGKILL)
+        experiment = Experiment(str(place / "test.1.er"))
+        for process in experiment.processes:
+            read = (process.threads, process.overview, process.children, list(process.strings()), events_of(process))
+            assert list(read[-1]) is not None
+        damages += experiment.damages.found
+
+    assert damages == []
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+@pytest.mark.parametrize("call", ["fallocate:error=EINTR", "writev:error=EINTR:when=1+2"])
+def test_a_signal_that_interrupts_the_recorder_keeps_nothing_from_being_recorded(tmp_path, call):
+    program = write_program(tmp_path, BUSY)
+    words = ["strace", "-qq", "-o", "/dev/null", "-e", f"inject={call}", sys.executable, str(program)]
+
+    done = subprocess.run(
+        words,
+        cwd=tmp_path,
+        env=environment(INTERPOSE="1", XDG_STATE_HOME=str(tmp_path / "state")),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+    founder = Traced(tmp_path, done).experiment.founder
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sum(1 for _ in events_of(founder, "os.write")) >= 1000
+    assert recording_stopped(founder) is None
+    assert founder.damages.found == []
+
+
 DYING = """
 import os, signal, sqlite3, sys
 connection = sqlite3.connect(":memory:")
@@ -155,7 +240,7 @@ def test_what_was_in_progress_is_told_with_its_time_where_run_saw_the_death(tmp_
 
     assert done.returncode == -9
     assert re.search(r" in sqlite3\.Cursor\.execute at program\.py:5 for [\d.]+ .?s when killed\n", shown)
-    assert "estimated" not in shown
+    assert "(estimated)" not in shown and "estimated for all" not in shown
 
 
 def test_what_was_in_progress_is_told_with_its_time_where_a_parent_waited(tmp_path):
@@ -169,7 +254,7 @@ def test_what_was_in_progress_is_told_with_its_time_where_a_parent_waited(tmp_pa
     assert outcome == (0, "-9\n", "")
     assert ending(experiment.processes[1]).signal == 9
     assert re.search(r" in sqlite3\.Cursor\.execute at dying\.py:5 for [\d.]+ .?s when killed\n", shown)
-    assert "estimated" not in shown
+    assert "(estimated)" not in shown and "estimated for all" not in shown
 
 
 def test_where_nobody_saw_the_death_it_says_until_when_it_is_known(tmp_path):
@@ -260,7 +345,7 @@ def test_a_full_disk_changes_nothing_for_the_program(tmp_path, size):
     if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk], capture_output=True).returncode:
         pytest.skip("no right to mount a small file system")
     try:
-        _, outcome = run(program, INTERPOSE="1", INTERPOSE_DIR=str(disk))
+        _, outcome = run(program, INTERPOSE="1", INTERPOSE_RESERVE="off", INTERPOSE_DIR=str(disk))
     finally:
         subprocess.run(["umount", disk], check=True)
 

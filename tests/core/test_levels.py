@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.config.levels import assign, parse_budget, parse_kinds, parse_levels
 from interpose.experiments.model.experiment import Experiment
@@ -59,7 +60,8 @@ def counted_of(process):
 
 def timed_of(done):
     """How many calls of each intrinsic were timed in the whole experiment."""
-    return {row.intrinsic: row.sums.calls for row in profile(done.experiment, "intrinsic").rows if row.kind == "file"}
+    rows = profile(Analysis(done.experiment), "intrinsic").rows
+    return {row.intrinsic: row.sums.calls for row in rows if row.kind == "file"}
 
 
 def test_only_the_kinds_asked_for_are_recorded(traced):
@@ -85,7 +87,7 @@ def test_what_is_counted_is_counted_in_each_process(traced, interpose):
     assert (counted_of(founder)["os.access"], counted_of(child)["os.access"]) == (20, 1)
     assert counted_of(founder)["os.write"] == 22
     assert done.events("os.write") == done.events("os.access") == done.events("sqlite3.Connection.execute") == []
-    made = profile(Experiment(done.path), "intrinsic")
+    made = profile(Analysis(Experiment(done.path)), "intrinsic")
     rows = {(row.kind, row.intrinsic): row for row in made.rows}
     assert (rows["file", "os.access"].counted, rows["file", "os.access"].is_timed) == (21, False)
     assert (rows["file", "os.write"].counted, rows["net", "os.write"].counted) == (20, 2)

@@ -425,7 +425,7 @@ def test_a_full_disk_stops_the_recording_not_the_program(tmp_path):
         run = subprocess.run(
             [sys.executable, str(program)],
             cwd=disk,
-            env=environment(INTERPOSE="1"),
+            env=environment(INTERPOSE="1", INTERPOSE_RESERVE="off"),
             capture_output=True,
             text=True,
         )

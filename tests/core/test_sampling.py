@@ -1,9 +1,11 @@
 """Sampling by CPU time: which calls are kept, that shares stay right, and that nothing else is told."""
 
+import csv
 import json
 
 import pytest
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.config import precedence
 from interpose.errors import SettingError
@@ -41,7 +43,7 @@ def interpose(interpose_here):
 
 def shares(experiment, by="kind"):
     """The percentage of the CPU time of each row."""
-    made = profile(experiment, by)
+    made = profile(Analysis(experiment), by)
     rows = {(row.intrinsic or row.kind, row.labels.get("function", "")): row.sums.self_cpu_ns for row in made.rows}
     return {name: 100 * cpu_ns / made.total.cpu_ns for name, cpu_ns in rows.items()}
 
@@ -52,7 +54,7 @@ def test_shares_of_cpu_time_stay_right_while_few_calls_are_kept(traced):
     whole = traced(THREE).experiment
     sampled = traced(THREE, INTERPOSE_INTERVAL="100us", INTERPOSE_NAME="sampled").experiment
     wanted, found = shares(whole), shares(sampled)
-    ticks = profile(sampled, "kind").total.cpu_ns / INTERVAL_NS
+    ticks = profile(Analysis(sampled), "kind").total.cpu_ns / INTERVAL_NS
     four_deviations = 4 * 50 / ticks**0.5
 
     assert sum(1 for _ in events_of(sampled)) < sum(1 for _ in events_of(whole)) / 8
@@ -108,7 +110,8 @@ def test_what_is_awaited_is_sampled_by_its_steps(traced):
 
 def test_nothing_but_cpu_times_is_told_of_samples(traced, interpose):
     done = traced(THREE, INTERPOSE_INTERVAL="100us")
-    table = profile_table(profile(Experiment(done.path), "intrinsic"), "intrinsic", done.experiment.founder.log)
+    made = profile(Analysis(Experiment(done.path)), "intrinsic")
+    table = profile_table(made, "intrinsic", done.experiment.founder.log)
     values = [table.values(row) for row in table.rows]
     events = json.loads(interpose("events", "--format", "json", done.path).stdout)
     screen = interpose("report", done.path, variables={"COLUMNS": "100"}).stdout
@@ -128,6 +131,19 @@ def test_nothing_but_cpu_times_is_told_of_samples(traced, interpose):
         refused = interpose(command, done.path)
         assert refused.returncode == 2
         assert "was sampled (100us)" in refused.stderr
+
+
+def test_the_sheet_of_samples_has_cpu_times_alone_and_each_program_once(traced, interpose):
+    done = traced(THREE, INTERPOSE_INTERVAL="100us")
+
+    rows = list(csv.DictReader(interpose("report", "--format", "mashzone", done.path).stdout.splitlines()))
+    page = interpose("report", "--format", "html", done.path)
+    assert {row[name] for row in rows for name in ("elapsed_ms", "elapsed_percent", "hits")} == {""}
+    assert sum(float(row["cpu_percent"]) for row in rows) == pytest.approx(100, abs=0.01)
+    programs = [(row["program"], row["part"]) for row in rows if row["program"].endswith("program.py")]
+    assert sorted(programs) == [(str(done.directory / "program.py"), part) for part in ("", "between calls")]
+    assert (page.returncode, page.stdout) == (2, "")
+    assert "was sampled (100us)" in page.stderr
 
 
 @pytest.mark.parametrize("text", ["0us", "500ns", "often", "-3ms"])

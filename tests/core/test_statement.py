@@ -6,6 +6,7 @@ import re
 import string
 
 import pytest
+from dialects import DIALECTS
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ pytestmark = pytest.mark.any_python
 LIBRARY = ctypes.CDLL(os.path.join(interpose.cext.__path__[0], "libinterpose.so"))
 LIBRARY.statement_normalise.restype = ctypes.c_size_t
 LIBRARY.statement_normalise.argtypes = [
+    ctypes.c_int,
     ctypes.c_char_p,
     ctypes.c_size_t,
     ctypes.c_char_p,
@@ -24,17 +26,17 @@ LIBRARY.statement_normalise.argtypes = [
 ]
 
 
-def read(sql: bytes, text: ctypes.Array[ctypes.c_char], room: int) -> tuple[int, bool]:
+def read(sql: bytes, text: ctypes.Array[ctypes.c_char], room: int, dialect: str = "any") -> tuple[int, bool]:
     """How long the normalised statement in `text` is, and whether there were literals."""
     literals = ctypes.c_bool()
-    length = LIBRARY.statement_normalise(sql, len(sql), text, room, ctypes.byref(literals))
+    length = LIBRARY.statement_normalise(DIALECTS.index(dialect), sql, len(sql), text, room, ctypes.byref(literals))
     return length, literals.value
 
 
-def normalise_bytes(data: bytes, room: int = 4096) -> bytes:
+def normalise_bytes(data: bytes, room: int = 4096, dialect: str = "any") -> bytes:
     """The normalised statement; fails where the library writes past the room it was given."""
     text = ctypes.create_string_buffer(b"\xa5" * (room + 8), room + 8)
-    length, _ = read(data, text, room)
+    length, _ = read(data, text, room, dialect)
     assert length <= room
     assert text.raw[room:] == b"\xa5" * 8
     return text.raw[:length]
@@ -56,14 +58,14 @@ def normalise(sql: bytes | str, room: int = 4096) -> str:
         ("select $$secret$$, $tag$se$cret$tag$, $1", "select ?, ?, $1"),
         ("select 1 -- secret\nfrom t /* secret */ where /* open", "select ? from t where"),
         ("select\n\t 1  ,\n2", "select ? , ?"),
-        ('select "a" from "b c" as "d" where "b c"."e" = "secret"', 'select ? from "b c" as "d" where "b c"."e" = ?'),
+        ('select "a" from "b c" as "d" where "b c"."e" = "secret"', 'select ? from ? as ? where "b c"."e" = ?'),
         ("select [a b], `c d` from [e]", "select [a b], `c d` from [e]"),
         ("select a[1], a[1:2]", "select a[?], a[?:?]"),
         ("select 'not closed", "select ?"),
         ('insert into t values ("not closed', "insert into t values (?"),
         ("select 'a' 'b', 'it\\'s', 'x' from t", "select ? ?, ?"),
         ("insert into t values ('C:\\', 'my secret', 1)", "insert into t values (?"),
-        ('select a is not distinct from "secret", b from "t"', 'select a is not distinct from ?, b from "t"'),
+        ('select a is not distinct from "secret", b from "t"', 'select a is not distinct from ?, b from ?'),
         ("select \x0042", "select \x00?"),
         ("select ARRAY[a, 'secret'], ARRAY['secret']", "select ARRAY[a, ?], ARRAY[?]"),
         ("select 5 # 'x\nsecret y'", "select ? ?"),
@@ -86,6 +88,7 @@ def test_literals_become_question_marks_and_the_rest_stays(sql, kept):
         ("pragma key", "pragma key"),
         ("PRAGMA foreign_keys; select 1", "PRAGMA foreign_keys; select ?"),
         ("PRAGMA cache_size = -2000", "PRAGMA cache_size = -?"),
+        ("set x=c", "set x=?"),
     ],
 )
 def test_a_bare_key_is_not_kept(sql, kept):
@@ -193,17 +196,16 @@ def test_it_is_its_own_normal_form_for_statements_without_quotes(text):
     assert normalise(once) == once
 
 
-# --- the rules once more, in Python and without lists
+# --- the rules of SQLite once more, in Python and without lists
 
 W = r"[0-9A-Za-z_\x80-\xff]"
 TOKEN = re.compile(
     rf"""(?P<space>[ \t-\r]+)
     | (?P<string>(?:(?!\d){W}+)?')
     | (?P<double>")
-    | (?P<name>`(?:[^`]|``)*+`? | \[(?!\d){W}[ ]*(?:{W}|[ ])*\])
-    | (?P<line>-- | \#(?=[ \t-\r\0]|\Z))
+    | (?P<name>`(?:[^`]|``)*+(?:`|\Z) | \[[^]]*(?:\]|\Z))
+    | (?P<line>--)
     | (?P<block>/\*.*?(?:\*/|\Z))
-    | (?P<dollar>\$(?!\d){W}*\$)
     | (?P<number>\.?\d(?:[eE][+-](?=\d)|{W}|\.)*)
     | (?P<word>{W}+)
     | (?P<other>.)""",
@@ -218,18 +220,11 @@ VALUE_FOLLOWS = re.compile(rf"(?<!{W})distinct{W}*[ ]{W}+\Z", re.IGNORECASE)
 NUMBERED = re.compile(r"(?:[?$]|(?:^|[ \t-\r(,=]):)\Z")
 
 
-def quoted_end(sql: str, at: int, quote: str, escape: str = "") -> int:
-    """Where a text ends whose quote stands at `at`."""
-    pattern = rf"{quote}(?:{escape}[^{quote}]|{quote}{quote})*+{quote}?"
-    found = re.compile(pattern, re.DOTALL).match(sql, at)
+def quoted_end(sql: str, at: int, quote: str) -> int:
+    """Where a text ends whose quote stands at `at`; behind the end of all where it does not."""
+    found = re.compile(rf"{quote}(?:[^{quote}]|{quote}{quote})*+({quote}?)", re.DOTALL).match(sql, at)
     assert found is not None
-    return found.end()
-
-
-def string_end(sql: str, at: int, quote: str) -> int:
-    """The same, and the end of all where a backslash leaves it open."""
-    plain, escaped = quoted_end(sql, at, quote), quoted_end(sql, at, quote, r"\\.|")
-    return plain if plain == escaped else len(sql)
+    return found.end() if found[1] else len(sql) + 1
 
 
 def take(sql: str, found: re.Match[str], text: str) -> tuple[str, int]:
@@ -239,19 +234,17 @@ def take(sql: str, found: re.Match[str], text: str) -> tuple[str, int]:
         case "space" | "block":
             return " ", end
         case "string":
-            return "?", string_end(sql, end - 1, "'")
+            return "?", quoted_end(sql, end - 1, "'")
         case "double":
             end = quoted_end(sql, at, '"')
             named = NAME_FOLLOWS.search(text) and (text.endswith(".") or not VALUE_FOLLOWS.search(text))
-            return (sql[at:end], end) if named or sql[end : end + 1] == "." else ("?", string_end(sql, at, '"'))
+            is_name = end <= len(sql) and (named or sql[end : end + 1] == ".")
+            return sql[at:end] if is_name else "?", end
+        case "name":
+            is_whole = kept[-1] == "]" if kept[0] == "[" else kept.count("`") % 2 == 0
+            return (kept, end) if is_whole else ("?", len(sql))
         case "line":
-            comment = sql[at:].partition("\n")[0]
-            certain = kept == "--" and re.match(r"[ \t-\r]", sql[end:])
-            doubtful = not certain and re.search("['\"]", comment)
-            return ("?", len(sql)) if doubtful else (" ", at + len(comment))
-        case "dollar":
-            closing = sql.find(kept, end)
-            return "?", closing + len(kept) if closing >= 0 else len(sql)
+            return " ", at + len(sql[at:].partition("\n")[0])
         case "number":
             return (kept if NUMBERED.search(sql[:at]) else "?"), end
     return kept, end
@@ -280,6 +273,6 @@ PIECES = (
 def test_what_is_no_list_is_normalised_by_the_rules(pieces):
     sql = "".join(pieces)
 
-    kept = normalise_bytes(sql.encode("latin-1"))
+    kept = normalise_bytes(sql.encode("latin-1"), dialect="sqlite")
 
     assert kept.decode("latin-1").rstrip(" ") == expected(sql).rstrip(" ")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from tracing import Traced
 
@@ -72,7 +74,8 @@ def test_each_way_leads_from_a_statement_to_another():
     head = "def f(a, b):\n    if a and b:\n        c = 1\n    elif b: c = 2\n"
     table = statement_table(f"{head}    for i in a:\n        c = any(b for b in i)\n")
 
-    assert by_line(ways(table), table) == {(2, 3), (2, 4), (4, 4), (4, 5), (5, 6), (5, EXIT)}
+    of_any = {(6, 5)} if sys.version_info >= (3, 14) else set()  # it is a loop of the line's own there
+    assert by_line(ways(table), table) == {(2, 3), (2, 4), (4, 4), (4, 5), (5, 6), (5, EXIT)} | of_any
 
 
 def program_of(done: Traced) -> Module:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
 
 import pytest
@@ -97,7 +98,7 @@ def test_docstrings_declarations_and_what_the_compiler_leaves_out_do_not_count()
         '''
     )
 
-    assert found == [2, 6, 7, 9, 11, 13]
+    assert found == [2, 6, 7, 9, 11] + [13] * (sys.version_info < (3, 14))  # whose annotations are put off
 
 
 def test_what_is_remarked_so_is_left_out_with_what_stands_below_it():

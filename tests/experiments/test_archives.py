@@ -102,6 +102,17 @@ def test_secrets_and_what_lies_outside_are_never_copied(tmp_path, shop, capsys):
     assert "/etc/passwd: not below a directory that the program imported from" in log
 
 
+def test_what_recorded_is_not_archived(tmp_path, shop):
+    (shop / "interpose" / "capture").mkdir(parents=True)
+    ours = [shop / "interpose" / "boot.py", shop / "interpose" / "capture" / "session.py"]
+    for path in ours:
+        path.write_text("import os\n")
+    experiment = made(tmp_path / "test.1.er", shop, shop / "orders.py", *ours)
+
+    assert main(["archive", str(experiment)]) == 0
+    assert archived(experiment) == {str(shop / "orders.py"): False}
+
+
 def test_a_script_without_a_suffix_is_a_source(tmp_path, shop):
     (shop / "app").write_text("#!/usr/bin/env python\n")
     experiment = made(tmp_path / "test.1.er", shop, shop / "app")

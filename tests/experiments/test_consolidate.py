@@ -1,5 +1,6 @@
 """The two consolidators: the same records from the same bytes, whatever the bytes are."""
 
+import json
 import os
 import random
 import sys
@@ -11,8 +12,28 @@ from hypothesis import strategies as st
 from interpose.analysis.consolidation import consolidate as consolidate_module
 from interpose.analysis.consolidation.consolidate import PlainConsolidator, consolidated
 from interpose.analysis.consolidation.records import Records, grouped
-from interpose.analysis.consolidation.sums import FIGURES, KEYS_AT_MOST, LONGEST_NS, MOST, Sums
-from interpose.analysis.transactions.tracking import BEGINS, BUSY, ENDS, KEYS, MARKED, NAMES, READS, SPAN, Life, Tracker
+from interpose.analysis.consolidation.sums import (
+    DETAILS_AT_MOST,
+    FIGURES,
+    KEYS_AT_MOST,
+    LONGEST_NS,
+    MOST,
+    Sums,
+)
+from interpose.analysis.transactions.tracking import (
+    BEGINS,
+    BUSY,
+    BY_DETAIL,
+    ENDS,
+    KEYS,
+    MARKED,
+    NAMES,
+    READS,
+    SPAN,
+    Life,
+    Tracker,
+)
+from interpose.experiments.format.consolidated import OTHER
 from interpose.experiments.format.layout import TYPES, Field, Layout
 from interpose.experiments.model.experiment import Experiment
 from tests.build import Build, event, fields, pack
@@ -88,17 +109,17 @@ def test_both_give_the_same_records(rows, by, histograms):
     assert same(both(event_layout(), by, [records[:cut], records[cut:]], histograms=histograms))
 
 
-@given(events, keys, st.integers(0, 3), st.integers(0, 5))
-def test_both_give_up_what_waits_and_what_is_too_much_at_the_same_event(rows, by, waiting, most):
-    limits = {"waiting_at_most": waiting, "records_at_most": most}
+@given(events, keys, st.integers(0, 3), st.integers(0, 5), st.integers(0, 3))
+def test_both_give_up_what_waits_and_what_is_too_much_at_the_same_event(rows, by, waiting, most, details):
+    limits = {"waiting_at_most": waiting, "records_at_most": most, "details_at_most": details}
 
     assert same(both(event_layout(), by, [packed(rows)], histograms=True, **limits))
 
 
-@given(events, st.dictionaries(few, roles), st.integers(0, 4), st.integers(1, 9))
-def test_both_put_calls_under_the_same_transactions(rows, tracked, waiting, most):
+@given(events, st.dictionaries(few, roles), st.integers(0, 4), st.integers(1, 9), st.integers(0, 5))
+def test_both_put_calls_under_the_same_transactions(rows, tracked, waiting, most, details):
     by = ("thread", "intrinsic", "detail")
-    limits = {"waiting_at_most": waiting, "records_at_most": most}
+    limits = {"waiting_at_most": waiting, "records_at_most": most, "details_at_most": details}
 
     assert same(both(event_layout(), by, [packed(rows)], tracked, histograms=True, **limits))
 
@@ -253,6 +274,49 @@ def test_too_many_records_are_put_into_one_and_nothing_is_lost():
         assert is_full
         assert len(found) <= 8
         assert sum(each.figures[2] for each in found) == 1000
+
+
+def test_details_beyond_so_many_are_other_counted_and_timed_by_all_else():
+    rows = [{"stack": number % 2, "detail": 1 + number // 2, "wall_ns": 10} for number in range(100)]
+    rows += [{"stack": 1, "detail": 1, "wall_ns": 5}, {"stack": 1, "wall_ns": 7}]
+
+    for found, _, is_full in both(event_layout(), ("stack", "detail"), [packed(rows)], details_at_most=6):
+        sums = {key: (each.calls, each.wall_ns) for key, each in sums_of(("stack", "detail"), found).items()}
+        assert not is_full
+        assert sums[1, 1] == (2, 15)
+        assert sums[1, 0] == (1, 7)
+        assert [sums[0, OTHER], sums[1, OTHER]] == [(47, 470), (47, 470)]
+        assert len(sums) == 6 + 2 + 1
+
+
+def test_a_report_by_details_tells_those_beyond_so_many_as_other(tmp_path, interpose_here):
+    build, calls = Build(tmp_path / "t.1.er"), DETAILS_AT_MOST + 50
+    stat = build.intrinsic("os.stat", "file")
+    first = build.string("/0")
+    build.strings += [f"/{number}".encode() for number in range(1, calls)]
+    build.thread(recorded=calls, made=calls)
+    build.events([event(n, 5, call=n + 1, intrinsic=stat, detail=first + n) for n in range(calls)])
+    build.ended(10**9, 10**8)
+
+    shown = interpose_here("report", "--by", "detail", "--format", "json", str(build.write()))
+
+    rows = {row["detail"]: row["calls"] for row in json.loads(shown.stdout) if row.get("kind") == "file"}
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert rows["(other)"] == 50
+    assert sum(rows.values()) == calls
+
+
+def test_names_of_transactions_beyond_so_many_are_other():
+    tracked, start = {1: SPAN}, 10_000
+    rows = [
+        {"thread": 1, "intrinsic": 1, "detail": number, "start_ns": start + 10 * number, "wall_ns": 5, "call": number}
+        for number in range(1, 51)
+    ]
+
+    for found, *_ in both(event_layout(), ("thread",), [packed(rows)], tracked, details_at_most=3):
+        names = {each.name: each.figures[0] for each in found if each.name & ~OTHER == BY_DETAIL}
+        assert names[BY_DETAIL | OTHER] == 47
+        assert sum(names.values()) == 50
 
 
 def test_histograms_count_every_call():

@@ -10,6 +10,7 @@ from interpose.experiments.format.blocks import EventFile
 from interpose.experiments.maintenance import drain as drain_module
 from interpose.experiments.maintenance.drain import Drain
 from interpose.experiments.maintenance.space import give_back
+from interpose.experiments.metadata.control import Control
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import OpenFile
 from interpose.monitor import Monitor
@@ -113,6 +114,26 @@ def test_nothing_is_missed_or_read_twice_while_blocks_are_moved(tmp_path, steps)
                 drain.empty()
 
     assert found == before
+    assert experiment.damages.found == []
+
+
+def test_the_end_of_the_moving_is_no_damage_to_who_has_read_until_then(tmp_path, monkeypatch):
+    path = recorded(tmp_path / "t.1.er")
+    (before, _), drain, experiment = calls_in_order(path), drain_of(path), Experiment(str(path))
+    note = EventFile._note_what_is_torn
+
+    def finished_meanwhile(self, moved, file):
+        with drain:
+            for waiting in [*drain.full(), *drain.rest()]:
+                drain.move(waiting)
+            drain.empty()
+        note(self, moved, file)
+
+    monkeypatch.setattr(EventFile, "_note_what_is_torn", finished_meanwhile)
+    events = experiment.founder.events
+    found = sum(block.head.used for block in events.blocks())
+
+    assert found == sum(len(calls) for calls in before.values())
     assert experiment.damages.found == []
 
 
@@ -288,6 +309,67 @@ def test_the_monitor_stays_for_what_the_program_has_just_become(tmp_path, since_
     monitor.close()
 
     assert monitor.is_done == is_done
+
+
+def taken(path, blocks, **options):
+    """An experiment with blocks that wait for a monitor, which its process counted as it took them."""
+    build = Build(path, **options)
+    build.heads["threads"] = {"taken_bytes": blocks * BLOCK_BYTES}
+    for number in range(blocks):
+        build.block([event(number, 5, call=number + 1)])
+    build.thread(recorded=blocks)
+    build.write()
+    return path
+
+
+def page_of(founder):
+    return Control(Experiment(str(founder)).founder)
+
+
+def test_what_a_process_born_between_two_looks_took_is_given_back_once(tmp_path):
+    founder = taken(tmp_path / "t.1.er", 3, pid=os.getpid())
+    page_of(founder).write(taken_bytes=3 * BLOCK_BYTES)
+    monitor = Monitor(str(founder))
+    find, drained = monitor._find, []
+
+    def born():  # after the monitor looked for processes, and before it tells what was given back
+        find()
+        if not (founder / "_f1.er").exists():
+            taken(founder / "_f1.er", 5)
+            page_of(founder).write(taken_bytes=8 * BLOCK_BYTES)
+
+    monitor._find = born
+    for _ in range(2):
+        monitor.look()
+        drained.append(page_of(founder).read().drained_bytes)
+    monitor.close()
+
+    assert drained == [3 * BLOCK_BYTES, 8 * BLOCK_BYTES]
+
+
+def test_what_an_earlier_monitor_gave_back_and_did_not_tell_is_counted_once(tmp_path):
+    path = recorded(tmp_path / "t.1.er")
+    first, second = drain_of(path), None
+    with first:
+        for waiting in first.full():
+            first.move(waiting)
+            break
+
+    second = drain_of(path)
+    with second:
+        given = [second.given_bytes for waiting in second.full() if second.move(waiting) is None]
+
+    assert first.given_bytes == BLOCK_BYTES
+    assert given == [BLOCK_BYTES * each for each in range(2, len(given) + 2)]
+
+
+def test_more_given_back_than_was_taken_is_reported(tmp_path, interpose_here):
+    founder = ended(tmp_path)
+    page_of(founder).write(taken_bytes=BLOCK_BYTES, drained_bytes=2 * BLOCK_BYTES)
+
+    shown = interpose_here("report", str(founder))
+
+    assert "the pool's figures cannot be: 128 KiB given back of 64.0 KiB" in shown.stdout
 
 
 def test_one_monitor_watches_an_experiment(tmp_path):

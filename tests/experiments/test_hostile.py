@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.calls.trace import last, trace
 from interpose.analysis.consolidation.consolidate import PlainConsolidator, consolidated
@@ -73,9 +74,9 @@ def read_all(path):
     keys = ("thread", "intrinsic", "stack", "detail")
     plain = consolidated(experiment.founder, keys, PlainConsolidator).sums()
     assert plain == consolidated(experiment.founder, keys, compiled.CompiledConsolidator).sums()
-    made = profile(experiment, "site", PlainConsolidator)
+    made = profile(Analysis(experiment, consolidator=PlainConsolidator), "site")
     assert sum(row.sums.self_wall_ns for row in made.rows) == made.total.wall_ns
-    screen = list(summary(Screen(experiment, made, 2e9, 80, Paint(False))))
+    screen = list(summary(Screen(made, 2e9, 80, Paint(False))))
     assert all(line.isprintable() for line in screen)
     traced = list(trace(experiment))
     assert all(isinstance(row.process.string(row.event.detail), str) for row in traced)
@@ -212,7 +213,7 @@ def test_a_live_experiment_that_grows_while_it_is_read_is_not_damaged(tmp_path):
     build.block([event(5000, SECOND, call=4, stack=build.stack(build.site("late.py", 1, "late")))])
     build.write()
 
-    made = profile(experiment, "site")
+    made = profile(Analysis(experiment), "site")
 
     assert sum(row.sums.calls for row in made.rows) == 4
     assert experiment.damages.found == []

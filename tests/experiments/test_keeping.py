@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import GROUPINGS, profile
 from interpose.analysis.consolidation import histogram
 from interpose.analysis.consolidation.consolidate import PlainConsolidator, consolidated
@@ -80,13 +81,13 @@ def told(path):
     """What all reports say."""
     experiment = Experiment(str(path))
     rows = {
-        by: [(row.kind, row.intrinsic, row.labels, row.sums) for row in profile(experiment, by).rows]
+        by: [(row.kind, row.intrinsic, row.labels, row.sums) for row in profile(Analysis(experiment), by).rows]
         for by in GROUPINGS
     }
     for found in rows.values():
         for *_, sums in found:
             sums.walls = sums.cpus = None
-    return rows, [(row.name, row.sums, row.split) for row in transactions(experiment).rows]
+    return rows, [(row.name, row.sums, row.split) for row in transactions(Analysis(experiment)).rows]
 
 
 def test_reports_from_records_are_those_from_events(built):
@@ -324,8 +325,8 @@ def test_damaged_records_do_not_stop_reports(built):
     for place in range(0, len(kept), max(len(kept) // 20, 1)):
         (built / "consolidated").write_bytes(kept[:place] + bytes([kept[place] ^ 0x55]) + kept[place + 1 :])
         experiment = Experiment(str(built))
-        profile(experiment, "site")
-        assert transactions(experiment).rows
+        profile(Analysis(experiment), "site")
+        assert transactions(Analysis(experiment)).rows
 
 
 def test_a_name_of_a_transaction_that_cannot_be_is_shown_as_unknown(built):
@@ -334,7 +335,7 @@ def test_a_name_of_a_transaction_that_cannot_be_is_shown_as_unknown(built):
     said, found = Experiment(str(built)).founder.consolidated
     write(str(built), said, [each._replace(name=(1 << 32 | 99) if each.name else 0) for each in found])
 
-    assert transactions(Experiment(str(built))).rows
+    assert transactions(Analysis(Experiment(str(built)))).rows
 
 
 def test_what_is_merged_says_what_the_experiments_say_together(built, interpose, tmp_path):

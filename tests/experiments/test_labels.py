@@ -5,7 +5,9 @@ import re
 
 import pytest
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
+from interpose.analysis.calls.selection import Within
 from interpose.cli.main import main
 from interpose.experiments.metadata.labels import FOR_EVER_NS, LABELS, Mark, Window, read_marks, windows, write_marks
 from interpose.experiments.model.experiment import Experiment
@@ -101,13 +103,50 @@ def test_the_events_of_a_label(experiment, interpose):
     assert began("--since", "4s") == [4, 9, 10]
 
 
+@pytest.fixture
+def nested(tmp_path):
+    """A transaction of ten seconds with a query of four inside, and a file that is read in it for two."""
+    build = Build(tmp_path / "test.1.er", call_ns=0, inside_ns=0)
+    for name, kind in (("interpose.transaction", "logic"), ("sqlite3.Cursor.execute", "db"), ("os.read", "file")):
+        build.intrinsic(name, kind)
+    second = SECOND
+    build.block([event(4 * second, 2 * second, second, call=3, parent=2, intrinsic=3)])
+    inner = {"inner_wall_ns": 2 * second, "inner_cpu_ns": second}
+    build.block([event(3 * second, 4 * second, 2 * second, call=2, parent=1, intrinsic=2, **inner)])
+    inner = {"inner_wall_ns": 4 * second, "inner_cpu_ns": 2 * second}
+    build.block([event(second, 10 * second, 5 * second, call=1, intrinsic=1, **inner)])
+    build.thread(end_ns=START_NS + 12 * SECOND, end_cpu_ns=6 * SECOND, recorded=3, main=1)
+    build.ended(12 * SECOND, 6 * SECOND)
+    return build.write()
+
+
+@pytest.mark.parametrize(
+    ("times", "self_s"),
+    [
+        (("start=2s", "stop=5s"), {"logic": 1, "db": 1, "file": 1}),
+        (("start=5s", "stop=20s"), {"logic": 4, "db": 1, "file": 1}),
+        (("start=0s", "stop=2s", "start=8s", "stop=9s"), {"logic": 2}),
+        (("start=4500ms", "stop=5s"), {"logic": 0, "db": 0, "file": 0.5}),
+    ],
+)
+def test_a_call_that_reaches_beyond_a_window_is_clipped(nested, interpose, times, self_s):
+    interpose("label", "-o", "test.1.er", "-n", "load", *[word for time in times for word in ("-t", time)])
+
+    _, report, said = interpose("report", "--label", "load", "--by", "kind", "--format", "json", "test.1.er")
+    _, events, told = interpose("events", "--label", "load", "--format", "json", "test.1.er")
+    assert {row["kind"]: row["self_wall_ns"] / SECOND for row in json.loads(report)} == self_s
+    assert {row["kind"]: row["self_wall_ns"] / SECOND for row in json.loads(events)} == self_s
+    assert all(row["self_cpu_ns"] <= row["self_wall_ns"] for row in json.loads(report))
+    assert "calls reach beyond its windows" in said and "calls reach beyond its windows" in told
+
+
 def test_both_consolidators_give_the_same_for_a_label(experiment):
     consolidator = pytest.importorskip("interpose.analysis.consolidation.consolidator").CompiledConsolidator
     from interpose.analysis.consolidation.consolidate import PlainConsolidator
 
     label = [Window(START_NS + 3 * SECOND, START_NS + 9 * SECOND)]
     found = [
-        [row.sums for row in profile(Experiment(str(experiment)), "intrinsic", each, label).rows]
+        [row.sums for row in profile(Analysis(Experiment(str(experiment)), Within(label), each), "intrinsic").rows]
         for each in (consolidator, PlainConsolidator)
     ]
 

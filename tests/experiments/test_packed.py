@@ -209,7 +209,7 @@ def test_a_file_cut_at_any_place_is_read_as_far_as_it_goes(tmp_path):
     whole = (tmp_path / "x.er.tar.zst").read_bytes()
     opened = 0
 
-    for size in range(0, len(whole), 29):
+    for size in [*range(0, len(whole), 29), *range(len(whole) - 8, len(whole))]:
         (tmp_path / "cut.er.tar.zst").write_bytes(whole[:size])
         with tempfile.TemporaryDirectory() as into:
             damages = Damages()
@@ -269,9 +269,9 @@ def test_more_out_of_a_file_than_can_be_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(packed, "UNPACKED_AT_ONCE_BYTES", 1 << 20)
     bomb(tmp_path / "b.zst", 64 << 20)
 
-    _, damages = unpacked(tmp_path, (tmp_path / "b.zst").read_bytes())
+    error, _ = unpacked(tmp_path, (tmp_path / "b.zst").read_bytes())
 
-    assert "come out of it, the rest was not read" in damages.found[0].what
+    assert "come out of it, the rest was not read" in error
     assert os.stat(tmp_path / "into" / "x.er" / "events").st_blocks * 512 < 1 << 20
 
 
@@ -284,14 +284,57 @@ def test_a_window_that_takes_much_memory_is_refused(tmp_path):
     assert "not readable as zstandard" in error
 
 
-def test_too_many_files_are_not_read(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["x.er/f{}", "x.er/_c{}.er/log.xml", "x.er/archives/f{}"])
+def test_two_hundred_thousand_files_are_refused_in_one_line_and_none_is_made(tmp_path, name):
+    members = [(name.format(number + 1), tarfile.REGTYPE, {}) for number in range(200_000)]
+
+    error, _ = unpacked(tmp_path, hostile(*members, data=b""))
+
+    assert error == "x.er.tar.zst: more than 20,000 files"
+    assert os.listdir(tmp_path / "into") == []
+
+
+def test_of_one_process_a_hundred_files_are_read(tmp_path):
+    members = [(f"x.er/f{number}", tarfile.REGTYPE, {}) for number in range(101)]
+
+    error, _ = unpacked(tmp_path, hostile(*members))
+
+    assert error == "x.er.tar.zst: more than 100 files of one process"
+    assert len(all_below(tmp_path / "into" / "x.er")) == 100
+
+
+def test_what_could_not_be_read_again_is_not_packed(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(packed, "PARTS_AT_MOST", 3)
-    members = [(f"x.er/f{number}", tarfile.REGTYPE, {}) for number in range(9)]
+    founder = family(tmp_path / "test.1.er")
 
-    _, damages = unpacked(tmp_path, hostile(*members))
+    with pytest.raises(ExperimentError, match=r"^test\.1\.er: more than 3 files cannot be one$"):
+        pack(str(founder), str(tmp_path / "x.er.tar.zst"))
 
-    assert len(all_below(tmp_path / "into" / "x.er")) == 3
-    assert "more than 3 files" in damages.found[0].what
+    assert not (tmp_path / "x.er.tar.zst").exists()
+
+
+@pytest.mark.parametrize(
+    ("size", "why"),
+    [(1 << 40, "'x.er/events' says it has 1,099,511,627,776 bytes"), (1 << 30, "cut short")],
+)
+def test_a_member_of_enormous_size_is_told_and_not_what_is_missing_behind_it(tmp_path, size, why, capsys):
+    info = tarfile.TarInfo("x.er/events")
+    info.size = size
+    directory = tarfile.TarInfo("x.er")
+    directory.type = tarfile.DIRTYPE
+    headers = directory.tobuf(tarfile.USTAR_FORMAT) + info.tobuf(tarfile.GNU_FORMAT)
+    (tmp_path / "x.er.tar.zst").write_bytes(zstandard.compress(headers + bytes(1024)))
+
+    assert main(["report", "x.er.tar.zst"]) == 1
+    assert capsys.readouterr().err == f"interpose: x.er.tar.zst: {why}\n"
+
+
+def test_a_bomb_behind_a_directory_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(packed, "UNPACKED_AT_ONCE_BYTES", 1 << 20)
+    bomb(tmp_path / "x.er.tar.zst", 64 << 20)
+
+    assert main(["report", "x.er.tar.zst"]) == 1
+    assert "come out of it, the rest was not read" in capsys.readouterr().err
 
 
 def test_no_room_for_unpacking_is_told(tmp_path, capsys):

@@ -6,6 +6,7 @@ import sys
 import pytest
 from tracing import environment
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.experiments.metadata.endings import append
 from interpose.experiments.metadata.log import LogEvent
@@ -58,7 +59,7 @@ def log_event(kind, after_ns):
 
 
 def rows(path):
-    made = profile(Experiment(str(path)), "kind")
+    made = profile(Analysis(Experiment(str(path))), "kind")
     whole = made.total
     assert sum(row.sums.self_wall_ns for row in made.rows) == whole.wall_ns
     assert sum(row.sums.self_cpu_ns for row in made.rows) == whole.cpu_ns
@@ -117,7 +118,7 @@ def test_a_program_that_begins_paused_is_recorded_from_when_it_is_told(tmp_path,
     program.communicate("\n")
 
     experiment = Experiment(str(tmp_path / "test.1.er"))
-    made = profile(experiment, "intrinsic")
+    made = profile(Analysis(experiment), "intrinsic")
     calls = {row.intrinsic: row.sums.calls for row in made.rows if row.is_of_calls}
     assert program.returncode == 0
     assert calls["time.sleep"] == 1

@@ -11,6 +11,7 @@ from itertools import pairwise
 import pytest
 from tracing import environment, events_of
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import account
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.consolidation.consolidate import consolidated
@@ -128,11 +129,11 @@ def test_the_thread_time_is_divided_without_remainder(traced):
     experiment = done.experiment
     (outer,) = [each for each in done.events("sqlite3.Connection.execute") if each.inner_wall_ns]
     inside = sum(each.wall_ns for each in done.events("os.stat") if each.parent == outer.call)
-    whole = profile(experiment, "kind").total
+    whole = profile(Analysis(experiment), "kind").total
     assert experiment.founder.overwritten > 20_000
     assert whole.before_wall_ns >= 50_000_000 + outer.inner_wall_ns - inside
     assert whole.before_cpu_ns >= outer.inner_cpu_ns // 4
-    rows = profile(experiment, "kind").rows
+    rows = profile(Analysis(experiment), "kind").rows
     assert sum(row.sums.self_wall_ns for row in rows) == whole.wall_ns
     assert sum(row.sums.self_cpu_ns for row in rows) == whole.cpu_ns
 

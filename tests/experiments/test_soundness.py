@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.cli.main import main
 from interpose.errors import ExperimentError
@@ -16,7 +17,7 @@ pytestmark = [pytest.mark.usefixtures("place"), pytest.mark.any_python]
 
 
 def calls(path):
-    return sum(row.sums.calls for row in profile(Experiment(str(path)), "kind").rows)
+    return sum(row.sums.calls for row in profile(Analysis(Experiment(str(path))), "kind").rows)
 
 
 def test_a_sound_experiment_is_called_so(tmp_path, capsys):
@@ -67,7 +68,7 @@ def test_a_file_cut_anywhere_is_repaired_in_a_copy(tmp_path, name, capsys):
         repaired = Experiment(f"new{size}.er")
         assert (path / name).read_bytes() == whole[:size]
         assert calls(f"new{size}.er") == found
-        profile(repaired, "site")
+        profile(Analysis(repaired), "site")
         cut = [str(each) for each in repaired.damages.found if "in block" in each.what or "no element" in each.what]
         assert not cut, size
 

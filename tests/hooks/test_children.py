@@ -158,7 +158,7 @@ def reasons(tmp_path, *words, **variables):
         tmp_path, f"import os, subprocess\nfor word in {list(map(str, words))}: subprocess.call([word])"
     )
     done = run_traced(program, **variables)
-    return [why_not(child) for _, child in unfollowed(done.experiment)]
+    return [why_not(child, process) for process, child in unfollowed(done.experiment)]
 
 
 def test_what_is_no_python_is_told_by_its_file(tmp_path):
@@ -225,7 +225,22 @@ def test_an_interpreter_that_records_nothing_left_no_experiment(tmp_path):
         """,
     )
 
-    assert [why_not(child) for _, child in unfollowed(run_traced(program).experiment)] == ["left no experiment"]
+    found = unfollowed(run_traced(program).experiment)
+    assert [why_not(child, process) for process, child in found] == ["left no experiment"]
+
+
+@pytest.mark.parametrize(
+    ("follow", "why"),
+    [
+        ("off", "INTERPOSE_FOLLOW=off"),
+        ("=worker", "INTERPOSE_FOLLOW==worker, or left no experiment"),
+    ],
+)
+def test_a_child_that_nobody_wanted_to_follow_is_told_as_that(traced, interpose, follow, why):
+    done = traced("import os; os.wait() if os.fork() else os._exit(0)", INTERPOSE_FOLLOW=follow)
+
+    assert [why_not(child, process) for process, child in unfollowed(done.experiment)] == [why]
+    assert why in interpose("processes", "--format", "json", done.path).stdout
 
 
 def test_a_program_that_was_replaced_is_looked_at_again(tmp_path):
@@ -242,7 +257,7 @@ def test_a_program_that_was_replaced_is_looked_at_again(tmp_path):
         """,
     )
 
-    assert [why_not(child) for _, child in unfollowed(run_traced(source).experiment)] == ["not Python"]
+    assert [why_not(child, process) for process, child in unfollowed(run_traced(source).experiment)] == ["not Python"]
 
 
 def test_threads_that_start_children_at_once_mix_none_up(traced):

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.cli.main import main
 from interpose.experiments.model.experiment import Experiment
@@ -215,7 +216,7 @@ def test_a_copy_of_what_still_runs_is_consistent(running, tmp_path, interpose):
         assert interpose("cp", "busy.1.er", f"copy{number}.er") == (0, "")
 
         copied = Experiment(f"copy{number}.er")
-        made = profile(copied, "site")
+        made = profile(Analysis(copied), "site")
         recorded = sum(thread.record.recorded for thread in copied.founder.threads)
         assert copied.damages.found == []
         assert sum(row.sums.calls for row in made.rows) >= recorded

@@ -10,6 +10,7 @@ import pytest
 from exercises import assert_recorded_as_said, source_of
 from tracing import environment, events_of
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.config.filters import requested
 from interpose.config.levels import parse_kinds
@@ -52,7 +53,7 @@ def everything_adds_up(done):
         assert all(0 <= event.cpu_ns <= event.wall_ns for event in events)
         assert all(inner[event.thread, event.call] == event.inner_wall_ns <= event.wall_ns for event in events)
         assert all(thread.adds_up for thread in process.threads)
-    made = profile(done.experiment, "intrinsic")
+    made = profile(Analysis(done.experiment), "intrinsic")
     assert sum(row.sums.self_wall_ns for row in made.rows) == made.total.wall_ns
     assert not done.experiment.damages.found
     return True
@@ -553,7 +554,7 @@ def test_after_the_recording_the_function_is_as_before(traced):
         import importlib, interpose
         function = importlib._bootstrap._find_and_load_unlocked
         before = hash(function)
-        interpose.stop()
+        interpose.stop_process()
         print(type(function) is type(lambda: None), hash(function) == before)
         import colorsys
         """,

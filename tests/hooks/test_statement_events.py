@@ -12,6 +12,7 @@ import pytest
 from told_lines import ON, dropped, executed, lines_of, place, statements
 from tracing import write_program
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.lines.line_rows import line_trace
 from interpose.analysis.transactions.response_times import transactions
@@ -215,7 +216,7 @@ def functions_lines(process: Process) -> list[list[tuple[str, int]]]:
 
 def calls_of(experiment: Experiment) -> Counter[tuple[str | None, str | None]]:
     """How many calls there were of each intrinsic, by kind."""
-    rows = profile(experiment, "intrinsic").rows
+    rows = profile(Analysis(experiment), "intrinsic").rows
     return +Counter({(row.kind, row.intrinsic): row.sums.calls for row in rows})
 
 
@@ -313,8 +314,8 @@ def test_times_and_other_calls_are_as_without(traced):
     told, plain = calls_of(with_them.experiment), calls_of(without.experiment)
     assert told.pop(("logic", STATEMENT)) == len(statements(with_them.experiment.founder))
     assert told == plain
-    assert [each.name for each in transactions(with_them.experiment).rows] == [
-        each.name for each in transactions(without.experiment).rows
+    assert [each.name for each in transactions(Analysis(with_them.experiment)).rows] == [
+        each.name for each in transactions(Analysis(without.experiment)).rows
     ]
     assert all(thread.adds_up for thread in with_them.experiment.founder.threads)
     assert with_them.experiment.founder.log.statement_ns > 0 == without.experiment.founder.log.statement_ns
@@ -416,9 +417,9 @@ def test_after_the_recordings_end_there_are_no_more(traced):
             return 1
 
         work()
-        interpose.stop()
+        interpose.stop_process()
         work()
-        interpose.stop()
+        interpose.stop_process()
         """,
         **ON,
     )
@@ -523,7 +524,7 @@ def test_put_together_as_they_are_recorded_they_are_counted_by_line(interpose, t
 
     assert done.returncode == 0, done.stderr
     found = Experiment(str(tmp_path / "test.1.er"))
-    sites = [row for row in profile(found, "site").rows if row.site and row.site.function == "bar"]
+    sites = [row for row in profile(Analysis(found), "site").rows if row.site and row.site.function == "bar"]
     assert calls_of(found)["logic", STATEMENT] == executed(found)
     assert [(row.site.line, row.sums.calls) for row in sites if row.site] == [(3, 10)]
 
@@ -531,7 +532,7 @@ def test_put_together_as_they_are_recorded_they_are_counted_by_line(interpose, t
 def test_at_the_level_count_they_are_counted_and_no_events(traced):
     done = traced(LOOPS, **ON, INTERPOSE_LEVELS=f"{STATEMENT}=count")
 
-    (row,) = [row for row in profile(done.experiment, "intrinsic").rows if row.intrinsic == STATEMENT]
+    (row,) = [row for row in profile(Analysis(done.experiment), "intrinsic").rows if row.intrinsic == STATEMENT]
     assert done.events(STATEMENT) == []
     assert row.counted == executed(done.experiment) > 0
 

@@ -10,6 +10,7 @@ import pytest
 from told_lines import ON, executed, lines_of, place, statements
 from tracing import environment, write_program
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import own_lines, profile
 from interpose.config import filters, keywords, precedence, values
 from interpose.legacy.codes import STATEMENT
@@ -75,7 +76,7 @@ def test_a_filter_that_asks_for_them_switches_them_on_with_lines(traced, text):
     assert lines_of(done, "both") == [14, 15]
     assert executed(done.experiment) > 0
     assert done.experiment.founder.log.settings["INTERPOSE_STATEMENTS"] == "1"
-    assert own_lines(profile(done.experiment, "site").rows) == []
+    assert own_lines(profile(Analysis(done.experiment), "site").rows) == []
 
 
 def test_a_control_file_that_asks_for_them_switches_them_on_with_lines(traced, tmp_path):

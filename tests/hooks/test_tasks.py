@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 import pytest
@@ -95,3 +96,192 @@ def test_a_task_has_the_same_number_in_calls_line_events_and_functions(traced, p
     assert len({task for _, task in calls}) == len(calls) == len(WORK)
     assert line_events == calls
     assert functions == calls
+
+
+NAMED = """
+import asyncio, os, time
+
+class Shouting(asyncio.Task):
+    def get_name(self):
+        raise RuntimeError
+
+async def work():
+    time.sleep(0)
+
+async def main():
+    loop = asyncio.get_running_loop()
+    await asyncio.gather(*[asyncio.create_task(work(), name=name) for name in (None, "first", "second")])
+    await Shouting(work(), name="third", loop=loop)
+
+async def child():
+    await asyncio.create_task(work(), name="of the child")
+
+asyncio.run(main())
+if os.fork():
+    os.wait()
+else:
+    asyncio.run(child())
+"""
+
+
+def test_a_task_has_the_name_that_the_program_gave_it_or_that_of_its_coroutine(traced, interpose_here):
+    done = traced(NAMED)
+    founder, child = done.experiment.processes
+
+    assert [founder.task_names[each.task] for each in done.events("time.sleep")] == ["work", "first", "second", "work"]
+    assert [child.task_names[each.task] for each in done.events("time.sleep", child)] == ["of the child"]
+    told = json.loads(interpose_here("events", "--format", "json", done.path).stdout)
+    assert [row["task_name"] for row in told if row["intrinsic"] == "time.sleep"] == [
+        *("work", "first", "second", "work", "of the child")
+    ]
+    assert {row["task_name"] for row in told if row["task"] is None} == {None}
+    shown = interpose_here("events", done.path).stdout.splitlines()
+    assert "task" in shown[0].split()
+    assert any(f" {done.events('time.sleep')[1].task} first " in line for line in shown)
+
+
+MANY = """
+import asyncio, time
+
+async def work():
+    time.sleep(0)
+
+async def main():
+    for number in range(17_000):
+        await asyncio.create_task(work(), name=str(number) if number > 16_900 else None)
+
+asyncio.run(main())
+"""
+
+
+def test_of_many_tasks_the_newest_have_names(traced):
+    done = traced(MANY)
+    names = done.experiment.founder.task_names
+    events = done.events("time.sleep")
+
+    assert [names[each.task] for each in events[16_901:]] == [str(number) for number in range(16_901, 17_000)]
+    assert len(names) == 16_380
+    assert not done.experiment.damages.found
+
+
+def test_where_no_task_has_a_name_there_is_no_column(traced, interpose_here):
+    done = traced("import time; time.sleep(0)")
+
+    assert "task" not in interpose_here("events", done.path).stdout.splitlines()[0].split()
+
+
+COUNTED = """
+import asyncio, gc, time, weakref
+
+async def work():
+    time.sleep(0)
+    await asyncio.sleep(0)
+    return weakref.getweakrefcount(asyncio.current_task().get_coro())
+
+async def main():
+    return sum(await asyncio.gather(*[work() for _ in range(2_000)]))
+
+def references():
+    return sum(type(each) is weakref.ref for each in gc.get_objects())
+
+before = references()
+print(asyncio.run(main()), references() - before < 100)
+"""
+COUNTED_GREENLETS = """
+import gc, time, weakref
+from greenlet import getcurrent, greenlet
+
+class Own(greenlet):
+    pass
+
+counted = []
+def work():
+    time.sleep(0)
+    getcurrent().parent.switch()
+    counted.append(weakref.getweakrefcount(getcurrent()))
+
+for kind in (greenlet, Own):
+    for _ in range(1_000):
+        each = kind(work)
+        each.switch()
+        each.switch()
+        del each
+print(sum(counted), len(counted))
+"""
+
+
+@pytest.mark.parametrize(("program", "needed"), [(COUNTED, "asyncio"), (COUNTED_GREENLETS, "greenlet")])
+def test_a_task_is_numbered_and_the_program_can_count_nothing_of_it(traced, program, needed):
+    pytest.importorskip(needed)
+
+    done = traced(program)
+
+    assert (done.stdout, done.stderr) == (traced(program, INTERPOSE="0").stdout, "")
+    assert len({event.task for event in done.events("time.sleep")} - {0}) == 2_000
+
+
+def test_coroutines_that_follow_one_another_at_one_address_are_different_tasks(traced):
+    done = traced("""
+        import asyncio, time
+
+        async def work():
+            time.sleep(0)
+
+        async def main():
+            for _ in range(500):
+                await asyncio.create_task(work())
+
+        asyncio.run(main())
+    """)
+
+    tasks = [event.task for event in done.events("time.sleep")]
+    assert len(set(tasks)) == len(tasks) == 500
+
+
+def test_what_a_coroutine_calls_as_it_is_closed_is_of_its_task(traced):
+    done = traced("""
+        import asyncio, time
+
+        async def work():
+            time.sleep(0)
+            try:
+                await asyncio.sleep(9)
+            finally:
+                time.sleep(0)
+
+        async def main():
+            coroutine = work()
+            coroutine.send(None)
+            del coroutine
+
+        asyncio.run(main())
+    """)
+
+    first, second = [event.task for event in done.events("time.sleep")]
+    assert first == second
+
+
+def test_after_the_end_types_free_their_objects_as_before(traced):
+    done = traced("""
+        import asyncio, ctypes, time
+        import interpose
+
+        FREES = 6  # tp_dealloc, in words
+        def frees():
+            words = ctypes.cast(id(type(work)), ctypes.POINTER(ctypes.c_void_p))
+            return words[FREES]
+
+        async def do():
+            time.sleep(0)
+
+        work = do()
+        before = frees()
+        asyncio.run(do())
+        while_recording = frees()
+        interpose.stop_process()
+        print(before != while_recording, frees() == before)
+        work.close()
+        asyncio.run(do())
+    """)
+
+    assert (done.stdout, done.stderr) == ("True True\n", "")

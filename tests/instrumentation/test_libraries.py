@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from tracing import Traced, environment
 
+from interpose.instrumentation import search
+
 PACKAGE = """
     class Client:
         def get(self, key):
@@ -275,6 +277,33 @@ def test_nor_one_of_another_user(place):
 
     assert done.stdout == "8\n"
     assert libraries(done) == {"group:orders": f"{path} belongs to another user"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_nothing_is_run_that_a_project_file_of_another_user_names(place):
+    place.write(place.home / "mine.py", LIBRARY.format(name="mine"))
+    project_file = place.write(place.project / "pyproject.toml", f"""
+        [tool.interpose]
+        libraries = ["{place.home}/mine.py"]
+    """)
+    os.chown(project_file, 12345, 12345)
+
+    place.run("-m", "interpose", "map", INTERPOSE="0")
+    done = place.program(GETTING)
+
+    assert done.stdout == "8\n"
+    assert libraries(done) == {"group:pyproject.toml": f"{project_file} belongs to another user"}
+
+
+def test_no_libraries_are_looked_for_above_a_directory_that_others_can_write(place):
+    place.write(place.group / "orders.py", LIBRARY.format(name="group"))
+    shared = place.project / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+
+    assert search.find_group(str(shared), "") == ""
+    shared.chmod(0o755)
+    assert search.find_group(str(shared), "") == str(place.project)
 
 
 def test_a_link_is_followed_and_what_it_leads_to_is_looked_at_as_well(place):

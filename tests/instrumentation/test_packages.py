@@ -361,6 +361,9 @@ def test_what_is_kept_may_be_of_the_result(results, by):
         ("address", "", "(('host', 80), '/run/it', 5)", ["host:80", "/run/it", ""]),
         ("word", "", "('GET hush', b'SET')", ["GET", "SET"]),
         ("url", "", "('http://u:hush@host/a?hush', None)", ["http://host/a", ""]),
+        ("url", "", "('http://hush:12?hush@host/', 'http://host:80/@a', 'http://u:12#hush@h')",
+         ["http://host/", "http://host:80/@a", "http://h"]),
+        ("database", "", "('file:a.db?key=hush', 'x://u:hush@h/d', '/y=1/a.db')", ["file:a.db", "", "/y=1/a.db"]),
         ("dsn", "", "('host=h dbname=d password=hush', None)", ["h/d", ""]),
         ("request", "method url", "(Reply('GET', 'http://u:hush@host/a?hush'), Reply(5, 6), None, ValueError())",
          ["GET http://host/a", "", "", ""]),
@@ -369,6 +372,62 @@ def test_what_is_kept_may_be_of_the_result(results, by):
 )  # fmt: skip
 def test_what_is_kept_of_a_result_is_kept_as_of_an_argument(results, detail, attribute, given, kept):
     assert results(given, detail=detail, attribute=attribute) == kept
+
+
+def test_a_statement_is_read_by_its_drivers_dialect_also_where_another_had_the_same_text(recorded, tmp_path):
+    dialects = ("mysql", "sqlite", "postgresql", "oracle")
+    (tmp_path / "drivers.py").write_text("".join(f"def {each}(sql): pass\n" for each in (*dialects, "other")))
+
+    done = recorded(f"""
+    import drivers
+    from interpose.library import Intrinsic
+    ours = [Intrinsic(each, "drivers:" + each, "db", detail=each + "_statement") for each in {dialects!r}]
+    record(*ours, Intrinsic("other", "drivers:other", "db", detail="statement"))
+    sql = 'select "a" from "b"'
+    for call in (drivers.sqlite, drivers.mysql, drivers.postgresql, drivers.oracle, drivers.other) * 2:
+        call(sql)
+        call(sql.encode())
+    """)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert set(done.details("mysql")) == set(done.details("other")) == {"select ? from ?"}
+    assert set(done.details("sqlite")) == {'select ? from "b"'}
+    assert set(done.details("postgresql")) == set(done.details("oracle")) == {'select "a" from "b"'}
+
+
+CONNECTING = """
+    from interpose.library import Intrinsic
+    record(Intrinsic("connect", "drivers:connect", "db", detail={detail!r}))
+    from drivers import connect
+    connect({arguments})
+"""
+
+
+@pytest.mark.parametrize(
+    ("detail", "arguments", "kept"),
+    [
+        ("dsn", "dbname='postgresql://u:hush@h:5/d'", "h/d"),
+        ("dsn", "database='host=h password=hush dbname=d'", "h/d"),
+        ("dsn", "'dbname=postgresql://u:hush@h/d host=k'", "k/"),
+        ("dsn", "'postgresql://u:x@h/d;password=hush'", "h/"),
+        ("dsn", "'postgresql://u:x@h/d#hush'", "h/"),
+        ("dsn", "host='u:hush,hush@h', dbname='d'", "[local]/d"),
+        ("dsn", "host='postgresql://u:hush@h/d', dbname='e'", "[local]/e"),
+        ("dsn", "database='scott/hush@d', host='h'", "h/"),
+        ("dsn", "host='h1:1,h2:2', dbname='d'", "h1,h2/d"),
+        ("server", "'h', 'u', 'p', 'mysql://u:hush@k/d'", "k/d"),
+        ("server", "'h', 'u', 'p', 'password=hush'", "h/"),
+        ("server", "'u:hush@h', 'u', 'p', 'd'", "[local]/d"),
+        ("server", "host='h', database='mysql://u:hush@k/d?password=hush'", "k/d"),
+    ],
+)
+def test_of_a_connection_string_in_the_place_of_a_name_no_password_is_kept(recorded, tmp_path, detail, arguments, kept):
+    (tmp_path / "drivers.py").write_text("def connect(*arguments, **names): pass\n")
+
+    done = recorded(CONNECTING.format(detail=detail, arguments=arguments))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.details("connect") == [kept]
 
 
 @pytest.mark.parametrize("what", [

@@ -1,6 +1,7 @@
 """The event types of the Natural Profiler: which codes there are, and which events calls stand for."""
 
 import json
+from collections import Counter
 
 import pytest
 
@@ -26,7 +27,10 @@ def test_every_code_of_the_reference_is_known_once_under_a_name_of_today():
 
 def test_each_kind_of_call_has_its_codes():
     assert codes_of("db", "sqlite3.Connection.execute") == ("DB", "DA")
-    assert codes_of("net", "socket.socket.send") == ("RO",)
+    assert codes_of("net", "requests.Session.send") == codes_of("net", "socket.socket.connect") == ("RO",)
+    assert codes_of("net", "socket.socket.send") == codes_of("net", "http.client.HTTPConnection.getresponse") == ()
+    assert codes_of("screen", "io.FileIO.write") == codes_of("screen", "input") == ("IB", "IA")
+    assert codes_of("screen", "io.FileIO.close") == codes_of("screen", "termios.tcsetattr") == ()
     assert codes_of("logic", "interpose.transaction") == ("PS", "PT")
     assert codes_of("logic", "wsgiref.handlers.BaseHandler.run") == ("RI", "RS", "PT")
     assert codes_of("logic", "interpose.user_event") == ("U",)
@@ -84,3 +88,35 @@ def test_the_codes_stand_beside_the_names_in_reports(traced, interpose):
     assert ("U", "user event", "interpose.user_event") in told
     assert any(line.startswith("DB DA") and " db " in line for line in kinds)
     assert interpose("report", "--codes", "natural", "--by", "site", done.path).returncode == 2
+
+
+REQUESTS = """
+    import http.server, sys, threading, urllib.request
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"well")
+
+        def log_message(self, *words):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    for number in range(4):
+        with urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/{number}") as answer:
+            assert answer.read() == b"well"
+    server.shutdown()
+    print("done", flush=True)
+"""
+
+
+def test_a_request_is_one_outbound_request_and_closing_a_stream_no_terminal_io(traced, interpose):
+    done = traced(REQUESTS)
+
+    events = json.loads(interpose("events", "--codes", "natural", "--format", "json", done.path).stdout)
+    found = Counter((row["code"], row["intrinsic"]) for row in events)
+    assert {key: number for key, number in found.items() if key[0] == "RO"} == {("RO", "urllib.request.urlopen"): 4}
+    assert {key[1] for key in found if key[0] == "IB"} <= {"io.FileIO.write"}
+    assert done.events("io.FileIO.close")

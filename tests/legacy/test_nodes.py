@@ -7,6 +7,7 @@ import sqlite3
 
 import pytest
 
+from interpose.analysis.lines.line_rows import line_trace
 from interpose.cli.main import main
 from interpose.errors import InterposeError, UsageError
 from interpose.legacy.keytree import read_nodes, write_nodes
@@ -117,3 +118,31 @@ def test_a_file_with_other_subscripts_is_refused(place, subscripts):
 def test_a_file_that_is_not_there_is_told_in_one_line(place, capsys):
     assert main(["display", "zwr", "none.db"]) == 1
     assert capsys.readouterr().err.count("\n") == 1
+
+
+AGAIN = '''
+import interpose
+
+def before():
+    return 1
+
+def after():
+    return 2
+
+before()
+with interpose.trace_lines(True, '^named("A")'):
+    after()
+before()
+'''
+
+
+@pytest.mark.parametrize("recorded", ["calls,lines", "calls"])
+def test_a_target_holds_also_where_lines_were_traced_already(traced, place, recorded):
+    done = traced(AGAIN, INTERPOSE=recorded)
+
+    assert main(["lines", done.path, "--global", "-o", str(place / "trace.db")]) == 0
+    found = {node.subscripts: node.value.partition(":")[0] for node in read_nodes(str(place / "trace.db"))}
+    assert found["A", "__main__", "after"] == "1"
+    assert ("A", "__main__", "before") not in found
+    rows = {each.place.function: each.figures.entered for each in line_trace(done.experiment).functions}
+    assert rows.get("before", 0) == (2 if recorded == "calls,lines" else 0)

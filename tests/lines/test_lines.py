@@ -66,12 +66,94 @@ def test_each_line_is_counted_as_the_interpreter_comes_to_it_and_as_one_reads_it
     assert {number: found[number][0] for number in (8, 9, 10, 12)} == {8: 6, 9: 25, 10: 20, 12: 4}
 
 
+def test_what_a_library_makes_of_texts_is_the_librarys(traced):
+    done = traced(
+        """
+        import json
+        theirs = "def theirs():\\n    return 1"
+        exec(theirs, vars(json))
+        exec(theirs.replace("theirs", "ours"))
+        json.theirs(), ours()
+        """,
+        INTERPOSE="lines",
+    )
+
+    assert (done.stderr, counts(done, "theirs"), counts(done, "ours")) == ("", {}, {1: (0, 1), 2: (1, 1)})
+
+
+def test_what_follows_a_loop_that_is_left_in_two_ways_is_counted(traced):
+    """The compiler has the last line there twice; CPython 3.14 and 3.15 have no event for the second."""
+    done = traced(
+        """
+        def find(numbers, wanted):
+            for number in numbers:
+                if number == wanted:
+                    break
+            return number
+
+        find([1, 2], 1)
+        find([1, 2], 3)
+        find([1, 2], 2)
+        """,
+        INTERPOSE="lines",
+    )
+
+    assert counts(done, "find") == {2: (0, 3), 3: (6, 3), 4: (5, 5), 5: (2, 2), 6: (3, 3)}
+
+
 def test_loops_tell_their_passes_by_level_within_a_line(traced):
     done = traced(LOOPS, INTERPOSE="lines")
 
     passes = {number: line(done, "loops", number).loops for number in (6, 7, 8, 9, 11, 17, 18)}
     assert passes == {6: {1: 10}, 7: {1: 5, 2: 20}, 8: {1: 5}, 9: {1: 20}, 11: {1: 4}, 17: {1: 10}, 18: {1: 3}}
     assert line(done, "loops", 16).loops == {1: 3 if NEWER else 2}
+
+
+HANDLERS = """
+def waits():
+    try:
+        int("x")
+    except ValueError:
+        pass
+    yield 1
+
+def opens(numbers):
+    with open("/dev/null"):
+        numbers = list(numbers)
+    for i in numbers:
+        try:
+            if i % 2:
+                int("x")
+        except ValueError:
+            i = 0
+        finally:
+            i += 1
+
+list(waits())
+opens(range(10))
+"""
+
+
+def test_the_way_back_from_a_handler_is_no_loop(traced):
+    done = traced(HANDLERS, INTERPOSE="lines")
+
+    rows = [row for row in line_trace(done.experiment).lines if row.place.function in ("waits", "opens")]
+    assert {row.line: row.loops for row in rows if row.loops} == {12: {1: 10}}
+    assert {number: entered for number, (_, entered) in counts(done, "waits").items() if number > 2} == dict.fromkeys(
+        range(3, 8), 1
+    )
+    found = counts(done, "opens")
+    entered = {11: 1, 12: 1, 13: 10, 15: 5, 16: 5, 17: 5, 19: 10}
+    assert {number: found[number][1] for number in entered} == entered
+
+
+def test_a_loop_whose_body_is_long_is_one(traced):
+    body = "".join(f"        x = i + {number} * len(str(i))\n" for number in range(60))
+    body += "        if x:\n            for c in 'ab':\n                yield c\n"
+    done = traced(f"def work():\n    for i in range(5):\n{body}\nlist(work())\n", INTERPOSE="lines")
+
+    assert line(done, "work", 2).loops == {1: 5}
+    assert counts(done, "work")[2] == (6, 1)
 
 
 def test_nested_comprehensions_are_levels_of_their_line(traced):

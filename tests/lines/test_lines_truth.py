@@ -180,6 +180,61 @@ def test_times_of_longer_functions_are_those_of_the_untraced_program(tmp_path):
     assert is_true(off), off
 
 
+# What a line takes while nothing is recorded: how much longer the function takes with two more of it.
+LINES = """
+import json, time
+
+STATEMENTS = ("s += i * i % 7", "t = str(i) + name", "u = [i] * 20", "v = sum(u)", "w = sorted(u)", "x = y")
+
+def with_more(number, times):
+    lines = [text for place, text in enumerate(STATEMENTS) for _ in range(times if place == number else 1)]
+    return "def work(s=0, y=0, name='x'):\\n for i in range(20_000):\\n  " + "\\n  ".join(lines)
+
+def took(source):
+    names = {}
+    exec(source, names)
+    taken = []
+    for _ in range(5):
+        begin = time.thread_time_ns()
+        names["work"]()
+        taken.append(time.thread_time_ns() - begin)
+    return min(taken)
+
+def work(s=0, y=0, name="x"):
+    for i in range(20_000):
+        s += i * i % 7
+        t = str(i) + name
+        u = [i] * 20
+        v = sum(u)
+        w = sorted(u)
+        x = y
+
+print(json.dumps([(took(with_more(number, 3)) - took(with_more(number, 1))) // 2 for number in range(len(STATEMENTS))]))
+work()
+"""
+FIRST_LINE = LINES.splitlines().index("        s += i * i % 7") + 1
+OF_LINES = 5 if sys.version_info >= (3, 12) else 10  # how many points of their common time one may be off
+
+
+def shares_of_lines(traced):
+    """The shares of lines in per cent, as the untraced program measures them and as line trace gives them."""
+    untraced = json.loads(traced(LINES, INTERPOSE="0").stdout)
+    rows = line_trace(traced(LINES, INTERPOSE="lines").experiment).lines
+    found = {
+        row.line: row.figures.self_cpu_ns for row in rows if row.place.function == "work" and row.place.first_line > 5
+    }
+    taken = [found[FIRST_LINE + number] for number in range(len(untraced))]
+    return [[100 * ns / sum(each) for ns in each] for each in (untraced, taken)]
+
+
+@pytest.mark.slow
+@pytest.mark.truth
+def test_lines_of_a_loop_have_their_shares(traced):
+    untraced, found = shares_of_lines(traced)
+
+    assert found == [pytest.approx(share, abs=OF_LINES) for share in untraced]
+
+
 def shares_of_hot_loop(traced):
     """The share of the hot loop in per cent, as the untraced program measures it and as line trace gives it."""
     untraced = [int(ns) for ns in traced(HOT, INTERPOSE="0").stdout.split()]

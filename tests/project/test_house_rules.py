@@ -39,9 +39,12 @@ MAY_IMPORT = {
     "interpose/instrumentation": INSTRUMENTATION,
     "interpose/capture": CAPTURE,
     "interpose/boot.py": ("interpose.capture",),
+    "interpose/bundle.py": (),
     "interpose/transactions.py": (),
     "interpose/__init__.py": ("interpose.boot", "interpose.instrumentation.collectors", "interpose.transactions"),
-    "interpose/attach": ("interpose", *ROOT, "interpose.instrumentation.interpreters", "interpose.timing"),
+    "interpose/attach": (
+        *("interpose", *ROOT, "interpose.bundle", "interpose.instrumentation.interpreters", "interpose.timing"),
+    ),
     "interpose/analysis": ANALYSIS,
     "interpose/legacy": REPORTS,
     "interpose/reports": REPORTS,
@@ -56,7 +59,7 @@ IMPORT_IN_CYTHON = re.compile(
 )
 PRINTING = ("print", "sys.stdout.write", "sys.stderr.write")
 NAMES_OF_NOTHING = {"utils", "util", "helpers", "helper", "manager", "common", "base", "misc"}
-SOURCES = ("interpose", "experiments", "timing", "cext", "benchmarks", "examples", "tests", "docs", ".ci")
+SOURCES = ("interpose", "experiments", "timing", "cext", "benchmarks", "examples", "tests", "docs", "tools", ".ci")
 WORDS_LEFT_BEHIND = re.compile("\\b(TO" + "DO|FIX" + "ME)\\b")
 HOMES = re.compile(r"(?<![\w.}])/(?:root|Users/\w+|home/(?!u\b)\w+)/")
 
@@ -248,20 +251,11 @@ LONGER = {
     ("hooks/hot_path.h", "end_recorded"): EACH_CALL,
     ("hooks/hot_path.h", "shim_end"): EACH_CALL,
 }
-# Headers whose bodies are still to be moved.
-NOT_YET = {
-    "lines/line_events.h",
-    "lines/line_monitor.h",
-    "lines/line_plan.h",
-    "lines/line_trace.h",
-    "lines/lines.h",
-    "lines/traced_code.h",
-}
 INCLUDED = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 
 
 def headers() -> list[Path]:
-    return [path for path in sorted((TOP / "cext").glob("*/*.h")) if name_in_cext(path) not in NOT_YET]
+    return sorted((TOP / "cext").glob("*/*.h"))
 
 
 def name_in_cext(path: Path) -> str:
@@ -360,6 +354,23 @@ def test_headers_declare_no_function_that_they_define_themselves():
     }
 
     assert not forward
+
+
+def system_headers(path: Path) -> Iterator[str]:
+    """Those that are not ours, as the compiler comes to them."""
+    for ours, systems in re.findall(r'^#include (?:"([^"]+)"|<([^>]+)>)', path.read_text(), re.MULTILINE):
+        inner = TOP / "cext" / ours
+        if systems:
+            yield systems
+        elif inner.is_file():
+            yield from system_headers(inner)
+
+
+def test_pythons_header_comes_first():
+    """It says which of the system's declarations there are to be; from 3.15 on more than without."""
+    found = {name_in_cext(path): list(system_headers(path)) for path in (TOP / "cext").glob("*/*.c")}
+
+    assert not {name for name, headers in found.items() if "Python.h" in headers and headers[0] != "Python.h"}
 
 
 def test_headers_include_each_other_in_no_circle():

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -210,6 +211,35 @@ def test_an_install_works_outside_the_checkout_and_leaves_nothing(request, venv,
     venv.pip("uninstall", "-y", "interpose")
 
     assert venv.ours() == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="what is not known yet is like the newest")
+def test_on_a_python_that_is_not_known_yet_calls_of_c_functions_are_recorded(source, venv, tmp_path):
+    """Built as for a version that came after this was written."""
+    run(
+        *(venv.python, "-m", "pip", "install", "-q", source),
+        env={**plain_environment(), "CFLAGS": "-DINTERPOSE_UNKNOWN_VERSION"},
+    )
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import asyncio, os, threading\n"
+        "def look():\n"
+        "    return os.stat('/')\n"
+        "look()\n"
+        "print(asyncio.run(asyncio.sleep(0.01, 'slept')), threading.Event().wait(0.01))\n"
+    )
+
+    recording = {**plain_environment(), "INTERPOSE": "calls,lines,coverage", "INTERPOSE_DIR": str(tmp_path)}
+    done = run(venv.python, program, cwd=tmp_path, env=recording)
+    (experiment,) = tmp_path.glob("*.er")
+    told = run(venv.command, "report", "--by", "site", experiment)
+    why = f"CPython 3.{sys.version_info[1]} is not supported yet: calls of C functions only"
+
+    assert done.stdout == "slept False\n"
+    assert not done.stderr
+    assert re.search(r"os\.stat +\S*program\.py:3 +look ", told.stdout)
+    assert (experiment / "log.xml").read_text().count(why) == 3  # calls, lines, coverage
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ PROJECTS = {
     "itsdangerous": ("tests",),
     "werkzeug": ("tests", "--ignore", "tests/live_apps", "-k", "not dev_server"),
     "psycopg2": ("tests",),
+    "greenlet": ("--pyargs", *(f"greenlet.tests.test_{part}" for part in ("gc", "generator", "greenlet", "weakref"))),
     "sqlalchemy": ("test/engine", "test/base", "-p", "no:xdist"),
 }
 INSTALLED_AS = {"psycopg2": "psycopg2-binary"}

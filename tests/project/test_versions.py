@@ -5,17 +5,6 @@ import sys
 import pytest
 
 pytestmark = pytest.mark.skipif(sys.version_info < (3, 14), reason="nothing is refused before 3.14")
-WHY = "CPython 3.14: neither lines nor coverage are recorded there yet"
-
-
-@pytest.mark.parametrize(("record", "words"), [("calls,lines", ("lines",)), ("calls,coverage", ("coverage", "report"))])
-def test_lines_and_coverage_are_refused_and_calls_recorded(record, words, traced, interpose):
-    done = traced("import os\nos.stat('/')\nprint('done')\n", INTERPOSE=record)
-    told = interpose(*words, done.path)
-
-    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
-    assert done.events("os.stat")
-    assert WHY in told.stdout + told.stderr
 
 
 def test_an_init_that_is_entered_past_its_vectorcall_is_not_interposed(recorded):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tracing import Traced, environment
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.transactions.response_times import transactions
 
 Run = Callable[..., "Ran"]
@@ -40,7 +41,7 @@ class Ran(Traced):
 
     def transactions(self) -> dict[str, int]:
         """How often each transaction that is a test was made."""
-        rows = transactions(self.experiment).rows
+        rows = transactions(Analysis(self.experiment)).rows
         return {row.name: row.sums.calls for row in rows if "::" in row.name}
 
     @property
@@ -113,7 +114,7 @@ def test_what_fixtures_call_is_of_the_test(tests):
         "--interpose",
     )
 
-    (row,) = [row for row in transactions(ran.experiment).rows if "::" in row.name]
+    (row,) = [row for row in transactions(Analysis(ran.experiment)).rows if "::" in row.name]
     (marked,) = ran.events("interpose.transaction")
     inside = [event for event in ran.events("sqlite3.Connection.execute") if event.parent == marked.call]
     assert row.sums.calls == 1

@@ -5,17 +5,27 @@ from itertools import pairwise
 
 import pytest
 
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.time.run_queue import unseen_wait
 from interpose.analysis.time.usage import usages
 from interpose.cli.commands.overview import due_ns
 from interpose.config.values import parse_interval
 from interpose.experiments.model.experiment import Experiment
-from tests.build import SECOND, START_NS, Build
+from interpose.reports.formats.units import duration
+from tests.build import SECOND, START_NS, Build, event
+
+MS = 1_000_000
 
 BUSY = """
     import os, threading, time
 
+    def delay_ns():
+        with open("/proc/thread-self/schedstat") as file:
+            return int(file.read().split()[1])
+
     processor = {min(os.sched_getaffinity(0))}
     os.sched_setaffinity(0, processor)
+    before_ns = delay_ns()
     rival = os.fork()
     end = time.monotonic() + 0.5
     while time.monotonic() < end:
@@ -23,9 +33,7 @@ BUSY = """
     if rival == 0:
         os._exit(0)
     os.waitpid(rival, 0)
-    with open("/proc/thread-self/schedstat") as file:
-        waited_ns = int(file.read().split()[1])
-    print(waited_ns)
+    print(delay_ns() - before_ns)
 """
 
 SLEEPING = """
@@ -122,3 +130,71 @@ def test_the_command_shows_each_stretch_of_time(tmp_path, interpose):
     assert " ".join(shown.stdout.splitlines()[1].split()).startswith("0.000 s 4.00 s gap 1.00 s 25 % 3.00 ms")
     (row,) = json.loads(told.stdout)
     assert (row["elapsed_ns"], row["cpu_ns"], row["run_delay_ns"], row["gap"]) == (4 * SECOND, SECOND, 3_000_000, True)
+
+
+SPUN = """
+    import os, subprocess, time
+
+    def delay_ns():
+        with open("/proc/thread-self/schedstat") as file:
+            return int(file.read().split()[1])
+
+    def compute():
+        begun_ns = time.thread_time_ns()
+        while time.thread_time_ns() - begun_ns < 300_000_000:
+            pass
+
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    rivals = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(4)]
+    delayed_ns = delay_ns()
+    compute()
+    print(delay_ns() - delayed_ns)
+    for rival in rivals:
+        rival.kill()
+        rival.wait()
+    print(delay_ns())
+"""
+BECOMES_ANOTHER = "sys.stdout.flush(); os.execv(sys.executable, [sys.executable, '-c', 'pass'])"
+
+
+@pytest.mark.alone
+def test_the_first_screen_tells_waiting_for_a_processor_as_the_kernel_counted_it(traced, interpose):
+    done = traced(SPUN)
+    computing_ns, whole_ns = map(int, done.stdout.split())
+    found = unseen_wait(Analysis(done.experiment).accounts)
+
+    assert computing_ns > 300_000_000
+    assert 0.9 * computing_ns <= found.processor_ns <= whole_ns
+    assert found.unexplained_ns < 0.1 * computing_ns
+    assert f" waiting for a processor  {duration(found.processor_ns)}  " in interpose("report", done.path).stdout
+
+
+def test_what_a_thread_waited_before_it_was_recorded_is_not_counted(traced):
+    done = traced(
+        SPUN.replace("    print(delay_ns())", f"    {BECOMES_ANOTHER}").replace("import os,", "import sys, os,")
+    )
+    computing_ns = int(done.stdout)
+    (became,) = [each for each in done.experiment.processes if each.lineage]
+
+    assert became.threads[0].record.run_delay_ns < computing_ns
+
+
+@pytest.mark.parametrize(
+    ("delay_ms", "told_ms"),
+    [
+        (0, (0, 400)),
+        (100, (40, 360)),  # of the CPU time two fifths are between the calls
+        (750, (350, 50)),  # 350 ms more than was waited in calls
+        (5000, (400, 0)),
+    ],
+)
+def test_what_is_waited_for_a_processor_lies_where_the_cpu_time_does(tmp_path, delay_ms, told_ms):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    query = build.intrinsic("sqlite3.Cursor.execute", "db")
+    build.events([event(0, 700 * MS, 300 * MS, intrinsic=query)])
+    used = {"end_ns": START_NS + 1300 * MS, "end_cpu_ns": 500 * MS, "run_delay_ns": delay_ms * MS}
+    build.thread(**used, main=1, tid=812, recorded=1)
+    build.ended(1300 * MS, 500 * MS)
+    accounts = Analysis(Experiment(str(build.write()))).accounts
+
+    assert unseen_wait(accounts) == tuple(each * MS for each in told_ms)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.hot_lines import hot_files
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.time import timeline as timeline_module
@@ -126,12 +127,8 @@ def slices(made, lane, kind):
     return made.lanes[lane].kinds[kind]
 
 
-def accounts(experiment):
-    return Survey(experiment).accounts
-
-
 def test_each_slice_has_what_was_in_it_without_what_was_called_inside(shop):
-    made = timeline(shop, accounts(shop), slices=100)
+    made = timeline(Analysis(shop), slices=100)
 
     assert made.slice_ns == SECOND // 100
     assert slices(made, 0, "db") == slices(made, 0, "net") == [5 * MS] * 100
@@ -149,7 +146,7 @@ def test_blocks_that_are_shorter_than_a_slice_are_put_together(tmp_path, monkeyp
     experiment = Experiment(str(build.write()))
 
     monkeypatch.setattr(timeline_module._Laying, "_one_by_one", lambda *_: pytest.fail("one by one"))
-    made = timeline(experiment, accounts(experiment), slices=4)
+    made = timeline(Analysis(experiment), slices=4)
 
     assert slices(made, 0, "file") == pytest.approx([SECOND // 2] * 4, rel=0.001)
     assert not made.is_estimated
@@ -157,7 +154,7 @@ def test_blocks_that_are_shorter_than_a_slice_are_put_together(tmp_path, monkeyp
 
 def test_what_is_too_much_is_spread_and_said_to_be_estimated(shop, monkeypatch):
     monkeypatch.setattr(timeline_module, "ONE_BY_ONE_AT_MOST", 0)
-    made = timeline(shop, accounts(shop), slices=100)
+    made = timeline(Analysis(shop), slices=100)
 
     assert made.is_estimated
     assert sum(slices(made, 0, "db")) == pytest.approx(SECOND / 2, rel=0.001)
@@ -166,7 +163,7 @@ def test_what_is_too_much_is_spread_and_said_to_be_estimated(shop, monkeypatch):
 
 def test_threads_beyond_a_number_have_no_lane_and_that_is_said(shop, monkeypatch):
     monkeypatch.setattr(timeline_module, "LANES_AT_MOST", 1)
-    made = timeline(shop, accounts(shop))
+    made = timeline(Analysis(shop))
 
     assert (len(made.lanes), made.left_out) == (1, 1)
     assert "1 more thread" in written(shop, "--format", "html")
@@ -180,18 +177,20 @@ def test_impossible_events_are_in_no_slice(tmp_path):
     build.ended(1000, 0)
     experiment = Experiment(str(build.write()))
 
-    made = timeline(experiment, accounts(experiment), slices=10)
+    made = timeline(Analysis(experiment), slices=10)
 
     assert sum(slices(made, 0, "file")) == 20
 
 
 def test_programs_add_up_to_the_thread_time_and_its_cpu_time(shop):
-    survey = Survey(shop)
+    survey = Survey(Analysis(shop))
     rows = programs(survey)
 
-    assert sum(row.wall_ns for row in rows) == survey.total.wall_ns
-    assert sum(row.cpu_ns for row in rows) == survey.total.cpu_ns
-    assert {(row.name, row.part) for row in rows} >= {("/home/u/shop/orders.py", ""), ("orders.py", "between calls")}
+    assert sum(row.wall_ns for row in rows) == survey.analysis.total.wall_ns
+    assert sum(row.cpu_ns for row in rows) == survey.analysis.total.cpu_ns
+    assert {(row.name, row.part) for row in rows} >= {
+        ("/home/u/shop/orders.py", part) for part in ("", "between calls")
+    }
 
 
 def test_the_sheet_has_milliseconds_and_per_cent(shop):
@@ -204,7 +203,7 @@ def test_the_sheet_has_milliseconds_and_per_cent(shop):
 
 
 def test_lines_have_what_their_calls_took(shop):
-    (file,) = hot_files(Survey(shop))
+    (file,) = hot_files(Survey(Analysis(shop)))
 
     assert file.site.file == "/home/u/shop/orders.py"
     assert {number: (line.calls, line.wall_ns, line.cpu_ns) for number, line in file.lines.items()} == {

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import account
 from interpose.analysis.consolidation.consolidate import PlainConsolidator, consolidated
 from interpose.analysis.time import concurrency
@@ -34,7 +35,7 @@ def interpose(interpose_here):
 def made_of(given_processes):
     directory = tempfile.TemporaryDirectory()
     path, found = write(Path(directory.name) / "t.1.er", given_processes)
-    return directory, Profiled(Experiment(str(path))), found
+    return directory, Profiled(Analysis(Experiment(str(path)))), found
 
 
 def values(made, name):
@@ -88,8 +89,8 @@ def test_the_parts_below_a_line_add_up_to_it(made):
 def test_every_call_is_in_the_slice_in_which_it_began(made, number):
     directory, profiled, found = made_of(made)
     with directory:
-        slices = slices_of(profiled.experiment, number)
-        plain = slices_of(profiled.experiment, number, PlainConsolidator)
+        slices = slices_of(Analysis(profiled.experiment), number)
+        plain = slices_of(Analysis(profiled.experiment, consolidator=PlainConsolidator), number)
 
     assert [each.calls for each in slices.slices] == [each.calls for each in plain.slices]
     assert slices.slices[0].start_ns == START_NS
@@ -140,7 +141,7 @@ def test_solo_is_not_reckoned_of_too_many_calls(tmp_path, monkeypatch):
     build.block([event(0, 5, call=1, intrinsic=number), event(9, 5, call=1, thread=2, intrinsic=number)])
     for _ in range(2):
         build.thread(end_ns=START_NS + 20, recorded=1)
-    made = Profiled(Experiment(str(build.write())))
+    made = Profiled(Analysis(Experiment(str(build.write()))))
 
     assert [row["solo_ns"] for row in values(made, "resource") if row["kind"] == "file"] == [None]
     assert any("solo: not reckoned" in note for note in SECTIONS["resource"](made).notes)
@@ -170,7 +171,7 @@ def shop(tmp_path):
 
 
 def test_waits_are_told_with_the_line_that_invoked_them_and_the_library_between(shop):
-    rows = values(Profiled(Experiment(str(shop))), "wait")
+    rows = values(Profiled(Analysis(Experiment(str(shop)))), "wait")
 
     assert [(row["section"], row["invoked_by"], row["via"], row["wait_ns"] // MS) for row in rows][1:4] == [
         ("sqlite3.Cursor.execute", "", "", 300),
@@ -189,7 +190,7 @@ def test_wall_time_is_cpu_wait_and_stretch(shop):
 
 
 def test_what_is_estimated_is_said_with_its_margin_of_error(shop):
-    made = Profiled(Experiment(str(shop)), slices=4)
+    made = Profiled(Analysis(Experiment(str(shop))), slices=4)
     rows = values(made, "activity")
 
     assert [row["cpu_ns"] for row in rows] == [50 * MS] * 4
@@ -201,7 +202,7 @@ def test_what_is_estimated_is_said_with_its_margin_of_error(shop):
 
 
 def test_a_file_that_took_no_time_is_listed(shop):
-    (row,) = values(Profiled(Experiment(str(shop))), "files")
+    (row,) = values(Profiled(Analysis(Experiment(str(shop)))), "files")
 
     assert (row["file"], row["operations"], row["other"], row["time_ns"]) == ("/etc/shop.conf", 1, 1, 0)
 
@@ -209,7 +210,7 @@ def test_a_file_that_took_no_time_is_listed(shop):
 def test_what_is_not_recorded_is_said(tmp_path):
     build = Build(tmp_path / "t.1.er")
     build.thread(end_ns=START_NS + 100)
-    made = Profiled(Experiment(str(build.write())))
+    made = Profiled(Analysis(Experiment(str(build.write()))))
     notes = {name: " ".join(SECTIONS[name](made).notes) for name in SECTIONS}
 
     assert "stretch: not recorded" in notes["session"]
@@ -222,7 +223,7 @@ def test_what_is_not_recorded_is_said(tmp_path):
 def test_the_command_shows_all_sections_or_those_that_are_asked_for(interpose, shop):
     whole = interpose("profile", str(shop))
     one = interpose("profile", str(shop), "--section", "files", "--format", "json")
-    unasked = told_unasked(Profiled(Experiment(str(shop))))
+    unasked = told_unasked(Profiled(Analysis(Experiment(str(shop)))))
 
     assert (whole.returncode, whole.stderr) == (0, "")
     assert whole.stdout.count("\nmade from: ") == len(unasked)

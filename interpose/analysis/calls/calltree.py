@@ -19,13 +19,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from interpose.analysis.calls.account import ProcessAccount, Share, account, number_of_statements
-from interpose.analysis.calls.chosen import Chooses, call_of, is_shell, selection_of
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.account import ProcessAccount, Share
+from interpose.analysis.calls.chosen import call_of, is_shell
 from interpose.analysis.calls.figures import Figures, Vector, figures_of, put
-from interpose.analysis.consolidation.consolidate import Consolidator, consolidated
 from interpose.analysis.consolidation.records import Record, Records
-from interpose.experiments.metadata.pauses import pauses_of
-from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import UNKNOWN_SITE, Process, Site
 
 NODES_AT_MOST = 1_000_000
@@ -107,32 +105,26 @@ class Tree:
 
 @dataclass
 class Calls:
-    """The calls of an experiment: their tree, and the same figures by thread.
+    """The calls that are looked at: their tree, and the same figures by thread.
 
-    Where `is_part` only chosen calls are there, and nothing that they would be a part of. `files` are those that the
-    frames lie in, each with a process that names it.
+    Of a part nothing is there that they would be a part of. `files` are those that the frames lie in, each with a
+    process that names it.
     """
 
+    analysis: Analysis
     tree: Tree
-    is_part: bool
     files: dict[str, Process] = field(default_factory=dict)
     threads: dict[tuple[Process, int], Vector] = field(default_factory=dict)
-    accounts: list[ProcessAccount] = field(default_factory=list)
 
 
-def calls_of(
-    experiment: Experiment, chosen: Chooses | None = None, consolidator: type[Consolidator] | None = None
-) -> Calls:
-    """The calls of `experiment`; if so said only those that are `chosen`."""
-    made = Calls(Tree(figures_of(experiment)), chosen is not None)
-    pauses = pauses_of(experiment)
+def calls_of(analysis: Analysis) -> Calls:
+    """The calls of what is analysed."""
+    experiment = analysis.experiment
+    made = Calls(analysis, Tree(figures_of(experiment)))
     for process in experiment.processes:
-        selection = selection_of(chosen(process)) if chosen else None
-        records = consolidated(process, _BY, consolidator, selection)
-        _Planter(made, process).plant(records)
-        if not chosen:
-            made.accounts.append(account(process, records.by_thread(number_of_statements(process)), pauses))
-            _add_shares(made, made.accounts[-1])
+        _Planter(made, process).plant(analysis.records(process, _BY))
+    for each in analysis.accounts:
+        _add_shares(made, each)
     if made.tree.is_full:
         experiment.damages.add(experiment.name, f"more than {NODES_AT_MOST:,} call paths: the rest is <Unknown>")
     return made
@@ -157,7 +149,7 @@ class _Planter:
             _, intrinsic, stack = record.key
             frames = self._frames(stack)
             node = self._of_stack(stack) if around is None else self._below(around, frames, outer_frames)
-            is_there = not (self._calls.is_part and is_shell(intrinsic))
+            is_there = not (self._calls.analysis.is_part and is_shell(intrinsic))
             node = self._tree.inside(node, self._intrinsic(intrinsic if is_there else call_of(intrinsic)))
             if is_there:
                 self._add(node, record)

@@ -7,16 +7,14 @@ inside of each other as they were made, and no second of a function counts twice
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from interpose.analysis.calls.selection import Selection
+from interpose.analysis.calls.selection import Selection, Selects, with_fields
 from interpose.experiments.format.blocks import Block
 from interpose.experiments.format.layout import Bytes, Layout, Unpacker
 from interpose.experiments.format.records import Event
 from interpose.experiments.model.process import Process
 
 Keeps = Callable[[Event, int], bool]  # of an event, and how many recorded calls it was made inside (not known: 0)
-Chooses = Callable[[Process], Keeps]
 SHELL = 1 << 31  # in the number of an intrinsic
 WAITING_AT_MOST = 100_000
 _EMPTIED = ("wall_ns", "cpu_ns", "inner_wall_ns", "inner_cpu_ns", "bytes", "error")
@@ -32,7 +30,12 @@ def call_of(intrinsic: int) -> int:
     return intrinsic & ~SHELL
 
 
-def selection_of(keeps: Keeps) -> Selection:
+def selecting(keeps_of: Callable[[Process], Keeps]) -> Selects:
+    """What selects the events of each process that are kept, as `keeps_of` says for it, and the shells around them."""
+    return lambda process: _selection(keeps_of(process))
+
+
+def _selection(keeps: Keeps) -> Selection:
     """What gives the events of a block that are kept, and the shells around them; for the blocks of one process."""
     awaited: set[tuple[int, int]] = set()
 
@@ -55,12 +58,5 @@ def selection_of(keeps: Keeps) -> Selection:
 
 def _emptied(record: Bytes, layout: Layout) -> bytes:
     """The record of a shell."""
-    made = bytearray(record)
-    for name in (*_EMPTIED, "intrinsic"):
-        described: Any = layout.fields.get(name)
-        if described is None:
-            continue
-        place = slice(described.offset, described.end)
-        value = int.from_bytes(made[place], "little") | SHELL if name == "intrinsic" else 0
-        made[place] = value.to_bytes(described.end - described.offset, "little")
-    return bytes(made)
+    (intrinsic,) = layout.picker(("intrinsic",)).one(record)
+    return with_fields(record, layout, dict.fromkeys(_EMPTIED, 0) | {"intrinsic": intrinsic | SHELL})

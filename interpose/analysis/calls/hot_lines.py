@@ -39,7 +39,7 @@ def hot_files(survey: Survey) -> list[HotFile]:
     for each in survey.calls:
         if each.site is None or not each.site.own or each.kind == "idle":
             continue
-        process = survey.experiment.processes[min(each.threads)[0]]
+        process = survey.analysis.experiment.processes[min(each.threads)[0]]
         line = found.setdefault(each.site.file, HotFile(process, each.site)).lines[each.site.line]
         line.calls += each.calls
         line.wall_ns += each.wall_ns

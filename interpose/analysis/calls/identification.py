@@ -6,14 +6,11 @@ its own: so the wall times of all rows add up to the thread time, and so do the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
-from interpose.analysis.calls.account import ProcessAccount
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import closing_rows
-from interpose.analysis.consolidation.consolidate import Consolidator, consolidated
 from interpose.analysis.consolidation.sums import Sums
-from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import UNKNOWN_SITE, Process
 
 SYSTEM = ".SYSTEM"
@@ -32,16 +29,14 @@ class Identified(NamedTuple):
     collector: str = ""
 
 
-def identified(
-    experiment: Experiment, accounts: Iterable[ProcessAccount], consolidator: type[Consolidator] | None = None
-) -> dict[Identified, Sums]:
-    """The calls of `experiment` by what they were identified as, and what is in no call, with their figures."""
+def identified(analysis: Analysis) -> dict[Identified, Sums]:
+    """The calls of what is analysed by what they were identified as, and what is in no call, with their figures."""
     found: dict[Identified, Sums] = {}
-    for process in experiment.processes:
-        for (_, intrinsic, stack), sums in consolidated(process, BY, consolidator).sums().items():
+    for process in analysis.experiment.processes:
+        for (_, intrinsic, stack), sums in analysis.records(process, BY).sums().items():
             if process.intrinsic(intrinsic).transaction != NAMED:
                 found.setdefault(identity_of(process, stack), Sums()).add(sums)
-    for account in accounts:
+    for account in analysis.accounts:
         for share in account.threads.values():
             for row in closing_rows(share):
                 found.setdefault(Identified(SYSTEM, f".{(row.kind or '').upper()}"), Sums()).add(row.sums)

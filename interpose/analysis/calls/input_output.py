@@ -10,17 +10,17 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from interpose.analysis.calls.chosen import Chooses, is_shell, selection_of
-from interpose.analysis.consolidation.consolidate import Consolidator, consolidated
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.chosen import is_shell
+from interpose.analysis.calls.profile import START_UP
 from interpose.analysis.consolidation.sums import MOST, Sums
 from interpose.errors import UsageError
 from interpose.experiments.metadata.log import Intrinsic
-from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 
 READ, WRITE, OPEN, CLOSE, OTHER = "read", "write", "open", "close", "other"
 OPERATIONS = (READ, WRITE, OPEN, CLOSE, OTHER)
-_BY = ("intrinsic", "detail", "bytes")
+_BY = ("intrinsic", "stack", "detail", "bytes")
 NAMELESS = "<other I/O>"
 KIB = 1024
 SIZES = (1, KIB, 8 * KIB, 32 * KIB, 128 * KIB, 512 * KIB, KIB**2, 10 * KIB**2, 100 * KIB**2, KIB**3)
@@ -92,27 +92,23 @@ class InputOutput:
         return made
 
 
-def input_output(
-    experiment: Experiment, chosen: Chooses | None = None, consolidator: type[Consolidator] | None = None
-) -> InputOutput:
-    """The input and output of `experiment`; if so said only of the calls that are `chosen`."""
+def input_output(analysis: Analysis) -> InputOutput:
+    """The input and output of what is analysed."""
     try:
-        return _input_output(experiment, chosen, consolidator, _BY)
+        return _input_output(analysis, _BY)
     except UsageError:  # the events are not kept, and what is kept of them does not have the size
-        if chosen:
+        if analysis.is_part:
             raise
-        return _input_output(experiment, chosen, consolidator, _BY[:-1])
+        return _input_output(analysis, _BY[:-1])
 
 
-def _input_output(
-    experiment: Experiment, chosen: Chooses | None, consolidator: type[Consolidator] | None, by: tuple[str, ...]
-) -> InputOutput:
+def _input_output(analysis: Analysis, by: tuple[str, ...]) -> InputOutput:
     made = InputOutput(by == _BY)
-    for process in experiment.processes:
-        for intrinsic, detail, size_bytes, sums in _calls(process, chosen, consolidator, by):
+    for process in analysis.experiment.processes:
+        for intrinsic, file, size_bytes, sums in _calls(analysis, process, by):
             operation = operation_of(intrinsic)
             if operation:
-                key = (process.string(detail) or NAMELESS, operation, intrinsic.name)
+                key = (file or NAMELESS, operation, intrinsic.name)
                 made.found.setdefault(key, Activity()).add(sums, size_bytes)
     return made
 
@@ -130,9 +126,9 @@ def operation_of(intrinsic: Intrinsic) -> str:
 
 
 def _calls(
-    process: Process, chosen: Chooses | None, consolidator: type[Consolidator] | None, by: tuple[str, ...]
-) -> Iterator[tuple[Intrinsic, int, int | None, Sums]]:
-    selection = selection_of(chosen(process)) if chosen else None
-    for (intrinsic, detail, *size_bytes), sums in consolidated(process, by, consolidator, selection).sums().items():
-        if not (chosen and is_shell(intrinsic)):
-            yield process.intrinsic(intrinsic), detail, size_bytes[0] if size_bytes else None, sums
+    analysis: Analysis, process: Process, by: tuple[str, ...]
+) -> Iterator[tuple[Intrinsic, str, int | None, Sums]]:
+    for (intrinsic, stack, detail, *size_bytes), sums in analysis.records(process, by).sums().items():
+        if not (analysis.is_part and is_shell(intrinsic)):
+            file = START_UP if process.is_start_up(stack) else process.string(detail)
+            yield process.intrinsic(intrinsic), file, size_bytes[0] if size_bytes else None, sums

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from interpose.analysis.calls.account import NOTHING, ProcessAccount, Share, account, number_of_statements
-from interpose.analysis.calls.selection import Selection, begun_in
-from interpose.analysis.consolidation.consolidate import Consolidator, consolidated
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.account import NOTHING, ProcessAccount, Share
 from interpose.analysis.consolidation.records import Key, Record, Records, grouped
 from interpose.analysis.consolidation.sums import Sums, total
 from interpose.analysis.transactions.estimate import (
@@ -37,8 +36,6 @@ from interpose.analysis.transactions.estimate import (
     together,
 )
 from interpose.experiments.format.records import Event
-from interpose.experiments.metadata.labels import Window
-from interpose.experiments.metadata.pauses import pauses_of
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import UNKNOWN, UNKNOWN_SITE, Process, Site
 from interpose.kinds import IDLE, KINDS
@@ -50,6 +47,7 @@ BEFORE = "before the ring"
 PAUSED = "paused"
 NOT_KEPT = "not kept"
 SYNC = "sync"
+START_UP = "start-up"  # of the interpreter: what it calls before the program's first line
 UNCERTAIN_TIMES = 10
 
 
@@ -89,28 +87,27 @@ class Row:
 class Profile:
     """The rows of a grouping, the largest self wall time first; then what is the program's and our own.
 
-    Rows of calls that waited for work are the last of all. Where `is_part` there are only some calls, those of a
-    label, and nothing that they would be a part of: no closing rows, and the total is what they took. `estimate` is
-    there where transactions were sampled: counts and times are then estimated for all of them, where `is_scaled`.
+    Rows of calls that waited for work are the last of all. Of some calls alone, those of a label, there is nothing that
+    they would be a part of: no closing rows, and the total is what they took. `estimate` is there where transactions
+    were sampled: counts and times are then estimated for all of them, where `is_scaled`.
     """
 
+    analysis: Analysis
     rows: list[Row]
-    accounts: list[ProcessAccount]
-    is_part: bool = False
     estimate: Estimate | None = None
 
     @property
     def total(self) -> Share:
         """All threads of all processes; of a part, its calls."""
-        if self.is_part:
-            sums = total(row.sums for row in self.rows)
-            return Share(sums.self_wall_ns, sums.self_cpu_ns, 0, 0, 0, 0)
-        return sum((share for each in self.accounts for share in each.threads.values()), NOTHING)
+        if not self.analysis.is_part:
+            return self.analysis.total
+        sums = total(row.sums for row in self.rows)
+        return Share(sums.self_wall_ns, sums.self_cpu_ns, 0, 0, 0, 0)
 
     @property
     def passed(self) -> int:
         """Calls of the kind `sync` that did not wait, and were not recorded."""
-        return sum(each.passed for each in self.accounts)
+        return sum(each.passed for each in self.analysis.accounts)
 
 
 @dataclass(frozen=True)
@@ -121,46 +118,30 @@ class Grouping:
     row_of: Callable[[Process, Mapping[str, int]], Row]
 
 
-def profile(
-    experiment: Experiment,
-    by: str,
-    consolidator: type[Consolidator] | None = None,
-    label: Sequence[Window] | None = None,
-    known: Sequence[tuple[Records, ProcessAccount]] | None = None,
-    is_scaled: bool = True,
-) -> Profile:
-    """The profile of `experiment`, grouped by one of `GROUPINGS`; of a label only the calls that began in it.
+def profile(analysis: Analysis, by: str, is_scaled: bool = True) -> Profile:
+    """The profile of what is analysed, grouped by one of `GROUPINGS`.
 
-    `known` are the records and the account of each process, where somebody has them already, by the thread first and
-    all that the grouping needs. Where transactions were sampled, what was called within those kept stands for what was
-    called within all, unless not `is_scaled`; calls of a label stand for themselves.
+    Where transactions were sampled, what was called within those kept stands for what was called within all, unless
+    not `is_scaled`; where only some calls are looked at, they stand for themselves.
     """
+    experiment, grouping = analysis.experiment, GROUPINGS[by]
     sampled = is_sampled(experiment)
-    rows = _Sampled(GROUPINGS[by], by in WHOLES) if sampled and label is None else _Rows()
-    accounts: list[ProcessAccount] = []
-    if label is not None:
-        for process in experiment.processes:
-            rows.add_events(process, GROUPINGS[by], consolidator, begun_in(label))
-        part = Profile(ranked(sorted(rows.made, key=_largest_first)), accounts, is_part=True)
-        part.estimate = _estimate_of(experiment, {}, is_scaled=False) if sampled else None
-        return part
-    pauses = pauses_of(experiment)
-    for place, process in enumerate(experiment.processes):
-        if known:
-            rows.add_records(process, GROUPINGS[by], known[place][0])
-            accounts.append(known[place][1])
-        else:
-            records = rows.add_events(process, GROUPINGS[by], consolidator)
-            accounts.append(account(process, records.by_thread(number_of_statements(process)), pauses))
+    rows = _Sampled(grouping, by in WHOLES) if sampled and not analysis.is_part else _Rows()
+    for process in experiment.processes:
+        rows.add_records(process, grouping, analysis.records_of_threads(process, grouping.needs))
+    if analysis.is_part:
+        estimate = _estimate_of(experiment, {}, is_scaled=False) if sampled else None
+        return Profile(analysis, ranked(sorted(rows.made, key=_largest_first)), estimate)
     if by in WHOLES:
-        rows.add_passed(by, accounts)
+        rows.add_passed(by, experiment.processes)
     if by in COUNTED:
-        rows.add_counted(GROUPINGS[by], accounts)
+        rows.add_counted(grouping, experiment.processes)
     estimate = rows.finish(experiment, is_scaled) if isinstance(rows, _Sampled) else None
-    made = Profile(sorted(rows.made, key=_largest_first), accounts, estimate=estimate)
+    made = Profile(analysis, sorted(rows.made, key=_largest_first), estimate)
     if by == "kind":
         add_passed(made.rows, made.passed)
-    made.rows = ranked([*made.rows, *closing_rows(made.total)])
+    closing = closing_rows_by(by, analysis.accounts) if by in WHOLES else closing_rows(made.total)
+    made.rows = ranked([*made.rows, *closing])
     return made
 
 
@@ -200,23 +181,11 @@ class _Rows:
             self.made.append(row)
         return number
 
-    def add_events(
-        self,
-        process: Process,
-        grouping: Grouping,
-        consolidator: type[Consolidator] | None,
-        selection: Selection | None = None,
-    ) -> Records:
-        """Add the events of `process`; gives their records by thread and what the grouping needs.
+    def add_records(self, process: Process, grouping: Grouping, records: Records) -> None:
+        """Add what `records` of `process` hold, by whatever fields the grouping needs, and perhaps more.
 
         A call made inside another of its row adds no inclusive time.
         """
-        records = consolidated(process, ("thread", *grouping.needs), consolidator, selection)
-        self.add_records(process, grouping, records)
-        return records
-
-    def add_records(self, process: Process, grouping: Grouping, records: Records) -> None:
-        """Add what `records` of `process` hold, by whatever fields the grouping needs, and perhaps more."""
         for record, number, is_first in self._placed(process, grouping, records):
             self.made[number].sums.add(record.sums, inclusive=is_first)
 
@@ -233,17 +202,17 @@ class _Rows:
 
         return grouped(records.roots, number_of)
 
-    def add_passed(self, by: str, accounts: Iterable[ProcessAccount]) -> None:
+    def add_passed(self, by: str, processes: Iterable[Process]) -> None:
         """Put into the rows of threads or processes how many calls of each did not wait."""
-        for process in (each.process for each in accounts):
+        for process in processes:
             for thread in process.threads:
                 if thread.record.passed:
                     labels = _whole_labels(process, thread.number, by)
                     self.made[self.number(Row(None, None, labels))].passed += thread.record.passed
 
-    def add_counted(self, grouping: Grouping, accounts: Iterable[ProcessAccount]) -> None:
+    def add_counted(self, grouping: Grouping, processes: Iterable[Process]) -> None:
         """Put into the rows of kinds or intrinsics how many calls of each were counted and not timed."""
-        for process in (each.process for each in accounts):
+        for process in processes:
             for number, counted in process.counts.items():
                 self.made[self.number(grouping.row_of(process, {"intrinsic": number}))].counted += counted
 
@@ -352,7 +321,7 @@ def by_kind(made: Profile) -> list[Row]:
             found = alike.made[alike.number(_row_of_kind(row.kind))]
             found.sums.add(row.sums)
             found.margin = made.estimate.margins.get(row.kind) if made.estimate else None
-    alike.add_counted(GROUPINGS["kind"], made.accounts)
+    alike.add_counted(GROUPINGS["kind"], made.analysis.experiment.processes)
     kinds = alike.made
     add_passed(kinds, made.passed)
     order = {kind: place for place, kind in enumerate(KINDS)}
@@ -375,6 +344,19 @@ def closing_rows(whole: Share) -> list[Row]:
     if whole.paused_wall_ns:
         rows.append(_closing_row(PAUSED, whole.paused_wall_ns, whole.paused_cpu_ns, "not recorded; CPU estimated"))
     return rows
+
+
+def closing_rows_by(by: str, accounts: Iterable[ProcessAccount]) -> list[Row]:
+    """The same rows of each thread, or of what threads are a part of, those that took most first."""
+    shares: dict[tuple[tuple[str, str], ...], Share] = {}
+    for account in accounts:
+        for number, share in account.threads.items():
+            labels = tuple(_whole_labels(account.process, number, by).items())
+            shares[labels] = shares.get(labels, NOTHING) + share
+    rows = [replace(row, labels=dict(labels)) for labels, share in shares.items() for row in closing_rows(share)]
+    there = [row for row in rows if row.sums.self_wall_ns or row.sums.self_cpu_ns]
+    order = {kind: place for place, kind in enumerate((PROGRAM, INTERPOSE, BEFORE, PAUSED))}
+    return sorted(there, key=lambda row: (order[row.kind or ""], *_largest_first(row)))
 
 
 def wait_ns(row: Row) -> int:
@@ -412,7 +394,13 @@ def _of_intrinsic(process: Process, key: Mapping[str, int]) -> Row:
     return Row(intrinsic.kind, intrinsic.name)
 
 
+def _of_start_up(process: Process, key: Mapping[str, int]) -> Row:
+    return Row(process.intrinsic(key["intrinsic"]).kind, START_UP)
+
+
 def _of_site(process: Process, key: Mapping[str, int]) -> Row:
+    if process.is_start_up(key["stack"]):
+        return _of_start_up(process, key)
     row = _of_intrinsic(process, key)
     row.site = process.own_line(key["stack"]) or UNKNOWN_SITE
     row.labels = {"site": f"{row.site.file}:{row.site.line or UNKNOWN}", "function": row.site.function}
@@ -420,6 +408,8 @@ def _of_site(process: Process, key: Mapping[str, int]) -> Row:
 
 
 def _of_function(process: Process, key: Mapping[str, int]) -> Row:
+    if process.is_start_up(key["stack"]):
+        return _of_start_up(process, key)
     row = _of_intrinsic(process, key)
     site = process.own_line(key["stack"]) or UNKNOWN_SITE
     row.labels = {"function": site.function, "file": site.file}
@@ -427,6 +417,8 @@ def _of_function(process: Process, key: Mapping[str, int]) -> Row:
 
 
 def _of_detail(process: Process, key: Mapping[str, int]) -> Row:
+    if process.is_start_up(key["stack"]):
+        return _of_start_up(process, key)
     row = _of_intrinsic(process, key)
     row.labels = {"detail": process.string(key["detail"])}
     return row
@@ -437,7 +429,10 @@ def _of_what(kind: str, label: str) -> Callable[[Process, Mapping[str, int]], Ro
 
     def row_of(process: Process, key: Mapping[str, int]) -> Row:
         found = process.intrinsic(key["intrinsic"]).kind
-        return Row(found, None, {label: process.string(key["detail"]) if found == kind else ""})
+        if found != kind:
+            return Row(found, None, {label: ""})
+        is_start_up = process.is_start_up(key["stack"])
+        return Row(found, None, {label: START_UP if is_start_up else process.string(key["detail"])})
 
     return row_of
 
@@ -470,6 +465,11 @@ def thread_label(process: Process, number: int) -> str:
             name = "main" if thread.record.main else process.string(thread.record.name)
             return f"{thread.record.tid} {name}".rstrip()
     return UNKNOWN
+
+
+def task_label(process: Process, number: int) -> str:
+    """The number of a task and what it is called, where that is known; nothing of what is no task's."""
+    return f"{number} {process.task_names.get(number, '')}".rstrip() if number else ""
 
 
 def process_label(process: Process) -> str:
@@ -526,8 +526,8 @@ GROUPINGS = {
     "intrinsic": Grouping(("intrinsic",), _of_intrinsic),
     "site": Grouping(("intrinsic", "stack"), _of_site),
     "function": Grouping(("intrinsic", "stack"), _of_function),
-    "detail": Grouping(("intrinsic", "detail"), _of_detail),
-    "statement": Grouping(("intrinsic", "detail"), _of_what("db", "statement")),
-    "file": Grouping(("intrinsic", "detail"), _of_what("file", "file")),
+    "detail": Grouping(("intrinsic", "stack", "detail"), _of_detail),
+    "statement": Grouping(("intrinsic", "stack", "detail"), _of_what("db", "statement")),
+    "file": Grouping(("intrinsic", "stack", "detail"), _of_what("file", "file")),
     **{by: Grouping(("intrinsic",), _of_whole(by)) for by in WHOLES},
 }

@@ -1,28 +1,56 @@
-"""Which events are looked at: those that began in the windows of a label."""
+"""What selects the events of a process that are looked at: what lies in the windows of a label."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from interpose.analysis.calls.clipping import Call, Clip, clips
 from interpose.experiments.format.blocks import Block
 from interpose.experiments.format.layout import Bytes, Layout
 from interpose.experiments.metadata.labels import Window, is_in
+from interpose.experiments.model.process import Process
 
 Selection = Callable[[Block, Layout], Bytes]
+Selects = Callable[[Process], Selection]
 
 
-def begun_in(label: Sequence[Window]) -> Selection:
-    """Those events that began in one of the windows."""
+class Within:
+    """Selects the events of a process that lie in one of the windows; of those that reach beyond it, that part.
 
-    def select(block: Block, layout: Layout) -> Bytes:
+    `has_clipped` tells whether there were such.
+    """
+
+    def __init__(self, label: Sequence[Window]) -> None:
+        self._label = label
+        self.has_clipped = False
+
+    def __call__(self, process: Process) -> Selection:
+        found = clips(process, self._label)
+        self.has_clipped = self.has_clipped or bool(found)
+        return lambda block, layout: self._selected(block, layout, found)
+
+    def _selected(self, block: Block, layout: Layout, found: Mapping[Call, Clip]) -> Bytes:
         first_ns, last_ns = block.head.first_ns, block.head.last_ns
-        if any(window.start_ns <= first_ns and last_ns < window.stop_ns for window in label):
+        if any(window.start_ns <= first_ns and last_ns < window.stop_ns for window in self._label):
             return block.events
-        if not any(window.start_ns <= last_ns and first_ns < window.stop_ns for window in label):
+        if not any(window.start_ns <= last_ns and first_ns < window.stop_ns for window in self._label):
             return b""
-        size = layout.record_bytes
-        starts = layout.picker(("start_ns",)).many(block.events)
-        wanted = [number for number, (start_ns,) in enumerate(starts) if is_in(label, start_ns)]
-        return b"".join(bytes(block.events[number * size : (number + 1) * size]) for number in wanted)
+        size, made = layout.record_bytes, bytearray()
+        places = layout.picker(("start_ns", "thread", "call")).many(block.events)
+        for number, (start_ns, *call) in enumerate(places):
+            clip = found.get((call[0], call[1]))
+            if clip or is_in(self._label, start_ns):
+                record = block.events[number * size : (number + 1) * size]
+                made += with_fields(record, layout, clip._asdict()) if clip else record
+        return bytes(made)
 
-    return select
+
+def with_fields(record: Bytes, layout: Layout, values: Mapping[str, int]) -> bytes:
+    """The record with other values of these fields, as far as it has them."""
+    made = bytearray(record)
+    for name, value in values.items():
+        described: Any = layout.fields.get(name)
+        if described is not None:
+            made[described.offset : described.end] = value.to_bytes(described.end - described.offset, "little")
+    return bytes(made)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from interpose.analysis.consolidation.consolidate import consolidated
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.consolidation.keeping import BY
 from interpose.analysis.consolidation.records import Record
-from interpose.analysis.time.lifetimes import lives_of
-from interpose.analysis.transactions.tracking import Tracker, name_of
-from interpose.experiments.metadata.pauses import pauses_of
+from interpose.analysis.transactions.tracking import name_of
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 
@@ -24,12 +22,10 @@ class Called(NamedTuple):
     transaction: str
 
 
-def structure(experiment: Experiment) -> Iterator[Called]:
+def structure(analysis: Analysis) -> Iterator[Called]:
     """The records of every process, those inside of another behind it."""
-    pauses = pauses_of(experiment)
-    for process in experiment.processes:
-        tracker = Tracker(lives_of(process), pauses)
-        records = consolidated(process, BY, tracker=tracker, histograms=True)
+    for process in analysis.experiment.processes:
+        records = analysis.records_by_transaction(process, BY, histograms=True)
         waiting = [(0, record) for record in _latest_first(records.roots)]
         while waiting:
             depth, record = waiting.pop()

@@ -8,8 +8,8 @@ hold an earlier one.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
-from itertools import count
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count, groupby
 from typing import NamedTuple
 
 from interpose.analysis.recording.ending import ending
@@ -26,13 +26,14 @@ class Traced(NamedTuple):
     """An event of a process, and how many recorded calls it was made inside.
 
     `state` is `ended`; of a call in progress it is how its process ended (as in `Ending`), and the event
-    has no times.
+    has no times. `starting` is how many calls of the interpreter's start are put together in it; 0 of any other.
     """
 
     process: Process
     event: Event
     depth: int
     state: str
+    starting: int = 0
 
 
 class _Entry(NamedTuple):
@@ -85,6 +86,23 @@ def slowest(experiment: Experiment) -> Iterator[Traced]:
             known = {name: number for name, number in kept.items() if name in nothing}
             event = Event(**{**nothing, **known})
             yield Traced(process, event, int(event.parent != 0), ENDED)
+
+
+def with_one_start(rows: Iterable[Traced]) -> Iterator[Traced]:
+    """The events, with one in the place of those that follow each other of the interpreter's own start."""
+    for of, found in groupby(rows, lambda row: row.process if row.process.is_start_up(row.event.stack) else None):
+        if of is None:
+            yield from found
+        else:
+            yield _together(list(found))
+
+
+def _together(rows: Sequence[Traced]) -> Traced:
+    """One event with the times of those that are in no other."""
+    first, outer = rows[0], [row.event for row in rows if row.depth == rows[0].depth]
+    sums = {name: sum(getattr(each, name) for each in outer) for name in ("wall_ns", "cpu_ns")}
+    inside = dict.fromkeys(("inner_wall_ns", "inner_cpu_ns", "bytes", "detail", "error"), 0)
+    return first._replace(event=first.event._replace(**sums, **inside), state=ENDED, starting=len(rows))
 
 
 class _Entries:

@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from interpose.analysis.calls.profile import GROUPINGS, PROGRAM, Profile, Row
-from interpose.analysis.consolidation.consolidate import consolidated
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.profile import GROUPINGS, PROGRAM, Row, profile
 from interpose.analysis.consolidation.histogram import FINE
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.transactions.response_times import transactions
 from interpose.analysis.transactions.tracking import IDLE, NUMBER, PSEUDO
-from interpose.experiments.model.experiment import Experiment
 
 FILES = ("site", "file")  # labels that begin with the name of a file
 NUMBERED = ("process", "thread")  # labels that begin with a number which each run has anew
@@ -120,40 +119,42 @@ class Run:
         return found
 
 
-def run_of(experiment: Experiment, made: Profile, by: str, with_calls: bool = False) -> Run:
-    """What `experiment` took by its profile, grouped by one of `GROUPED_BY`; histograms of calls only if asked for.
+def run_of(analysis: Analysis, by: str, with_calls: bool = False) -> Run:
+    """What an experiment took, grouped by one of `GROUPED_BY`; histograms of calls only if asked for.
 
-    By transaction a profile is not needed: the figures are of response times, which have no calls inside.
+    By transaction the figures are of response times, which have no calls inside.
     """
+    experiment = analysis.experiment
     if by == TRANSACTION:
-        rows = dict(_transactions(experiment))
+        rows = dict(_transactions(analysis))
         return Run(experiment.name, rows, frozenset(name for name in rows if _IDLE in name.parts))
     cwd = experiment.founder.log.cwd
     rows, aside = {}, set()
-    for row in made.rows:
+    for row in profile(analysis, by).rows:
         sums, name = row.sums, _name(row, cwd)
         found = Figures(sums.calls + row.counted, sums.self_wall_ns, sums.wall_ns, sums.self_cpu_ns)
         rows.setdefault(name, Figures()).add(found)
         if row.is_idle or not (row.is_of_calls or row.kind == PROGRAM):
             aside.add(name)
-    for name, spread in (spreads(experiment, by) if with_calls else {}).items():
+    for name, spread in (spreads(analysis, by) if with_calls else {}).items():
         rows.setdefault(name, Figures()).spread.add(spread)
     return Run(experiment.name, rows, frozenset(aside))
 
 
-def _transactions(experiment: Experiment) -> Iterator[tuple[Name, Figures]]:
-    for row in transactions(experiment).rows:
+def _transactions(analysis: Analysis) -> Iterator[tuple[Name, Figures]]:
+    for row in transactions(analysis).rows:
         figures = Figures(row.sums.calls, row.response_ns, row.response_ns, row.cpu_ns, row.sums)
         yield Name(labels=((TRANSACTION, row.name),)), figures
 
 
-def spreads(experiment: Experiment, by: str) -> Mapping[Name, Sums]:
+def spreads(analysis: Analysis, by: str) -> Mapping[Name, Sums]:
     """The figures of the calls of each row with their histogram: what is needed for percentiles."""
-    grouping, cwd = GROUPINGS[by], experiment.founder.log.cwd
+    experiment, grouping = analysis.experiment, GROUPINGS[by]
+    cwd = experiment.founder.log.cwd
     fields = ("thread", *grouping.needs)
     found: dict[Name, Sums] = {}
     for process in experiment.processes:
-        for record in consolidated(process, fields, histograms=True).calls():
+        for record in analysis.records(process, fields, histograms=True).calls():
             row = grouping.row_of(process, dict(zip(fields, record.key, strict=True)))
             found.setdefault(_name(row, cwd), Sums()).add(record.sums)
     return found

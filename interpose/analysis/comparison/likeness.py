@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import ProcessAccount
 from interpose.experiments.maintenance.archives import read_index
 from interpose.experiments.metadata.log import LOWERED, Log
-from interpose.experiments.model.experiment import Experiment
 
 # Settings that say where things go and how much is kept, not what is timed and how.
 MEAN_NOTHING = frozenset(
@@ -28,13 +28,14 @@ class Circumstances:
     doubts: tuple[str, ...] = ()
 
 
-def circumstances(experiment: Experiment, accounts: Sequence[ProcessAccount]) -> Circumstances:
+def circumstances(analysis: Analysis) -> Circumstances:
     """Those of a run: of its founder, and of how it was recorded."""
+    experiment = analysis.experiment
     log = experiment.founder.log
     index = read_index(experiment.founder_directory, experiment.name, experiment.damages)
     cwd = f"{log.cwd.rstrip('/')}/"
     sources = {path.removeprefix(cwd): entry.content for path, entry in index.items() if entry.kind == "source"}
-    return Circumstances(experiment.name, _facts(log), sources, tuple(_doubts(accounts)))
+    return Circumstances(experiment.name, _facts(log), sources, tuple(_doubts(analysis.accounts)))
 
 
 def _facts(log: Log) -> dict[str, str]:

@@ -11,6 +11,7 @@ from interpose.analysis.calls.selection import Selection
 from interpose.analysis.consolidation.histogram import bucket_of
 from interpose.analysis.consolidation.records import Key, Records
 from interpose.analysis.consolidation.sums import (
+    DETAILS_AT_MOST,
     FIGURES,
     KEYS_AT_MOST,
     LARGEST,
@@ -40,7 +41,7 @@ from interpose.analysis.transactions.tracking import (
     roles_of,
 )
 from interpose.errors import UsageError
-from interpose.experiments.format.consolidated import Consolidated, Found
+from interpose.experiments.format.consolidated import OTHER, Consolidated, Found
 from interpose.experiments.format.layout import Bytes, Layout
 from interpose.experiments.model.process import READ_AGAIN_AT_MOST, Process
 
@@ -56,7 +57,9 @@ class Consolidator(Protocol):
     A thread's events must come in the order of their ends: a call comes behind those made inside of it. These wait for
     it; where it never comes (it is in progress, or was lost), they are inside of nothing, and so are all that
     still wait when more than `waiting_at_most` calls are waited for, as they are in no program. When there are
-    more than `records_at_most` records, whatever differs from all of them is put into one.
+    more than `records_at_most` records, whatever differs from all of them is put into one. Before that, records beyond
+    `details_at_most` that have a detail, or a transaction's name that is one, have all the same one, OTHER, with what
+    they are else by: nothing of counts and times is lost.
 
     With a `tracker` and the `roles` of intrinsics, what is inside of no other call is put under its transaction.
     """
@@ -71,6 +74,7 @@ class Consolidator(Protocol):
         waiting_at_most: int = WAITING_AT_MOST,
         records_at_most: int = RECORDS_AT_MOST,
         slowest_at_most: int = 0,
+        details_at_most: int = DETAILS_AT_MOST,
     ) -> None: ...
 
     @property
@@ -111,9 +115,9 @@ class _Node:
         self.cpus: dict[int, int] = {}
         self.told = [0, 0, 0, 0]  # bits, think wall and CPU time, stack: what the records mean for transactions
 
-    def take_over(self, other: _Node) -> int:
-        """Have the records that are inside of `other`; gives how many there are fewer, for they were alike."""
-        waiting, fewer = [(self, other)], 0
+    def take_over(self, other: _Node) -> list[tuple[Key, int]]:
+        """Have the records that are inside of `other`; gives what those were by that were alike, and so are fewer."""
+        waiting, fewer = [(self, other)], list[tuple[Key, int]]()
         while waiting:
             into, given = waiting.pop()
             for likeness, node in given.inner.items():
@@ -122,7 +126,7 @@ class _Node:
                     into.inner[likeness] = node
                 else:
                     mine.add(node)
-                    fewer += 1
+                    fewer.append(likeness)
                     waiting.append((mine, node))
         return fewer
 
@@ -165,6 +169,7 @@ class PlainConsolidator:
         waiting_at_most: int = WAITING_AT_MOST,
         records_at_most: int = RECORDS_AT_MOST,
         slowest_at_most: int = 0,
+        details_at_most: int = DETAILS_AT_MOST,
     ) -> None:
         if len(by) > KEYS_AT_MOST:
             raise ValueError(f"at most {KEYS_AT_MOST} keys")
@@ -177,6 +182,8 @@ class PlainConsolidator:
         self._awaited: dict[tuple[int, int], _Node] = {}
         self._held: dict[int, _Node] = {}
         self._left = records_at_most
+        self._detailed_left = details_at_most
+        self._detail = by.index("detail") if "detail" in by else None
         self._waiting_at_most = waiting_at_most
         self._record_bytes = layout.record_bytes
         self._slowest_at_most = slowest_at_most
@@ -224,7 +231,7 @@ class PlainConsolidator:
             for thread, closing in self._tracker.finish():
                 self._close(thread, closing)
             for held in self._held.values():
-                self._left += self._root.take_over(held)
+                self._take_over(self._root, held)
             self._held.clear()
         return self._given()
 
@@ -283,7 +290,7 @@ class PlainConsolidator:
             into.told[0] |= told[0] & BUSY
         node = self._node(into, key, name if is_span else 0)
         if awaited:
-            self._left += node.take_over(awaited)
+            self._take_over(node, awaited)
         response, response_cpu = wall - think_wall, cpu - think_cpu
         self_wall = wall - inner_wall if wall > inner_wall else 0
         self_cpu = cpu - inner_cpu if cpu > inner_cpu else 0
@@ -309,6 +316,12 @@ class PlainConsolidator:
     def _node(self, into: _Node, key: Key, name: int) -> _Node:
         """The record of `key` inside of `into`; the one for all that is too much where there are too many."""
         node = into.inner.get((key, name))
+        if node is None and self._is_detailed(key, name):
+            if self._detailed_left > 0 and self._left > 0:
+                self._detailed_left -= 1
+            else:
+                key, name = self._without_detail(key, name)
+                node = into.inner.get((key, name))
         if node is None:
             if self._left <= 0:
                 self.is_full = True
@@ -318,6 +331,21 @@ class PlainConsolidator:
                 self._left -= 1
                 node = into.inner[key, name] = _Node(key, name)
         return node
+
+    def _is_detailed(self, key: Key, name: int) -> bool:
+        """Whether a record has a detail of its own."""
+        of_key = self._detail is not None and key[self._detail] not in (0, OTHER)
+        return of_key or _is_own_name(name)
+
+    def _without_detail(self, key: Key, name: int) -> tuple[Key, int]:
+        if self._detail is not None and key[self._detail]:
+            key = (*key[: self._detail], OTHER, *key[self._detail + 1 :])
+        return key, BY_DETAIL | OTHER if _is_own_name(name) else name
+
+    def _take_over(self, into: _Node, given: _Node) -> None:
+        fewer = into.take_over(given)
+        self._left += len(fewer)
+        self._detailed_left += sum(self._is_detailed(*likeness) for likeness in fewer)
 
     def _hold(self, thread: int) -> _Node:
         """What holds the records of the transaction that `thread` is in."""
@@ -334,7 +362,7 @@ class PlainConsolidator:
         node = self._node(self._root, key, closing.name)
         held = self._held.pop(thread, None)
         if held:
-            self._left += node.take_over(held)
+            self._take_over(node, held)
         response = closing.wall_ns - closing.think_wall_ns
         response_cpu = closing.cpu_ns - closing.think_cpu_ns
         figures = [1, 0, closing.wall_ns, closing.cpu_ns, 0, 0, 0, closing.start_ns, closing.start_ns + closing.wall_ns]
@@ -347,8 +375,13 @@ class PlainConsolidator:
         """Have all that still waits for the call around it inside of nothing but the transaction of its thread."""
         for (thread, _), node in sorted(self._awaited.items(), key=lambda item: item[0]):
             into = self._hold(thread) if self._tracker else self._root
-            self._left += into.take_over(node)
+            self._take_over(into, node)
         self._awaited.clear()
+
+
+def _is_own_name(name: int) -> bool:
+    """Whether the name of a transaction is a detail."""
+    return name & ~OTHER == BY_DETAIL and name != BY_DETAIL | OTHER
 
 
 def _told(

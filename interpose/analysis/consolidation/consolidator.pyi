@@ -17,6 +17,7 @@ class CompiledConsolidator:
         waiting_at_most: int = ...,
         records_at_most: int = ...,
         slowest_at_most: int = ...,
+        details_at_most: int = ...,
     ) -> None: ...
     @property
     def impossible(self) -> int: ...

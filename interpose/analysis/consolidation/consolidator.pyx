@@ -11,6 +11,7 @@ from libc.string cimport memcpy, memset
 from interpose.analysis.consolidation import histogram
 from interpose.analysis.transactions import tracking
 from interpose.analysis.consolidation.sums import (
+    DETAILS_AT_MOST,
     FIGURES,
     KEYS_AT_MOST,
     LATEST_NS,
@@ -21,7 +22,7 @@ from interpose.analysis.consolidation.sums import (
     WAITING_AT_MOST,
 )
 from interpose.analysis.transactions.tracking import Outermost
-from interpose.experiments.format.consolidated import Found
+from interpose.experiments.format.consolidated import OTHER, Found
 
 cdef enum:
     KEYS = 5
@@ -59,6 +60,7 @@ cdef uint64_t latest_ns = LATEST_NS
 cdef uint64_t by_detail = tracking.BY_DETAIL
 cdef uint64_t by_intrinsic = tracking.BY_INTRINSIC
 cdef uint64_t idle = tracking.IDLE
+cdef uint64_t other_detail = OTHER
 
 cdef enum:
     NONE = 0  # no node; the first one in use is 1
@@ -68,6 +70,12 @@ cdef enum:
 cdef uint32_t AWAITED = 0xFFFFFFFF
 cdef uint32_t HELD = 0xFFFFFFFE
 cdef uint32_t NODES_AT_MOST = 0xFFFFFF00
+
+
+
+cdef inline bint is_own_name(uint64_t name) noexcept nogil:
+    """Whether the name of a transaction is a detail."""
+    return name & ~other_detail == by_detail and name != (by_detail | other_detail)
 
 
 cdef struct Place:
@@ -222,6 +230,7 @@ cdef class CompiledConsolidator:
     cdef Place places[FIELDS]
     cdef Place key_places[KEYS]
     cdef int thread_key  # which of the keys is the thread; -1: none
+    cdef int detail_key  # likewise
     cdef int key_count
     cdef size_t record_bytes
     cdef bint histograms
@@ -245,6 +254,7 @@ cdef class CompiledConsolidator:
     cdef size_t waiting_at_most
     cdef size_t held_threads
     cdef long long left  # records that may still be made
+    cdef long long detailed_left  # of them with a detail
     cdef Slow *slow  # with their records in `slow_records`, in no order
     cdef unsigned char *slow_records
     cdef size_t slow_count
@@ -264,6 +274,7 @@ cdef class CompiledConsolidator:
         waiting_at_most=WAITING_AT_MOST,
         records_at_most=RECORDS_AT_MOST,
         slowest_at_most=0,
+        details_at_most=DETAILS_AT_MOST,
     ):
         if len(by) > KEYS:
             raise ValueError(f"at most {KEYS} keys")
@@ -282,6 +293,8 @@ cdef class CompiledConsolidator:
         self.is_tracking = tracker is not None
         self.waiting_at_most = waiting_at_most
         self.left = records_at_most
+        self.detailed_left = details_at_most
+        self.detail_key = by.index("detail") if "detail" in by else -1
         self.slow_at_most = slowest_at_most
         self.slow = <Slow *>calloc(slowest_at_most + 1, sizeof(Slow))
         self.slow_records = <unsigned char *>calloc(slowest_at_most + 1, self.record_bytes)
@@ -339,7 +352,7 @@ cdef class CompiledConsolidator:
         cdef CompiledConsolidator other = CompiledConsolidator.__new__(
             CompiledConsolidator, self.layout, self.by, self.histograms, copy.deepcopy(self.tracker),
             {number: self.roles[<size_t>number] for number in range(self.roles_known)},
-            self.waiting_at_most, self.left, self.slow_at_most,
+            self.waiting_at_most, self.left, self.slow_at_most, self.detailed_left,
         )
         other.copy_nodes(self)
         return other
@@ -698,12 +711,30 @@ cdef class CompiledConsolidator:
             i = self.nodes[i].next_in_chain
         return i
 
+    cdef inline bint is_detailed(self, const uint64_t *keys, uint64_t name) noexcept nogil:
+        """Whether a record has a detail of its own."""
+        cdef bint of_key = self.detail_key >= 0 and keys[self.detail_key] != 0 and keys[self.detail_key] != other_detail
+        return of_key or is_own_name(name)
+
     cdef uint32_t node_of(self, uint32_t into, const uint64_t *keys, uint64_t name) except 0 nogil:
         """The record of `keys` inside of `into`; the one for all that is too much where there are too many."""
         cdef uint64_t nothing[KEYS]
+        cdef uint64_t folded[KEYS]
         cdef uint32_t i = self.find(into, keys, name)
         if i:
             return i
+        if self.is_detailed(keys, name):
+            if self.detailed_left > 0 and self.left > 0:
+                self.detailed_left -= 1
+            else:
+                memcpy(folded, keys, sizeof(folded))
+                if self.detail_key >= 0 and folded[self.detail_key]:
+                    folded[self.detail_key] = other_detail
+                keys = folded
+                name = (by_detail | other_detail) if is_own_name(name) else name
+                i = self.find(into, keys, name)
+                if i:
+                    return i
         if self.left > 0:
             self.left -= 1
             return self.make(into, keys, name)
@@ -849,6 +880,7 @@ cdef class CompiledConsolidator:
                 else:
                     self.add_node(mine, i)
                     self.left += 1
+                    self.detailed_left += self.is_detailed(self.nodes[i].keys, self.nodes[i].name)
                     if self.nodes[i].first_inner:
                         self.push(pairs, mine, i)
                         pairs += 1

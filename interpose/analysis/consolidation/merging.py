@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import Share, account, number_of_statements, recording_ns
-from interpose.analysis.consolidation.consolidate import consolidated
 from interpose.analysis.consolidation.keeping import BY, SLOWEST
 from interpose.analysis.consolidation.records import Records
 from interpose.analysis.consolidation.sums import FIGURES, MOST
-from interpose.analysis.time.lifetimes import lives_of
-from interpose.analysis.transactions.tracking import BY_DETAIL, BY_INTRINSIC, BY_STACK, NUMBER, Tracker
+from interpose.analysis.transactions.tracking import BY_DETAIL, BY_INTRINSIC, BY_STACK, NUMBER
 from interpose.experiments.format.consolidated import Consolidated, Found
 from interpose.experiments.format.records import Event, Overview, SiteRecord, StackRecord, ThreadRecord
 from interpose.experiments.maintenance.writing import Written
 from interpose.experiments.metadata.log import Intrinsic, Log
-from interpose.experiments.metadata.pauses import Pauses
 from interpose.experiments.model.process import Process, Site
 
 Item = TypeVar("Item")
@@ -62,11 +60,11 @@ class Merged:
         self._time_ns = first.log.time_ns
         self._status = 0
 
-    def take_in(self, process: Process, pauses: Pauses) -> int:
+    def take_in(self, analysis: Analysis, process: Process) -> int:
         """Add what `process` did; gives how many calls that are."""
-        records = consolidated(process, BY, histograms=True, tracker=Tracker(lives_of(process), pauses))
+        records = analysis.records_by_transaction(process, BY, histograms=True)
         by_thread = records.by_thread(number_of_statements(process))
-        found = account(process, by_thread, pauses)
+        found = account(process, by_thread, analysis.pauses)
         numbers = _Renumbered(self, process)
         anew = Records(BY, [numbers.record(each) for each in records.found()])
         self._records.take_in(anew)

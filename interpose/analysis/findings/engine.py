@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from interpose.analysis.consolidation.consolidate import Consolidator
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings import files, next_steps, statements, waits
 from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.survey import Survey
-from interpose.experiments.model.experiment import Experiment
 
 Rule = Callable[[Survey], Iterator[Finding]]
 
@@ -33,9 +32,9 @@ RULES: tuple[Rule, ...] = (
 ABOUT_RECORDING = frozenset(("hot program", "no lines", "wait not seen"))
 
 
-def findings(experiment: Experiment, consolidator: type[Consolidator] | None = None) -> list[Finding]:
-    """The findings in `experiment`."""
-    return found_in(Survey(experiment, consolidator))
+def findings(analysis: Analysis) -> list[Finding]:
+    """The findings in what is analysed."""
+    return found_in(Survey(analysis))
 
 
 def found_in(survey: Survey, least_share: float = LEAST_SHARE, rules: tuple[Rule, ...] = RULES) -> list[Finding]:

@@ -15,10 +15,10 @@ HOT = 0.3
 
 def hot_program(survey: Survey) -> Iterator[Finding]:
     """A program whose own CPU time, between its calls, is much of the time: its lines tell what it does there."""
-    if any("lines" in each.process.log.settings.get("INTERPOSE", "").split(",") for each in survey.accounts):
+    if any("lines" in each.process.log.settings.get("INTERPOSE", "").split(",") for each in survey.analysis.accounts):
         return
     used: Counter[str] = Counter()
-    for each in survey.accounts:
+    for each in survey.analysis.accounts:
         used[program_label(each.process)] += sum(share.program_cpu_ns for share in each.threads.values())
     for program, cpu_ns in used.most_common(1):
         if cpu_ns >= HOT * survey.matters_ns:
@@ -27,7 +27,7 @@ def hot_program(survey: Survey) -> Iterator[Finding]:
 
 def calls_without_lines(survey: Survey) -> Iterator[Finding]:
     """Calls of which no line was recorded, because it was to be so."""
-    settings = (each.process.log.settings for each in survey.accounts)
+    settings = (each.process.log.settings for each in survey.analysis.accounts)
     if any(each.get("INTERPOSE_STACK") == "none" for each in settings):
         rows = [each for each in survey.calls if each.site is None]
         if total_of(rows)[0]:

@@ -7,12 +7,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar
 
-from interpose.analysis.calls.account import ProcessAccount, account, number_of_statements
-from interpose.analysis.calls.profile import Profile
-from interpose.analysis.consolidation.consolidate import Consolidator, consolidated
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.consolidation.records import Record, Records
 from interpose.analysis.findings.finding import Calls
-from interpose.analysis.time.lifetimes import lives_of
 from interpose.analysis.transactions.response_times import plain_name
 from interpose.analysis.transactions.tracking import (
     BEGINS,
@@ -23,16 +20,13 @@ from interpose.analysis.transactions.tracking import (
     PSEUDO,
     READS,
     SPAN,
-    Tracker,
     name_of,
     roles_of,
 )
-from interpose.experiments.metadata.pauses import Pauses, pauses_of
-from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.kinds import IDLE
 
-FIELDS = ("thread", "intrinsic", "stack", "detail")
+FIELDS = ("intrinsic", "stack", "detail")  # behind the thread
 # What calls of these kinds make inside of themselves of the same kind is a part of what they do, and not told apart.
 WITH_WHAT_IS_INSIDE = frozenset(("db", "net", "process"))
 # Transactions that begin or end at a call, or have their name from one inside, take following every call in its order.
@@ -44,30 +38,19 @@ class Survey:
     """The calls of an experiment, alike ones together.
 
     `counts` says how many transactions of each name there were; `batches` are those of them that nobody waited for:
-    they end with commits, and follow each other. `records` are those of each process, by `FIELDS`; `accounts`
-    what became of the thread time. `thinking_ns` is the time in which the terminal was read.
+    they end with commits, and follow each other. `thinking_ns` is the time in which the terminal was read.
     """
 
-    def __init__(self, experiment: Experiment, consolidator: type[Consolidator] | None = None) -> None:
-        self.experiment = experiment
+    def __init__(self, analysis: Analysis) -> None:
+        self.analysis = analysis
         self.counts: Counter[str] = Counter()
         self.batches: set[str] = set()
-        self.records: list[Records] = []
-        self.accounts: list[ProcessAccount] = []
         self.thinking_ns = 0
         self._found: dict[Hashable, Calls] = {}
-        pauses = pauses_of(experiment)
-        for number, process in enumerate(experiment.processes):
-            records = _records_of(process, pauses, consolidator)
-            self.records.append(records)
-            self.accounts.append(account(process, records.by_thread(number_of_statements(process)), pauses))
+        for number, process in enumerate(analysis.experiment.processes):
+            records = _records_of(analysis, process)
+            analysis.keep(process, records)
             _Reading(self, process, number).add(records)
-        self.total = Profile([], self.accounts).total
-
-    @property
-    def known(self) -> list[tuple[Records, ProcessAccount]]:
-        """The records and the account of each process, as `profile` takes them."""
-        return list(zip(self.records, self.accounts, strict=True))
 
     @cached_property
     def calls(self) -> list[Calls]:
@@ -78,7 +61,8 @@ class Survey:
     def matters_ns(self) -> int:
         """Thread time without waiting for work, without that of users who think, and without pauses."""
         idle_ns = sum(each.wall_ns for each in self._found.values() if each.kind == IDLE)
-        return max(self.total.wall_ns - idle_ns - self.thinking_ns - self.total.paused_wall_ns, 1)
+        total = self.analysis.total
+        return max(total.wall_ns - idle_ns - self.thinking_ns - total.paused_wall_ns, 1)
 
     def of_kind(self, *kinds: str) -> list[Calls]:
         """The calls of these kinds, those that took most first."""
@@ -92,12 +76,12 @@ class Survey:
         return found
 
 
-def _records_of(process: Process, pauses: Pauses, consolidator: type[Consolidator] | None) -> Records:
+def _records_of(analysis: Analysis, process: Process) -> Records:
     """The records of `process`, under its transactions where these are not calls that can be seen among the records."""
-    records = consolidated(process, FIELDS, consolidator)
+    records = analysis.records_of_threads(process, FIELDS)
     roles = roles_of(process)
     if any(roles.get(record.key[1], 0) & NOT_SEEN for record in records.calls()):
-        records = consolidated(process, FIELDS, consolidator, tracker=Tracker(lives_of(process), pauses))
+        records = analysis.records_by_transaction(process, ("thread", *FIELDS))
     return records
 
 

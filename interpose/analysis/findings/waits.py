@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from interpose.analysis.calls.profile import closing_rows, wait_ns
 from interpose.analysis.findings.finding import Finding, found
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
+from interpose.analysis.time.run_queue import unseen_wait
 
 # A lock that was waited for less often was met by chance.
 WAITS_AT_LEAST = 10
@@ -35,7 +35,6 @@ def convoys(survey: Survey) -> Iterator[Finding]:
 
 def wait_not_seen(survey: Survey) -> Iterator[Finding]:
     """Time in which the program was neither on a processor, nor wanted one, nor was in a call that is recorded."""
-    taken_ns = sum(thread.record.run_delay_ns for each in survey.accounts for thread in each.process.threads)
-    waited_ns = wait_ns(closing_rows(survey.total)[0]) - taken_ns
-    if waited_ns > 0 and all("calls" in each.process.log.recorded for each in survey.accounts):
+    waited_ns = unseen_wait(survey.analysis.accounts).unexplained_ns
+    if waited_ns > 0 and all("calls" in each.process.log.recorded for each in survey.analysis.accounts):
         yield found("wait not seen", (), time_ns=waited_ns)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from interpose.experiments.format.children import EXEC, Child
+from interpose.experiments.format.children import EXEC, Child, split_lineage
 from interpose.experiments.model.process import Process
 
 OVERVIEW_END = 3
 OVERVIEW_STOPPED = 4
+RESERVE_REACHED = 4096  # why recording stopped; errors of the system's have lower numbers
 DETACHED = "detached"
 _SLACK_NS = 2_000_000_000  # boot time is told in seconds, a process's start in hundredths
 
@@ -38,10 +39,24 @@ def ending(process: Process) -> Ending:
     samples = [sample for sample in process.overview if sample.kind == OVERVIEW_END]
     if process.became and not samples:
         return Ending("exec", process.became.record.start_ns, command=process.became.command)
+    if not samples and (program := _became_unnoted(process)):
+        return Ending("exec", program.log.start_ns, command=program.log.executable)
     seen = ending_of_number(process)
     if samples and not (seen and seen.state == "killed"):
         return Ending("exit", samples[-1].time_ns, status=seen.status if seen else samples[-1].status)
     return seen or _as_saved(process) or Ending("running" if is_running(process) else "unseen")
+
+
+def _became_unnoted(process: Process) -> Process | None:
+    """What the process became by C code, which notes no exec: it has the same number.
+
+    It is the process's own descendant or, where its variables were made before the fork, comes of the same attempt.
+    """
+    below = [each for each in process.descendants if split_lineage(each.lineage)[1] == "x"]
+    beside = process.starter.descendants if process.starter and process.started_as else []
+    later = [each for each in beside if each.log.start_ns > process.log.start_ns]
+    of_one = [each for each in later if each.started_as == process.started_as]
+    return next((each for each in below + of_one if each.log.pid == process.log.pid), None)
 
 
 def _as_saved(process: Process) -> Ending | None:
@@ -84,9 +99,15 @@ def recording_stopped(process: Process) -> str | None:
     """Why recording ended before the process did, or None."""
     for sample in process.overview:
         if sample.kind == OVERVIEW_STOPPED:
-            return os.strerror(sample.status) if 0 < sample.status < 4096 else f"error {sample.status}"
+            return _why_stopped(sample.status)
     stopped = [event.why for event in process.log.events if event.kind == "stopped"]
     return (stopped[-1] or "no reason given") if stopped else None
+
+
+def _why_stopped(reason: int) -> str:
+    if reason == RESERVE_REACHED:
+        return "too little disk is free (INTERPOSE_RESERVE)"
+    return os.strerror(reason) if 0 < reason < RESERVE_REACHED else f"error {reason}"
 
 
 def is_running(process: Process) -> bool:

@@ -59,9 +59,13 @@ def unfollowed(experiment: Experiment) -> list[tuple[Process, Child]]:
     return [(process, child) for process in experiment.processes for child in process.not_followed]
 
 
-def why_not(child: Child) -> str:
-    """Why a child was not followed."""
-    return child.why or LEFT_NO_EXPERIMENT
+def why_not(child: Child, starter: Process) -> str:
+    """Why a child was not followed: it could not be, nobody wanted it, or nobody knows. Which descendants a pattern
+    chooses they decide themselves."""
+    chosen = starter.log.settings.get("INTERPOSE_FOLLOW", "on")
+    if child.why or chosen == "on":
+        return child.why or LEFT_NO_EXPERIMENT
+    return f"INTERPOSE_FOLLOW={chosen}" if chosen == "off" else f"INTERPOSE_FOLLOW={chosen}, or {LEFT_NO_EXPERIMENT}"
 
 
 def program_of(child: Child, starter: Process) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 
-from interpose.analysis.calls.account import account, number_of_statements
-from interpose.analysis.consolidation.consolidate import consolidated
+from interpose.analysis.analysis import Analysis
 from interpose.experiments.format.covered import Covered
 from interpose.experiments.format.traces import read_stretches
 from interpose.experiments.maintenance.archives import OBJECT, read_content, read_index
@@ -18,14 +17,17 @@ _LARGEST_OBJECT_BYTES = 1 << 30
 
 def read_all(experiment: Experiment) -> tuple[int, int]:
     """Read all that can be; gives the calls and the archived files. What is wrong is in the experiment's damages."""
-    calls = sum(_read_process(process) for process in experiment.processes)
+    analysis = Analysis(experiment)
+    calls = sum(_read_process(analysis, process) for process in experiment.processes)
+    for process, found in ((each.process, found) for each in analysis.accounts for found in each.open_calls):
+        process.intrinsic(found.call.intrinsic)
+        _read_stack(process, found.call.stack)
     assert isinstance(experiment.notes, list)
     return calls, _read_archive(experiment)
 
 
-def _read_process(process: Process) -> int:
-    records = consolidated(process, ("thread", "intrinsic", "stack", "detail", "error"))
-    sums = records.sums()
+def _read_process(analysis: Analysis, process: Process) -> int:
+    sums = analysis.records_of_threads(process, ("intrinsic", "stack", "detail", "error")).sums()
     for _, intrinsic, stack, detail, error in sums:
         process.intrinsic(intrinsic)
         process.string(detail)
@@ -36,9 +38,6 @@ def _read_process(process: Process) -> int:
     _read_coverage(process)
     for _ in process.dialogue.pieces() if process.dialogue else ():
         pass
-    for found in account(process, records.by_thread(number_of_statements(process))).open_calls:
-        process.intrinsic(found.call.intrinsic)
-        _read_stack(process, found.call.stack)
     return sum(each.calls for each in sums.values())
 
 

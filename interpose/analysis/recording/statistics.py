@@ -64,7 +64,7 @@ def _of_pool(page: ControlRecord, running: bool) -> Iterator[Statistic]:
     yield Statistic(POOL, "pool size", page.pool_bytes or None, "bytes")
     yield Statistic(POOL, "limit", page.limit_bytes or None, "bytes")
     yield Statistic(POOL, "taken in all", page.taken_bytes, "bytes")
-    yield Statistic(POOL, "in use", max(page.taken_bytes - page.drained_bytes, 0), "bytes")
+    yield Statistic(POOL, "in use", page.in_use_bytes, "bytes")
     yield Statistic(POOL, "largest in use", page.most_bytes, "bytes")
     yield Statistic(POOL, "waits because full", page.full_waits)
     yield Statistic(POOL, "time waited because full", page.full_wait_ns, "ns")

@@ -37,7 +37,7 @@ def resource_of(process: Process, intrinsic: int, detail: int) -> Resource:
 
 def _by_process(experiment: Experiment) -> dict[Process, list[Event]]:
     found: dict[Process, list[Event]] = {}
-    for process, event, _, state in trace(experiment):
+    for process, event, _, state, _ in trace(experiment):
         if state == "ended":
             found.setdefault(process, []).append(event)
     return found

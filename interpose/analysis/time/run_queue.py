@@ -1,11 +1,11 @@
-"""Wall time divided as it was spent: on a processor, waiting, or runnable while others had the processors (stretch)."""
+"""Wall time divided as it was spent: on a processor, waiting, or waiting for a processor that others had."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from interpose.analysis.calls.account import ProcessAccount
+from interpose.analysis.calls.account import ProcessAccount, Share
 
 
 class Spent(NamedTuple):
@@ -16,6 +16,37 @@ class Spent(NamedTuple):
     wait_ns: int = 0
     stretch_ns: int = 0
     has_stretch: bool = False
+
+
+class Unseen(NamedTuple):
+    """What the program waited outside of its calls: for a processor (estimated), and for what is not known."""
+
+    processor_ns: int = 0
+    unexplained_ns: int = 0
+
+
+def unseen_wait(accounts: Iterable[ProcessAccount]) -> Unseen:
+    """The wait of the program between its calls, thread by thread.
+
+    The kernel tells how long a thread waited for a processor, but not where. Who is preempted was computing, so of that
+    time between calls is as much as of the CPU time; but no more than was waited there, and no less than what is more
+    than all waits elsewhere.
+    """
+    processor_ns = unexplained_ns = 0
+    for account in accounts:
+        delays = {thread.number: thread.record.run_delay_ns for thread in account.process.threads}
+        for number, share in account.threads.items():
+            waited_ns = max(share.program_wall_ns - share.program_cpu_ns, 0)
+            delayed_ns = _delay_of_program(share, waited_ns, delays.get(number, 0))
+            processor_ns += delayed_ns
+            unexplained_ns += waited_ns - delayed_ns
+    return Unseen(processor_ns, unexplained_ns)
+
+
+def _delay_of_program(share: Share, waited_ns: int, delay_ns: int) -> int:
+    waited_elsewhere_ns = max(share.wall_ns - share.cpu_ns - waited_ns, 0)
+    like_cpu_ns = delay_ns * share.program_cpu_ns // share.cpu_ns if share.cpu_ns > 0 else 0
+    return min(max(like_cpu_ns, delay_ns - waited_elsewhere_ns), waited_ns)
 
 
 def whole_of(parts: Iterable[Spent]) -> Spent:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.figures import Figures, Vector, figures_of, put
 from interpose.analysis.consolidation.consolidate import Consolidator, fastest_consolidator
 from interpose.analysis.consolidation.records import Records
@@ -42,8 +43,9 @@ class Slices:
     has_events: bool = True
 
 
-def slices_of(experiment: Experiment, number: int, consolidator: type[Consolidator] | None = None) -> Slices:
-    """The time of `experiment` in so many slices of one length."""
+def slices_of(analysis: Analysis, number: int) -> Slices:
+    """The time of what is analysed in so many slices of one length."""
+    experiment = analysis.experiment
     figures = figures_of(experiment)
     first, last = _bounds(experiment)
     edges = [first + (last - first) * place // number for place in range(number)] + [last]
@@ -52,7 +54,7 @@ def slices_of(experiment: Experiment, number: int, consolidator: type[Consolidat
         made.samples += _add_samples(process, made.slices)
         made.has_events = made.has_events and has_all_events(process)
         if process.events:
-            _add_calls(process, made, consolidator or fastest_consolidator())
+            _add_calls(process, made, analysis.consolidator or fastest_consolidator())
     return made
 
 

@@ -12,13 +12,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.consolidation.consolidate import fastest_consolidator
 from interpose.analysis.consolidation.sums import FIGURES, LATEST_NS, LONGEST_NS
 from interpose.experiments.format.blocks import Block
 from interpose.experiments.format.layout import Layout
 from interpose.experiments.model.collection import Collection
-from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 
 SLICES = 1_200
@@ -82,15 +82,17 @@ class Timeline:
     is_estimated: bool = False
 
 
-def timeline(experiment: Experiment, accounts: Iterable[ProcessAccount], slices: int = SLICES) -> Timeline:
-    """The time-line of `experiment`; of several experiments on the calendar, for their clocks do not compare."""
-    lanes = [lane for each in accounts for lane in _lanes_of(each, is_calendar=isinstance(experiment, Collection))]
+def timeline(analysis: Analysis, slices: int = SLICES) -> Timeline:
+    """The time-line of what is analysed; of several experiments on the calendar, for their clocks do not compare."""
+    experiment = analysis.experiment
+    is_calendar = isinstance(experiment, Collection)
+    lanes = [lane for each in analysis.accounts for lane in _lanes_of(each, is_calendar)]
     kept = sorted(sorted(lanes, key=lambda lane: -_busy_ns(lane))[:LANES_AT_MOST], key=lanes.index)
     first_ns = min((lane.start_ns for lane, _ in kept), default=0)
     last_ns = max((lane.end_ns for lane, _ in kept), default=0)
     slice_ns = max(-(-(last_ns - first_ns) // slices), 1)
     made = Timeline(first_ns, slice_ns, slices, [lane for lane, _ in kept], left_out=len(lanes) - len(kept))
-    _Laying(made, isinstance(experiment, Collection)).lay(experiment.processes)
+    _Laying(made, is_calendar).lay(experiment.processes)
     return made
 
 

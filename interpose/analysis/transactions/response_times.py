@@ -1,9 +1,9 @@
 """Transactions: how often each was made, how long the user thought and the program took, and what that time was.
 
-The time of every thread is in one transaction and in no two, those with a dot before their name among them, so think
-and response times add up to the thread time without pauses. Only requests that are served at the same time on one
-thread overlap, and so may calls that are awaited together within one; `overlap_ns` tells by how much the split is too
-long.
+The time of every thread is in one transaction and in no two, those with a dot before their name among them: think times
+and `thread_ns` add up to the thread time without pauses. A response time may be longer. While a transaction awaits
+something it is suspended, and its thread is in others; and what it awaits together overlaps. By how much the split of a
+row is longer than its thread's time for it is `overlap_ns`, whatever the reason.
 """
 
 from __future__ import annotations
@@ -13,28 +13,26 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import number_of_statements, recording_ns
 from interpose.analysis.calls.profile import INTERPOSE, NOT_KEPT
-from interpose.analysis.consolidation.consolidate import Consolidator, consolidated
 from interpose.analysis.consolidation.records import Record
 from interpose.analysis.consolidation.sums import Sums
-from interpose.analysis.time.lifetimes import lives_of
 from interpose.analysis.transactions.estimate import Estimate, Population, is_sampled, started_within
 from interpose.analysis.transactions.tracking import (
     OTHER,
     PSEUDO,
     READS,
-    Tracker,
     name_of,
     roles_of,
     site_of,
 )
-from interpose.experiments.metadata.pauses import Pauses, pauses_of
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process, Site
 from interpose.kinds import KINDS, ON_REQUEST
 
 LOGIC = "logic"
+OVERLAP_AT_LEAST = 0.01  # less is of calls inside that were lost
 SPLIT = tuple(kind for kind in KINDS if kind not in (LOGIC, *ON_REQUEST))  # and whatever other kinds there are
 _REQUEST = re.compile(r"([A-Z]+ )?/\S*")
 _ONE_OF_MANY = re.compile(r"\d+|[0-9a-fA-F]{8,}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -58,13 +56,15 @@ class Transaction:
     """The transactions of one name: their figures, and their response time by kind.
 
     `sums.calls` is how many there were, `sums.wall_ns` their time with the user's; the kinds in `split`, with logic and
-    what recording took (estimated), add up to the response time and, where calls overlapped, to `overlap_ns` more.
+    what recording took (estimated), add up to the response time, or to more where calls overlapped, and always to
+    `thread_ns`, what their thread gave them without think time, and `overlap_ns`.
     Where transactions were sampled, so many were `kept`, and of the others the time is `unknown` until it is estimated.
     """
 
     name: str
     sums: Sums = field(default_factory=Sums)
     split: dict[str, Share] = field(default_factory=dict)
+    thread_ns: int = 0
     overlap_ns: int = 0
     kept: int | None = None
     unknown: Share = field(default_factory=Share)
@@ -107,15 +107,7 @@ class Transaction:
             share.add(more_ns, more_cpu_ns)
             left, left_cpu = left - more_ns, left_cpu - more_cpu_ns
             known_ns, known_cpu_ns = known_ns - wall_ns, known_cpu_ns - cpu_ns
-        if left_cpu > 0:
-            self._place_cpu(left_cpu)
-
-    def _place_cpu(self, left_ns: int) -> None:
-        """Put CPU time where there is wall time for it."""
-        for share in self.split.values():
-            more_ns = min(left_ns, share.wall_ns - share.cpu_ns)
-            share.cpu_ns += more_ns
-            left_ns -= more_ns
+        _place_cpu(self.split, left_cpu)
 
     def share(self, kind: str) -> Share:
         """The part of a kind, made where there was none."""
@@ -130,14 +122,19 @@ class Transactions:
     """The transactions of an experiment by name, those that took longest first, those without a name last.
 
     `has_cpu` is false of experiments whose events do not tell when on the CPU's clock they began (before version 4):
-    there the CPU time between calls is not known by transaction. `overlapped`: requests were served at the same
-    time on one thread.
+    there the CPU time between calls is not known by transaction. `thread_ns` is the time of all threads without think
+    time, of which shares are.
     """
 
     rows: list[Transaction]
     has_cpu: bool = True
-    overlapped: bool = False
+    thread_ns: int = 0
     estimate: Estimate | None = None
+
+    @property
+    def overlapped(self) -> bool:
+        """Whether response times are longer than the time that threads gave to their transactions."""
+        return any(row.overlap_ns > OVERLAP_AT_LEAST * row.response_ns for row in self.rows)
 
     @property
     def kinds(self) -> list[str]:
@@ -147,21 +144,20 @@ class Transactions:
         return [kind for kind in known if kind in there]
 
 
-def transactions(
-    experiment: Experiment, consolidator: type[Consolidator] | None = None, is_scaled: bool = True
-) -> Transactions:
-    """The transactions of `experiment`. Where they were sampled, how many there were and how long they took is known of
-    all; what the time of those not kept was is estimated, where it `is_scaled`."""
-    pauses = pauses_of(experiment)
+def transactions(analysis: Analysis, is_scaled: bool = True) -> Transactions:
+    """The transactions of what is analysed. Where they were sampled, how many there were and how long they took is
+    known of all; what the time of those not kept was is estimated, where it `is_scaled`."""
+    experiment = analysis.experiment
     found: Found = {}
     made = Transactions([])
     for process in experiment.processes:
         if process.events and "start_cpu_ns" not in process.events.layout.fields:
             made.has_cpu = False
-        _Splitter(process, pauses, consolidator, found).split(made)
+        _Splitter(analysis, process, found).split()
     _tell_apart(found)
     if is_sampled(experiment):
         made.estimate = _estimated(experiment, found, is_scaled)
+    made.thread_ns = sum(row.thread_ns for row in found.values())
     made.rows = sorted(found.values(), key=lambda row: (not row.is_named, -row.response_ns, row.name))
     return made
 
@@ -202,26 +198,16 @@ def plain_name(name: str) -> str:
 class _Splitter:
     """Divides the transactions of one process into kinds, and adds them to those of the others."""
 
-    def __init__(
-        self,
-        process: Process,
-        pauses: Pauses,
-        consolidator: type[Consolidator] | None,
-        found: Found,
-    ) -> None:
+    def __init__(self, analysis: Analysis, process: Process, found: Found) -> None:
         self._process = process
         self._found = found
         self._roles = roles_of(process)
-        lives = lives_of(process)
-        tracker = Tracker(lives, pauses)
-        self._records = consolidated(
-            process, ("thread", "intrinsic"), consolidator, histograms=True, tracker=tracker
-        )
+        self._records = analysis.records_by_transaction(process, ("thread", "intrinsic"), histograms=True)
         self._statement = number_of_statements(process)
         self._own_left = {each.number: each.record.own_wall_ns for each in process.threads}
         self._own_cpu_left = {each.number: each.record.own_cpu_ns for each in process.threads}
 
-    def split(self, made: Transactions) -> None:
+    def split(self) -> None:
         """Add all transactions of the process."""
         implicit = [record for record in self._records.roots if not record.is_call]
         implicit.sort(key=lambda record: record.sums.first_ns, reverse=True)
@@ -230,11 +216,9 @@ class _Splitter:
             if not record.is_call:
                 self._add_implicit(record)
             elif record.name:
-                self._add(self._row(record.name), record.sums, record)
+                self._add(self._row(record.name), record.sums, record, record.sums.wall_ns)
             else:
                 self._add_left_over(record)
-            served = _spans(record)
-            made.overlapped = made.overlapped or any(_of_steps(each)[0] < each.sums.wall_ns * 0.99 for each in served)
 
     def _row(self, name: int) -> Transaction:
         text = plain_name(name_of(self._process, name))
@@ -243,30 +227,34 @@ class _Splitter:
     def _add_implicit(self, record: Record) -> None:
         """Add a transaction that is no call. Those inside of one without a name are not part of it."""
         if name_of(self._process, record.name) not in PSEUDO:
-            self._add(self._row(record.name), record.sums, record)
+            self._add(self._row(record.name), record.sums, record, record.sums.wall_ns)
             return
         left = replace(record.sums, walls=None, cpus=None)
         for each in _spans(record):
             wall_ns, cpu_ns = _of_steps(each)
-            left.wall_ns = max(left.wall_ns - wall_ns, 0)
+            wall_ns = min(wall_ns, left.wall_ns)
+            left.wall_ns -= wall_ns
             left.cpu_ns = max(left.cpu_ns - cpu_ns, 0)
-            self._add(self._row(each.name), each.sums, each)
-        self._add(self._row(record.name), left, record, without_spans=True)
+            self._add(self._row(each.name), each.sums, each, wall_ns)
+        self._add(self._row(record.name), left, record, left.wall_ns, without_spans=True)
 
     def _add_left_over(self, record: Record) -> None:
         """Add calls of threads of which there are more than are followed."""
         for each in _spans(record):
-            self._add(self._row(each.name), each.sums, each)
+            self._add(self._row(each.name), each.sums, each, _of_steps(each)[0])
         row = self._row(OTHER)
         sums = Sums(calls=record.sums.calls)
         for kind, wall_ns, cpu_ns in self._parts(record, without_spans=True):
             row.share(kind).add(wall_ns, cpu_ns)
             sums.wall_ns += wall_ns
             sums.cpu_ns += cpu_ns
+        row.thread_ns += sums.wall_ns
         row.sums.add(sums)
 
-    def _add(self, row: Transaction, sums: Sums, record: Record, without_spans: bool = False) -> None:
-        """Add transactions with the figures `sums`, and what was called within them."""
+    def _add(
+        self, row: Transaction, sums: Sums, record: Record, of_thread_ns: int, without_spans: bool = False
+    ) -> None:
+        """Add transactions with the figures `sums`, to which their thread gave so much time, and what they called."""
         split: dict[str, Share] = {}
         for kind, wall_ns, cpu_ns in self._parts(record, without_spans):
             split.setdefault(kind, Share()).add(wall_ns, cpu_ns)
@@ -274,6 +262,7 @@ class _Splitter:
         calls = sum(each.sums.calls for each in within)
         statements = sum(each.sums.calls for each in within if self._statement and each.key[1] == self._statement)
         split.pop(LOGIC, None)
+        _add_thread_time(row, sums, of_thread_ns, sum(share.wall_ns for share in split.values()))
         if self._process.log.one_in and record.is_call and not without_spans:
             is_kept = not self._process.intrinsic(record.key[1]).passed_over
             row.kept = (row.kept or 0) + (sums.calls if is_kept else 0)
@@ -286,8 +275,8 @@ class _Splitter:
         own_ns = min(own_ns, max(left_ns, 0))
         own_cpu_ns = min(own_cpu_ns, own_ns, max(left_cpu_ns, 0))
         split[INTERPOSE] = Share(own_ns, own_cpu_ns)
-        split[LOGIC] = Share(max(left_ns - own_ns, 0), max(min(left_cpu_ns - own_cpu_ns, left_ns - own_ns), 0))
-        row.overlap_ns += max(-left_ns, 0)
+        split[LOGIC] = Share(max(left_ns - own_ns, 0), 0)
+        _place_cpu({LOGIC: split[LOGIC], **dict(sorted(split.items()))}, left_cpu_ns - own_cpu_ns)
         row.sums.add(sums)
         for kind, share in split.items():
             row.share(kind).add(share.wall_ns, share.cpu_ns)
@@ -298,7 +287,6 @@ class _Splitter:
         cpu_ns = sum(share.cpu_ns for share in split.values())
         left_ns = max(sums.wall_ns - sums.think_wall_ns - wall_ns, 0)
         row.unknown.add(left_ns, min(max(sums.cpu_ns - sums.think_cpu_ns - cpu_ns, 0), left_ns))
-        row.overlap_ns += max(wall_ns - (sums.wall_ns - sums.think_wall_ns), 0)
         row.sums.add(sums)
         for kind, share in split.items():
             row.share(kind).add(share.wall_ns, share.cpu_ns)
@@ -330,6 +318,21 @@ class _Splitter:
                 continue
             yield each
             waiting.extend(each.inner)
+
+
+def _place_cpu(split: dict[str, Share], left_ns: int) -> None:
+    """Put CPU time where there is wall time for it, in this order."""
+    for share in split.values():
+        more_ns = max(min(left_ns, share.wall_ns - share.cpu_ns), 0)
+        share.cpu_ns += more_ns
+        left_ns -= more_ns
+
+
+def _add_thread_time(row: Transaction, sums: Sums, of_thread_ns: int, in_calls_ns: int) -> None:
+    """Add what the thread gave, and by how much the split, which is of the response or of more, is longer."""
+    thread_ns = of_thread_ns - sums.think_wall_ns
+    row.thread_ns += thread_ns
+    row.overlap_ns += max(sums.wall_ns - sums.think_wall_ns, in_calls_ns) - thread_ns
 
 
 def _of_steps(record: Record) -> tuple[int, int]:

@@ -106,6 +106,8 @@ class Tracker:
         self._current: dict[int, _Current] = {}
         self._names: dict[int, int] = {}  # what collectors named the transaction of each thread, as long as it holds
         self._gone_on: set[int] = set()
+        # What the clocks read a little late or early: more CPU than wall time, which is that of the next transaction.
+        self._cpu_left: dict[int, int] = {}
 
     def go_on_from(self, until: Iterable[tuple[int, int, int]]) -> None:
         """The transactions of these threads are known until these instants on both clocks: what follows comes after."""
@@ -147,7 +149,7 @@ class Tracker:
         for thread, life in self._lives.items():
             current = self._current.get(thread) or _Current(life.start_ns, life.start_cpu_ns)
             left = {0: OTHER, BEGINS: current.name, NAMES: current.name}
-            closing = self._closed(current, left.get(current.begun_by, EXIT), life.end_ns, life.end_cpu_ns)
+            closing = self._closed(thread, current, left.get(current.begun_by, EXIT), life.end_ns, life.end_cpu_ns)
             if closing.wall_ns or thread not in self._gone_on:
                 yield thread, closing
 
@@ -158,14 +160,14 @@ class Tracker:
         named = self._names.get(thread, 0)
         end = call.start_ns + call.wall_ns, call.start_cpu_ns + call.cpu_ns
         self._current[thread] = _Current(*end, NAMES if named else SPAN, named)
-        return Step(self._closed_before(current, call), is_its_own=True)
+        return Step(self._closed_before(thread, current, call), is_its_own=True)
 
     def _read(self, thread: int, current: _Current, call: Outermost, is_busy: bool) -> Step:
         if call.bits & KEYS and current.begun_by == READS and not is_busy:
             echo_ns = call.start_ns - current.read_until_ns
             if 0 <= echo_ns < ECHO_WITHIN_NS:
                 return self._echo(thread, current, call, echo_ns)
-        before = self._closed_before(current, call)
+        before = self._closed_before(thread, current, call)
         name = self._names.get(thread) or (call.stack and BY_STACK | call.stack)
         current = self._current[thread] = _Current(call.start_ns, call.start_cpu_ns, READS, name)
         _think(current, call)
@@ -190,12 +192,12 @@ class Tracker:
         if not named and current.begun_by != NAMES:
             return Step()
         self._current[thread] = _Current(call.start_ns, call.start_cpu_ns, NAMES if named else SPAN, named)
-        return Step(self._closed_before(current, call))
+        return Step(self._closed_before(thread, current, call))
 
     def _begin(self, thread: int, current: _Current, call: Outermost) -> Step:
         name = call.name or (call.stack and BY_STACK | call.stack)
         self._current[thread] = _Current(call.start_ns, call.start_cpu_ns, BEGINS, name)
-        return Step(self._closed_before(current, call))
+        return Step(self._closed_before(thread, current, call))
 
     def _end(self, thread: int, current: _Current, call: Outermost) -> Step:
         if current.begun_by in (READS, SPAN, NAMES):
@@ -203,18 +205,20 @@ class Tracker:
         end_ns, end_cpu_ns = call.start_ns + call.wall_ns, call.start_cpu_ns + call.cpu_ns
         self._current[thread] = _Current(end_ns, end_cpu_ns, SPAN if current.begun_by == BEGINS else ENDS)
         name = current.name or (call.stack and BY_STACK | call.stack)
-        return Step(after=self._closed(current, name, end_ns, end_cpu_ns))
+        return Step(after=self._closed(thread, current, name, end_ns, end_cpu_ns))
 
-    def _closed_before(self, current: _Current, call: Outermost) -> Closing:
+    def _closed_before(self, thread: int, current: _Current, call: Outermost) -> Closing:
         """The current transaction, ended where `call` begins."""
         names = {0: INIT, READS: current.name, BEGINS: current.name, NAMES: current.name}
-        return self._closed(current, names.get(current.begun_by, IDLE), call.start_ns, call.start_cpu_ns)
+        return self._closed(thread, current, names.get(current.begun_by, IDLE), call.start_ns, call.start_cpu_ns)
 
-    def _closed(self, current: _Current, name: int, end_ns: int, end_cpu_ns: int) -> Closing:
+    def _closed(self, thread: int, current: _Current, name: int, end_ns: int, end_cpu_ns: int) -> Closing:
         paused_ns = self._pauses.within(current.start_ns, end_ns) if self._pauses else 0
         wall_ns = max(end_ns - current.start_ns - current.echo_ns - paused_ns, current.think_wall_ns, 0)
-        cpu_ns = end_cpu_ns - current.start_cpu_ns - current.echo_cpu_ns
-        cpu_ns = min(max(cpu_ns, current.think_cpu_ns, 0), wall_ns - current.think_wall_ns + current.think_cpu_ns)
+        used_ns = end_cpu_ns - current.start_cpu_ns - current.echo_cpu_ns + self._cpu_left.pop(thread, 0)
+        cpu_ns = min(max(used_ns, current.think_cpu_ns, 0), wall_ns - current.think_wall_ns + current.think_cpu_ns)
+        if not paused_ns:
+            self._cpu_left[thread] = used_ns - cpu_ns
         thought = (current.think_wall_ns, current.think_cpu_ns)
         return Closing(name or IDLE, current.start_ns, wall_ns, cpu_ns, *thought)
 

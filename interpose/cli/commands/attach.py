@@ -75,10 +75,9 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
     options = {setting.key: getattr(arguments, setting.name) for setting in schema.SETTINGS}
     if arguments.experiment is not None:
         options.update(place_of(arguments.experiment, "-o"))
-    file = precedence.read_file(".")
-    if precedence.resolve(options, os.environ, file).origins["INTERPOSE"] == "default":
+    if precedence.in_force(os.environ, options).origins["INTERPOSE"] == "default":
         options["record"] = "1"
-    wanted = precedence.resolve(options, os.environ, file)
+    wanted = precedence.in_force(os.environ, options)
     given = [each for each in schema.SETTINGS if options[each.key] is not None]
     of_lines = [each.options[-1] for each in given if each.name in OF_LINES]
     if set(wanted.record) != {"calls"} or of_lines:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from interpose.analysis.calls.profile import profile
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.comparison.comparison import compare
 from interpose.analysis.comparison.conditions import outcome, parse_condition
 from interpose.analysis.comparison.differences import RUNS_AT_LEAST, TOLERANCE
-from interpose.analysis.comparison.figures import GROUPED_BY, MEASURES, TRANSACTION, Run, run_of
+from interpose.analysis.comparison.figures import GROUPED_BY, MEASURES, Run, run_of
 from interpose.analysis.comparison.likeness import Circumstances, circumstances, unlike
 from interpose.cli.experiment_choice import note_damages, note_sampled, open_experiment, paths_of, refuse_sampled
 from interpose.cli.messages import say
@@ -120,8 +120,8 @@ class _Side:
         experiment = open_experiment(path)
         refuse_sampled(experiment)
         note_sampled(experiment, "counts and times are estimates, whose margins are not in the comparison")
-        made = profile(experiment, "kind" if by == TRANSACTION else by)
-        self.runs.append(run_of(experiment, made, by, with_calls))
-        self.circumstances.append(circumstances(experiment, made.accounts))
+        analysis = Analysis(experiment)
+        self.runs.append(run_of(analysis, by, with_calls))
+        self.circumstances.append(circumstances(analysis))
         self.code = max(self.code, note_damages(experiment))
 

@@ -6,6 +6,7 @@ import argparse
 import os
 import shutil
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.structure import is_consolidated_alone
 from interpose.analysis.consolidation.keeping import SLOWEST, keep
 from interpose.analysis.consolidation.merging import Merged
@@ -85,10 +86,10 @@ def _merge(arguments: argparse.Namespace) -> int:
         experiment = open_experiment(path)
         if is_sampled(experiment):
             raise UsageError(f"{experiment.name}: transactions were sampled; merged they would not be told from others")
-        pauses = pauses_of(experiment)
+        analysis = Analysis(experiment)
         for process in experiment.processes:
             into = merged.setdefault(_program(process), Merged(process, arguments.slowest))
-            calls += into.take_in(process, pauses)
+            calls += into.take_in(analysis, process)
             processes += 1
         code = max(code, note_damages(experiment))
     try:

@@ -14,6 +14,7 @@ from interpose import __version__
 from interpose.capture import collecting, session
 from interpose.config import precedence, schema, state
 from interpose.config.program import EXEMPT_PROGRAMS, is_exempt, program_name
+from interpose.config.trust import distrust
 from interpose.errors import InterposeError, SettingError
 from interpose.instrumentation import interpreters, libraries, mapping, resolved, search
 from interpose.instrumentation.interpreters import Interpreter
@@ -154,7 +155,7 @@ def _told_of_collector(found: libraries.Candidate) -> Iterator[str]:
     yield found.name
     if found.path:
         yield found.path
-    if why := found.why_not or libraries.distrust(found.path):
+    if why := found.why_not or distrust(found.path):
         yield f"not used: {why}"
 
 
@@ -172,7 +173,7 @@ def examine_settings() -> tuple[dict[str, str], list[dict[str, str]], list[str]]
     if not found.record and found.origins["INTERPOSE"] != "default":
         text, origin = found.texts["INTERPOSE"], found.origins["INTERPOSE"]
         wrong.append(f"INTERPOSE is {text} ({origin}): nothing is recorded")
-    return found.environment(), shown, [*wrong, *examine_directory(found.dir)]
+    return found.environment(), shown, [*wrong, *found.warnings, *examine_directory(found.dir)]
 
 
 def examine_directory(directory: str) -> list[str]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.clipping import clips
 from interpose.analysis.calls.structure import is_consolidated_alone, structure
-from interpose.analysis.calls.trace import Traced, last, slowest, trace
+from interpose.analysis.calls.trace import ENDED, Traced, last, slowest, trace, with_one_start
 from interpose.analysis.expressions.filters import Filter
 from interpose.cli.experiment_choice import (
     add_experiment_argument,
     add_label_argument,
     labelled,
+    note_clipped,
     note_damages,
     note_sampled,
     open_experiment,
@@ -51,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only those for which it holds: \"KIND == 'db' && WALL > 5ms\"; `help` tells what can stand in it",
     )
     parser.add_argument("--codes", choices=(NATURAL,), help="event types with their codes in the Natural Profiler")
+    parser.add_argument("--start-up", action="store_true", help="as text: the interpreter's own start call by call")
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N")
     add_output_arguments(parser)
 
@@ -72,6 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.codes:
         write_table(event_types_table(experiment, islice(event_types(experiment, rows), arguments.limit)), arguments)
     else:
+        rows = rows if arguments.start_up or arguments.format != "text" else with_one_start(rows)
         write_table(events_table(experiment, islice(rows, arguments.limit)), arguments)
     return note_damages(experiment)
 
@@ -92,7 +97,7 @@ def _show_records(experiment: Experiment, arguments: argparse.Namespace) -> int:
     if arguments.last or arguments.since or arguments.label or arguments.filter:
         raise UsageError(f"{experiment.name}: single events were not recorded (record without INTERPOSE_CONSOLIDATE)")
     say(f"{experiment.name}: the trace of its consolidated records; single events were not kept")
-    write_table(structure_table(experiment, islice(structure(experiment), arguments.limit)), arguments)
+    write_table(structure_table(experiment, islice(structure(Analysis(experiment)), arguments.limit)), arguments)
     return note_damages(experiment)
 
 
@@ -107,7 +112,19 @@ def _rows(
         return trace(experiment, since_ns) if number is None else last(experiment, number, since_ns)
     rows = trace(experiment, since_ns)
     if label is not None:
-        rows = (row for row in rows if is_in(label, row.event.start_ns))
+        rows = _within(experiment, rows, label)
     if chosen is not None:
-        rows = (row for row in rows if chosen.keeps(*row))
+        rows = (row for row in rows if chosen.keeps(row.process, row.event, row.depth, row.state))
     return rows if number is None else iter(deque(rows, number))
+
+
+def _within(experiment: Experiment, rows: Iterable[Traced], label: Sequence[Window]) -> Iterator[Traced]:
+    """The rows that lie in the windows of a label; of those that reach beyond, that part."""
+    found = {process: clips(process, label) for process in experiment.processes}
+    note_clipped(any(found.values()))
+    for row in rows:
+        clip = found[row.process].get((row.event.thread, row.event.call)) if row.state == ENDED else None
+        if clip:
+            yield row._replace(event=row.event._replace(**clip._asdict()))
+        elif is_in(label, row.event.start_ns):
+            yield row

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 
+from interpose.analysis.analysis import Analysis
 from interpose.cli.experiment_choice import (
     add_experiments_argument,
     note_damages,
@@ -42,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     experiment = open_experiments(arguments.experiments)
     refuse_sampled(experiment)
     note_sampled(experiment)
-    made = Profiled(experiment, arguments.slices, arguments.limit)
+    made = Profiled(Analysis(experiment), arguments.slices, arguments.limit)
     chosen = arguments.section or told_unasked(made)
     module = importlib.import_module(f"interpose.reports.formats.{arguments.format}")
     with opened_output(arguments.output) as out:

@@ -7,7 +7,9 @@ import sys
 from io import StringIO
 from itertools import islice
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import GROUPINGS, profile
+from interpose.analysis.calls.selection import Within
 from interpose.analysis.calls.structure import structure
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
@@ -17,9 +19,11 @@ from interpose.cli.experiment_choice import (
     add_experiments_argument,
     add_label_argument,
     labelled,
+    note_clipped,
     note_damages,
     note_sampled,
     open_experiments,
+    refuse_sampled,
 )
 from interpose.cli.following import follow
 from interpose.cli.output import (
@@ -101,9 +105,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.follow:
         experiment = follow(experiment, lambda now: _text(now, by, arguments), arguments.follow, sys.stdout)
     elif arguments.format in WHOLE:
+        if arguments.format == "html":
+            refuse_sampled(experiment)
         note_sampled(experiment, "profiles and transactions are estimates, the rest is of what was recorded")
         with opened_output(arguments.output) as out:
-            WHOLE[arguments.format](experiment, out)
+            WHOLE[arguments.format](Analysis(experiment), out)
     elif by is None:
         _write_summary(experiment, arguments.output)
     else:
@@ -114,33 +120,38 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _table(experiment: Experiment, by: str, arguments: argparse.Namespace) -> Table:
+    analysis = Analysis(experiment)
     if by == FINDING:
-        return _findings(experiment, arguments)
+        return _findings(analysis, arguments)
     if by == SECRETS:
         return _secrets(experiment, arguments)
     if by == TRANSACTION:
         if arguments.label or arguments.sort:
             raise UsageError(f"--by {TRANSACTION}: neither of a label, nor sorted here (interpose transactions sorts)")
-        made_of = transactions(experiment, is_scaled=not arguments.unscaled)
+        made_of = transactions(analysis, is_scaled=not arguments.unscaled)
         made_of.rows = arranged_transactions(made_of.rows, None, arguments.limit)
         return transactions_table(made_of)
     if by == STRUCTURE:
         if arguments.label or arguments.sort:
             raise UsageError(f"--by {STRUCTURE}: neither of a label, nor sorted")
-        return structure_table(experiment, islice(structure(experiment), arguments.limit))
-    is_scaled = not arguments.unscaled
-    made = profile(experiment, by, label=labelled(experiment, arguments.label), is_scaled=is_scaled)
+        return structure_table(experiment, islice(structure(analysis), arguments.limit))
+    if label := labelled(experiment, arguments.label):
+        within = Within(label)
+        made = profile(Analysis(experiment, within), by)
+        note_clipped(within.has_clipped)
+    else:
+        made = profile(analysis, by, is_scaled=not arguments.unscaled)
     made.rows = arranged(made.rows, arguments.sort, arguments.limit)
     table = profile_table(made, by, experiment.founder.log)
     return with_codes(table) if arguments.codes else table
 
 
-def _findings(experiment: Experiment, arguments: argparse.Namespace) -> Table:
+def _findings(analysis: Analysis, arguments: argparse.Namespace) -> Table:
     if arguments.label or arguments.sort:
         raise UsageError("--by finding: of the whole experiment, in the order of what could be won")
-    survey = Survey(experiment)
+    survey = Survey(analysis)
     found = found_in(survey)[: arguments.limit]
-    return findings_table(found, survey.matters_ns, experiment.founder.log.cwd)
+    return findings_table(found, survey.matters_ns, analysis.experiment.founder.log.cwd)
 
 
 def _secrets(experiment: Experiment, arguments: argparse.Namespace) -> Table:
@@ -155,7 +166,7 @@ def _text(experiment: Experiment, by: str | None, arguments: argparse.Namespace)
     """What would be written of the experiment as it is now."""
     out = StringIO()
     if by is None:
-        out.writelines(f"{line}\n" for line in summary(screen_for(sys.stdout, experiment)))
+        out.writelines(f"{line}\n" for line in summary(screen_for(sys.stdout, Analysis(experiment))))
     else:
         text.write(_table(experiment, by, arguments), out, table_width(sys.stdout))
     return out.getvalue()
@@ -172,5 +183,5 @@ def _by_when_not_said(arguments: argparse.Namespace) -> str | None:
 
 def _write_summary(experiment: Experiment, path: str | None) -> None:
     with opened_output(path) as out:
-        for line in summary(screen_for(out, experiment)):
+        for line in summary(screen_for(out, Analysis(experiment))):
             out.write(line + "\n")

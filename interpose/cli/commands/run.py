@@ -164,10 +164,9 @@ def settings_in_force(arguments: argparse.Namespace) -> Settings:
     chosen = [word for word, keys in wanted.items() if any(options[key] is not None for key in keys)]
     if chosen and options["record"] is None:
         options["record"] = ",".join(["calls", *chosen])
-    file = precedence.read_file(".")
-    if precedence.resolve(options, os.environ, file).origins["INTERPOSE"] == "default":
+    if precedence.in_force(os.environ, options).origins["INTERPOSE"] == "default":
         options["record"] = "1"
-    found = precedence.resolve(options, os.environ, file)
+    found = precedence.in_force(os.environ, options)
     check_patterns(found)
     return found
 
@@ -308,12 +307,13 @@ def show_summary(experiment: str) -> None:
     """How the report begins, and what to ask next: for somebody who looks at a terminal."""
     if not sys.stderr.isatty():
         return
+    from interpose.analysis.analysis import Analysis
     from interpose.cli.output import screen_for
     from interpose.experiments.model.experiment import Experiment
     from interpose.reports.screen import summary
 
     try:
-        screen = screen_for(sys.stderr, Experiment(experiment))
+        screen = screen_for(sys.stderr, Analysis(Experiment(experiment)))
     except InterposeError as error:
         return say(str(error))
     lines = [*summary.notes(screen), *summary.first_lines(screen), *summary.totals(screen)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.transactions.response_times import transactions
 from interpose.cli.experiment_choice import add_experiments_argument, note_damages, open_experiments, refuse_sampled
 from interpose.cli.messages import say
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     experiment = open_experiments(arguments.experiments)
     refuse_sampled(experiment)
-    made = transactions(experiment, is_scaled=not arguments.unscaled)
+    made = transactions(Analysis(experiment), is_scaled=not arguments.unscaled)
     made.rows = arranged(made.rows, arguments.sort, arguments.limit)
     write_table(transactions_table(made), arguments)
     if made.estimate:
@@ -40,5 +41,5 @@ def run(arguments: argparse.Namespace) -> int:
     if not made.has_cpu:
         say("CPU time between calls: not recorded by transaction (record again with this version)")
     if made.overlapped:
-        say("requests were served at the same time on one thread: their times overlap")
+        say("transactions overlap: they were suspended while their thread was in others (share is of its time)")
     return note_damages(experiment)

@@ -169,15 +169,15 @@ def _experiments(session: Session, given: Sequence[str]) -> None:
 
 
 def _iostat(session: Session, given: Sequence[str]) -> None:
-    session.show(iostat_table(input_output(session.experiment, session.chosen)))
+    session.show(iostat_table(input_output(session.analysis)))
 
 
 def _ioactivity(session: Session, given: Sequence[str]) -> None:
-    session.show(ioactivity_table(input_output(session.experiment, session.chosen), session.limit))
+    session.show(ioactivity_table(input_output(session.analysis), session.limit))
 
 
 def _iodetail(session: Session, given: Sequence[str]) -> None:
-    session.show(iodetail_table(input_output(session.experiment, session.chosen), session.limit))
+    session.show(iodetail_table(input_output(session.analysis), session.limit))
 
 
 def _header(session: Session, given: Sequence[str]) -> None:

@@ -10,8 +10,9 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import TextIO
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.calltree import Calls, Function, Tree, calls_of
-from interpose.analysis.calls.chosen import Chooses
+from interpose.analysis.calls.chosen import selecting
 from interpose.analysis.calls.figures import Metric, Vector, figures_of
 from interpose.analysis.calls.folding import ALL, LIBRARY, Folding
 from interpose.analysis.calls.functions import by_source_line, object_of
@@ -48,7 +49,7 @@ class Session:
         self.mode, self.sign = TEXT, ","
         self.fragment: list[Function] = []
         self.filter = ""
-        self._chosen: Chooses | None = None
+        self.analysis = Analysis(experiment)
         self._known: dict[str, Calls] = {}
         self._standard_out = self._out = out
 
@@ -75,22 +76,18 @@ class Session:
 
     def filter_by(self, text: str) -> None:
         """Look at the calls alone for which the expression holds; at all where it is empty. Raises ExpressionError."""
-        chosen = Filter(text, self.experiment, without=_WITHOUT).over if text else None
-        self.filter, self._chosen = text, chosen
+        chosen = Filter(text, self.experiment, without=_WITHOUT) if text else None
+        self.filter = text
+        self.analysis = Analysis(self.experiment, selecting(chosen.over) if chosen else None)
 
     # The calls.
-
-    @property
-    def chosen(self) -> Chooses | None:
-        """What the filter chooses; None where there is none."""
-        return self._chosen
 
     @property
     def calls(self) -> Calls:
         """The calls that are looked at."""
         if self.filter not in self._known:
             self._known = {key: calls for key, calls in self._known.items() if not key}  # all, and those of one filter
-            self._known[self.filter] = calls_of(self.experiment, self._chosen)
+            self._known[self.filter] = calls_of(self.analysis)
         return self._known[self.filter]
 
     @property

@@ -11,11 +11,11 @@ KEYED = "__getitem__ __setitem__ __delitem__ keys close"
 
 INTRINSICS = [
     Intrinsic("sqlite3.connect", "_sqlite3:Connection.__init__", "db", detail="database"),
-    *alike(*CONNECTION, "execute executemany executescript", "db", detail="statement"),
+    *alike(*CONNECTION, "execute executemany executescript", "db", detail="sqlite_statement"),
     *alike(*CONNECTION, "commit __exit__", "db", transaction="ends"),
     *alike(*CONNECTION, "rollback close backup serialize deserialize", "db"),
     Intrinsic("sqlite3.Connection.blobopen", "_sqlite3:Connection.blobopen", "db"),
-    *alike(*CURSOR, "execute executemany executescript", "db", detail="statement"),
+    *alike(*CURSOR, "execute executemany executescript", "db", detail="sqlite_statement"),
     *alike(*CURSOR, "fetchone __next__", "db", bytes="row"),
     *alike(*CURSOR, "fetchmany fetchall", "db", bytes="rows"),
     *alike(*CURSOR, "close", "db"),

@@ -9,7 +9,7 @@ UNBUFFERED = ("pymysql.SSCursor.", "pymysql.cursors:SSCursor.")
 
 MYSQLCLIENT = [
     Intrinsic("MySQLdb.connect", "MySQLdb._mysql:connection.__init__", "db", detail="server"),
-    *alike(*CONNECTION, "query send_query", "db", detail="statement"),
+    *alike(*CONNECTION, "query send_query", "db", detail="mysql_statement"),
     *alike(*CONNECTION, "store_result use_result", "db", bytes="cursor"),
     *alike(*CONNECTION, "commit", "db", transaction="ends"),
     *alike(*CONNECTION, "rollback autocommit close ping select_db change_user", "db"),
@@ -20,7 +20,7 @@ MYSQLCLIENT = [
 
 PYMYSQL = [
     Intrinsic("pymysql.connect", "pymysql.connections:Connection.__init__", "db", detail="server"),
-    *alike(*PYTHONS, "query", "db", detail="statement"),
+    *alike(*PYTHONS, "query", "db", detail="mysql_statement"),
     *alike(*PYTHONS, "commit", "db", transaction="ends"),
     *alike(*PYTHONS, "rollback begin autocommit close ping select_db next_result kill", "db"),
     *alike(*UNBUFFERED, "read_next", "db", bytes="row"),

@@ -4,10 +4,10 @@ from interpose.library import Intrinsic, alike
 
 ROW = {"bytes": "row"}
 ROWS = {"bytes": "rows"}
-STATEMENT = {"detail": "statement"}
+STATEMENT = {"detail": "postgresql_statement"}
 STATEMENT_ROW = {**STATEMENT, **ROW}
 STATEMENT_ROWS = {**STATEMENT, **ROWS}
-KEPT = {"detail": "statement", "argument": None, "attribute": "_query"}
+KEPT = {"detail": "postgresql_statement", "argument": None, "attribute": "_query"}
 DSN = {"detail": "dsn"}
 COMMIT = {"transaction": "ends"}
 

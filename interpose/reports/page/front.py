@@ -35,17 +35,16 @@ def front(material: Material) -> Markup:
 
 def summary(material: Material) -> Markup:
     """The first section: figures and kinds."""
-    accounts = material.survey.accounts
+    accounts = material.survey.analysis.accounts
     log = material.experiment.founder.log
-    screen = Screen(material.experiment, material.profiles["site"], material.now_s, 80, Paint(False))
-    is_running = screen.is_running
+    screen = Screen(material.profiles["site"], material.now_s, 80, Paint(False))
     began = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(min(log.time_ns, 2**61) / SECOND_NS))
     told = [
         element("code", command_line(material.experiment.founder)),
         f" · {ending_in_words(accounts[0].ending)} · began {began} · on {log.system.get('host', '?')}"
-        f" · {completeness(material.experiment, accounts, is_running)}",
+        f" · {completeness(screen.analysis)}",
     ]
-    whole = material.survey.total
+    whole = material.survey.analysis.total
     calls = sum(row.sums.calls for row in material.profiles["site"].rows)
     figures = [
         ("elapsed", duration(elapsed_ns(screen)), elapsed_ns(screen)),

@@ -20,7 +20,6 @@ from interpose.legacy.programs import Program
 class Material:
     """All of it. `profiles` are by the name of their grouping; `now_s` is the present on the calendar."""
 
-    experiment: Experiment
     survey: Survey
     findings: Sequence[Finding]
     profiles: Mapping[str, Profile]
@@ -31,3 +30,7 @@ class Material:
     files: Sequence[HotFile]
     now_s: float
     version: str
+
+    @property
+    def experiment(self) -> Experiment:
+        return self.survey.analysis.experiment

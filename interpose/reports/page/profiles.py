@@ -68,6 +68,7 @@ def _names(material: Material, made: Profile, by: str) -> list[Field]:
         return [
             Field("thread", lambda row: row.labels.get("thread", row.kind or "")),
             Field("process", lambda row: row.labels.get("process", "")),
+            Field("kind", lambda row: row.kind or ""),
         ]
     if by == "detail":
         return [kind, intrinsic, Field("about", lambda row: row.labels.get("detail", ""))]

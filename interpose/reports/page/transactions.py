@@ -21,7 +21,7 @@ def transactions(material: Material) -> Markup:
     if not made.has_cpu:
         remarks.append(note("CPU time between calls: not recorded by transaction (record again with this version)."))
     if made.overlapped:
-        remarks.append(note("Requests were served at the same time on one thread: their times overlap."))
+        remarks.append(note("Transactions overlap: they were suspended while their thread was in others."))
     if not any(row.is_named for row in made.rows):
         remarks.append(
             note("No transaction has a name: mark them with interpose.transaction(…), or see docs/libraries.md.")
@@ -60,6 +60,7 @@ def _fields(made: Transactions) -> list[Field]:
         *([time("CPU", lambda row: row.cpu_ns)] if made.has_cpu else []),
         Field("what it was", drawn=lambda row: _split_bar(row, made, longest_ns)),
         *map(split, made.kinds),
+        *([time("overlap", lambda row: row.overlap_ns, "not of its thread's time")] if made.overlapped else []),
     ]
 
 

@@ -8,20 +8,18 @@ from functools import cached_property
 from math import sqrt
 from typing import Any, NamedTuple
 
-from interpose.analysis.calls.account import ProcessAccount
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.attribution import Invoker, Service, services_of
 from interpose.analysis.calls.calltree import Calls, calls_of
 from interpose.analysis.calls.functions import by_function, object_of
 from interpose.analysis.calls.identification import identified
 from interpose.analysis.calls.input_output import CLOSE, OPEN, OTHER, READ, WRITE, Activity, input_output
-from interpose.analysis.consolidation.consolidate import consolidated
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.lines.line_rows import Trace, line_trace
 from interpose.analysis.time.concurrency import CALLS_AT_MOST, RESTING, Resource, solo_times
 from interpose.analysis.time.run_queue import Spent, spent_by_thread, whole_of
 from interpose.analysis.time.slices import slices_of
 from interpose.analysis.transactions.response_times import transactions
-from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.table import Column, Table, clean
 from interpose.reports.formats.units import SECOND_NS, count, duration
 from interpose.reports.screen.state import command_line
@@ -55,48 +53,44 @@ class _Head(NamedTuple):
 
 
 class Profiled:
-    """An experiment, and what of it several sections need."""
+    """What is analysed, what of it several sections need, and how much of it they show."""
 
-    def __init__(self, experiment: Experiment, slices: int = SLICES, limit: int | None = None) -> None:
-        self.experiment = experiment
+    def __init__(self, analysis: Analysis, slices: int = SLICES, limit: int | None = None) -> None:
+        self.analysis = analysis
+        self.experiment = analysis.experiment
         self.slices = slices
         self.limit = limit
 
     @cached_property
     def calls(self) -> Calls:
         """The tree of all calls."""
-        return calls_of(self.experiment)
+        return calls_of(self.analysis)
 
     @cached_property
     def total(self) -> Spent:
         """How all threads together spent their time."""
-        return whole_of(spent_by_thread(self.accounts).values())
+        return whole_of(spent_by_thread(self.analysis.accounts).values())
 
     @cached_property
     def lines(self) -> Trace:
         """What line trace tells, which is nothing where no lines were recorded."""
         return line_trace(self.experiment)
 
-    @property
-    def accounts(self) -> list[ProcessAccount]:
-        """The accounts of the processes."""
-        return self.calls.accounts
-
 
 def session(made: Profiled) -> Section:
     """Measurement session data: what was measured, and how sure its figures are."""
     log, spent = made.experiment.founder.log, made.total
     samples = sum(max(len(process.overview) - 1, 0) for process in made.experiment.processes)
-    calls = sum(account.found for account in made.accounts)
-    dropped = sum(account.dropped for account in made.accounts)
+    calls = sum(account.found for account in made.analysis.accounts)
+    dropped = sum(account.dropped for account in made.analysis.accounts)
     first = min(process.log.start_ns for process in made.experiment.processes)
     rows: list[tuple[str, str, int | None]] = [
         ("experiment", made.experiment.name, None),
         ("command", command_line(made.experiment.founder), None),
         ("host", f"{log.system.get('host', '?')}, {log.system.get('cpus', '?')} processors", None),
-        ("processes", str(len(made.accounts)), len(made.accounts)),
-        ("threads", str(sum(len(each.threads) for each in made.accounts)), None),
-        ("session time", duration(span := max(each.latest_ns for each in made.accounts) - first), span),
+        ("processes", str(len(made.analysis.accounts)), len(made.analysis.accounts)),
+        ("threads", str(sum(len(each.threads) for each in made.analysis.accounts)), None),
+        ("session time", duration(span := max(each.latest_ns for each in made.analysis.accounts) - first), span),
         ("run time (of all threads)", duration(spent.wall_ns), spent.wall_ns),
         ("CPU time", _with_share(spent.cpu_ns, spent.wall_ns), spent.cpu_ns),
         ("wait", _with_share(spent.wait_ns, spent.wall_ns), spent.wait_ns),
@@ -110,7 +104,7 @@ def session(made: Profiled) -> Section:
         rows = [row if row[0] != "stretch" else ("stretch", "not recorded", None) for row in rows]
     heads = [_Head("figure", "figure", TEXT), _Head("shown", "value", TEXT), _Head("value", "", TEXT)]
     notes = ["calls are measured one by one: counts are exact, times have no margin of error", _margin(samples)]
-    if any(account.estimated for account in made.accounts):
+    if any(account.estimated for account in made.analysis.accounts):
         notes.append("run time is estimated: the end of a thread was not seen")
     if not spent.has_stretch:
         notes.append(NO_STRETCH)
@@ -130,7 +124,7 @@ def _of_collectors(made: Profiled) -> list[tuple[str, str]]:
 
 def identification(made: Profiled) -> Section:
     """What data collectors identified, module by module; what they did not by where it was made."""
-    found = identified(made.experiment, made.accounts)
+    found = identified(made.analysis)
     whole = sum(sums.self_wall_ns for sums in found.values())
     rows: list[tuple[Any, ...]] = [
         (what.module, what.section, what.statement or "", what.collector.partition(":")[2], *_times_of(sums))
@@ -153,7 +147,7 @@ def resource(made: Profiled) -> Section:
     whole = made.calls.tree.totals()[made.calls.tree.root]
     found: dict[Resource, list[int]] = {}
     for process in made.experiment.processes:
-        for (intrinsic, detail), sums in consolidated(process, ("intrinsic", "detail")).sums().items():
+        for (intrinsic, detail), sums in made.analysis.records(process, ("intrinsic", "detail")).sums().items():
             kind, name = process.intrinsic(intrinsic).kind, process.string(detail)
             figures = found.setdefault((kind, name), [0, 0, 0])
             figures[0] += sums.calls
@@ -183,7 +177,7 @@ def resource(made: Profiled) -> Section:
 def _solo(made: Profiled, found: dict[Resource, list[int]]) -> tuple[dict[Resource, int] | None, list[str]]:
     """Solo times: all where a process has one thread."""
     told = f"solo: no other thread of the process was in a call, but for {', '.join(sorted(RESTING))}"
-    if all(len(account.threads) <= 1 for account in made.accounts):
+    if all(len(account.threads) <= 1 for account in made.analysis.accounts):
         return {resource: figures[1] for resource, figures in found.items()}, [told]
     solo = solo_times(made.experiment)
     if solo is None:
@@ -193,7 +187,7 @@ def _solo(made: Profiled, found: dict[Resource, list[int]]) -> tuple[dict[Resour
 
 def activity(made: Profiled) -> Section:
     """Activity over time: what the calls that began in each slice took, by kind, and what the processes used."""
-    found = slices_of(made.experiment, made.slices)
+    found = slices_of(made.analysis, made.slices)
     figures = found.figures
     kinds = [kind for kind in figures.kinds if any(figures.of_kind(each.calls, kind) for each in found.slices)]
     start = found.slices[0].start_ns
@@ -268,7 +262,7 @@ def section(made: Profiled) -> Section:
     rows = []
     services = services_of(made.calls.tree)
     whole = sum(service.figures[1] for service in services)
-    alone = all(len(account.threads) <= 1 for account in made.accounts)
+    alone = all(len(account.threads) <= 1 for account in made.analysis.accounts)
     for service in sorted(services, key=lambda each: (object_of(each.function), each.function.name)):
         took = service.figures[1]
         solo = took if alone else None
@@ -333,31 +327,33 @@ def _procedure_by_lines(trace: Trace, limit: int | None) -> Section:
 
 def transaction(made: Profiled) -> Section:
     """Transaction usage by section: what of each transaction's CPU time and response time each kind took."""
-    found = transactions(made.experiment)
-    whole = sum(row.response_ns for row in found.rows)
+    found = transactions(made.analysis)
     rows: list[tuple[Any, ...]] = []
     for row in sorted(found.rows, key=lambda row: row.name):
         mean = row.response_ns // row.sums.calls if row.sums.calls and row.is_named else None
         cpu_ns = row.cpu_ns if found.has_cpu else None
-        rows.append((row.name, "", row.sums.calls, mean, row.response_ns, cpu_ns))
+        rows.append((row.name, "", row.sums.calls, mean, row.response_ns, row.overlap_ns, row.thread_ns, cpu_ns))
         for kind in found.kinds:
             share = row.split.get(kind)
             if share and (share.wall_ns or share.cpu_ns):
                 is_known = found.has_cpu or kind != "logic"
-                rows.append(("", kind, None, None, share.wall_ns, share.cpu_ns if is_known else None))
+                of_thread_ns = None if row.overlap_ns else share.wall_ns
+                cpu_ns = share.cpu_ns if is_known else None
+                rows.append(("", kind, None, None, share.wall_ns, None, of_thread_ns, cpu_ns))
     heads = [_Head("transaction", "transaction", TEXT), _Head("section", "section", TEXT)]
     heads += [_Head("count", "count", COUNT), _Head("mean_ns", "mean service")]
-    heads += [_Head("response_ns", "response"), _Head("cpu_ns", "CPU")]
+    heads += [_Head("response_ns", "response"), _Head("overlap_ns", "overlap"), _Head("thread_ns", "of threads")]
+    heads.append(_Head("cpu_ns", "CPU"))
     notes = ["lines without a name are the parts of the transaction above them"]
     if not found.has_cpu:
         notes.append("CPU between calls: not recorded by transaction (record again with this version)")
-    table = _table(heads, rows, shares=("response_ns",), whole=whole)
+    table = _table(heads, rows, shares=("thread_ns",), whole=found.thread_ns)
     return Section("Transaction usage by section", "events, threads", table, notes)
 
 
 def files(made: Profiled) -> Section:
     """Data set characteristics: each file with what was done with it; those that took no time too."""
-    found = input_output(made.experiment).by_file()
+    found = input_output(made.analysis).by_file()
     rows = []
     for name, done in sorted(found.items(), key=lambda each: (-_time_of(each[1]), each[0])):
         counts = [done.get(operation, Activity()).sums.calls for operation in (OPEN, READ, WRITE, CLOSE, OTHER)]
@@ -454,7 +450,7 @@ def _column(head: _Head, place: int) -> Column:
 
 
 def _share_of(place: int, whole: int) -> Callable[[Any], str]:
-    return lambda row: f"{100 * row[place] / whole:.2f} %" if whole else ""
+    return lambda row: f"{100 * row[place] / whole:.2f} %" if whole and row[place] is not None else ""
 
 
 def _shown_without(table: Table, name: str) -> Table:

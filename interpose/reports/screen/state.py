@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterable
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.recording.ending import Ending, recording_stopped
 from interpose.experiments.format.blocks import BLOCK_BYTES
@@ -12,7 +13,7 @@ from interpose.experiments.metadata.control import control_of
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.reports.formats.table import clean
-from interpose.reports.formats.units import SECOND_NS, age, count
+from interpose.reports.formats.units import SECOND_NS, age, count, size
 
 
 def command_line(process: Process) -> str:
@@ -62,6 +63,10 @@ def what_is_missing(experiment: Experiment) -> str | None:
             return f"recording stopped, {clean(why)}"
         if process.unrecorded_children:
             return f"{count(process.unrecorded_children, 'fork')} not recorded"
+    page = control_of(experiment)
+    if page and page.in_use_bytes < 0:
+        given, taken = size(page.drained_bytes), size(page.taken_bytes)
+        return f"the pool's figures cannot be: {given} given back of {taken}"
     if why := why_full(experiment):
         return why
     if experiment.damages.found:
@@ -79,16 +84,19 @@ def why_full(experiment: Experiment) -> str | None:
     return "the limit was reached (INTERPOSE_LIMIT)" if at_limit else "the pool was full (INTERPOSE_POOL)"
 
 
-def completeness(experiment: Experiment, accounts: Iterable[ProcessAccount], running: bool) -> str:
+def completeness(analysis: Analysis) -> str:
     """`complete, 0 events lost`, or what is missing first, and the events lost; of a ring, what it still has."""
-    accounts = list(accounts)
-    lost = f"{count(events_lost(accounts), 'event')} lost"
+    accounts = analysis.accounts
+    number = events_lost(accounts)
+    lost = f"{count(number, 'event')} lost"
     if overwritten := sum(account.overwritten for account in accounts):
         found = sum(account.found for account in accounts)
         lost = f"ring: the last {found:,} of {count(found + overwritten, 'call')}, {lost}"
-    if missing := what_is_missing(experiment):
+    if missing := what_is_missing(analysis.experiment):
         return f"incomplete: {missing}; {lost}"
-    return lost if running or overwritten else f"complete, {lost}"
+    if analysis.is_running or overwritten:
+        return lost
+    return f"incomplete: {lost}" if number else f"complete, {lost}"
 
 
 def _last_part(path: str) -> str:

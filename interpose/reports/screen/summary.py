@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import OpenCallFound, ProcessAccount
 from interpose.analysis.calls.profile import (
     BEFORE,
@@ -15,7 +16,6 @@ from interpose.analysis.calls.profile import (
     Profile,
     Row,
     by_kind,
-    closing_rows,
     is_uncertain,
     own_lines,
     wait_ns,
@@ -23,6 +23,7 @@ from interpose.analysis.calls.profile import (
 from interpose.analysis.findings.engine import ABOUT_RECORDING
 from interpose.analysis.findings.finding import Finding
 from interpose.analysis.recording.lineage import program_of, unfollowed, why_not
+from interpose.analysis.time.run_queue import Unseen, unseen_wait
 from interpose.analysis.transactions.estimate import ALL
 from interpose.experiments.metadata.control import control_of
 from interpose.experiments.metadata.log import FILTERED, LOWERED, WARNING, Log
@@ -68,9 +69,8 @@ _COMMENTS = {INTERPOSE: "own cost, calibrated", BEFORE: "overwritten"}
 
 @dataclass(frozen=True)
 class Screen:
-    """What the first screen is made from: an experiment, its profile by site, the present, and the paper."""
+    """What the first screen is made from: a profile by site of what is analysed, the present, and the paper."""
 
-    experiment: Experiment
     profile: Profile
     now_s: float
     width: int
@@ -78,16 +78,20 @@ class Screen:
     findings: Sequence[Finding] = ()
 
     @property
+    def analysis(self) -> Analysis:
+        return self.profile.analysis
+
+    @property
+    def experiment(self) -> Experiment:
+        return self.analysis.experiment
+
+    @property
     def log(self) -> Log:
         return self.experiment.founder.log
 
     @property
     def founder(self) -> ProcessAccount:
-        return self.profile.accounts[0]
-
-    @property
-    def is_running(self) -> bool:
-        return any(account.ending.state == "running" for account in self.profile.accounts)
+        return self.analysis.accounts[0]
 
 
 def summary(screen: Screen) -> Iterator[str]:
@@ -136,7 +140,7 @@ def first_lines(screen: Screen) -> list[str]:
     name = shortened(clean(screen.experiment.name), screen.width // 4, keep="end")
     state = ending_in_words(screen.founder.ending)
     ago = ended_ago(screen.founder, screen.now_s)
-    complete = completeness(screen.experiment, screen.profile.accounts, screen.is_running)
+    complete = completeness(screen.analysis)
     fixed = sum(map(columns_of, (name, state, ago, complete))) + 2 + 3 * len(_GAP)
     on_one = fixed + min(_LEAST_COMMAND, columns_of(command_line(screen.experiment.founder))) <= screen.width
     left = screen.width - fixed + (0 if on_one else columns_of(complete) + len(_GAP))
@@ -153,14 +157,14 @@ def _lines_of_several(screen: Screen, collection: Collection) -> list[str]:
     named = clean(", ".join(each.name for each in collection.experiments[:_EXPERIMENTS_NAMED]))
     more = len(collection.experiments) - _EXPERIMENTS_NAMED
     line = f"{collection.name}  {named}{f' and {more:,} more' if more > 0 else ''}"
-    complete = completeness(collection, screen.profile.accounts, screen.is_running)
+    complete = completeness(screen.analysis)
     return [shortened(line, screen.width), shortened(complete, screen.width)]
 
 
 def totals(screen: Screen) -> list[str]:
     """Elapsed time, thread time, CPU time, calls; processes and threads where there are several."""
     whole = screen.profile.total
-    accounts = screen.profile.accounts
+    accounts = screen.analysis.accounts
     calls = sum(row.sums.calls for row in screen.profile.rows)
     told = f"{calls:,} sampled" if screen.log.interval else count(calls, "call")
     told += " (estimated)" if screen.profile.estimate and screen.profile.estimate.is_estimated else ""
@@ -184,10 +188,10 @@ def totals(screen: Screen) -> list[str]:
 def elapsed_ns(screen: Screen) -> int:
     """From the founder's beginning to the last end, or until now; of several experiments, on the calendar."""
     if isinstance(screen.experiment, Collection):
-        return _calendar_ns(screen.profile.accounts)
-    if screen.is_running:
+        return _calendar_ns(screen.analysis.accounts)
+    if screen.analysis.is_running:
         return max(_now_ns() - screen.log.start_ns, 0)
-    return max(account.latest_ns for account in screen.profile.accounts) - screen.log.start_ns
+    return max(account.latest_ns for account in screen.analysis.accounts) - screen.log.start_ns
 
 
 def _calendar_ns(accounts: Sequence[ProcessAccount]) -> int:
@@ -258,16 +262,19 @@ def chosen(screen: Screen) -> Iterator[str]:
 
 
 def wait_not_seen(screen: Screen) -> Iterator[str]:
-    """A line where the program waited, neither on the CPU nor in a call; nothing where calls were not recorded."""
-    whole = screen.profile.total
-    waited_ns = wait_ns(closing_rows(whole)[0]) if "calls" in screen.log.recorded else 0
-    if waited_ns and waited_ns * 100 >= whole.wall_ns:
-        yield f" wait not seen  {duration(waited_ns)}  in program: no CPU, no known call (docs/limits.md)"
+    """Lines where the program waited outside of its calls, for a processor or for what nobody saw; nothing where calls
+    were not recorded."""
+    least_ns = max(screen.profile.total.wall_ns // 100, 1)
+    found = unseen_wait(screen.analysis.accounts) if "calls" in screen.log.recorded else Unseen()
+    if found.processor_ns >= least_ns:
+        yield f" waiting for a processor  {duration(found.processor_ns)}  in program, estimated: others had them"
+    if found.unexplained_ns >= least_ns:
+        yield f" wait not seen  {duration(found.unexplained_ns)}  in program: no CPU, no known call (docs/limits.md)"
 
 
 def cpu_not_seen(screen: Screen) -> Iterator[str]:
     """A line where processes used CPU time in threads that were never seen."""
-    unseen_ns = sum(account.unseen_cpu_ns for account in screen.profile.accounts)
+    unseen_ns = sum(account.unseen_cpu_ns for account in screen.analysis.accounts)
     if unseen_ns and unseen_ns * 100 >= screen.profile.total.cpu_ns + unseen_ns:
         yield f" CPU of threads not seen  {duration(unseen_ns)}  not in the table (docs/limits.md)"
 
@@ -285,7 +292,7 @@ def lines_of_ones_own(screen: Screen) -> Iterator[str]:
 
 def calls_in_progress(screen: Screen) -> Iterator[str]:
     """The calls that were in progress when a process ended, or are."""
-    found = [(account, call) for account in screen.profile.accounts for call in account.open_calls]
+    found = [(account, call) for account in screen.analysis.accounts for call in account.open_calls]
     for account, call in found[:_OPEN_CALLS]:
         yield f" {_open_call(screen, account, call)}"
     if len(found) > _OPEN_CALLS:
@@ -295,7 +302,7 @@ def calls_in_progress(screen: Screen) -> Iterator[str]:
 def not_timed(screen: Screen) -> Iterator[str]:
     """A line where calls were counted and not timed: whose, and where their time is."""
     found: Counter[str] = Counter()
-    for process in (each.process for each in screen.profile.accounts):
+    for process in (each.process for each in screen.analysis.accounts):
         for number, counted in process.counts.items():
             found[process.intrinsic(number).name] += counted
     if found:
@@ -308,7 +315,7 @@ def lowered(screen: Screen) -> Iterator[str]:
     """A line for each of the first intrinsics that the governor lowered."""
     found = [
         (account.process, event)
-        for account in screen.profile.accounts
+        for account in screen.analysis.accounts
         for event in account.process.log.events
         if event.kind == LOWERED and event.intrinsic
     ]
@@ -325,6 +332,8 @@ def warnings(screen: Screen) -> Iterator[str]:
     for event in screen.log.events:
         if event.kind == WARNING:
             yield clean(f" not done  {event.text}")
+    if left_out := sum(account.process.details_left_out for account in screen.analysis.accounts):
+        yield f" (other)  {count(left_out, 'detail')} of which the texts found no room (docs/limits.md)"
 
 
 def filtered(screen: Screen) -> Iterator[str]:
@@ -338,7 +347,7 @@ def filtered(screen: Screen) -> Iterator[str]:
 def not_interposed(screen: Screen) -> Iterator[str]:
     """A line where something could not be interposed that the program has."""
     found = {
-        name: why for each in screen.profile.accounts for name, why in each.process.not_interposed.items()
+        name: why for each in screen.analysis.accounts for name, why in each.process.not_interposed.items()
     }
     for name, why in list(found.items())[:1]:
         others = f" (and {len(found) - 1} more: interpose doctor)" if len(found) > 1 else ""
@@ -347,7 +356,7 @@ def not_interposed(screen: Screen) -> Iterator[str]:
 
 def libraries(screen: Screen) -> Iterator[str]:
     """A line for what was wrong with libraries: those not used, and what failed in their wrappers."""
-    processes = [account.process for account in screen.profile.accounts]
+    processes = [account.process for account in screen.analysis.accounts]
     unused = {each.name: each for process in processes for each in process.libraries if each.why_not}
     failed = {(each.library, each.target, each.why): each for process in processes for each in process.failures}
     found = [f"{each.name} is not used: {each.why_not}  {each.place}" for each in unused.values()]
@@ -362,7 +371,7 @@ def not_followed(screen: Screen) -> Iterator[str]:
     """A line where processes were started that have no experiment of their own."""
     found = unfollowed(screen.experiment)
     if found:
-        programs = Counter((program_of(child, process), why_not(child)) for process, child in found)
+        programs = Counter((program_of(child, process), why_not(child, process)) for process, child in found)
         named = (f"{program} ({why}) {number:,}" for (program, why), number in programs.most_common())
         yield clean(f" not followed  {count(len(found), 'process', 'processes')}: {', '.join(named)}")
 

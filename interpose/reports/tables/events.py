@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from interpose.analysis.calls.profile import process_label, thread_label
+from interpose.analysis.calls.profile import START_UP, process_label, task_label, thread_label
 from interpose.analysis.calls.trace import ENDED, Traced
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Site
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, Table, Values, clean
-from interpose.reports.formats.units import SECOND_NS, duration
+from interpose.reports.formats.units import SECOND_NS, count, duration
 
 NAMES = (
     "since_ns",
     "process",
     "thread",
+    "task",
+    "task_name",
     "call",
     "parent",
     "depth",
@@ -55,12 +57,14 @@ def events_table(experiment: Experiment, rows: Iterable[Traced]) -> Table:
 
 
 def _who_columns(experiment: Experiment, labels: _ThreadLabels) -> list[Column]:
-    """The process and the thread, where there are several."""
+    """The process and the thread, where there are several; the task, where there are any."""
     columns = []
     if len(experiment.processes) > 1:
         columns.append(Column("process", lambda row: row.process.lineage or "founder", right=False))
     if any(len(process.threads) > 1 for process in experiment.processes):
         columns.append(Column("thread", lambda row: labels.show(row).partition(" ")[0], right=False))
+    if any(process.task_names for process in experiment.processes):
+        columns.append(Column("task", lambda row: clean(task_label(row.process, row.event.task)), right=False))
     return columns
 
 
@@ -84,6 +88,8 @@ def _values(row: Traced, start_ns: int, labels: _ThreadLabels) -> Values:
         event.start_ns - start_ns,
         process_label(process),
         labels.show(row),
+        event.task or None,
+        process.task_names.get(event.task),
         event.call,
         event.parent,
         row.depth,
@@ -133,6 +139,8 @@ def _shown(ns: int | None) -> str:
 
 
 def _name(row: Traced) -> str:
+    if row.starting:
+        return START_UP
     return row.process.intrinsic(row.event.intrinsic).name
 
 
@@ -141,7 +149,7 @@ def _site(row: Traced) -> Site | None:
 
 
 def _where(row: Traced, places: Places) -> str:
-    site = _site(row)
+    site = None if row.starting else _site(row)
     return f"{places.line(site)} {site.function}" if site else ""
 
 
@@ -151,5 +159,7 @@ def _open(state: str) -> str:
 
 def _detail(row: Traced) -> str:
     """The error that the call raised, and what it was about."""
+    if row.starting:
+        return f"{count(row.starting, 'call')} before the program's first line (--start-up)"
     error, detail = row.process.string(row.event.error), row.process.string(row.event.detail)
     return f"raised {error}  {detail}" if error else detail

@@ -57,7 +57,7 @@ def _command(node: Node) -> str:
 
 
 def _why(node: Node) -> str:
-    return why_not(node.child) if node.child else ""
+    return why_not(node.child, node.process) if node.child else ""
 
 
 def _duration(node: Node) -> str:

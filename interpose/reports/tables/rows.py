@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -67,7 +68,7 @@ def _of_sampled(profile: Profile, columns: Sequence[Column]) -> list[Column]:
 
 
 def arranged(rows: Sequence[Row], sort: str | None, limit: int | None) -> list[Row]:
-    """The rows of calls, sorted by one of `SORTS` if any, at most `limit`; then the closing rows.
+    """The rows of calls, sorted by one of `SORTS` if any, at most `limit`; then the closing rows, of each kind as many.
 
     What waited for work comes last of all, and is the first to go where there are more rows than `limit`.
     """
@@ -75,7 +76,16 @@ def arranged(rows: Sequence[Row], sort: str | None, limit: int | None) -> list[R
     if sort:
         calls.sort(key=lambda row: _sort_key(row, sort))
     calls.sort(key=lambda row: row.is_idle)
-    return ranked([*calls[:limit], *(row for row in rows if not row.is_of_calls)])
+    return ranked([*calls[:limit], *_limited((row for row in rows if not row.is_of_calls), limit)])
+
+
+def _limited(closing: Iterable[Row], limit: int | None) -> Iterator[Row]:
+    """The first closing rows of each kind; there are several of the rows of threads and what they are a part of."""
+    found: Counter[str | None] = Counter()
+    for row in closing:
+        found[row.kind] += 1
+        if limit is None or found[row.kind] <= limit:
+            yield row
 
 
 def _sort_key(row: Row, sort: str) -> Any:
@@ -100,12 +110,13 @@ def _values(row: Row, labels: Sequence[str]) -> dict[str, Any]:
 def _name_columns(profile: Profile, by: str, log: Log) -> list[Column]:
     if by == "kind":
         return [Column("kind", lambda row: clean(row.kind or ""), right=False)]
-    kind = Column("kind", lambda row: clean(row.kind or "") if row.is_of_calls else "", right=False)
+    is_named = by in WHOLES  # then closing rows are told by their kind, behind what they are of
+    kind = Column("kind", lambda row: clean(row.kind or "") if row.is_of_calls or is_named else "", right=False)
     told = [kind] if by == "intrinsic" or _kinds_tell_rows_apart(profile) else []
     if by in WHOLES:
         first, *others = LABELS[by]
         named = Column(first, lambda row: clean(row.labels.get(first) or row.kind or ""), right=False)
-        return [named, *map(_label_column, others), *told]
+        return [named, *map(_label_column, others), kind]
     if by in ABOUT:
         return [Column("kind", lambda row: clean(row.kind or ""), right=False), _label_column(by)]
     intrinsic = _ending_column("intrinsic", lambda row: row.intrinsic or row.kind or "")

@@ -11,7 +11,7 @@ from interpose.reports.formats.units import percent, scale_for
 
 PERCENTS = (50, 90, 95, 99)
 SORTS = ("name", "count", "think", "response", "mean", "p95", "longest", "cpu")
-FIGURES = ("count", "think_ns", "response_ns", "mean_ns", "least_ns", "most_ns", "cpu_ns")
+FIGURES = ("count", "think_ns", "response_ns", "thread_ns", "mean_ns", "least_ns", "most_ns", "cpu_ns")
 
 
 def transactions_table(made: Transactions) -> Table:
@@ -58,7 +58,7 @@ def _percentile_ns(row: Transaction, percent: int) -> int | None:
 
 
 def _values(row: Transaction, made: Transactions) -> dict[str, Any]:
-    figures = (row.sums.calls, row.think_ns, row.response_ns, _mean_ns(row), *_least_and_most(row))
+    figures = (row.sums.calls, row.think_ns, row.response_ns, row.thread_ns, _mean_ns(row), *_least_and_most(row))
     named = dict(zip(FIGURES, (*figures, row.cpu_ns if made.has_cpu else None), strict=True))
     percentiles = {f"p{percent}_ns": _percentile_ns(row, percent) for percent in PERCENTS}
     split: dict[str, int | None] = {f"{kind}_wall_ns": row.split[kind].wall_ns for kind in row.split}
@@ -74,8 +74,7 @@ def _least_and_most(row: Transaction) -> tuple[int | None, int | None]:
 
 
 def _columns(made: Transactions) -> list[Column]:
-    whole_ns = sum(row.response_ns for row in made.rows)
-    scale = scale_for(max(whole_ns, *(row.think_ns for row in made.rows), 0))
+    scale = scale_for(max(made.thread_ns, *(row.think_ns for row in made.rows), 0))
     spread = scale_for(max((row.sums.wall_most_ns for row in made.rows if row.is_named), default=0))
 
     def split(kind: str) -> Column:
@@ -92,7 +91,7 @@ def _columns(made: Transactions) -> list[Column]:
         columns.append(Column("think", lambda row: scale.show(row.think_ns) if row.think_ns else ""))
     columns += [
         Column("response", lambda row: scale.show(row.response_ns)),
-        Column("share", lambda row: percent(row.response_ns, whole_ns), optional=True),
+        Column("share", lambda row: percent(row.thread_ns, made.thread_ns), optional=True),
         named("mean", _mean_ns),
         named("p95", lambda row: _percentile_ns(row, 95) or 0),
         named("longest", lambda row: row.sums.wall_most_ns),

@@ -52,7 +52,7 @@ def html(arguments: argparse.Namespace) -> int:
         os.makedirs(directory, exist_ok=True)
         unseen = [] if os.listdir(directory) else [_UNSEEN]
         for name, text in [*unseen, *pages(found, experiment.name, os.getcwd(), __version__, arguments.branch)]:
-            with open(os.path.join(directory, name), "w", encoding="utf-8", errors="backslashreplace") as file:
+            with opened_output(os.path.join(directory, name)) as file:
                 file.write(text)
     except OSError as error:
         raise InterposeError(f"{error.filename or directory}: {error.strerror}") from error

@@ -1,6 +1,8 @@
 /* Line trace on 3.11: a trace function in C. The interpreter asks at each instruction whether a line begins, in code that is not
    chosen as well. */
-#pragma once
+#include "lines/line_events.h"
+
+#if !HAS_MONITORING
 
 #include <frameobject.h>
 
@@ -28,7 +30,7 @@ static void see_call(frame *here)
 
 static bool is_passed_over(frame *here)
 {
-    struct traced_code *known = code_extra(frame_code(here), traced_codes.index);
+    struct traced_code *known = traced_code_known(frame_code(here));
     return known && known->is.serial == traced_codes.choice.serial && !known->is.chosen;
 }
 
@@ -96,11 +98,7 @@ static void say_what_is_not_seen(void)
 
 static struct tracer line_tracer = {.see = see_event, .is_on = is_on, .lend = say_what_is_not_seen};
 
-/* Where they cannot be told of one thread, they are of others. */
-enum { EVENTS_BY_THREAD = 1 };
-
-/* Have the events told; why not, or NULL. */
-static const char *events_begin(void)
+const char *line_events_begin(void)
 {
     recorder.thread_begins = trace_new_thread;
     line_tracer.interpreter = traced_codes.interpreter;
@@ -108,26 +106,10 @@ static const char *events_begin(void)
     return trace_threads(&line_tracer) ? "another trace function is there" : NULL;
 }
 
-/* What was missed meanwhile, or NULL. */
-static const char *events_end(void)
+const char *line_events_end(void)
 {
     recorder.thread_begins = NULL;
     return trace_no_more(&line_tracer);
 }
 
-/* The instructions that are slower while lines are traced, because they are not specialised. */
-static int opcode_named(const char *name)
-{
-    static const struct {
-        const char *name;
-        int opcode;
-    } known[] = {
-        {"LOAD_GLOBAL", LOAD_GLOBAL},     {"LOAD_ATTR", LOAD_ATTR},       {"STORE_ATTR", STORE_ATTR},
-        {"LOAD_METHOD", LOAD_METHOD},            
-        {"BINARY_SUBSCR", BINARY_SUBSCR}, {"STORE_SUBSCR", STORE_SUBSCR}, {"CALL", CALL},
-    };
-    for (size_t index = 0; index < sizeof known / sizeof *known; index++)
-        if (strcmp(known[index].name, name) == 0)
-            return known[index].opcode;
-    return CACHE;
-}
+#endif

@@ -1,6 +1,8 @@
 /* Line trace by sys.monitoring: callbacks in C. Events are asked for of the chosen code objects alone; of all others only
    their first beginning is seen, and then no more. */
-#pragma once
+#include "lines/line_events.h"
+
+#if HAS_MONITORING
 
 #include "cpython/monitoring.h"
 
@@ -11,19 +13,16 @@ static struct {
 
 static struct monitor_tool line_tool;
 
-static PyThreadState *here_state(void)
-{
-    return running_state();
-}
-
 /* From now on the code's own events are told. */
 static void observe(struct traced_code *known)
 {
     known->observed = 1;
-    known->plan = known->plan ? known->plan : plan_of(known->is.code);
+    const struct plan *plan = plan_traced(known);
     int events = line_events.all;
-    if (known->plan && known->plan->ways_back_in_line)
-        events |= line_events.jump | (known->plan->entries_by_branch ? line_events.branch : 0);
+    if (plan && plan->ways_back_in_line)
+        events |= line_events.jump | (plan->entries_by_branch ? line_events.branch : 0);
+    if (plan && plan->has_untold)
+        events |= line_events.branch;
     monitor_code(&line_tool, known->is.code, events);
 }
 
@@ -38,10 +37,10 @@ static __attribute__((noinline)) struct traced_code *look_and_observe(PyCodeObje
 static PyObject *see_begin(PyObject *const *arguments, bool begins)
 {
     uint64_t now = ticks_now();
-    PyThreadState *state = here_state();
+    PyThreadState *state = running_state();
     frame *here = frame_innermost(state);
     struct line_thread *thread = lines_of(state);
-    struct traced_code *known = here ? code_extra((PyCodeObject *)*arguments, traced_codes.index) : NULL;
+    struct traced_code *known = here ? traced_code_known((PyCodeObject *)*arguments) : NULL;
     if (LIKELY(thread != NULL))
         lines_begin(thread, now);
     if (UNLIKELY(!known || known->is.serial != traced_codes.choice.serial || !known->observed))
@@ -89,8 +88,8 @@ static PyObject *see_unwind(PyObject *self, PyObject *const *arguments, size_t c
 {
     (void)self, (void)count, (void)names;
     struct line_thread *thread = current_lines();
-    frame *here = frame_innermost(here_state());
-    struct traced_code *known = thread && thread->beyond ? code_extra((PyCodeObject *)*arguments, traced_codes.index) : NULL;
+    frame *here = frame_innermost(running_state());
+    struct traced_code *known = thread && thread->beyond ? traced_code_known((PyCodeObject *)*arguments) : NULL;
     if (thread && (thread->top->frame == here || (known && known->is.chosen)))
         function_ends(thread, here);
     Py_RETURN_NONE;
@@ -98,7 +97,7 @@ static PyObject *see_unwind(PyObject *self, PyObject *const *arguments, size_t c
 
 static __attribute__((noinline)) void line_begins_elsewhere(void)
 {
-    PyThreadState *state = here_state();
+    PyThreadState *state = running_state();
     frame *here = frame_innermost(state);
     struct line_thread *thread = find_frame(state, here);
     if (thread)
@@ -138,7 +137,7 @@ static PyObject *see_jump(PyObject *self, PyObject *const *arguments, size_t cou
 {
     (void)self, (void)count, (void)names;
     uint64_t now = ticks_now();
-    PyThreadState *state = here_state();
+    PyThreadState *state = running_state();
     frame *here = frame_innermost(state);
     struct line_thread *thread = innermost(state, here);
     if (!thread)
@@ -151,41 +150,58 @@ static PyObject *see_jump(PyObject *self, PyObject *const *arguments, size_t cou
     uint64_t spot = plan->spot_of[to];
     if (plan->spot[left].line != plan->spot[spot & SPOT_NUMBER].line)
         return not_again();
-    lines_begin(thread, now - jump_ticks(from, to) - (spot >> SPOT_COST));
+    lines_begin(thread, now - jump_ticks(from, to) - ticks_before(spot));
     come_to(thread, plan, spot, here);
     lines_end(thread, 0);
     Py_RETURN_NONE;
 }
 
-/* A loop of one line whose body is come to by the test at its top. */
-static PyObject *see_branch(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
+/* A loop of one line whose body is come to by the test at its top: its body is entered. False where the branch is of none. */
+static bool enter_body(struct line_thread *thread, const struct plan *plan, uint32_t from, uint32_t to)
 {
-    (void)self, (void)count, (void)names;
-    uint64_t now = ticks_now();
-    PyThreadState *state = here_state();
-    struct line_thread *thread = innermost(state, frame_innermost(state));
-    if (!thread)
-        Py_RETURN_NONE;
-    const struct plan *plan = thread->top->plan;
-    uint32_t from = (uint32_t)PyLong_AsLong(arguments[1]) / 2, to = (uint32_t)PyLong_AsLong(arguments[2]) / 2;
-    lines_begin(thread, now - jump_ticks(from, to));
     int line = from < plan->units ? plan->spot[plan->spot_of[from] & SPOT_NUMBER].line : -1;
     for (uint32_t index = 0; index < plan->loops; index++) {
         const struct planned_loop *loop = &plan->loop[index];
         if (!loop->in_one_line || loop->is_for || loop->line != line || from >= loop->target)
             continue;
         thread->top->table->loops[index].passes += to == loop->target && !thread->paused;
-        lines_end(thread, 0);
-        Py_RETURN_NONE;
+        return true;
     }
-    lines_end(thread, 0);
-    return not_again();
+    return false;
 }
+
+static bool is_untold(const struct plan *plan, uint32_t unit)
+{
+    const struct spot *spot = unit < plan->units ? &plan->spot[plan->spot_of[unit] & SPOT_NUMBER] : plan->spot;
+    return spot->is_untold && spot->instruction == unit;
+}
+
+static PyObject *see_branch(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
+{
+    (void)self, (void)count, (void)names;
+    uint64_t now = ticks_now();
+    PyThreadState *state = running_state();
+    frame *here = frame_innermost(state);
+    struct line_thread *thread = innermost(state, here);
+    if (!thread)
+        Py_RETURN_NONE;
+    const struct plan *plan = thread->top->plan;
+    uint32_t from = (uint32_t)PyLong_AsLong(arguments[1]) / 2, to = (uint32_t)PyLong_AsLong(arguments[2]) / 2;
+    lines_begin(thread, now - jump_ticks(from, to));
+    bool is_line = is_untold(plan, to);
+    if (is_line)
+        come_to(thread, plan, plan->spot_of[to], here);
+    bool is_wanted = is_line || enter_body(thread, plan, from, to);
+    lines_end(thread, 0);
+    return is_wanted ? Py_NewRef(Py_None) : not_again();
+}
+
+#define TOLD_OF_BRANCH(name) {name, see_branch},
 
 static const struct monitored line_events_told[] = {
     {"PY_START", see_start}, {"PY_RESUME", see_resume}, {"PY_THROW", see_throw},
     {"PY_RETURN", see_end},  {"PY_YIELD", see_end},     {"PY_UNWIND", see_unwind},
-    {"LINE", see_line},      {"JUMP", see_jump},        {"BRANCH", see_branch},      {0},
+    {"LINE", see_line},      {"JUMP", see_jump},        BRANCH_EVENTS(TOLD_OF_BRANCH) {0},
 };
 
 static struct monitor_tool line_tool = {.numbers = {4, 3}, .events = line_events_told};
@@ -217,35 +233,27 @@ static void find_line_events(void)
     line_events.all = event_number("PY_START") | event_number("PY_RESUME") | event_number("PY_RETURN") |
                       event_number("PY_YIELD") | event_number("LINE");
     line_events.jump = event_number("JUMP");
-    line_events.branch = event_number("BRANCH");
+    line_events.branch = branch_event_numbers();
 }
 
-/* They are told of all threads, or of none. */
-enum { EVENTS_BY_THREAD = 0 };
-
-/* Have the events told; why not, or NULL. */
-static const char *events_begin(void)
+const char *line_events_begin(void)
 {
     const char *why = monitoring_begin(&line_tool);
     if (why)
         return why;
     find_line_events();
     observe_running();
-    monitor_all(&line_tool, event_number("PY_START") | event_number("PY_RESUME") | event_number("PY_THROW") | event_number("PY_UNWIND"));
+    monitor_all(&line_tool, event_number("PY_START") | event_number("PY_RESUME") | event_number("PY_THROW") |
+                                event_number("PY_UNWIND"));
     return NULL;
 }
 
-/* What was missed meanwhile, or NULL. */
-static const char *events_end(void)
+const char *line_events_end(void)
 {
     observe_no_more();
     monitoring_end(&line_tool);
     return NULL;
 }
 
-/* No instruction takes more time than untraced but those that begin a line. */
-static int opcode_named(const char *name)
-{
-    (void)name;
-    return 0;
-}
+
+#endif

@@ -1,0 +1,122 @@
+"""What tracing costs a service: Flask under gunicorn, asked without a pause, beside ddtrace and OpenTelemetry."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import tempfile
+import threading
+from collections.abc import Mapping
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from statistics import median
+
+from environments import HERE, Environments
+from measuring import Effort, Row, take_turns, times
+
+TITLE = "A service: Flask under gunicorn, one worker of two threads"
+
+PACKAGES = ("flask", "gunicorn")
+PEERS = {
+    "ddtrace": ("ddtrace",),
+    "OpenTelemetry": (
+        *("opentelemetry-sdk", "opentelemetry-instrumentation-flask", "opentelemetry-instrumentation-sqlite3"),
+    ),
+}
+REQUESTS = 300  # for each turn of FULL
+UNTRACED = "untraced"
+PROGRAMS = HERE / "programs" / "served"
+
+
+def measure(environments: Environments, effort: Effort) -> list[Row]:
+    """Medians of turns: requests a second, and the CPU time of one in the worker."""
+    if not environments.install(*PACKAGES):
+        return [Row("flask and gunicorn cannot be installed", "")]
+    serve = partial(_serve, environments, effort.turns * REQUESTS)
+    subjects = {
+        UNTRACED: serve,
+        "INTERPOSE=1 INTERPOSE_RING=64MiB": partial(serve, {"INTERPOSE_RING": "64MiB"}),
+        "INTERPOSE=1 INTERPOSE_CONSOLIDATE=1": partial(serve, {"INTERPOSE_CONSOLIDATE": "1"}),
+    }
+    for name, packages in PEERS.items():
+        if environments.install(*packages):
+            subjects[name] = partial(serve, peer=name)
+    with Agent() as agent:
+        os.environ["DD_TRACE_AGENT_URL"] = agent
+        turns = take_turns(subjects, effort.turns)
+        del os.environ["DD_TRACE_AGENT_URL"]
+    return [row for name in subjects for row in _rows(name, turns[name], turns[UNTRACED])]
+
+
+def _rows(name: str, turns: list[dict[str, float]], untraced: list[dict[str, float]]) -> list[Row]:
+    is_ours = name.startswith("INTERPOSE")
+
+    def row(key: str, what: str, form: str, reach: str) -> Row:
+        figure, base = (median(turn[key] for turn in each) for each in (turns, untraced))
+        if name == UNTRACED:
+            return Row(f"{name}: {what}", form.format(figure))
+        return Row(f"{name}: {what}", form.format(figure), times(figure / base), UNTRACED, reach if is_ours else "")
+
+    return [
+        row("per_second", "requests a second", "{:,.0f}", "0.95 x"),
+        row("cpu_us", "CPU time of a request", "{:,.0f} us", "1.05 x"),
+    ]
+
+
+def _serve(
+    environments: Environments, requests: int, traced: Mapping[str, str] | None = None, peer: str = ""
+) -> dict[str, float]:
+    bin_directory = environments.with_interpose.parent
+    with tempfile.TemporaryDirectory(dir=environments.directory, ignore_cleanup_errors=True) as place:
+        port = _free_port()
+        variables = {
+            **environments.variables(place, traced),
+            "SERVED_DATABASE": os.path.join(place, "orders.db"),
+            "SERVED_WITH": peer.lower(),
+        }
+        gunicorn = [bin_directory / "gunicorn", "--threads", "2", "-k", "gthread", "-b", f"127.0.0.1:{port}", "app:app"]
+        server = [*([bin_directory / "ddtrace-run"] if peer == "ddtrace" else []), *gunicorn]
+        # The clients are not traced.
+        words = [environments.without, PROGRAMS / "load.py", port, requests, *server]
+        done = subprocess.run(
+            [str(word) for word in words], env=variables, cwd=PROGRAMS, stdout=subprocess.PIPE, text=True, check=True
+        )
+        if (traced is not None) != any(Path(place).glob("*.er")):
+            raise RuntimeError(f"{peer or traced}: recorded, or not, against what was wanted")
+    return json.loads(done.stdout)
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+class Agent:
+    """Takes what ddtrace sends, and throws it away; gives its address."""
+
+    def __enter__(self) -> str:
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Taking)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def __exit__(self, *error: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Taking(BaseHTTPRequestHandler):
+    def do_PUT(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    do_GET = do_POST = do_PUT
+
+    def log_message(self, *what: object) -> None:
+        pass

@@ -1,0 +1,99 @@
+#include "cpython/task_names.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "core/interning.h"
+#include "core/recorder.h"
+#include "core/task_names.h"
+#include "cpython/attributes.h"
+
+/* --- the task that asyncio runs */
+
+static PyObject *called(PyObject *function)
+{
+    return function && PyCFunction_Check(function) ? PyObject_CallNoArgs(function) : NULL;
+}
+
+/* Before 3.12 this is known by a dictionary alone. */
+static PyObject *task_of_running_loop(void)
+{
+    PyObject *tasks = entry_of_module("_asyncio", "_current_tasks");
+    PyObject *loop = tasks && PyDict_CheckExact(tasks) ? called(entry_of_module("_asyncio", "_get_running_loop")) : NULL;
+    PyObject *task = loop ? PyDict_GetItemWithError(tasks, loop) : NULL;
+    Py_XINCREF(task);
+    Py_XDECREF(loop);
+    return task;
+}
+
+static PyObject *running_task(void)
+{
+    PyObject *current = entry_of_module("_asyncio", "current_task");
+    return current ? called(current) : task_of_running_loop();
+}
+
+/* What a method gives that is C code; NULL where it is not. */
+static PyObject *given_by(PyObject *object, const char *method)
+{
+    PyObject *name = PyUnicode_InternFromString(method);
+    PyObject *found = name ? _PyType_Lookup(Py_TYPE(object), name) : NULL;
+    PyObject *given = found && Py_IS_TYPE(found, &PyMethodDescr_Type) ? PyObject_CallOneArg(found, object) : NULL;
+    Py_XDECREF(name);
+    return given;
+}
+
+/* --- names */
+
+/* The one that asyncio gives where the program gives none says nothing, and is another for each. */
+static bool is_given_by_asyncio(PyObject *name)
+{
+    Py_ssize_t bytes = 0;
+    const char *text = bytes_of_text(name, &bytes);
+    if (!text || strncmp(text, "Task-", 5) != 0)
+        return false;
+    while (isdigit((unsigned char)text[5]))
+        text++;
+    return !text[5];
+}
+
+static PyObject *name_by_program(PyObject *outermost)
+{
+    PyObject *task = running_task();
+    PyObject *coroutine = task ? given_by(task, "get_coro") : NULL;
+    PyObject *name = coroutine == outermost ? given_by(task, "get_name") : NULL;
+    if (name && is_given_by_asyncio(name))
+        Py_CLEAR(name);
+    Py_XDECREF(coroutine);
+    Py_XDECREF(task);
+    return name;
+}
+
+static PyObject *name_of_coroutine(PyObject *outermost)
+{
+    bool is_known = PyCoro_CheckExact(outermost) || PyGen_CheckExact(outermost) || PyAsyncGen_CheckExact(outermost);
+    return is_known ? PyObject_GetAttrString(outermost, "__qualname__") : NULL;
+}
+
+static uint32_t number_of_name(PyObject *name)
+{
+    Py_ssize_t bytes = 0;
+    const char *text = bytes_of_text(name, &bytes);
+    return text && bytes ? string_intern(text, (size_t)bytes) : 0;
+}
+
+void learn_task_name(uint32_t number, PyObject *outermost)
+{
+    struct thread *thread = recording();
+    if (!thread || thread->quiet)
+        return;
+    PyObject *type, *value, *traceback;
+    struct reading begin = own_begin(thread);
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *name = thread->in_loop ? name_by_program(outermost) : NULL;
+    PyErr_Clear();
+    name = name ? name : name_of_coroutine(outermost);
+    task_name_keep(number, number_of_name(name));
+    Py_XDECREF(name);
+    PyErr_Restore(type, value, traceback);
+    own_end(thread, begin);
+}

@@ -1,0 +1,31 @@
+/* What CPython 3.14 and all later versions have alike: tagged references, and frames of the interpreter's own, which have no
+   code (cpython/version.h). */
+#pragma once
+
+#include "cpython/version_since_313.h"
+
+static inline PyCodeObject *frame_code(frame *frame)
+{
+    return _PyFrame_GetCode(frame);
+}
+
+static inline PyObject *frame_first_argument(frame *frame)
+{
+    return PyStackRef_AsPyObjectBorrow(frame->localsplus[0]);
+}
+
+static inline PyObject *frame_generator(frame *frame)
+{
+    return (PyObject *)_PyGen_GetGeneratorFromFrame(frame);
+}
+
+static inline bool frame_is_interpreters(const frame *frame)
+{
+    return frame->owner >= FRAME_OWNED_BY_INTERPRETER;
+}
+
+#define BRANCH_EVENTS(X) X("BRANCH_LEFT") X("BRANCH_RIGHT")
+#define BEHIND_JUMPS(X) X(NOT_TAKEN)
+#define LOOP_ENDS(X) X(END_FOR) X(POP_ITER)
+#define ENDS_OF_VERSION(X) STORES_SINCE_313(X) X(POP_ITER)
+#define RETURNS(X) X(RETURN_VALUE)

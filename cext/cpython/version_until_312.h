@@ -1,0 +1,29 @@
+/* What CPython 3.11 and 3.12 have alike, and none later (cpython/version.h). */
+#pragma once
+
+#include "cpython/version_until_313.h"
+
+static inline PyThreadState *running_state(void)
+{
+    return _PyThreadState_UncheckedGet();
+}
+
+static inline frame *frame_running(PyThreadState *state)
+{
+    return state->cframe->current_frame;
+}
+
+static inline PyCodeObject *frame_code(frame *frame)
+{
+    return frame->f_code;
+}
+
+static inline const _Py_CODEUNIT *frame_place(const frame *frame)
+{
+    return frame->prev_instr;
+}
+
+static inline bool interpreter_ends(void)
+{
+    return _Py_IsFinalizing();
+}

@@ -1,0 +1,112 @@
+"""The modules that the start of a recording takes, compiled, one after the other in one piece: the bundle.
+
+To find and read thirty files costs more than to execute them. An installed package has the bundle as a file, which
+`setup.py` makes and `interpose.boot` reads; `interpose attach` sends it into the program.
+"""
+
+from __future__ import annotations
+
+import ast
+import marshal
+import os
+from collections.abc import Iterator
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import MAGIC_NUMBER
+from pkgutil import iter_modules
+from types import CodeType
+from typing import NamedTuple
+
+FIRST = ("interpose.boot", "interpose.capture.attached")
+# Its modules are imported by names that are put together.
+DECLARED = "interpose.instrumentation.system_library"
+
+
+
+
+class Source(NamedTuple):
+    """Where a module of ours lies: its file, and the directory of what is below it, empty where nothing is."""
+
+    file: str
+    directory: str
+
+    @property
+    def is_python(self) -> bool:
+        return self.file.endswith(".py")
+
+
+class Bundle(NamedTuple):
+    """Where each module's code lies in all the `code`: by name the file, the directories of what is below it or None,
+    the begin and the end; a compiled library has its end at 0. Under the empty name is the sort of the code."""
+
+    places: dict[str, object]
+    code: bytes
+
+    def as_file(self) -> bytes:
+        """The code, the places, and in eight bytes where these begin."""
+        return b"".join([self.code, marshal.dumps(self.places), len(self.code).to_bytes(8, "little")])
+
+
+def make(directories: list[str], within: str = "") -> Bundle:
+    """The bundle of the package that lies in these directories; its paths go on behind `within`."""
+    places: dict[str, object] = {"": MAGIC_NUMBER}
+    code = b""
+    for name, source in sorted(_sources(directories).items()):
+        file = source.file.removeprefix(within)
+        compiled = marshal.dumps(_compiled(source.file, file)) if source.is_python else b""
+        below = [source.directory.removeprefix(within)] if source.directory else None
+        end = len(code) + len(compiled) if compiled else 0
+        places[name] = (file, below, len(code), end)
+        code += compiled
+    return Bundle(places, code)
+
+
+def _compiled(path: str, shown: str) -> CodeType:
+    return compile(_text(path), shown, "exec", dont_inherit=True)
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="utf-8") as source:
+        return source.read()
+
+
+def _sources(directories: list[str]) -> dict[str, Source]:
+    """The modules that the first ones import, wherever in them, and those that these import."""
+    found: dict[str, Source] = {}
+    wanted = list(FIRST)
+    while wanted:
+        name = wanted.pop()
+        source = None if name in found else _find(name, directories)
+        if source is None:
+            continue
+        found[name] = source
+        wanted.append(name.rpartition(".")[0])
+        if source.is_python:
+            wanted += _imported(ast.parse(_text(source.file)))
+        if name == DECLARED:
+            wanted += [each.name for each in iter_modules([source.directory], f"{name}.")]
+    return found
+
+
+def _find(name: str, directories: list[str]) -> Source | None:
+    """The source of a module; None for a name that is not one of ours."""
+    first, *inner = name.split(".")
+    for directory in directories if first == "interpose" else ():
+        path = os.path.join(directory, *inner)
+        if os.path.exists(package := os.path.join(path, "__init__.py")):
+            return Source(package, path)
+        for suffix in (".py", *EXTENSION_SUFFIXES):
+            if inner and os.path.exists(path + suffix):
+                return Source(path + suffix, "")
+    return None
+
+
+def _imported(tree: ast.AST) -> Iterator[str]:
+    """What is imported when the program runs, not for the types alone."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif not (isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
+            yield from _imported(node)

@@ -1,0 +1,106 @@
+"""The bundle of what the start of a recording imports."""
+
+import marshal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import interpose
+from interpose import bundle
+from interpose.boot import BUNDLE, Finder, open_bundle
+
+PACKAGE = Path(interpose.__file__).parent
+IMPORTED = """
+import sys
+opened = []
+sys.addaudithook(lambda event, what: opened.append(str(what[0])) if event == "open" else None)
+import interpose.boot
+interpose.boot.boot()
+print(*[each for each in opened if each.startswith(sys.argv[1])], sep="\\n")
+"""
+
+
+@pytest.fixture(scope="module")
+def made() -> bundle.Bundle:
+    return bundle.make([*map(str, interpose.__path__)])
+
+
+def code_of(module: object, place: str) -> set:
+    """The files that the functions of a module say they are of."""
+    return {
+        each.__code__.co_filename
+        for each in vars(module).values()
+        if hasattr(each, "__code__") and each.__module__ == place
+    }
+
+
+def test_it_has_whatever_the_start_imports(made):
+    asked = "import sys; import interpose.boot, interpose.capture.attached; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+
+    assert {each for each in done.stdout.split() if each.startswith("interpose")} <= set(made.places)
+
+
+def test_it_has_nothing_of_analysis(made):
+    assert not [name for name in made.places if name.startswith(("interpose.analysis", "interpose.cli"))]
+
+
+def test_a_module_from_it_is_as_from_its_file(made, monkeypatch):
+    name = "interpose.config.program"
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    finder = Finder(made.places, memoryview(made.code))
+    monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
+
+    module = __import__(name, fromlist=["program_name"])
+
+    file = made.places[name][0]
+    assert (module.__file__, module.__spec__.origin, module.__loader__.path) == (file, file, file)
+    assert code_of(module, name) == {file}
+    monkeypatch.delitem(sys.modules, name)
+
+
+def test_a_file_of_it_says_what_it_was_made_of(made, tmp_path):
+    (tmp_path / BUNDLE).write_bytes(made.as_file())
+
+    spec = open_bundle(str(tmp_path)).find_spec("interpose.errors")
+
+    assert spec.origin == f"{tmp_path}/{made.places['interpose.errors'][0]}"
+
+
+def test_one_of_another_interpreter_is_not_used(made):
+    others = {**made.places, "": b"xxxx"}
+
+    assert Finder(others, made.code).find_spec("interpose.errors") is None
+
+
+@pytest.mark.parametrize("kept_bytes", [0, 8, 1000, -1])
+def test_of_one_that_is_cut_short_nothing_is_found(made, tmp_path, kept_bytes):
+    (tmp_path / BUNDLE).write_bytes(made.as_file()[:kept_bytes])
+
+    assert open_bundle(str(tmp_path)).find_spec("interpose.errors") is None
+
+
+def test_without_one_nothing_is_found(tmp_path):
+    assert open_bundle(str(tmp_path)).find_spec("interpose.errors") is None
+
+
+def test_an_installed_package_begins_from_it_alone(tmp_path):
+    if not (PACKAGE / BUNDLE).exists():
+        pytest.skip("a checkout has no bundle")
+    given = {"INTERPOSE": "0", "PATH": "/usr/bin:/bin"}
+    begin = f"import os; os.environ.update(INTERPOSE='1', INTERPOSE_DIR={str(tmp_path)!r})\n{IMPORTED}"
+    done = subprocess.run(
+        [sys.executable, "-c", begin, str(PACKAGE)], capture_output=True, text=True, check=True, env=given
+    )
+
+    opened = {each.rpartition("/")[2].partition(".")[0] for each in done.stdout.split()}
+    assert list(tmp_path.iterdir())
+    assert opened == {"__init__", "boot", "startup"}  # the package, this, and the bundle
+
+
+def test_its_code_is_all_there(made):
+    for name, place in made.places.items():
+        if name and place[3]:
+            assert marshal.loads(made.code[place[2] : place[3]]).co_name == "<module>"

@@ -1,0 +1,90 @@
+"""Texts are bounded as events are: those of dropped events are not kept; for what finds no room stands "(other)"."""
+
+import os
+from collections import Counter
+
+from tracing import events_of
+
+from interpose.experiments.metadata.control import Control
+
+MIB_BYTES = 1 << 20
+PATHS = 60_000
+MANY = f"""
+import os
+for number in range({PATHS}):
+    os.stat("/") if number % 100 == 0 else os.path.exists(f"/nonexistent/{{number:0100d}}")
+"""
+
+
+def details_of(process, name="os.stat"):
+    return Counter(process.string(each.detail) for each in events_of(process, name))
+
+
+def size_bytes(done, name):
+    return os.stat(f"{done.path}/{name}").st_size
+
+
+def test_texts_take_a_part_of_the_ring_and_the_rest_is_other(traced, interpose):
+    done = traced(MANY, INTERPOSE_RING="1MiB")
+
+    founder = done.experiment.founder
+    details = details_of(founder)
+    assert size_bytes(done, "strings") <= MIB_BYTES // 4 + 64 * 1024
+    assert details["(other)"] > 5_000
+    assert details["/"] > 50
+    assert founder.details_left_out > 50_000
+    assert done.experiment.damages.found == []
+    shown = interpose("report", done.path).stdout
+    assert f"(other)  {founder.details_left_out:,} details of which the texts found no room" in shown
+
+
+def test_texts_take_a_part_of_the_limit_and_what_they_take_counts(traced):
+    done = traced(MANY, INTERPOSE_LIMIT="4MiB")
+
+    page = Control(done.experiment.founder).read()
+    assert MIB_BYTES <= page.other_bytes + 64 * 1024 <= MIB_BYTES + 128 * 1024
+    assert page.taken_bytes + page.other_bytes <= 4 * MIB_BYTES
+    assert page.full_drops > 0
+
+
+def test_texts_of_dropped_events_are_not_kept(traced):
+    many = f"""
+import os
+for number in range({PATHS}):
+    os.stat("/")
+for number in range({PATHS}):
+    os.path.exists(f"/nonexistent/{{number:0100d}}")
+"""
+    done = traced(many, INTERPOSE_POOL="1MiB")
+
+    founder = done.experiment.founder
+    kept = [text for _, text in founder.strings() if "nonexistent" in text]
+    assert len(kept) <= 1_000
+    assert founder.details_left_out == 0
+    assert size_bytes(done, "strings") <= 128 * 1024
+
+
+def test_where_there_is_room_every_text_is_kept(traced):
+    done = traced(MANY)
+
+    founder = done.experiment.founder
+    assert founder.details_left_out == 0
+    assert "(other)" not in details_of(founder)
+    assert len({text for text in details_of(founder) if "nonexistent" in text}) == PATHS * 99 // 100
+
+
+def test_names_of_one_shape_are_one_where_the_user_says_so(traced):
+    done = traced(
+        """
+        import interpose, os
+
+        for number in range(500):
+            with interpose.transaction(f"order {number}"):
+                os.path.exists(f"/nonexistent/{number}")
+        """,
+        INTERPOSE_ARGUMENTS="logic=normalised,file=normalised",
+    )
+
+    founder = done.experiment.founder
+    assert details_of(founder)["/nonexistent/*"] == 500
+    assert {text for _, text in founder.strings() if text.startswith("order ")} == {"order *"}
