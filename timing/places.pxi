@@ -270,7 +270,7 @@ cdef bint fit(slot *slot, object intrinsic) except False:
     slot.attributes = kept_for_ever(tuple([tuple(each.split(".")) for each in intrinsic.attribute.split()]))
     slot.route = kept_for_ever(tuple([tuple(each.split(".")) for each in intrinsic.route.split()]))
     slot.subject = subject_number(intrinsic)
-    slot.late = intrinsic.detail in ("path", "statement") or slot.subject == SUBJECT_RESULT
+    slot.late = is_detail_late(slot)
     slot.moves = number_of(moves_words, intrinsic.bytes)
     slot.choice = number_of(choice_words, intrinsic.choice)
     slot.effect = number_of(effect_words, intrinsic.effect)

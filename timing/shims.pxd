@@ -409,6 +409,9 @@ cdef extern from "collectors/pseudo_sections.h":
         uint32_t count
     c_pseudo_sections pseudo_sections
 
+cdef extern from "hooks/call_detail.h":
+    bint is_detail_late(const slot *)
+
 cdef extern from "hooks/serving.h":
     uint32_t marking
 

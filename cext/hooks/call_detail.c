@@ -116,6 +116,11 @@ uint32_t detail_of(const struct call *call)
     return detail_of_what(call, subject);
 }
 
+bool is_detail_late(const struct slot *slot)
+{
+    return slot->subject == SUBJECT_RESULT || slot->detail == DETAIL_path || is_statement(slot->detail);
+}
+
 uint32_t late_detail(const struct call *call, PyObject *result)
 {
     PyObject *type, *value, *traceback, *subject = subject_of(call);

@@ -16,5 +16,8 @@ bool has_route(const struct slot *slot);
 
 uint32_t detail_of(const struct call *call);
 
+/* May what is kept of its calls be known only after the call? */
+bool is_detail_late(const struct slot *slot);
+
 /* What is known of it only after the call, which gives or keeps it; NULL: it failed. */
 uint32_t late_detail(const struct call *call, PyObject *result);
