@@ -15,7 +15,6 @@ from typing import TextIO
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
-from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
 from interpose.errors import InterposeError, UsageError
 from interpose.experiments.metadata import names
@@ -111,7 +110,7 @@ def screen_for(out: TextIO, analysis: Analysis) -> Screen:
     """The first screen of what is analysed, as wide and as coloured as `out` can show it."""
     survey = Survey(analysis)
     made = profile(analysis, "site")
-    return Screen(made, time.time(), width_of(out), paint_for(out), found_in(survey))
+    return Screen(made, time.time(), width_of(out), paint_for(out), survey)
 
 
 def width_of(out: TextIO, where_nobody_looks: int = _WIDTH) -> int:

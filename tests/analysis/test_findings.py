@@ -1,5 +1,7 @@
 """Findings: what each rule tells, and what it must not tell."""
 
+import ast
+import inspect
 import json
 import os
 import subprocess
@@ -11,10 +13,12 @@ import pytest
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.consolidation.consolidate import PlainConsolidator
 from interpose.analysis.findings.engine import LEAST_SHARE, RULES, findings, found_in
+from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.survey import Survey
 from interpose.cli.main import main
 from interpose.experiments.model.experiment import Experiment
-from interpose.reports.tables.findings import _WORDS, ADVICE, findings_table
+from interpose.reports.formats.sentences import RULES_IN_WORDS, Sentences, advice_for
+from interpose.reports.tables.findings import findings_table
 from tests.build import SECOND, START_NS, Build, event
 
 pytestmark = pytest.mark.any_python
@@ -23,6 +27,8 @@ MS = 1_000_000
 SHOP = "/home/u/shop/orders.py"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 REQUEST = "wsgi.request"
+# Rules that have something to say of most programs, and tests of their own.
+GENERAL = ("slow calls", "unexplained wait", "wait for a processor")
 
 
 class Shop(Build):
@@ -80,9 +86,9 @@ class Shop(Build):
         return Survey(Analysis(Experiment(str(self.write())), consolidator=consolidator))
 
     def found(self, least_share=LEAST_SHARE):
-        """Rule, calls, time and bound of each finding, without the wait of the empty program between them."""
+        """Rule, calls, time and bound of each finding, without those of general rules."""
         told = found_in(self.survey(), least_share)
-        return [(each.rule, each.calls, each.wall_ns, each.bound_ns) for each in told if each.rule != "wait not seen"]
+        return [(each.rule, each.calls, each.wall_ns, each.bound_ns) for each in told if each.rule not in GENERAL]
 
 
 @pytest.fixture
@@ -242,7 +248,7 @@ def test_a_convoy_names_the_line_that_holds_the_lock(shop):
     words = findings_table(found, SECOND, "/home/u/shop").values(finding)["words"]
     assert words == (
         "2 threads waited 12 times for a lock held at stock.py:17 Stock.take,"
-        " at orders.py:89 line_89, orders.py:90 line_90"
+        " from orders.py:89 line_89, orders.py:90 line_90 (60.0 ms of 1.00 s)."
     )
 
 
@@ -292,7 +298,7 @@ def test_a_file_that_is_read_again_and_again_could_be_kept(shop):
         shop.call("os.open", "file", "/etc/shop.ini")
         shop.call("os.read", "file", "/etc/shop.ini", bytes=4000)
 
-    assert shop.found() == [("work repeated", 40, 40 * MS, 38 * MS)]
+    assert shop.found() == [("repeated work", 40, 40 * MS, 38 * MS)]
 
 
 def test_a_log_that_is_opened_for_each_line_is_no_work_repeated(shop):
@@ -316,7 +322,7 @@ def test_a_log_that_is_opened_for_each_line_is_no_work_repeated(shop):
 def test_what_is_asked_again_without_parameters_is_work_repeated(shop, name, kind, detail, is_told):
     shop.call(name, kind, detail, times=20)
 
-    assert shop.found() == ([("work repeated", 20, 20 * MS, 19 * MS)] if is_told else [])
+    assert shop.found() == ([("repeated work", 20, 20 * MS, 19 * MS)] if is_told else [])
 
 
 def test_a_slow_statement_that_dominates_is_told(shop):
@@ -336,20 +342,58 @@ def test_a_slow_statement_among_others_that_take_more_is_none(shop):
 def test_a_program_that_works_by_itself_is_to_be_profiled_by_line(tmp_path):
     busy = Shop(tmp_path / "t.1.er", cpu_ns=900 * MS, arguments=["orders.py", "x"])
 
-    (finding,) = [each for each in found_in(busy.survey()) if each.rule == "hot program"]
+    (finding,) = [each for each in found_in(busy.survey()) if each.rule == "computing"]
 
     assert finding.about == "orders.py"
     assert 0.85 * SECOND < finding.bound_ns <= SECOND
-    assert "hot program" not in [rule for rule, *_ in Shop(tmp_path / "t.2.er", cpu_ns=100 * MS).found()]
+    assert "computing" not in [rule for rule, *_ in Shop(tmp_path / "t.2.er", cpu_ns=100 * MS).found()]
+
+
+def test_calls_from_one_line_that_take_a_tenth_of_the_time_are_slow(shop):
+    shop.call("requests.get", "net", times=3, each_ns=50 * MS)
+    shop.call("requests.get", "net", line=90, each_ns=99 * MS)
+    shop.call("threading.Lock.acquire", "sync", line=91, each_ns=300 * MS)
+
+    (slow,) = [each for each in found_in(shop.survey()) if each.rule == "slow calls"]
+
+    assert Sentences([slow], "/home/u/shop", SECOND).of(slow) == (
+        "3 calls of requests.get from orders.py:88 line_88, 50.0 ms each (150 ms of 1.00 s)."
+    )
+    assert advice_for(slow) == "Ask for several things at once, keep the answers, or set a time limit."
+
+
+def test_the_same_in_several_transactions_is_one_finding(shop):
+    for name in ("GET /a", "GET /b"):
+        shop.request(name, lambda inside: shop.ask(BY_NUMBER, times=20, inside=inside))
+
+    (one,) = [each for each in found_in(shop.survey()) if each.rule == "N+1 statements"]
+
+    assert (one.calls, one.units, one.bound_ns) == (40, 2, 38 * MS)
+    assert Sentences([one], "/", SECOND).of(one) == (
+        "40 SQL queries from home/u/shop/orders.py:88 line_88, 20 per transaction, in GET /a, GET /b"
+        f' (40.0 ms of 1.00 s): "{BY_NUMBER}".'
+    )
+
+
+def test_threads_that_compute_at_a_time_wait_for_the_interpreter_lock_most_likely(tmp_path):
+    shop = Shop(tmp_path / "t.1.er", cpu_ns=450 * MS)
+    shop.now = {1: 0, 2: 0}
+
+    (wait,) = [each for each in found_in(shop.survey()) if each.rule == "unexplained wait"]
+
+    assert Sentences([wait], "/", 2 * SECOND).of(wait).startswith(
+        "2 threads computed at a time and most likely waited for Python's interpreter lock (1."
+    )
+    assert advice_for(wait).startswith("See which lines compute: interpose run --lines own.")
 
 
 def test_waiting_that_nobody_saw_is_told(tmp_path):
     waiting = Shop(tmp_path / "t.1.er", cpu_ns=10 * MS).survey()
 
-    assert [each.rule for each in found_in(waiting)] == ["wait not seen"]
+    assert [each.rule for each in found_in(waiting)] == ["unexplained wait"]
 
     busy = Shop(tmp_path / "t.2.er", cpu_ns=SECOND)
-    assert "wait not seen" not in [each.rule for each in found_in(busy.survey())]
+    assert "unexplained wait" not in [each.rule for each in found_in(busy.survey())]
 
 
 @pytest.mark.parametrize(("stack", "told"), [("none", ["no lines"]), ("own", [])])
@@ -394,7 +438,7 @@ def test_no_bound_is_more_than_the_evidence_and_both_consolidators_find_the_same
 
     told = findings(Analysis(experiment))
 
-    assert [each.rule for each in told] == ["N+1 statements", "wait not seen"]
+    assert [each.rule for each in told] == ["unexplained wait", "N+1 statements"]
     assert all(0 < each.bound_ns <= each.wall_ns for each in told)
     plain = findings(Analysis(experiment, consolidator=PlainConsolidator))
     assert [shown(each) for each in told] == [shown(each) for each in plain]
@@ -405,8 +449,12 @@ def shown(finding):
 
 
 def test_every_rule_has_its_words_and_its_advice():
-    assert set(_WORDS) == set(ADVICE)
-    assert len(RULES) == len(set(RULES)) == len(_WORDS)
+    trees = [ast.parse(Path(inspect.getfile(rule)).read_text()) for rule in RULES]
+    calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    told = {call.args[0].value for call in calls if isinstance(call.func, ast.Name) and call.func.id == "found"}
+
+    assert told == RULES_IN_WORDS
+    assert all(advice_for(Finding(rule, (), 1)).endswith(".") for rule in told - {"slow calls"})
 
 
 @pytest.mark.parametrize("format", ["text", "json", "csv", "markdown"])
@@ -419,7 +467,7 @@ def test_findings_come_in_every_format(shop, place, capsys, format):
     out = capsys.readouterr().out
     assert "commits one by one" in out.replace("\\", "")
     if format == "json":
-        first, *_ = json.loads(out)
+        first = next(each for each in json.loads(out) if each["finding"] == "commits one by one")
         assert (first["bound_ns"], first["calls"], first["site"]) == (198 * MS, 200, f"{SHOP}:88")
 
 
@@ -430,12 +478,16 @@ def test_the_first_screen_has_at_most_three_findings_and_says_where_more_are(sho
 
     main(["report", str(shop.directory)])
 
-    *_, first, second, third, more, following = capsys.readouterr().out.splitlines()
-    assert first.startswith(" to be won   99.0 ms  N+1 statements: 100 at orders.py:1 line_1 in 1 thread: ")
-    assert "N+1 statements" in second and "N+1 statements" in third
-    assert more.strip() == "and 2 more findings: interpose report --by finding"
-    assert following.startswith(" next: ")
-    assert all(len(line) <= 80 for line in (first, second, third, more))
+    _, verdict, *_ = capsys.readouterr().out.split("\n\n")
+    first, second, third, more = " ".join(verdict.split("\n  ")).splitlines()
+    assert first.startswith("Slowest: The program waited outside of all calls that interpose knows (500 ms of 1.00 s).")
+    assert second == (
+        'Also: 100 SQL queries from orders.py:1 line_1 (100 ms of 1.00 s): "SELECT a0 FROM t WHERE b = ?".'
+        " Load them together: a join, IN (...), executemany, or the ORM's eager loading."
+    )
+    assert third.startswith("Also: 100 SQL queries from orders.py:2 line_2 (100 ms of 1.00 s): ")
+    assert more == "3 more findings: interpose report --by finding"
+    assert all(len(line) <= 80 for line in verdict.splitlines())
 
 
 def test_findings_are_of_the_whole_experiment(shop, place, capsys):
@@ -504,4 +556,4 @@ def test_commits_that_end_transactions_name_the_batch(tmp_path):
 
     assert (survey.counts, survey.batches) == ({"line_90": 60}, {"line_90"})
     told = [(each.rule, each.units) for each in found_in(survey)]
-    assert told[:2] == [("N+1 statements", 60), ("commits one by one", 1)]
+    assert told[1:] == [("N+1 statements", 60), ("commits one by one", 1)]

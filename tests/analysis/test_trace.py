@@ -164,8 +164,8 @@ def test_the_interpreters_start_is_one_event_where_people_read(started, interpos
 
     assert [(row.event.call, row.starting, row.event.wall_ns) for row in rows] == [(1, 4, 30), (5, 0, 9), (6, 0, 9)]
     path = started.founder.directory
-    assert interpose_here("events", path).stdout.splitlines()[1].split("start-up")[1].split()[:2] == ["4", "calls"]
-    assert len(interpose_here("events", "--start-up", path).stdout.splitlines()) == 7
+    assert interpose_here("events", path).stdout.splitlines()[1].split("startup")[1].split()[:2] == ["4", "calls"]
+    assert len(interpose_here("events", "--startup", path).stdout.splitlines()) == 7
     assert len(json.loads(interpose_here("events", "--format", "json", path).stdout)) == 6
 
 

@@ -126,7 +126,7 @@ def test_nothing_but_cpu_times_is_told_of_samples(traced, interpose):
     assert {event["wall_ns"] for event in events} == {None}
     assert "sampled  each 100us: shares are of the CPU time, +- " in screen
     assert "to be won" not in screen
-    assert "wait not seen" not in screen
+    assert "unexplained wait" not in screen
     for command in ("transactions", "profile", "display"):
         refused = interpose(command, done.path)
         assert refused.returncode == 2

@@ -56,7 +56,7 @@ def test_several_experiments_make_one_report(tmp_path, report):
 
     lines = out.splitlines()
     assert (code, err) == (0, "")
-    assert lines[:2] == ["3 experiments  a.er, b.er, c.er", "complete, 0 events lost"]
+    assert lines[:2] == ["3 experiments  a.er, b.er, c.er", "complete"]
     assert lines[2] == "elapsed 61.00 s   thread time 3.00 s"
     assert lines[3].startswith("CPU 1.50 s   7 calls   3 processes")
 

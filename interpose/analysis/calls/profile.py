@@ -47,8 +47,9 @@ BEFORE = "before the ring"
 PAUSED = "paused"
 NOT_KEPT = "not kept"
 SYNC = "sync"
-START_UP = "start-up"  # of the interpreter: what it calls before the program's first line
+START_UP = "startup"  # of the interpreter: what it calls before the program's first line
 UNCERTAIN_TIMES = 10
+_KIND_COMMENTS = {IDLE: "waiting for work", START_UP: "before the first line"}
 
 
 @dataclass
@@ -318,9 +319,10 @@ def by_kind(made: Profile) -> list[Row]:
     alike = _Rows()
     for row in made.rows:
         if row.is_of_calls:
-            found = alike.made[alike.number(_row_of_kind(row.kind))]
+            kind = START_UP if row.intrinsic == START_UP else row.kind
+            found = alike.made[alike.number(_row_of_kind(kind))]
             found.sums.add(row.sums)
-            found.margin = made.estimate.margins.get(row.kind) if made.estimate else None
+            found.margin = made.estimate.margins.get(kind) if made.estimate else None
     alike.add_counted(GROUPINGS["kind"], made.analysis.experiment.processes)
     kinds = alike.made
     add_passed(kinds, made.passed)
@@ -386,7 +388,7 @@ def _of_kind(process: Process, key: Mapping[str, int]) -> Row:
 
 
 def _row_of_kind(kind: str | None) -> Row:
-    return Row(kind, None, comment="waiting for work" if kind == IDLE else "")
+    return Row(kind, None, comment=_KIND_COMMENTS.get(kind or "", ""))
 
 
 def _of_intrinsic(process: Process, key: Mapping[str, int]) -> Row:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings import files, next_steps, statements, waits
-from interpose.analysis.findings.finding import Finding
+from interpose.analysis.findings.finding import Finding, merged
 from interpose.analysis.findings.survey import Survey
 
 Rule = Callable[[Survey], Iterator[Finding]]
 
-# What could win less than this share of the time that matters is not told.
+# What could save less than this share of the time that matters is not told.
 LEAST_SHARE = 0.01
 # What a rule found is not told where most of its evidence is that of one before it, which says it more closely.
 RULES: tuple[Rule, ...] = (
@@ -24,12 +24,11 @@ RULES: tuple[Rule, ...] = (
     waits.convoys,
     files.work_repeated,
     statements.slow_statement,
-    waits.wait_not_seen,
-    next_steps.hot_program,
+    waits.slow_calls,
+    waits.unseen_waits,
+    next_steps.computing,
     next_steps.calls_without_lines,
 )
-# They tell what another recording would show, not what could be faster.
-ABOUT_RECORDING = frozenset(("hot program", "no lines", "wait not seen"))
 
 
 def findings(analysis: Analysis) -> list[Finding]:
@@ -38,15 +37,15 @@ def findings(analysis: Analysis) -> list[Finding]:
 
 
 def found_in(survey: Survey, least_share: float = LEAST_SHARE, rules: tuple[Rule, ...] = RULES) -> list[Finding]:
-    """The findings in what was surveyed: those that could win most first, then what to record next."""
+    """The findings in what was surveyed: those that could save most first."""
     told: list[Finding] = []
     claimed: set[int] = set()
     least_ns = max(least_share * survey.matters_ns, 1)
     for rule in rules:
-        worth = [each for each in rule(survey) if each.bound_ns >= least_ns and not _is_claimed(each, claimed)]
+        worth = [each for each in merged(rule(survey)) if each.bound_ns >= least_ns and not _is_claimed(each, claimed)]
         told += worth
         claimed.update(id(row) for each in worth for row in each.rows)
-    return sorted(told, key=lambda each: (each.rule in ABOUT_RECORDING, -each.bound_ns, each.rule, each.about))
+    return sorted(told, key=lambda each: (-each.bound_ns, each.rule, each.about))
 
 
 def _is_claimed(finding: Finding, claimed: set[int]) -> bool:

@@ -59,7 +59,7 @@ def work_repeated(survey: Survey) -> Iterator[Finding]:
         units = processes_of(rows)
         if calls >= max(REPEATED_AT_LEAST, 2 * units):
             yield found(
-                "work repeated", rows, spared_ns(wall_ns, calls, units), units=units, unit="process", about=detail
+                "repeated work", rows, spared_ns(wall_ns, calls, units), units=units, unit="process", about=detail
             )
 
 
@@ -74,7 +74,7 @@ def _files_again(survey: Survey) -> Iterator[Finding]:
         if times and max(times) >= max(REPEATED_AT_LEAST, 2 * units):
             _, wall_ns = total_of(rows)
             bound_ns = spared_ns(wall_ns, max(times), units)
-            yield found("work repeated", rows, bound_ns, units=units, unit="process", about=detail)
+            yield found("repeated work", rows, bound_ns, units=units, unit="process", about=detail)
 
 
 def _asks(intrinsic: str) -> bool:

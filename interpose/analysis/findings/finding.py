@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from interpose.experiments.model.process import Site
@@ -53,6 +54,11 @@ class Finding:
     time_ns: int = 0
 
     @property
+    def transactions(self) -> list[str]:
+        """The names of the transactions that its evidence lies in, those that took most first."""
+        return list(dict.fromkeys(row.transaction for row in self.rows if row.transaction))
+
+    @property
     def wall_ns(self) -> int:
         """Wall time of the evidence."""
         return self.time_ns + sum(row.wall_ns for row in self.rows)
@@ -75,12 +81,36 @@ class Finding:
 
 def found(rule: str, rows: Iterable[Calls], bound_ns: int | None = None, **more: int | str) -> Finding:
     """A finding with its evidence in order; without a bound all of its time could be won, never more."""
-    ordered = tuple(sorted(rows, key=lambda row: (-row.wall_ns, row.intrinsic, row.site.line if row.site else 0)))
+    ordered = tuple(
+        sorted(rows, key=lambda row: (-row.wall_ns, row.intrinsic, row.site.line if row.site else 0, row.transaction))
+    )
     time_ns = int(more.pop("time_ns", 0))
     whole_ns = time_ns + sum(row.wall_ns for row in ordered)
     bound_ns = whole_ns if bound_ns is None else max(min(bound_ns, whole_ns), 0)
     units, unit, about = int(more.get("units", 0)), str(more.get("unit", "")), str(more.get("about", ""))
     return Finding(rule, ordered, bound_ns, units, unit, about, time_ns)
+
+
+def merged(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings, those of one rule about the same calls in different transactions as one."""
+    alike: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
+    for each in findings:
+        first = each.first
+        alike[each.rule, each.about, each.unit, first and first.site, first and first.intrinsic].append(each)
+    return [_together(group) if len(group) > 1 else group[0] for group in alike.values()]
+
+
+def _together(alike: Sequence[Finding]) -> Finding:
+    one = alike[0]
+    return found(
+        one.rule,
+        [row for each in alike for row in each.rows],
+        sum(each.bound_ns for each in alike),
+        units=sum(each.units for each in alike),
+        unit=one.unit,
+        about=one.about,
+        time_ns=sum(each.time_ns for each in alike),
+    )
 
 
 def spared_ns(wall_ns: int, calls: int, units: int) -> int:

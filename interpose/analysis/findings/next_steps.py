@@ -1,4 +1,4 @@
-"""Rules about what to record next, for what this recording does not tell."""
+"""Rules about what this recording does not show: what the program computes, calls without lines."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from interpose.analysis.calls.profile import program_label
 from interpose.analysis.findings.finding import Finding, found
 from interpose.analysis.findings.survey import Survey, total_of
 
-# From here on it is the program's own work that is to be looked at before its calls.
-HOT = 0.3
+# A program that computes less than this share of the time has its problem elsewhere.
+COMPUTES_SHARE = 0.3
 
 
-def hot_program(survey: Survey) -> Iterator[Finding]:
-    """A program whose own CPU time, between its calls, is much of the time: its lines tell what it does there."""
+def computing(survey: Survey) -> Iterator[Finding]:
+    """A program whose own CPU time, between its calls, is much of the time: its lines show where."""
     if any("lines" in each.process.log.settings.get("INTERPOSE", "").split(",") for each in survey.analysis.accounts):
         return
     used: Counter[str] = Counter()
     for each in survey.analysis.accounts:
         used[program_label(each.process)] += sum(share.program_cpu_ns for share in each.threads.values())
     for program, cpu_ns in used.most_common(1):
-        if cpu_ns >= HOT * survey.matters_ns:
-            yield found("hot program", (), time_ns=cpu_ns, about=program)
+        if cpu_ns >= COMPUTES_SHARE * min(survey.matters_ns, survey.elapsed_ns):
+            yield found("computing", (), time_ns=cpu_ns, about=program)
 
 
 def calls_without_lines(survey: Survey) -> Iterator[Finding]:

@@ -58,11 +58,21 @@ class Survey:
         return sorted(self._found.values(), key=lambda each: -each.wall_ns)
 
     @cached_property
+    def idle_ns(self) -> int:
+        """Thread time in which the program waited for work."""
+        return sum(each.wall_ns for each in self._found.values() if each.kind == IDLE)
+
+    @cached_property
     def matters_ns(self) -> int:
         """Thread time without waiting for work, without that of users who think, and without pauses."""
-        idle_ns = sum(each.wall_ns for each in self._found.values() if each.kind == IDLE)
         total = self.analysis.total
-        return max(total.wall_ns - idle_ns - self.thinking_ns - total.paused_wall_ns, 1)
+        return max(total.wall_ns - self.idle_ns - self.thinking_ns - total.paused_wall_ns, 1)
+
+    @cached_property
+    def elapsed_ns(self) -> int:
+        """From the first process's beginning to the last one's end."""
+        accounts = self.analysis.accounts
+        return max(max(each.latest_ns for each in accounts) - min(each.process.log.start_ns for each in accounts), 1)
 
     def of_kind(self, *kinds: str) -> list[Calls]:
         """The calls of these kinds, those that took most first."""

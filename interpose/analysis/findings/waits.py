@@ -1,14 +1,22 @@
-"""Rules about waiting: sleeping within a transaction, locks that all wait for, waits that nobody saw."""
+"""Rules about waiting: slow calls, sleeping within a transaction, contended locks, processors, unexplained waits."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.findings.finding import Finding, found
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
 from interpose.analysis.time.run_queue import unseen_wait
 
+# What a line's calls of one kind take, below this share of the time that matters, is not worth a look by itself.
+SLOW_SHARE = 0.1
+# Of these, other rules know more: what waits for a lock, for its user, for work; and units of work are no waits.
+NOT_SLOW = frozenset(("sync", "screen", "idle", "logic", "process"))
+# In a thread that computes at least this share of the process's time, others may wait for the interpreter lock.
+COMPUTES_SHARE = 0.05
+INTERPRETER_LOCK = "interpreter lock"
 # A lock that was waited for less often was met by chance.
 WAITS_AT_LEAST = 10
 _OF_A_THREAD = re.compile(r"Thread\._bootstrap|_bootstrap_inner")  # what is held as long as a thread lives
@@ -33,8 +41,30 @@ def convoys(survey: Survey) -> Iterator[Finding]:
             yield found("lock convoy", rows, units=threads_of(rows), unit="waiting thread", about=holder)
 
 
-def wait_not_seen(survey: Survey) -> Iterator[Finding]:
-    """Time in which the program was neither on a processor, nor wanted one, nor was in a call that is recorded."""
-    waited_ns = unseen_wait(survey.analysis.accounts).unexplained_ns
-    if waited_ns > 0 and all("calls" in each.process.log.recorded for each in survey.analysis.accounts):
-        yield found("wait not seen", (), time_ns=waited_ns)
+def slow_calls(survey: Survey) -> Iterator[Finding]:
+    """Calls from one line that took much of the time, whatever they did."""
+    slow = [each for each in survey.calls if each.site and each.kind not in NOT_SLOW]
+    for _, rows in grouped(slow, lambda each: (each.site, each.intrinsic)):
+        if total_of(rows)[1] >= SLOW_SHARE * survey.matters_ns:
+            yield found("slow calls", rows)
+
+
+def unseen_waits(survey: Survey) -> Iterator[Finding]:
+    """Time in which the program was in no recorded call and on no processor: others had the processors, or nobody
+    knows why. Where several threads of a process computed, they most likely waited for the interpreter lock."""
+    accounts = survey.analysis.accounts
+    if not all("calls" in each.process.log.recorded for each in accounts):
+        return
+    waited = unseen_wait(accounts)
+    if waited.processor_ns > 0:
+        yield found("wait for a processor", (), time_ns=waited.processor_ns)
+    if waited.unexplained_ns > 0:
+        computing = max((_computing_threads(each) for each in accounts), default=0)
+        about = INTERPRETER_LOCK if computing > 1 else ""
+        yield found("unexplained wait", (), time_ns=waited.unexplained_ns, about=about, units=computing, unit="thread")
+
+
+def _computing_threads(account: ProcessAccount) -> int:
+    """How many threads of a process computed for some of its time."""
+    lived_ns = account.latest_ns - account.process.log.start_ns
+    return sum(share.program_cpu_ns >= COMPUTES_SHARE * lived_ns > 0 for share in account.threads.values())

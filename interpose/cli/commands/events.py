@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only those for which it holds: \"KIND == 'db' && WALL > 5ms\"; `help` tells what can stand in it",
     )
     parser.add_argument("--codes", choices=(NATURAL,), help="event types with their codes in the Natural Profiler")
-    parser.add_argument("--start-up", action="store_true", help="as text: the interpreter's own start call by call")
+    parser.add_argument("--startup", action="store_true", help="as text: the interpreter's own start call by call")
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N")
     add_output_arguments(parser)
 
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.codes:
         write_table(event_types_table(experiment, islice(event_types(experiment, rows), arguments.limit)), arguments)
     else:
-        rows = rows if arguments.start_up or arguments.format != "text" else with_one_start(rows)
+        rows = rows if arguments.startup or arguments.format != "text" else with_one_start(rows)
         write_table(events_table(experiment, islice(rows, arguments.limit)), arguments)
     return note_damages(experiment)
 

@@ -141,7 +141,7 @@ def _table(experiment: Experiment, by: str, arguments: argparse.Namespace) -> Ta
         note_clipped(within.has_clipped)
     else:
         made = profile(analysis, by, is_scaled=not arguments.unscaled)
-    made.rows = arranged(made.rows, arguments.sort, arguments.limit)
+    made.rows = arranged(made.rows, arguments.sort, arguments.limit, with_rest=arguments.format == "text")
     table = profile_table(made, by, experiment.founder.log)
     return with_codes(table) if arguments.codes else table
 

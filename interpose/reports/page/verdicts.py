@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from interpose.analysis.findings.engine import ABOUT_RECORDING
 from interpose.analysis.findings.finding import Finding
+from interpose.reports.formats.sentences import Sentences, advice_for
 from interpose.reports.formats.units import count, duration, percent
 from interpose.reports.page.grid import ROWS_AT_MOST, note, section, shown
 from interpose.reports.page.markup import Markup, element
 from interpose.reports.page.material import Material
-from interpose.reports.tables.findings import ADVICE, Words
 
 _EVIDENCE = 5
 
@@ -18,7 +17,7 @@ def verdicts(material: Material) -> Markup:
     found = material.findings
     if not found:
         return section("findings", "Findings", note("None: no rule found what takes 1 % of the time or more."))
-    words = Words(found, material.experiment.founder.log.cwd)
+    words = Sentences(found, material.experiment.founder.log.cwd, material.survey.matters_ns)
     kept = found[:ROWS_AT_MOST]
     items = [_verdict(each, words, material.survey.matters_ns) for each in kept]
     left = [note(f"{count(len(found) - len(kept), 'more finding')}.")] if len(found) > len(kept) else []
@@ -29,7 +28,7 @@ def verdicts(material: Material) -> Markup:
     return section("findings", "Findings", element("ol", items, class_="findings"), *left, explained)
 
 
-def _verdict(finding: Finding, words: Words, matters_ns: int) -> Markup:
+def _verdict(finding: Finding, words: Sentences, matters_ns: int) -> Markup:
     bound = [
         element("b", duration(finding.bound_ns), data_v=finding.bound_ns),
         f" {percent(finding.bound_ns, matters_ns)}",
@@ -37,14 +36,13 @@ def _verdict(finding: Finding, words: Words, matters_ns: int) -> Markup:
     told = [
         element("h3", finding.rule),
         element("p", words.of(finding)),
-        element("p", ADVICE[finding.rule], class_="advice"),
+        element("p", advice_for(finding), class_="advice"),
         *_evidence(finding, words),
     ]
-    kind = "next" if finding.rule in ABOUT_RECORDING else None
-    return element("li", [element("div", bound, class_="bound"), element("div", told)], class_=kind)
+    return element("li", [element("div", bound, class_="bound"), element("div", told)])
 
 
-def _evidence(finding: Finding, words: Words) -> list[Markup]:
+def _evidence(finding: Finding, words: Sentences) -> list[Markup]:
     """The rows that the finding is made from, those that took most first."""
     if not finding.rows:
         return []

@@ -85,18 +85,21 @@ def why_full(experiment: Experiment) -> str | None:
 
 
 def completeness(analysis: Analysis) -> str:
-    """`complete, 0 events lost`, or what is missing first, and the events lost; of a ring, what it still has."""
+    """`complete`, `complete so far` or `incomplete: ` and why; of a ring, what it still has first."""
     accounts = analysis.accounts
     number = events_lost(accounts)
-    lost = f"{count(number, 'event')} lost"
+    why = [what_is_missing(analysis.experiment) or "", f"{count(number, 'event')} lost" if number else ""]
+    state = f"incomplete: {'; '.join(filter(None, why))}" if any(why) else "complete"
     if overwritten := sum(account.overwritten for account in accounts):
         found = sum(account.found for account in accounts)
-        lost = f"ring: the last {found:,} of {count(found + overwritten, 'call')}, {lost}"
-    if missing := what_is_missing(analysis.experiment):
-        return f"incomplete: {missing}; {lost}"
-    if analysis.is_running or overwritten:
-        return lost
-    return f"incomplete: {lost}" if number else f"complete, {lost}"
+        ring = f"ring: the last {found:,} of {count(found + overwritten, 'call')}"
+        return f"{ring}, {state}" if any(why) else ring
+    return f"{state} so far" if analysis.is_running and not any(why) else state
+
+
+def is_well(completeness: str) -> bool:
+    """Whether what `completeness` says is nothing to warn of."""
+    return "incomplete: " not in completeness
 
 
 def _last_part(path: str) -> str:

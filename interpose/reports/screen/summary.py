@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import OpenCallFound, ProcessAccount
@@ -20,8 +21,8 @@ from interpose.analysis.calls.profile import (
     own_lines,
     wait_ns,
 )
-from interpose.analysis.findings.engine import ABOUT_RECORDING
-from interpose.analysis.findings.finding import Finding
+from interpose.analysis.findings.engine import found_in
+from interpose.analysis.findings.survey import Survey
 from interpose.analysis.recording.lineage import program_of, unfollowed, why_not
 from interpose.analysis.time.run_queue import Unseen, unseen_wait
 from interpose.analysis.transactions.estimate import ALL
@@ -31,10 +32,10 @@ from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.colour import Paint
 from interpose.reports.formats.short_paths import Places
-from interpose.reports.formats.table import clean, columns_of, shortened
+from interpose.reports.formats.table import Column, clean, columns_of, lines, shortened
 from interpose.reports.formats.units import Scale, count, duration, margin_percent, percent, scale_for
-from interpose.reports.screen.state import command_line, completeness, ended_ago, ending_in_words
-from interpose.reports.tables.findings import Words
+from interpose.reports.screen.state import command_line, completeness, ended_ago, ending_in_words, is_well
+from interpose.reports.screen.verdict import verdict
 
 # What there is to ask of what was recorded.
 NEXT = {
@@ -43,9 +44,6 @@ NEXT = {
     "coverage": ("interpose coverage report",),
 }
 LIST = "interpose list"
-BY_FINDING = "interpose report --by finding"
-TOLD_ABOVE = frozenset(("wait not seen",))
-_FINDINGS = 3
 _OWN_LINES = 3
 _OPEN_CALLS = 5
 _NOTES = 10
@@ -54,7 +52,6 @@ _EXPERIMENTS_NAMED = 100
 _LOWERED = 3
 _FILTERS = 3
 _LEAST_COMMAND = 12
-_LEAST_WIDTH = 80
 _GAP = "   "
 _WHEN = {
     "exit": "when it ended",
@@ -67,15 +64,27 @@ _WHEN = {
 _COMMENTS = {INTERPOSE: "own cost, calibrated", BEFORE: "overwritten"}
 
 
+_KIND_COLUMNS = (
+    Column("", itemgetter(0), right=False),
+    Column("calls", itemgetter(1)),
+    Column("self wall", itemgetter(2)),
+    Column("self CPU", itemgetter(3), optional=True),
+    Column("wait", itemgetter(4), optional=True),
+    Column("share", itemgetter(5)),
+    Column("", itemgetter(6), right=False, flexible=True, optional=True),
+)
+
+
 @dataclass(frozen=True)
 class Screen:
-    """What the first screen is made from: a profile by site of what is analysed, the present, and the paper."""
+    """What the first screen is made from: a profile by site of what is analysed, the present, the paper, and what
+    findings are made from, if they are wanted."""
 
     profile: Profile
     now_s: float
     width: int
     paint: Paint
-    findings: Sequence[Finding] = ()
+    survey: Survey | None = None
 
     @property
     def analysis(self) -> Analysis:
@@ -100,6 +109,9 @@ def summary(screen: Screen) -> Iterator[str]:
     yield from first_lines(screen)
     yield from totals(screen)
     yield ""
+    if told := answer(screen):
+        yield from told
+        yield ""
     yield from kinds(screen)
     yield ""
     below = [
@@ -119,9 +131,14 @@ def summary(screen: Screen) -> Iterator[str]:
         *not_followed(screen),
     ]
     yield from (shortened(line, screen.width) for line in below)
-    if not screen.log.interval:
-        yield from what_was_found(screen)
     yield next_commands(screen)
+
+
+def answer(screen: Screen) -> list[str]:
+    """The verdict, where calls were recorded, and each of them: of samples no wall time is known."""
+    if screen.survey is None or screen.log.interval or "calls" not in screen.log.recorded:
+        return []
+    return list(verdict(screen.survey, found_in(screen.survey), screen.log.cwd, screen.width))
 
 
 def notes(screen: Screen) -> Iterator[str]:
@@ -147,8 +164,7 @@ def first_lines(screen: Screen) -> list[str]:
     command = shortened(command_line(screen.experiment.founder), max(left, _LEAST_COMMAND))
     first = _GAP.join([f"{screen.paint('bold', name)}  {command}", state, ago])
     line = shortened(complete, screen.width)
-    is_well = line.startswith("complete, 0 ") or (line.startswith("ring: ") and line.endswith(", 0 events lost"))
-    told = line if is_well else screen.paint("warning", line)
+    told = line if is_well(complete) else screen.paint("warning", line)
     return [f"{first}{_GAP}{told}"] if on_one else [first, told]
 
 
@@ -206,15 +222,11 @@ def kinds(screen: Screen) -> list[str]:
     whole = screen.profile.total
     scale = scale_for(whole.wall_ns)
     rows = by_kind(screen.profile)
-    cells = [["", "calls", "self wall", "self CPU", "wait", "share", ""]]
     if screen.log.interval:
-        cells += [_sampled_cells(row, scale, whole.cpu_ns) for row in rows]
+        cells = [_sampled_cells(row, scale, whole.cpu_ns) for row in rows]
     else:
-        cells += [_kind_cells(row, scale, screen.log, whole.wall_ns) for row in rows]
-    least = (10, 8, 10, 10, 10, 7)
-    widths = [max(size, *(columns_of(line[place]) + 1 for line in cells)) for place, size in enumerate(least)]
-    paper = max(screen.width, _LEAST_WIDTH)
-    return [shortened(_kind_line(line, widths), paper) for line in cells]
+        cells = [_kind_cells(row, scale, screen.log, whole.wall_ns) for row in rows]
+    return [f" {line}" for line in lines(_KIND_COLUMNS, cells, screen.width - 1)]
 
 
 def triggers(screen: Screen) -> Iterator[str]:
@@ -257,7 +269,7 @@ def chosen(screen: Screen) -> Iterator[str]:
     left, started = found.started
     if left:
         yield f" of {started:,} processes started within them {left:,} were passed over, which is not estimated"
-    if screen.findings:
+    if screen.survey:
         yield " findings are of what is recorded, not estimated"
 
 
@@ -269,7 +281,7 @@ def wait_not_seen(screen: Screen) -> Iterator[str]:
     if found.processor_ns >= least_ns:
         yield f" waiting for a processor  {duration(found.processor_ns)}  in program, estimated: others had them"
     if found.unexplained_ns >= least_ns:
-        yield f" wait not seen  {duration(found.unexplained_ns)}  in program: no CPU, no known call (docs/limits.md)"
+        yield f" unexplained wait  {duration(found.unexplained_ns)}  in program: no CPU, no known call (docs/limits.md)"
 
 
 def cpu_not_seen(screen: Screen) -> Iterator[str]:
@@ -376,21 +388,6 @@ def not_followed(screen: Screen) -> Iterator[str]:
         yield clean(f" not followed  {count(len(found), 'process', 'processes')}: {', '.join(named)}")
 
 
-def what_was_found(screen: Screen) -> Iterator[str]:
-    """The findings that could win most, a line each; what has a line above is not said again."""
-    worth = [each for each in screen.findings if each.rule not in TOLD_ABOVE]
-    words = Words(worth, screen.log.cwd)
-    labels = dict.fromkeys(ABOUT_RECORDING, "look next")
-    last = ""
-    for each in worth[:_FINDINGS]:
-        told = labels.get(each.rule, "to be won")
-        label, last = "" if told == last else told, told
-        line = f" {label:<10}{duration(each.bound_ns):>9}  {each.rule}: {words.of(each)}"
-        yield shortened(line, screen.width)
-    if len(worth) > _FINDINGS:
-        yield f" {'':<19}  and {count(len(worth) - _FINDINGS, 'more finding')}: {BY_FINDING}"
-
-
 def next_commands(screen: Screen) -> str:
     """What to ask next, as many commands as fit; lines and coverage first where they were recorded."""
     recorded = sorted(screen.log.recorded & NEXT.keys(), reverse=True)
@@ -456,6 +453,3 @@ def _sampled_cells(row: Row, scale: Scale, whole_cpu_ns: int) -> list[str]:
     return [clean(row.kind or "?"), "", "", scale.show(row.sums.self_cpu_ns), "", share, comment]
 
 
-def _kind_line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    numbers = "".join(cell.rjust(width) for cell, width in zip(cells[1:6], widths[1:], strict=True))
-    return f" {cells[0]:<{widths[0]}}{numbers}  {cells[6]}".rstrip()

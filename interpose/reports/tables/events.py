@@ -160,6 +160,6 @@ def _open(state: str) -> str:
 def _detail(row: Traced) -> str:
     """The error that the call raised, and what it was about."""
     if row.starting:
-        return f"{count(row.starting, 'call')} before the program's first line (--start-up)"
+        return f"{count(row.starting, 'call')} before the program's first line (--startup)"
     error, detail = row.process.string(row.event.error), row.process.string(row.event.detail)
     return f"raised {error}  {detail}" if error else detail

@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from interpose.analysis.calls.profile import COUNTED, WHOLES, Profile, Row, is_uncertain, ranked, wait_ns
+from interpose.analysis.consolidation.sums import total
 from interpose.experiments.metadata.log import Log
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, Table, clean
-from interpose.reports.formats.units import margin_percent, percent, scale_for
+from interpose.reports.formats.units import count, margin_percent, percent, scale_for
 
 LABELS = {
     "site": ("site", "function"),
@@ -67,8 +68,9 @@ def _of_sampled(profile: Profile, columns: Sequence[Column]) -> list[Column]:
     return [replace(each, show=shown.get(each.title, lambda row: "")) for each in columns]
 
 
-def arranged(rows: Sequence[Row], sort: str | None, limit: int | None) -> list[Row]:
-    """The rows of calls, sorted by one of `SORTS` if any, at most `limit`; then the closing rows, of each kind as many.
+def arranged(rows: Sequence[Row], sort: str | None, limit: int | None, with_rest: bool = False) -> list[Row]:
+    """The rows of calls, sorted by one of `SORTS` if any, at most `limit`; then the closing rows, of each kind as many;
+    last, `with_rest`, the sum of the rows of calls that are left out.
 
     What waited for work comes last of all, and is the first to go where there are more rows than `limit`.
     """
@@ -76,7 +78,19 @@ def arranged(rows: Sequence[Row], sort: str | None, limit: int | None) -> list[R
     if sort:
         calls.sort(key=lambda row: _sort_key(row, sort))
     calls.sort(key=lambda row: row.is_idle)
-    return ranked([*calls[:limit], *_limited((row for row in rows if not row.is_of_calls), limit)])
+    rest = [_rest_of(calls[limit:])] if with_rest and limit is not None and len(calls) > limit else []
+    return [*ranked([*calls[:limit], *_limited((row for row in rows if not row.is_of_calls), limit)]), *rest]
+
+
+def _rest_of(rows: Sequence[Row]) -> Row:
+    """What the rows took that are not shown. Inclusive times overlap, so there is no sum of them."""
+    sums = total(row.sums for row in rows)
+    sums.wall_ns = sums.cpu_ns = 0
+    named = count(len(rows), "more row")
+    if rows[0].intrinsic:
+        return Row(None, named, sums=sums)
+    labels = dict.fromkeys(rows[0].labels, "")
+    return Row(None, None, labels | {next(iter(labels)): named}, sums=sums) if labels else Row(named, None, sums=sums)
 
 
 def _limited(closing: Iterable[Row], limit: int | None) -> Iterator[Row]:
@@ -174,7 +188,7 @@ def _number_columns(profile: Profile, by: str, log: Log) -> list[Column]:
         Column("self wall", lambda row: time(row, row.sums.self_wall_ns)),
         Column("self CPU", lambda row: time(row, row.sums.self_cpu_ns)),
         Column("wait", lambda row: time(row, wait_ns(row))),
-        Column("inclusive", lambda row: time(row, row.sums.wall_ns) if row.is_of_calls else ""),
+        Column("inclusive", lambda row: time(row, row.sums.wall_ns) if _has_inclusive(row) else ""),
         Column(
             "share", lambda row: percent(row.sums.self_wall_ns, whole_ns) if row.is_timed else "", optional=True
         ),
@@ -206,6 +220,11 @@ def _margin_column(is_time: bool) -> Column:
         return margin_percent(*figures)
 
     return Column("\u00b1 95 %", show)
+
+
+def _has_inclusive(row: Row) -> bool:
+    """Whether the inclusive time is known: of the closing rows, and of a sum of rows, there is none."""
+    return row.is_of_calls and row.sums.wall_ns >= row.sums.self_wall_ns
 
 
 def _count(number: int, row: Row) -> str:

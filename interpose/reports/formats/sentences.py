@@ -1,0 +1,219 @@
+"""Findings in sentences: what took the time, from which line, how often, how long, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from interpose.analysis.findings.finding import Calls, Finding
+from interpose.analysis.findings.waits import INTERPRETER_LOCK
+from interpose.experiments.model.process import Site
+from interpose.reports.formats.short_paths import Places
+from interpose.reports.formats.table import clean, shortened
+from interpose.reports.formats.units import count, duration, size
+
+_LINES = 3
+_TRANSACTIONS = 3
+_LONGEST_DETAIL = 72
+_ADVICE = {
+    "N+1 statements": "Load them together: a join, IN (...), executemany, or the ORM's eager loading.",
+    "commits one by one": "Commit several together.",
+    "reconnects": "Keep the connection, or take it from a pool.",
+    "tiny reads and writes": "Read and write through a buffer, or more at once.",
+    "fsync storm": "Force the data to the disk once, after the last write.",
+    "sleep within a transaction": "Sleep outside of the transaction, or wait for the event itself.",
+    "lock convoy": "Hold the lock for a shorter time, or use several locks.",
+    "repeated work": "Cache the result.",
+    "slow statement": "Look at its query plan: an index, fewer rows, fewer columns.",
+    "wait for a processor": "Use fewer threads and processes, or a machine with more processors.",
+    "unexplained wait": "Calls that interpose does not know may be the cause: interpose doctor, docs/limits.md.",
+    "computing": "See which lines: interpose run --lines own.",
+    "no lines": "Record with INTERPOSE_STACK=own.",
+}
+# Of calls that are slow, and that no other rule knows more of.
+_ADVICE_BY_KIND = {
+    "db": "Look at what the database does meanwhile.",
+    "net": "Ask for several things at once, keep the answers, or set a time limit.",
+    "sleep": "Wait for the event itself, or for a shorter time.",
+    "process": "See which: interpose processes.",
+    "import": "Import it when it is needed.",
+}
+_SEE_CALLS = "See what they were about: interpose report --by detail."
+_LOCK_ADVICE = "See which lines compute: interpose run --lines own. Processes do not share the lock."
+
+
+def advice_for(finding: Finding) -> str:
+    """What to do about a finding, in a sentence."""
+    if finding.about == INTERPRETER_LOCK:
+        return _LOCK_ADVICE
+    if finding.rule != "slow calls" or not finding.first:
+        return _ADVICE[finding.rule]
+    return _ADVICE_BY_KIND.get(finding.first.kind, _SEE_CALLS)
+
+
+class Sentences:
+    """Puts findings into sentences, with the paths of files as short as they can be told apart.
+
+    `matters_ns` is the time that findings are shares of (`Survey.matters_ns`).
+    """
+
+    def __init__(self, findings: Iterable[Finding], cwd: str, matters_ns: int) -> None:
+        sites = {row.site for each in findings for row in each.rows if row.site}
+        self._places = Places([site.file for site in sites], cwd)
+        self._cwd = cwd
+        self._matters_ns = matters_ns
+
+    def of(self, finding: Finding) -> str:
+        """The finding in a sentence."""
+        return clean(_SENTENCES[finding.rule](self, finding))
+
+    def took(self, finding: Finding) -> str:
+        """The time of its evidence in the time that matters: `1.90 s of 2.60 s`."""
+        return f"{duration(finding.wall_ns)} of {duration(self._matters_ns)}"
+
+    def where(self, row: Calls | None) -> str:
+        """The line that calls were made from."""
+        return self.line(row.site) if row else "?"
+
+    def line(self, site: Site | None) -> str:
+        """A line: `orders.py:88 get`."""
+        return f"{self._places.line(site)} {site.function}" if site else "an unknown line"
+
+    def path(self, path: str) -> str:
+        """A file that was read or written, relative to where the program ran."""
+        under = self._cwd.rstrip("/") + "/"
+        return path[len(under) :] if len(under) > 1 and path.startswith(under) else path
+
+    def lines(self, finding: Finding) -> str:
+        """The lines of the evidence, those that took most first."""
+        told = list(dict.fromkeys(self.line(row.site) for row in finding.rows))
+        more = f" and {len(told) - _LINES} more" if len(told) > _LINES else ""
+        return clean(", ".join(told[:_LINES]) + more)
+
+
+def per_unit(finding: Finding, calls: int) -> str:
+    """How many of `calls` are in each transaction or file: `, 60 per GET /orders`; nothing for one each."""
+    each = calls / finding.units if finding.units else 1
+    if each <= 1:
+        return ""
+    number = f"{each:,.0f}" if each == int(each) else f"about {each:,.1f}" if each < 10 else f"about {each:,.0f}"
+    return f", {number} per {_unit(finding)}"
+
+
+def _unit(finding: Finding) -> str:
+    named = finding.transactions
+    if finding.unit != "transaction" or not named:
+        return finding.unit
+    if len(named) == 1:
+        return named[0]
+    more = f" and {len(named) - _TRANSACTIONS} more" if len(named) > _TRANSACTIONS else ""
+    return f"transaction, in {', '.join(named[:_TRANSACTIONS])}{more}"
+
+
+def _quoted(text: str) -> str:
+    return f'"{shortened(" ".join(text.split()), _LONGEST_DETAIL)}"'
+
+
+def _each(finding: Finding) -> str:
+    return f"{duration(finding.wall_ns // max(finding.calls, 1))} each"
+
+
+def _repeated(words: Sentences, finding: Finding) -> str:
+    asked = finding.rows[0] if finding.rows[0].detail else next(row for row in finding.rows if row.detail)
+    calls = sum(row.calls for row in finding.rows if row.detail) or finding.calls  # without the fetches of what it gave
+    each = per_unit(finding, calls) if finding.unit == "transaction" else ""
+    what = f"{count(calls, 'SQL query', 'SQL queries')} from {words.where(asked)}{each}"
+    return f"{what} ({words.took(finding)}): {_quoted(finding.about)}."
+
+
+def _commits(words: Sentences, finding: Finding) -> str:
+    each = per_unit(finding, finding.calls) if finding.unit == "transaction" else ""
+    made = f"{count(finding.calls, 'commit')} from {words.where(finding.first)}"
+    return f"{made}{each}, {_each(finding)} ({words.took(finding)})."
+
+
+def _reconnects(words: Sentences, finding: Finding) -> str:
+    to = f" to {words.path(finding.about)}" if finding.about else ""
+    made = count(finding.calls, "connection")
+    return f"{made}{to} from {words.lines(finding)}, {_each(finding)} ({words.took(finding)})."
+
+
+def _tiny(words: Sentences, finding: Finding) -> str:
+    assert finding.first is not None
+    mean = size(finding.bytes // finding.calls)
+    what = f"{count(finding.calls, 'call')} of {finding.first.verb} with {mean} each"
+    return f"{what} on {words.path(finding.about)} from {words.lines(finding)} ({words.took(finding)})."
+
+
+def _forced(words: Sentences, finding: Finding) -> str:
+    assert finding.first is not None
+    what = f"{count(finding.calls, 'call')} of {finding.first.intrinsic} from {words.where(finding.first)}"
+    each = per_unit(finding, finding.calls)
+    return f"{what}{each}, {_each(finding)} ({words.took(finding)})."
+
+
+def _sleep(words: Sentences, finding: Finding) -> str:
+    slept = count(finding.calls, "sleep")
+    within = f" within {finding.transactions[0]}" if len(finding.transactions) == 1 else " within transactions"
+    return f"{slept} from {words.where(finding.first)}{within}, {_each(finding)} ({words.took(finding)})."
+
+
+def _convoy(words: Sentences, finding: Finding) -> str:
+    holder, threads = words.path(finding.about), count(finding.units, "thread")
+    waited = f"{threads} waited {count(finding.calls, 'time')} for a lock held at {holder}"
+    return f"{waited}, from {words.lines(finding)} ({words.took(finding)})."
+
+
+def _again(words: Sentences, finding: Finding) -> str:
+    times = count(max(row.calls for row in finding.rows), "time")
+    what = _quoted(words.path(finding.about))
+    return f"{what} was read up to {times} from {words.where(finding.first)} ({words.took(finding)})."
+
+
+def _slow_statement(words: Sentences, finding: Finding) -> str:
+    made = f"{count(finding.calls, 'call')} of one SQL statement from {words.lines(finding)}, {_each(finding)}"
+    return f"{made} ({words.took(finding)}): {_quoted(finding.about)}."
+
+
+def _slow_calls(words: Sentences, finding: Finding) -> str:
+    assert finding.first is not None
+    made = f"{count(finding.calls, 'call')} of {finding.first.intrinsic} from {words.where(finding.first)}"
+    each = f", {_each(finding)}" if finding.calls > 1 else ""
+    return f"{made}{each} ({words.took(finding)})."
+
+
+def _processor(words: Sentences, finding: Finding) -> str:
+    return f"Threads were ready to run, and others had the processors ({words.took(finding)}, estimated)."
+
+
+def _unexplained(words: Sentences, finding: Finding) -> str:
+    if finding.about == INTERPRETER_LOCK:
+        threads = f"{count(finding.units, 'thread')} computed at a time"
+        return f"{threads} and most likely waited for Python's interpreter lock ({words.took(finding)})."
+    return f"The program waited outside of all calls that interpose knows ({words.took(finding)})."
+
+
+def _computing(words: Sentences, finding: Finding) -> str:
+    return f"{words.path(finding.about)} computes: CPU time between its calls ({words.took(finding)})."
+
+
+def _no_lines(words: Sentences, finding: Finding) -> str:
+    return f"{count(finding.calls, 'call')} have no line, because INTERPOSE_STACK was none ({words.took(finding)})."
+
+
+_SENTENCES: dict[str, Callable[[Sentences, Finding], str]] = {
+    "N+1 statements": _repeated,
+    "commits one by one": _commits,
+    "reconnects": _reconnects,
+    "tiny reads and writes": _tiny,
+    "fsync storm": _forced,
+    "sleep within a transaction": _sleep,
+    "lock convoy": _convoy,
+    "repeated work": _again,
+    "slow statement": _slow_statement,
+    "slow calls": _slow_calls,
+    "wait for a processor": _processor,
+    "unexplained wait": _unexplained,
+    "computing": _computing,
+    "no lines": _no_lines,
+}
+RULES_IN_WORDS = frozenset(_SENTENCES)

@@ -1,0 +1,47 @@
+"""The verdict: what took the time, in one to three sentences, each with its place, its count, its time and a remedy."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from interpose.analysis.findings.finding import Finding
+from interpose.analysis.findings.survey import Survey
+from interpose.reports.formats.sentences import Sentences, advice_for
+from interpose.reports.formats.units import count, duration, percent
+
+BY_FINDING = "interpose report --by finding"
+# What could save less than this share of the time is not said first; `--by finding` has it.
+WORTH = 0.05
+# Below this share there is no single cause to be named.
+A_CAUSE = 0.1
+MOSTLY = 0.9
+_FINDINGS = 3
+_INDENT = "  "
+
+
+def verdict(survey: Survey, findings: Sequence[Finding], cwd: str, width: int) -> Iterator[str]:
+    """The lines of the verdict, wrapped at `width`; no sentence is cut."""
+    yield from _wrapped(_idle(survey), width)
+    worth = [each for each in findings if each.bound_ns >= WORTH * survey.matters_ns]
+    words = Sentences(worth, cwd, survey.matters_ns)
+    is_cause = bool(worth) and worth[0].bound_ns >= A_CAUSE * survey.matters_ns
+    if not is_cause:
+        yield from _wrapped(f"Nothing stands out: no single cause takes {100 * A_CAUSE:.0f} % of the time.", width)
+    for place, each in enumerate(worth[:_FINDINGS]):
+        label = "Also" if place or not is_cause else "Slowest"
+        yield from _wrapped(f"{label}: {words.of(each)} {advice_for(each)}", width)
+    if len(findings) > len(worth[:_FINDINGS]):
+        yield from _wrapped(f"{count(len(findings) - len(worth[:_FINDINGS]), 'more finding')}: {BY_FINDING}", width)
+
+
+def _idle(survey: Survey) -> str:
+    """A sentence where the program did little else than wait for work."""
+    idle_ns, whole_ns = survey.idle_ns, survey.analysis.total.wall_ns
+    if idle_ns < MOSTLY * whole_ns or not idle_ns:
+        return ""
+    return f"It waited for work {percent(idle_ns, whole_ns)} of the time ({duration(idle_ns)} of {duration(whole_ns)})."
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, subsequent_indent=_INDENT, break_long_words=True, break_on_hyphens=False)
