@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "core/exclusive.h"
 
@@ -13,18 +14,25 @@ static struct {
     bool begun;
     struct child *alive[ALIVE]; /* those that nobody has waited for, in the order of their beginnings */
     unsigned count;
-    struct {
-        uint64_t end_ns;
-        uint32_t pid;
+    struct end {
+        uint64_t end_ns, cpu_ns;
+        uint32_t pid, memory_kib;
         int32_t status;
     } early[EARLY]; /* waited for by another thread before they were noted, or none of ours */
     unsigned next_early;
+    uint64_t noted_cpu_ns; /* of all that were noted to have ended */
+    uint32_t most_kib;
 } children;
+
+/* What the kernel has counted of children that were waited for, and what was noted of them: as a call begins to wait. */
+static __thread uint64_t begun_cpu_ns, begun_noted_ns;
 
 void children_forget(void)
 {
     children.begun = false;
     children.count = 0;
+    children.noted_cpu_ns = 0;
+    children.most_kib = 0;
     memset(children.early, 0, sizeof children.early);
 }
 
@@ -37,10 +45,52 @@ static bool begin(const char *directory)
     return !failed;
 }
 
+static uint64_t cpu_of_children(uint32_t *most_kib)
+{
+    struct rusage used;
+    if (getrusage(RUSAGE_CHILDREN, &used) != 0)
+        return 0;
+    *most_kib = (uint32_t)used.ru_maxrss;
+    uint64_t us = (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+    return (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000 + us * 1000;
+}
+
+void children_waited_for(void)
+{
+    uint32_t most_kib;
+    begun_cpu_ns = cpu_of_children(&most_kib);
+    begun_noted_ns = __atomic_load_n(&children.noted_cpu_ns, __ATOMIC_RELAXED);
+}
+
+/* The end of one of which the kernel has just added what it used; what other threads waited for meanwhile is noted
+   already, and is not this one's. */
+static struct end end_now(uint32_t pid, int32_t status, uint64_t end_ns)
+{
+    uint32_t most_kib = 0;
+    uint64_t used_ns = cpu_of_children(&most_kib) - begun_cpu_ns, others_ns = children.noted_cpu_ns - begun_noted_ns;
+    struct end end = {.end_ns = end_ns, .pid = pid, .status = status};
+    end.cpu_ns = used_ns > others_ns ? used_ns - others_ns : 0;
+    end.memory_kib = most_kib > children.most_kib ? most_kib : 0;
+    children.most_kib = most_kib;
+    __atomic_store_n(&children.noted_cpu_ns, children.noted_cpu_ns + end.cpu_ns, __ATOMIC_RELAXED);
+    return end;
+}
+
+static void note(struct child *child, const struct end *end)
+{
+    child->status = end->status;
+    child->cpu_ns = end->cpu_ns;
+    child->memory_kib = end->memory_kib;
+    __atomic_store_n(&child->end_ns, end->end_ns, __ATOMIC_RELEASE);
+}
+
 void child_ended(struct child *child, int32_t status, uint64_t end_ns)
 {
-    child->status = status;
-    __atomic_store_n(&child->end_ns, end_ns, __ATOMIC_RELEASE);
+    if (exclusive_begin()) {
+        struct end end = end_now(child->pid, status, end_ns);
+        note(child, &end);
+        exclusive_end();
+    }
 }
 
 static bool ended_early(struct child *child)
@@ -48,7 +98,7 @@ static bool ended_early(struct child *child)
     for (unsigned index = 0; index < EARLY; index++)
         if (children.early[index].pid == child->pid && children.early[index].end_ns >= child->start_ns) {
             children.early[index].pid = 0;
-            child_ended(child, children.early[index].status, children.early[index].end_ns);
+            note(child, &children.early[index]);
             return true;
         }
     return false;
@@ -77,26 +127,24 @@ struct child *children_add(const char *directory, const struct child *attempt)
     return child;
 }
 
-static void note_end(uint32_t pid, int32_t status, uint64_t end_ns)
+static void note_end(const struct end *end)
 {
     for (unsigned index = children.count; index-- > 0;)
-        if (children.alive[index]->pid == pid) {
-            child_ended(children.alive[index], status, end_ns);
+        if (children.alive[index]->pid == end->pid) {
+            note(children.alive[index], end);
             children.count--;
             memmove(children.alive + index, children.alive + index + 1,
                     (children.count - index) * sizeof *children.alive);
             return;
         }
-    unsigned place = children.next_early++ % EARLY;
-    children.early[place].pid = pid;
-    children.early[place].status = status;
-    children.early[place].end_ns = end_ns;
+    children.early[children.next_early++ % EARLY] = *end;
 }
 
 void children_ended(uint32_t pid, int32_t status, uint64_t end_ns)
 {
     if (exclusive_begin()) {
-        note_end(pid, status, end_ns);
+        struct end end = end_now(pid, status, end_ns);
+        note_end(&end);
         exclusive_end();
     }
 }

@@ -14,7 +14,10 @@ void children_forget(void);
    there is no room. */
 struct child *children_add(const char *directory, const struct child *attempt);
 
-/* It ended, as waitpid(2) said. */
+/* A call that may wait for children begins: what they have used is told apart from what others used before. */
+VISIBLE void children_waited_for(void);
+
+/* One ended, as waitpid(2) said, in the call that began so. */
 VISIBLE void child_ended(struct child *child, int32_t status, uint64_t end_ns);
 
 /* The same of the last one with this number of whom that is not known. */

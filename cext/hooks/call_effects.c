@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "kinds.h"
+#include "core/children.h"
 #include "hooks/child_processes.h"
 #include "hooks/descriptors.h"
 #include "hooks/idle_descriptors.h"
@@ -81,6 +82,10 @@ void change_before(struct call *call)
         break;
     case EFFECT_shell:
         starts_shell(call);
+        break;
+    case EFFECT_wait:
+    case EFFECT_waitid:
+        children_waited_for();
         break;
     default:
         break;

@@ -1,9 +1,12 @@
 #include "hooks/call_kind.h"
 
+#include <sys/wait.h>
+
 #include "cpython/attributes.h"
 #include "cpython/frame.h"
 #include "hooks/database_server.h"
 #include "hooks/idle_descriptors.h"
+#include "hooks/object_descriptor.h"
 
 static bool is_generator_of(PyObject *object, const char *name)
 {
@@ -33,6 +36,22 @@ static uint32_t busy_while_serving(const struct slot *slot, uint32_t kind, const
     return has_other && is_serving(thread) ? !kind : kind;
 }
 
+/* -1 where it is no whole number, or is too large for one of a process. */
+static int number_of_argument(const struct call *call, Py_ssize_t place)
+{
+    PyObject *number = argument_of(call, place);
+    return number && PyLong_Check(number) ? descriptor_of_number(number) : -1;
+}
+
+/* Who waits for one child needs it; who waits for whichever ends first is a master, and waits for work. */
+static enum kind kind_of_wait_for_child(const struct call *call)
+{
+    if (call->slot->effect != EFFECT_waitid)
+        return number_of_argument(call, 0) > 0 ? KIND_process : KIND_idle;
+    int way = number_of_argument(call, 0);
+    return way == P_PID || way == P_PIDFD ? KIND_process : KIND_idle;
+}
+
 static uint32_t kind_by_choice(const struct call *call)
 {
     const struct slot *slot = call->slot;
@@ -47,6 +66,8 @@ static uint32_t kind_by_choice(const struct call *call)
         return slot->kinds[is_blocking_command(argument_of(call, 0)) ? KIND_idle : KIND_db];
     case CHOICE_poll:
         return slot->kinds[kind_of_watched(call->owner)];
+    case CHOICE_child:
+        return slot->kinds[kind_of_wait_for_child(call)];
     case CHOICE_queue:
         return subject_of(call) == Py_False;
     default:
@@ -63,5 +84,7 @@ uint32_t chosen_kind(const struct call *call, const struct thread *thread)
         return slot->kinds[KIND_idle];
     if (slot->kinds[KIND_db] && inside(thread, KIND_db)) /* how a driver in Python talks to its server */
         return slot->kinds[KIND_db];
+    if (slot->kinds[KIND_process] && inside(thread, KIND_process)) /* how it is seen that a child has ended */
+        return slot->kinds[KIND_process];
     return busy_while_serving(slot, kind_by_choice(call), thread);
 }

@@ -107,15 +107,16 @@ static void name_spawned(struct child *child, const struct call *call)
 
 void becomes(struct call *call)
 {
-    struct child child = {.start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_EXEC};
+    struct child child = {.start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_EXEC, .stack = call->span.stack};
     name_spawned(&child, call);
     call->child = recorder_starts(&child);
 }
 
 void starts_shell(struct call *call)
 {
-    struct child child = {.start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_SHELL};
+    struct child child = {.start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_SHELL, .stack = call->span.stack};
     name_program(&child, "/bin/sh");
+    children_waited_for();
     call->child = recorder_starts(&child);
 }
 
@@ -134,12 +135,14 @@ void forked(const struct call *call, PyObject *result)
         .how = CHILD_FORK,
         .pid = pid_of(PyTuple_Check(result) ? first_of(result) : result),
         .number = call->span.thread->fork,
+        .stack = call->span.stack,
     });
 }
 
 void spawned(const struct call *call, PyObject *result)
 {
-    struct child child = {.start_ns = call->span.begin.wall_ns, .how = CHILD_SPAWN, .pid = pid_of(result)};
+    struct child child = {
+        .start_ns = call->span.begin.wall_ns, .how = CHILD_SPAWN, .pid = pid_of(result), .stack = call->span.stack};
     name_spawned(&child, call);
     recorder_starts(&child);
 }
@@ -154,7 +157,10 @@ void shell_ended(const struct call *call, PyObject *result)
 
 void start_failed(const struct call *call)
 {
-    struct child child = {.start_ns = call->span.begin.wall_ns, .how = CHILD_SPAWN, .error = error_number_here()};
+    struct child child = {.start_ns = call->span.begin.wall_ns,
+                          .how = CHILD_SPAWN,
+                          .error = error_number_here(),
+                          .stack = call->span.stack};
     switch ((enum effect)call->slot->effect) {
     case EFFECT_fork:
         child.how = CHILD_FORK;

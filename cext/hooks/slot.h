@@ -54,7 +54,8 @@
     X(outermost,  "inside a call of a database it is passed through; idle where it waits for notifications") \
     X(blocking,   "idle where the first argument is a command that waits for what others put there") \
     X(connection, "passed through where a server's handlers take the requests of a connection one by one, as HTTP's do") \
-    X(queue,      "the first kind, unless it is told not to wait")
+    X(queue,      "the first kind, unless it is told not to wait") \
+    X(child,      "the first kind where it waits for one child by its number; idle where for whichever ends first")
 
 /* What a call changes in what is known of descriptors and of children. */
 #define EFFECTS(X) \

@@ -177,6 +177,9 @@ class ChildRecord(NamedTuple):
     why: int
     thread: int
     number: int
+    cpu_ns: int = 0
+    stack: int = 0
+    memory_kib: int = 0
 
 
 class TraceRecord(NamedTuple):

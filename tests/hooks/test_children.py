@@ -1,5 +1,6 @@
 """The processes that a process started: what is recorded of each, and how it is read."""
 
+import json
 import os
 import subprocess
 import sys
@@ -386,8 +387,10 @@ def test_a_lineage_is_its_starters_and_a_step(lineage, parts):
 def test_the_command_shows_a_tree_and_the_report_who_was_not_followed(interpose, tmp_path):
     build = Build(tmp_path / "work" / "t.1.er", pid=70)
     shell, reason = build.string("/bin/sh"), build.string("not Python")
+    started = build.stack(build.site("/home/u/orders.py", 7, "print_all"))
     for pid in (71, 72):
-        build.child(how=SPAWN, pid=pid, command=shell, why=reason, end_ns=START_NS + SECOND, status=3 << 8)
+        used = {"cpu_ns": SECOND // 4, "memory_kib": 3 * 1024, "stack": started}
+        build.child(how=SPAWN, pid=pid, command=shell, why=reason, end_ns=START_NS + SECOND, status=3 << 8, **used)
     build.ended(2 * SECOND, SECOND)
     build.write()
 
@@ -395,9 +398,40 @@ def test_the_command_shows_a_tree_and_the_report_who_was_not_followed(interpose,
     report = interpose("report")
 
     founder, shown_child = [" ".join(line.split()) for line in shown.stdout.splitlines()[1:3]]
-    assert founder.startswith("founder 70 0.000 s 2.000 s exit 0 python orders.py")
-    assert shown_child == "- 71 0.000 s 1.000 s exit 3 /bin/sh not Python"
+    assert founder.startswith("founder 70 0.000 s 2.000 s exit 0 ")
+    assert shown_child == "- 71 0.000 s 1.000 s 250 ms exit 3 /bin/sh not Python"
+    told = json.loads(interpose("processes", "--format", "json").stdout)[1]
+    assert (told["cpu_ns"], told["memory_bytes"]) == (SECOND // 4, 3 << 20)
+    assert (told["site"], told["function"]) == ("/home/u/orders.py:7", "print_all")
     assert " not followed  2 processes: /bin/sh (not Python) 2\n" in report.stdout
+    assert " children     2.00 s  2 x sh  orders.py:7  CPU 500 ms, 3.00 MiB, 2 failed\n" in report.stdout
+
+
+def test_what_each_child_used_is_what_the_kernel_counted(traced):
+    """Two at a time in two threads, and one after them."""
+    done = traced("""
+        import os, subprocess, sys, threading
+        BUSY = "import time\\nwhile time.process_time() < %s: pass\\nbytearray(%d << 20)"
+        used = {}
+        def run(seconds, megabytes):
+            child = subprocess.Popen([sys.executable, "-IS", "-c", BUSY % (seconds, megabytes)])
+            pid, _, usage = os.wait4(child.pid, 0)
+            child.returncode = 0
+            used[pid] = round((usage.ru_utime + usage.ru_stime) * 1e9)
+        threads = [threading.Thread(target=run, args=each) for each in ((0.1, 1), (0.2, 1))]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        run(0.05, 60)
+        for pid, ns in used.items():
+            print(pid, ns)
+    """)
+    told = dict(map(int, line.split()) for line in done.stdout.splitlines())
+    found = {child.record.pid: child for child in done.experiment.founder.children}
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sum(told.values()) == pytest.approx(sum(found[pid].record.cpu_ns for pid in told), abs=20_000)
+    assert found[max(told, key=lambda pid: found[pid].record.start_ns)].record.memory_kib > 60 * 1024
+    assert all(done.experiment.founder.own_line(each.record.stack).function == "run" for each in found.values())
 
 
 @pytest.mark.parametrize("form", ["json", "csv", "markdown"])

@@ -617,7 +617,7 @@ def test_the_workers_of_an_executor_of_processes_are_idle_without_work(traced):
         ("subprocess.check_output('sleep 0.15', shell=True)", "subprocess.Popen.communicate"),
     ],
 )
-def test_a_parent_that_waits_for_its_child_is_idle(wait, name, traced):
+def test_a_parent_that_waits_for_one_child_needs_it(wait, name, traced):
     done = traced(f"""
         import os, subprocess, time
         begun_ns = time.monotonic_ns()
@@ -628,14 +628,28 @@ def test_a_parent_that_waits_for_its_child_is_idle(wait, name, traced):
     outermost = [each for each in found if each[0] in (name, "subprocess.Popen.communicate")]
 
     assert done.stderr == ""
-    assert [kind for _, kind, _ in found] == ["idle"]
+    assert [kind for _, kind, _ in found] == ["process"]
     assert len(outermost) == 1
-    assert kinds_inside(done, done.experiment.founder, outermost[0][2]) <= {"idle"}
-    assert wall_ns(found, "idle") <= int(done.stdout)
+    assert kinds_inside(done, done.experiment.founder, outermost[0][2]) <= {"process"}
+    assert wall_ns(found, "process") <= int(done.stdout)
+
+
+@pytest.mark.parametrize(
+    "wait", ["os.wait()", "os.waitpid(-1, 0)", "os.wait4(0, 0)", "os.waitid(os.P_ALL, 0, os.WEXITED)"]
+)
+def test_a_parent_that_waits_for_whichever_child_ends_first_is_idle(wait, traced):
+    done = traced(f"""
+        import os
+        os.posix_spawn('/bin/sleep', ['sleep', '0.15'], os.environ)
+        {wait}
+    """)
+
+    assert done.stderr == ""
+    assert [kind for _, kind, _ in waits(done)] == ["idle"]
 
 
 @pytest.mark.parametrize("method", ["fork", "forkserver"])
-def test_a_parent_that_joins_its_process_is_idle(method, traced):
+def test_a_parent_that_joins_its_process_needs_it(method, traced):
     done = traced(f"""
         import multiprocessing, time
         if __name__ == "__main__":
@@ -649,8 +663,8 @@ def test_a_parent_that_joins_its_process_is_idle(method, traced):
     found = [each for each in waits(done) if each[0].startswith("multiprocessing.Process.join")]
 
     assert done.stderr == ""
-    assert kinds(found) == [("multiprocessing.Process.join", "idle")]
-    assert wall_ns(found, "idle") <= int(done.stdout)
+    assert kinds(found) == [("multiprocessing.Process.join", "process")]
+    assert wall_ns(found, "process") <= int(done.stdout)
 
 
 def test_what_comes_through_pipes_and_queues_between_processes_is_waited_for_idly(traced):

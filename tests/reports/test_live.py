@@ -127,7 +127,7 @@ def follow(directory, *words, terminal=None):
 
 
 def calls_told(text: str) -> list[int]:
-    return [int(each.replace(",", "")) for each in re.findall(r"([0-9,]+) calls", text)]
+    return [int(each.replace(",", "")) for each in re.findall(r"^(?:elapsed|CPU) .*?([0-9,]+) calls", text, re.M)]
 
 
 def test_what_is_followed_is_written_again_and_the_last_when_the_program_has_ended(busy, tmp_path):

@@ -15,6 +15,7 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import NOTHING, ProcessAccount, Share
 from interpose.analysis.consolidation.records import Key, Record, Records, grouped
 from interpose.analysis.consolidation.sums import Sums, total
+from interpose.analysis.recording.lineage import script_of
 from interpose.analysis.transactions.estimate import (
     ALWAYS,
     EXACT,
@@ -506,9 +507,8 @@ def host_label(process: Process) -> str:
 
 
 def program_label(process: Process) -> str:
-    """What the process ran: the script, or the module with its -m."""
-    arguments = process.log.arguments
-    return " ".join(arguments[: 2 if arguments[:1] == ["-m"] else 1]) or process.log.executable or UNKNOWN
+    """What the process ran: the script, the module with its -m, or -c."""
+    return script_of(process) or process.log.executable or UNKNOWN
 
 
 _WHOLE_LABELS = {

@@ -24,6 +24,7 @@ RULES: tuple[Rule, ...] = (
     waits.convoys,
     files.work_repeated,
     statements.slow_statement,
+    waits.child_processes,
     waits.slow_calls,
     waits.unseen_waits,
     next_steps.computing,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.findings.finding import Finding, found
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
+from interpose.analysis.recording.children import children_of
 from interpose.analysis.time.run_queue import unseen_wait
 
 # What a line's calls of one kind take, below this share of the time that matters, is not worth a look by itself.
@@ -17,6 +18,8 @@ NOT_SLOW = frozenset(("sync", "screen", "idle", "logic", "process"))
 # In a thread that computes at least this share of the process's time, others may wait for the interpreter lock.
 COMPUTES_SHARE = 0.05
 INTERPRETER_LOCK = "interpreter lock"
+# So many programs of child processes are named.
+NAMED = 3
 # A lock that was waited for less often was met by chance.
 WAITS_AT_LEAST = 10
 _OF_A_THREAD = re.compile(r"Thread\._bootstrap|_bootstrap_inner")  # what is held as long as a thread lives
@@ -47,6 +50,15 @@ def slow_calls(survey: Survey) -> Iterator[Finding]:
     for _, rows in grouped(slow, lambda each: (each.site, each.intrinsic)):
         if total_of(rows)[1] >= SLOW_SHARE * survey.matters_ns:
             yield found("slow calls", rows)
+
+
+def child_processes(survey: Survey) -> Iterator[Finding]:
+    """Waiting at one line for child processes; they are named by those that were started there, or else by all."""
+    children = [each for each in children_of(survey.analysis.experiment) if each.wall_ns]
+    for site, rows in grouped(survey.of_kind("process"), lambda each: each.site):
+        if total_of(rows)[1] >= SLOW_SHARE * survey.matters_ns:
+            there = [each for each in children if each.site == site] or children
+            yield found("child processes", rows, about=", ".join(each.program for each in there[:NAMED]))
 
 
 def unseen_waits(survey: Survey) -> Iterator[Finding]:

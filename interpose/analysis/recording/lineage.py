@@ -12,6 +12,8 @@ from interpose.experiments.format.children import EXEC, LEFT_NO_EXPERIMENT, Chil
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 
+_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")  # options of the interpreter
+
 
 @dataclass
 class Node:
@@ -71,6 +73,19 @@ def why_not(child: Child, starter: Process) -> str:
 def program_of(child: Child, starter: Process) -> str:
     """The path of the program that a child ran: of a fork that of its parent."""
     return child.command or starter.log.executable or "?"
+
+
+def script_of(process: Process) -> str:
+    """What the interpreter ran: the script, `-m` and the module, or `-c`; empty where it was none of these."""
+    arguments = iter(process.log.arguments)
+    for argument in arguments:
+        if argument in _WITH_VALUE:
+            next(arguments, None)
+        elif argument == "-m":
+            return f"-m {next(arguments, '')}".rstrip()
+        elif argument == "-c" or not argument.startswith("-"):
+            return argument
+    return ""
 
 
 def tree(experiment: Experiment) -> list[Node]:

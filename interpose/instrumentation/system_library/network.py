@@ -46,13 +46,13 @@ ENCRYPTION = [
 ]
 
 WAITS = [
-    Intrinsic("select.select", "select:select", "net idle sleep db", choice="select"),
-    *alike(*EPOLL, "poll", "net idle db", choice="poll", argument=None),
+    Intrinsic("select.select", "select:select", "net idle sleep db process", choice="select"),
+    *alike(*EPOLL, "poll", "net idle db process", choice="poll", argument=None),
     *alike(*EPOLL, "register modify", "net db", effect="watch"),
     *alike(*EPOLL, "unregister", "net db", effect="unwatch"),
     *alike(*EPOLL, "close", "net db", effect="unwatch_all"),
     Intrinsic("select.poll", "select:poll", "net db", effect="unwatch_all"),
-    *alike(*POLL, "poll", "net idle db", choice="poll", argument=None),
+    *alike(*POLL, "poll", "net idle db process", choice="poll", argument=None),
     *alike(*POLL, "register modify", "net db", effect="watch"),
     *alike(*POLL, "unregister", "net db", effect="unwatch"),
 ]

@@ -1,4 +1,8 @@
-"""Child processes: how they are made, and what is waited for. A parent that waits for its child is idle."""
+"""Child processes: how they are made, and what is waited for.
+
+Who waits for a child that it started needs it: the wait is of the kind `process`. Who waits for whichever child ends
+first, as the master of a server does, is idle; so is who waits for what others send through a pipe or a queue.
+"""
 
 from interpose.library import Intrinsic, alike
 
@@ -17,8 +21,9 @@ INTRINSICS = [
     *alike(*OS, "posix_spawnp", "process", detail="path", effect="search", passes="search"),
     *alike(*OS, "system", "process", detail="command", effect="shell", passes="shell"),
     *alike(*OS, "kill killpg", "process"),
-    *alike(*OS, "wait wait3 wait4 waitpid", "idle process", effect="wait"),
-    *alike(*OS, "waitid", "idle process", effect="waitid"),
+    *alike(*OS, "wait wait3", "idle process", effect="wait"),
+    *alike(*OS, "waitpid wait4", "process idle", choice="child", effect="wait"),
+    *alike(*OS, "waitid", "process idle", choice="child", effect="waitid"),
     Intrinsic(
         "subprocess.fork_exec",
         "_posixsubprocess:fork_exec",
@@ -28,9 +33,10 @@ INTRINSICS = [
         passes="list",
     ),
     Intrinsic("subprocess.Popen", "subprocess:Popen.__init__", "process", detail="command", effect="popen"),
-    *alike(*POPEN, "wait communicate", "idle process"),
+    *alike(*POPEN, "wait communicate", "process"),
+    *alike("asyncio.subprocess.Process.", "asyncio.subprocess:Process.", "wait communicate", "process"),
     Intrinsic("multiprocessing.Process.start", "multiprocessing.process:BaseProcess.start", "process"),
-    Intrinsic("multiprocessing.Process.join", "multiprocessing.process:BaseProcess.join", "idle process"),
+    Intrinsic("multiprocessing.Process.join", "multiprocessing.process:BaseProcess.join", "process"),
     *alike(*CHANNEL, "send send_bytes", "process"),
     *alike(*CHANNEL, "recv recv_bytes recv_bytes_into poll", "idle process"),
     Intrinsic("multiprocessing.connection.wait", "multiprocessing.connection:wait", "idle process"),

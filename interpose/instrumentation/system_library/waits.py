@@ -13,7 +13,7 @@ TOLD = {"choice": "queue", "keyword": "block"}  # idle, unless it is told not to
 TAKEN = {"detail": "holder", "argument": None, "waits": True}
 
 INTRINSICS = [
-    Intrinsic("time.sleep", "time:sleep", "sleep idle"),
+    Intrinsic("time.sleep", "time:sleep", "sleep idle process"),
     *alike(*LOCK, "acquire acquire_lock __enter__", "sync idle", lock="plain", **TAKEN),
     *alike(*RLOCK, "acquire __enter__ _acquire_restore", "sync idle", lock="recursive", **TAKEN),
     *alike(*SEMAPHORE, "acquire __enter__", "sync idle", lock="semaphore", waits=True),

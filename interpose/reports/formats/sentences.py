@@ -24,6 +24,7 @@ _ADVICE = {
     "lock convoy": "Hold the lock for a shorter time, or use several locks.",
     "repeated work": "Cache the result.",
     "slow statement": "Look at its query plan: an index, fewer rows, fewer columns.",
+    "child processes": "See what each took: interpose processes.",
     "wait for a processor": "Use fewer threads and processes, or a machine with more processors.",
     "unexplained wait": "Calls that interpose does not know may be the cause: interpose doctor, docs/limits.md.",
     "computing": "See which lines: interpose run --lines own.",
@@ -181,6 +182,11 @@ def _slow_calls(words: Sentences, finding: Finding) -> str:
     return f"{made}{each} ({words.took(finding)})."
 
 
+def _children(words: Sentences, finding: Finding) -> str:
+    waited_for = f"child processes ({finding.about})" if finding.about else "child processes"
+    return f"The program waited for {waited_for} at {words.where(finding.first)} ({words.took(finding)})."
+
+
 def _processor(words: Sentences, finding: Finding) -> str:
     return f"Threads were ready to run, and others had the processors ({words.took(finding)}, estimated)."
 
@@ -211,6 +217,7 @@ _SENTENCES: dict[str, Callable[[Sentences, Finding], str]] = {
     "repeated work": _again,
     "slow statement": _slow_statement,
     "slow calls": _slow_calls,
+    "child processes": _children,
     "wait for a processor": _processor,
     "unexplained wait": _unexplained,
     "computing": _computing,

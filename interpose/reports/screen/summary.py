@@ -23,6 +23,7 @@ from interpose.analysis.calls.profile import (
 )
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
+from interpose.analysis.recording.children import children_of
 from interpose.analysis.recording.lineage import program_of, unfollowed, why_not
 from interpose.analysis.time.run_queue import Unseen, unseen_wait
 from interpose.analysis.transactions.estimate import ALL
@@ -33,7 +34,7 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.colour import Paint
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, clean, columns_of, lines, shortened
-from interpose.reports.formats.units import Scale, count, duration, margin_percent, percent, scale_for
+from interpose.reports.formats.units import Scale, count, duration, margin_percent, percent, scale_for, size
 from interpose.reports.screen.state import command_line, completeness, ended_ago, ending_in_words, is_well
 from interpose.reports.screen.verdict import verdict
 
@@ -45,6 +46,7 @@ NEXT = {
 }
 LIST = "interpose list"
 _OWN_LINES = 3
+_CHILDREN = 3
 _OPEN_CALLS = 5
 _NOTES = 10
 _LIBRARIES = 3
@@ -121,6 +123,7 @@ def summary(screen: Screen) -> Iterator[str]:
         *sampled(screen),
         *chosen(screen),
         *(() if screen.log.interval else lines_of_ones_own(screen)),
+        *children(screen),
         *calls_in_progress(screen),
         *not_timed(screen),
         *lowered(screen),
@@ -300,6 +303,19 @@ def lines_of_ones_own(screen: Screen) -> Iterator[str]:
         label = "" if place else "your lines"
         what = f"{row.sums.calls:,} x {row.intrinsic}  {places.line(row.site)} {row.site.function}"
         yield f" {label:<10}{duration(row.sums.self_wall_ns):>9}  {clean(what)}"
+
+
+def children(screen: Screen) -> Iterator[str]:
+    """The child processes that took most, by program and by the line that started them."""
+    found = [each for each in children_of(screen.experiment) if each.wall_ns]
+    places = Places([each.site.file for each in found if each.site], screen.log.cwd)
+    for place, each in enumerate(found[:_CHILDREN]):
+        several = f"{each.count:,} x " if each.count > 1 else ""
+        where = f"  {places.line(each.site)}" if each.site else ""
+        told = [f"CPU {duration(each.cpu_ns)}", *([size(each.memory_bytes)] if each.memory_bytes else [])]
+        told += [f"{each.failed:,} failed"] if each.failed else []
+        what = f"{several}{each.program}{where}  {', '.join(told)}"
+        yield f" {'' if place else 'children':<10}{duration(each.wall_ns):>9}  {clean(what)}"
 
 
 def calls_in_progress(screen: Screen) -> Iterator[str]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from interpose.analysis.recording.children import KIB
 from interpose.analysis.recording.lineage import Node, program_of, why_not
-from interpose.experiments.model.process import Process
+from interpose.experiments.format.children import Child
+from interpose.experiments.model.process import Process, Site
+from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, Table, Values, clean
-from interpose.reports.formats.units import SECOND_NS, scale_for
+from interpose.reports.formats.units import SECOND_NS, duration, scale_for, size
 from interpose.reports.screen.state import command_line, ending_in_words
 
 FOUNDER = "founder"
@@ -28,6 +31,10 @@ NAMES = (
     "command",
     "followed",
     "why",
+    "cpu_ns",
+    "memory_bytes",
+    "site",
+    "function",
 )
 
 Row = tuple[int, Node]
@@ -35,14 +42,18 @@ Row = tuple[int, Node]
 
 def processes_table(rows: Iterable[Row], founder: Process) -> Table:
     """The table of the processes `rows`, each with its depth in the tree, in the order in which they are given."""
-    start_ns = founder.log.start_ns
+    start_ns, rows = founder.log.start_ns, list(rows)
+    places = Places([site.file for _, node in rows if (site := _site(node))], founder.log.cwd)
     columns = [
         Column("process", lambda row: "  " * row[0] + _name(row[1]), right=False),
         Column("pid", lambda row: str(row[1].pid or "")),
         Column("began after", lambda row: f"{(row[1].start_ns - start_ns) / SECOND_NS:,.3f} s"),
         Column("duration", lambda row: _duration(row[1])),
+        Column("CPU", lambda row: _cpu(row[1])),
+        Column("memory", lambda row: _memory(row[1]), optional=True),
         Column("status", lambda row: ending_in_words(row[1].ending), right=False),
         Column("command", lambda row: clean(_command(row[1])), right=False, flexible=True, keep="end"),
+        Column("started at", lambda row: _where(row[1], places), right=False, optional=True),
         Column("not followed", lambda row: clean(_why(row[1])), right=False, flexible=True),
     ]
     return Table(NAMES, _values, columns, rows)
@@ -67,6 +78,32 @@ def _duration(node: Node) -> str:
     return "" if node.child else f"at least {scale_for(lasted_ns).show(lasted_ns)}"
 
 
+def _started(node: Node) -> Child | None:
+    """What its starter noted of it."""
+    return node.child or node.process.started_as
+
+
+def _site(node: Node) -> Site | None:
+    """The line that it was started from."""
+    started, starter = _started(node), node.process if node.child else node.process.starter
+    return starter.own_line(started.record.stack) if started and starter and started.record.stack else None
+
+
+def _cpu(node: Node) -> str:
+    started = _started(node)
+    return duration(started.record.cpu_ns) if started and started.has_ended else ""
+
+
+def _memory(node: Node) -> str:
+    started = _started(node)
+    return size(started.record.memory_kib * KIB) if started and started.record.memory_kib else ""
+
+
+def _where(node: Node, places: Places) -> str:
+    site = _site(node)
+    return clean(f"{places.line(site)} {site.function}") if site else ""
+
+
 def _how(node: Node) -> str:
     if node.child:
         return HOW.get(node.child.record.how, "")
@@ -77,6 +114,7 @@ def _values(row: Row) -> Values:
     depth, node = row
     end = node.ending
     starter = node.process if node.child else node.process.starter
+    started, site = _started(node), _site(node)
     known: dict[str, Any] = {
         "lineage": node.process.lineage if node.is_followed else None,
         "parent": starter.lineage if starter else None,
@@ -91,5 +129,9 @@ def _values(row: Row) -> Values:
         "command": _command(node),
         "followed": node.is_followed,
         "why": _why(node) or None,
+        "cpu_ns": started.record.cpu_ns if started and started.has_ended else None,
+        "memory_bytes": started.record.memory_kib * KIB if started and started.record.memory_kib else None,
+        "site": f"{site.file}:{site.line}" if site else None,
+        "function": site.function if site else None,
     }
     return known

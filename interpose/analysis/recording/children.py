@@ -1,0 +1,66 @@
+"""The child processes of an experiment by program and by the line that started them, recorded or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from interpose.analysis.recording.ending import Ending, ending_of_child
+from interpose.analysis.recording.lineage import program_of, script_of
+from interpose.experiments.format.children import EXEC, FORK, Child
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import Process, Site
+
+KIB = 1024
+
+
+@dataclass
+class Children:
+    """Child processes of one program, started from one line: how many, and what those took that were waited for.
+
+    `cpu_ns` and `memory_bytes` are the kernel's, with what the children waited for themselves; the memory is the most
+    that one of them had, 0 where it is not known. `failed` ended with another status than 0, or by a signal.
+    """
+
+    program: str
+    site: Site | None
+    count: int = 0
+    wall_ns: int = 0
+    cpu_ns: int = 0
+    memory_bytes: int = 0
+    failed: int = 0
+
+    def add(self, child: Child) -> None:
+        """Add one of them."""
+        record = child.record
+        self.count += 1
+        self.wall_ns += max(record.end_ns - record.start_ns, 0)
+        self.cpu_ns += record.cpu_ns
+        self.memory_bytes = max(self.memory_bytes, record.memory_kib * KIB)
+        self.failed += bool(child.has_ended and ending_of_child(child) != Ending("exit", record.end_ns))
+
+
+def children_of(experiment: Experiment) -> list[Children]:
+    """The child processes of all processes, those of which most was waited for first."""
+    alike: dict[tuple[str, Site | None], Children] = {}
+    for process in experiment.processes:
+        for program, child in _started(process):
+            site = process.own_line(child.record.stack) if child.record.stack else None
+            alike.setdefault((program, site), Children(program, site)).add(child)
+    return sorted(alike.values(), key=lambda each: (-each.wall_ns, each.program))
+
+
+def _started(process: Process) -> Iterator[tuple[str, Child]]:
+    """What `process` started, each with a name of its program: of one that was recorded, with its script."""
+    for each in process.descendants:
+        if each.started_as and each.started_as.record.how != EXEC:
+            yield _name(each, each.started_as), each.started_as
+    for child in process.not_followed:
+        if child.record.how != EXEC:
+            yield program_of(child, process).rpartition("/")[2], child
+
+
+def _name(process: Process, child: Child) -> str:
+    if child.record.how == FORK:
+        return "fork"
+    return f"{process.log.executable.rpartition('/')[2] or '?'} {script_of(process)}".rstrip()
