@@ -1,11 +1,6 @@
-"""The tables of the settings for docs/settings.md and README.md.
-
-`python -m interpose.config.page` prints docs/settings.md, and `python -m interpose.config.page brief` README's table.
-"""
+"""docs/settings.md, printed by `python -m interpose.config.page`."""
 
 from __future__ import annotations
-
-import sys
 
 from interpose.config import schema
 
@@ -56,20 +51,10 @@ def page() -> str:
     return PAGE.format(rows="\n".join(rows))
 
 
-def brief_table() -> str:
-    """The rows of README.md, of every setting that is told there in brief."""
-    rows = [
-        _row(f"`{each.variable}`", f"`{each.option}`", f"`{each.default}`", each.brief)
-        for each in schema.SETTINGS
-        if each.brief
-    ]
-    return "".join(f"{row}\n" for row in rows)
-
-
 def _row(*cells: str) -> str:
     plain = [cell.replace("|", "\\|") for cell in cells]
     return f"| {' | '.join(plain)} |"
 
 
 if __name__ == "__main__":
-    print(brief_table() if sys.argv[1:] == ["brief"] else page(), end="")
+    print(page(), end="")

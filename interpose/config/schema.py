@@ -29,10 +29,10 @@ LIBRARIES = ("G", "P", "S")  # how many are searched: from the group's on, from 
 
 
 class Setting:
-    """One thing that can be set: its names, its default as one would write it, and what it means, at length and in
-    `brief`. `excludes` is the key of another that cannot be set with it, and why."""
+    """One thing that can be set: its names, its default as one would write it, and what it means. `excludes` is the key
+    of another that cannot be set with it, and why."""
 
-    __slots__ = ("brief", "default", "excludes", "form", "key", "letter", "meaning", "name", "parse", "variable")
+    __slots__ = ("default", "excludes", "form", "key", "letter", "meaning", "name", "parse", "variable")
 
     def __init__(
         self,
@@ -41,7 +41,6 @@ class Setting:
         form: str,
         default: str,
         meaning: str,
-        brief: str = "",
         key: str = "",
         variable: str = "",
         letter: str = "",
@@ -51,7 +50,6 @@ class Setting:
         self.form = form
         self.default = default
         self.meaning = meaning
-        self.brief = brief
         self.key = key
         self.variable = variable
         self.letter = letter
@@ -81,7 +79,6 @@ if TYPE_CHECKING:
         form: str,
         default: str,
         meaning: str,
-        brief: str = "",
         key: str = "",
         variable: str = "",
         letter: str = "",
@@ -110,28 +107,24 @@ class Settings:
         default=".",
         letter="d",
         meaning="where experiments are made; in a file, from the file's own directory on",
-        brief="where experiments are made",
     )
     name = setting(
         values.parse_name,
         form="NAME",
         default="test",
         meaning="name of the experiment: test makes test.1.er, test.2.er and so on; NAME.er is taken as it is",
-        brief="`test.1.er`, `test.2.er`, …",
     )
     clock = setting(
         values.one_of(CLOCKS),
         form="|".join(CLOCKS),
         default="auto",
         meaning="how a thread's CPU time is read; auto takes the cheapest that passes its test",
-        brief="how CPU time is read: `rseq`, `perf`, `syscall`",
     )
     stack = setting(
         values.one_of(STACKS),
         form="|".join(STACKS),
         default="own",
         meaning="where a call came from: own is the innermost frames up to the first of one's own code",
-        brief="where calls come from: up to the first own line, or `none`",
     )
     stack_above_ns = setting(
         values.parse_duration_ns,
@@ -139,7 +132,6 @@ class Settings:
         form="DURATION",
         default="10ms",
         meaning="a call at least this long (10ms, 500us, 2s, or off) keeps the whole stack",
-        brief="calls that long keep their whole stack",
     )
     wait_above_ns = setting(
         values.parse_waits,
@@ -148,7 +140,6 @@ class Settings:
         default="auto",
         meaning="a wait for a lock or its like is recorded from this time on, shorter ones are counted; auto measures"
         " what free locks take, all records free locks too",
-        brief="waits for locks are recorded from this time on; `all`: free locks too",
     )
     sample_every_ns = setting(
         values.parse_interval,
@@ -158,7 +149,6 @@ class Settings:
         letter="S",
         meaning="how often it is noted what the process has used (CPU, memory, faults, switches), with the next call"
         " that ends; on is each second, off only at the beginning and the end",
-        brief="what the process has used (CPU, memory, faults) is noted each second, or as often as said; `off`",
     )
     pool_bytes = setting(
         values.parse_size,
@@ -167,7 +157,6 @@ class Settings:
         default="2GiB",
         meaning="how much of the disk the events of an experiment may take at a time (512MiB, 2GiB, off: without"
         " limit)",
-        brief="how much of the disk the events may take at a time",
     )
     when_full = setting(
         values.one_of(WHEN_FULL),
@@ -175,7 +164,6 @@ class Settings:
         form="|".join(WHEN_FULL),
         default="drop",
         meaning="when the pool is full: drop events, counted, or let the program wait for the monitor that makes room",
-        brief="then events are dropped, and counted; `wait`: the program waits for the monitor to make room",
     )
     reserve_bytes = setting(
         values.parse_reserve,
@@ -184,7 +172,6 @@ class Settings:
         default="auto",
         meaning="how much of the disk is left free: below it recording stops, and says so; auto is the larger of 5 % of"
         " the file system and 256MiB, so on one that is smaller than that nothing is recorded",
-        brief="below so much free disk recording stops; `auto`: the larger of 5 % and 256MiB",
     )
     limit_bytes = setting(
         values.parse_size,
@@ -194,7 +181,6 @@ class Settings:
         letter="L",
         meaning="how many events are recorded at most, by their size before compression; afterwards they are dropped,"
         " counted",
-        brief="how many events are recorded at most, by their size",
     )
     ring_bytes = setting(
         values.parse_ring,
@@ -203,7 +189,6 @@ class Settings:
         default="off",
         meaning="keep only the newest events of each process, so many (64MiB, 1GiB, off: all are kept); `interpose"
         " save` keeps what is there",
-        brief="only so much of the newest events of each process is kept",
     )
     consolidate = setting(
         values.parse_switch,
@@ -211,14 +196,12 @@ class Settings:
         default="0",
         meaning="1: like calls are put together as they are recorded, and no events are kept: the experiment grows"
         " with what is different, not with what is called",
-        brief="1: like calls are put together as they are recorded, and no events are kept",
     )
     slowest = setting(
         values.parse_count,
         form="N",
         default="100",
         meaning="how many of the slowest calls of a process are kept whole where calls are put together",
-        brief="how many of the slowest calls of a process are then kept whole",
     )
     trigger = setting(
         values.parse_trigger,
@@ -226,21 +209,18 @@ class Settings:
         default="off",
         meaning="when to take note: call > 2s, error, error = sqlite3.OperationalError, exit != 0, or several with"
         " commas. It is counted, and `interpose run` keeps a copy of the experiment as it is then",
-        brief="what is taken note of: `call > 2s`, `error`, `error = NAME`, `exit != 0`",
     )
     saves = setting(
         values.parse_count,
         form="N",
         default="3",
         meaning="how many copies `interpose run` keeps because a trigger fired, at most",
-        brief="copies that `interpose run` keeps because of it, at most",
     )
     paused = setting(
         values.parse_switch,
         form="0|1",
         default="0",
         meaning="1: nothing is recorded until somebody outside says so, as `interpose run --at` does",
-        brief="`1`: nothing is recorded until somebody outside says so",
     )
     control = setting(
         values.parse_file,
@@ -248,7 +228,6 @@ class Settings:
         default="off",
         meaning="a control file with keywords as the Natural Profiler has them (FUNCTION=INIT, FILTER=EVENT, ..."
         " END-PROFILER; docs/control.md): what it says goes before the other settings",
-        brief="a control file (`FUNCTION=INIT`, `FILTER=EVENT` …), which goes before the other settings",
     )
     filter = setting(
         values.parse_text,
@@ -257,8 +236,6 @@ class Settings:
         meaning="only calls for which it holds are recorded (`kind=db; module=shop.*,-shop.cache; skip=100;"
         " keep=500`): docs/control.md has the words. What is no filter is told in the report, and all is"
         " recorded",
-        brief="only these calls: `kind=db; module=shop.*; within=checkout; skip=100; keep=500`"
-        " ([docs/control.md](docs/control.md))",
     )
     interval_ns = setting(
         values.parse_sampling,
@@ -268,8 +245,6 @@ class Settings:
         meaning="sample calls: of each thread only those are recorded that run as so much of its CPU time (4800us)"
         " has passed again. Reports then have CPU times, which are estimates, and no others; `interpose"
         " control suggest` tells an interval",
-        brief="`4800us`: calls are sampled, those that run as so much CPU time has passed again; CPU shares stay"
-        " right, nothing else is told",
     )
     one_in = setting(
         values.parse_one_in,
@@ -279,8 +254,6 @@ class Settings:
         meaning="sample transactions: one in so many (1/10) is recorded whole, of the others no more than when they"
         " were; what is outside of any is recorded always. Reports estimate counts and times, with the margin"
         " of error",
-        brief="`1/10`: one transaction in ten is recorded whole, of the others no more than when they were; reports"
-        " estimate the rest, with the margin of error ([docs/control.md](docs/control.md))",
         excludes=("interval", "calls are sampled already (INTERPOSE_INTERVAL)"),
     )
     seed = setting(
@@ -289,7 +262,6 @@ class Settings:
         default="random",
         meaning="which transactions are chosen: with the same number, and transactions in the same order, the same"
         " ones; the number that was drawn stands in the experiment",
-        brief="a number: the same transactions are chosen again",
     )
     kinds: dict[str, str] | None = setting(
         parse_kinds,
@@ -298,7 +270,6 @@ class Settings:
         meaning="which kinds of calls are recorded (db, screen, file, net, process, sync, sleep, logic, import), and"
         " how: time, count (counted, not timed) or off. all is every kind but import, and others may follow it"
         " (all,import). What starts processes always is recorded, for descendants are followed by it",
-        brief="only these: `db,net`; `file=count` counts calls without timing them; `all,import` times imports too",
     )
     levels: dict[str, str] = setting(
         parse_levels,
@@ -306,7 +277,6 @@ class Settings:
         default="time",
         meaning="the same for single intrinsics, by the name that reports show or its beginning (os.stat=count,"
         " sqlite3=off), or for a library; it goes before the kind's",
-        brief="the same by name: `os.stat=count,sqlite3=off`",
     )
     budget_ppm: int = setting(
         parse_budget,
@@ -315,15 +285,12 @@ class Settings:
         default="off",
         meaning="how much of the program's CPU time recording may take (2%): when it is more, what costs most is"
         " counted instead of timed, then not even that, for the rest of the run",
-        brief="when recording takes more than that share of the CPU time (`2%`), what costs most is only counted,"
-        " then left out",
     )
     files = setting(
         values.one_of(LAYERS),
         form="|".join(LAYERS),
         default="raw",
         meaning="where files are interposed: raw is what reaches the outside, buffered the buffers above it as well",
-        brief="`buffered`: the buffers above the raw files as well",
     )
     rows = setting(
         values.one_of(ROWS),
@@ -332,15 +299,12 @@ class Settings:
         meaning="how fetches of rows are recorded: each as a call of its own, those of a cursor from one line put"
         " together in one with the count of rows, or auto: put together where a cursor gives more than 1,000 a"
         " second",
-        brief="fetches of rows: `each` a call, those of a `cursor` in one with the count of rows, `auto`: so above"
-        " 1,000 a second",
     )
     by = setting(
         values.one_of(WAYS),
         form="|".join(WAYS),
         default="place",
         meaning="how calls are interposed: in place (all of them), or with wrapt those that wrappers can reach",
-        brief="`wrapt`: by wrappers instead of in place",
     )
     lib = setting(
         values.one_of(LIBRARIES),
@@ -348,8 +312,6 @@ class Settings:
         default="G",
         meaning="which libraries are searched: G the group's, the account's, those of packages, ours; P all but the"
         " group's; S ours alone",
-        brief="which libraries are searched: the group's, the account's and ours; `P` without the group's; `S` ours"
-        " alone",
     )
     xl = setting(
         values.parse_names,
@@ -357,7 +319,6 @@ class Settings:
         default="off",
         meaning="these libraries in this order, and ours last unless it is named (`system`): names as `interpose map`"
         " shows them, `group`, `account`, or paths of files; then `lib` does not matter",
-        brief="the libraries to be searched, by name, in this order",
     )
     collectors = setting(
         values.parse_collectors,
@@ -366,7 +327,6 @@ class Settings:
         meaning="which data collectors name what is going on (docs/collectors.md), in this order: auto those that are"
         " found for the program (`interpose_<prefix>.py` in an `interpose.d`, entry points), or names or paths"
         " of files",
-        brief="which data collectors say what is going on: those found for the program, `off`, or by name or path",
     )
     unsat = setting(
         str,
@@ -375,7 +335,6 @@ class Settings:
         meaning="what becomes of a name that a library declares and its module has not: off is an error of `interpose"
         " run` and `map`; skip leaves it out; a function of a library is called with library and target, and"
         " may give another target",
-        brief="what becomes of names that a library declares and nobody has: `skip`, or a function",
     )
     group = setting(
         values.parse_directory,
@@ -383,7 +342,6 @@ class Settings:
         default="auto",
         meaning="the directory whose `interpose.d`, or `libraries` in `pyproject.toml`, are the group's; auto finds"
         " it from the main script's directory upward. Descendants have their founder's",
-        brief="the directory that the group's libraries are in; found from the script upward",
     )
     archive = setting(
         values.one_of(ARCHIVES),
@@ -393,7 +351,6 @@ class Settings:
         meaning="what is copied into the experiment after the program's end: usedsrc (also on, src) the sources that"
         " calls were made from, usedldobjects (also ldobjects) the programs and libraries that were mapped,"
         " all both, off nothing",
-        brief="what is copied into the experiment when the program has ended: its sources, `all`, `off`",
     )
     follow = setting(
         values.parse_follow,
@@ -403,7 +360,6 @@ class Settings:
         meaning="which descendants are recorded: all, none, or those whose command line or"
         " lineage the expression (extended, of POSIX) matches; of what `interpose run` starts that is no"
         " Python itself, the first Python program that matches is the founder",
-        brief="which descendants are recorded: `off` none, `=REGEX` those whose command line matches",
     )
     lines = setting(
         values.parse_choices,
@@ -412,8 +368,6 @@ class Settings:
         meaning="of which functions each line is counted and timed, where lines are recorded: those of modules and by"
         " qualified names, both with `*` and `?` (shop, shop.orders:Client.*, *:main); own is the program's"
         " own code. A module stands for those below it, too. All other functions run as without",
-        brief="of which functions lines are counted and timed: `shop,shop.orders:Client.*`; `own`: the program's"
-        " own code; `interpose run --lines own app.py` records calls and lines",
     )
     lines_depth = setting(
         values.parse_depth,
@@ -421,7 +375,6 @@ class Settings:
         form="N",
         default="1024",
         meaning="of calls inside each other so many are recorded by line, deeper ones are not, which the result says",
-        brief="calls inside each other that are recorded by line",
     )
     lines_system = setting(
         values.parse_switch,
@@ -429,7 +382,6 @@ class Settings:
         form="0|1",
         default="0",
         meaning="1: user and system time of each line apart, for the price of a system call at each line",
-        brief="`1`: user and system time of each line, for a system call at each",
     )
     statements = setting(
         values.parse_switch,
@@ -438,8 +390,6 @@ class Settings:
         meaning="1: each line that is come to is an event among the calls, an instant without a duration, where calls"
         " are recorded and only while lines are (`INTERPOSE=calls,lines`; with calls alone the report tells"
         " that), of 88 bytes",
-        brief="`1`: each line that is come to is an event among the calls; `interpose run --statements 1 app.py`"
-        " records calls and lines",
     )
     coverage = setting(
         values.parse_choices,
@@ -447,22 +397,18 @@ class Settings:
         default="own",
         meaning="of which functions is recorded which statements were executed, where coverage is recorded; as with"
         " `INTERPOSE_LINES`",
-        brief="of which functions is recorded which statements ran, with `INTERPOSE=coverage` or `calls,coverage`;"
-        " chosen as with `INTERPOSE_LINES`",
     )
     branches = setting(
         values.parse_switch,
         form="0|1",
         default="0",
         meaning="1: coverage records which way each condition went as well; code that goes one way only stays slower",
-        brief="`1`: coverage records which way each condition went as well",
     )
     contexts = setting(
         values.parse_switch,
         form="0|1",
         default="0",
         meaning="1: coverage is recorded for each transaction by itself, by name",
-        brief="`1`: coverage is recorded for each transaction by itself",
     )
     probes = setting(
         values.parse_switch,
@@ -470,7 +416,6 @@ class Settings:
         default="1",
         meaning="0: on Python 3.11 coverage is recorded by a trace function, which makes the program several times"
         " slower, and not by probes in the bytecode; later versions need neither",
-        brief="`0`: on 3.11, coverage by a trace function, several times slower, and not by probes in the bytecode",
     )
     dialogue_bytes = setting(
         values.parse_dialogue,
@@ -479,8 +424,6 @@ class Settings:
         default="0",
         meaning="1: what terminals showed and what was typed there is kept, with times, up to 64MiB a process or the"
         " size that is said (`interpose dialogue`); what is typed while the terminal's echo is off never is",
-        brief="`1`, or a size: what terminals showed and what was typed there is kept; never what is typed without"
-        " echo",
     )
     arguments: dict[str, int] = setting(
         parse_arguments,
@@ -490,8 +433,6 @@ class Settings:
         " db=whole,file=shape): nothing; shape (`SELECT`, `/*/*.csv`, `*:443`); normalised (literals `?`,"
         " numbers `*`, of a command the program); whole, values and arguments with it; usual: of db and"
         " process as normalised, of others whole. process=whole keeps the program's own command line too",
-        brief="how much is kept of what calls of a kind were about: `db=whole,file=shape,net=nothing`, or"
-        " `normalised`",
     )
     redact = setting(
         values.parse_redact,
@@ -500,7 +441,6 @@ class Settings:
         meaning="what matches the expression (extended, of POSIX; several with `|`) becomes `?` before anything is"
         " written: details of calls, names, the command line, the dialogue. Sources are then archived only by"
         " `interpose archive`",
-        brief="what matches this expression becomes `?` before anything is written",
     )
     group_reads = setting(
         values.parse_switch,
@@ -509,7 +449,6 @@ class Settings:
         default="0",
         meaning="1: the group of the directory where experiments are made may read them, where the user is of that"
         " group",
-        brief="`1`: the group of the directory may read the experiments made there",
     )
 
     def __init__(self) -> None:

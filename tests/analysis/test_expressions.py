@@ -275,7 +275,7 @@ def test_help_tells_every_token_function_and_operator(place, capsys):
 
 
 def test_filters_that_are_shown_can_be_read(tmp_path):
-    pages = [(TOP / page).read_text(encoding="utf-8") for page in ("README.md", "docs/filters.md")]
+    pages = [(TOP / page).read_text(encoding="utf-8") for page in ("docs/commands.md", "docs/filters.md")]
 
     shown = [text for page in pages for text in re.findall(r'--filter "(.+?)"', page)]
 

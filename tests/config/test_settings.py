@@ -323,7 +323,6 @@ def tea(monkeypatch):
         form="SIZE",
         default="1MiB",
         meaning="how much tea there is",
-        brief="so much tea",
         excludes=("ring", "tea is not poured in rings"),
     )
     entry.__set_name__(schema.Settings, "tea")
@@ -345,7 +344,6 @@ def test_a_setting_is_one_entry(tea, tmp_path):
         precedence.resolve({}, {"INTERPOSE_TEA": "2MiB", "INTERPOSE_RING": "1GiB"}, {})
     assert parser.parse_args(["--tea", "5MiB"]).tea == "5MiB"
     assert "| `INTERPOSE_TEA` | `--tea SIZE` | `tea` | `1MiB` | how much tea there is |" in page.page()
-    assert "| `INTERPOSE_TEA` | `--tea` | `1MiB` | so much tea |" in page.brief_table()
 
 
 def test_what_the_recorder_is_given_has_the_name_of_a_setting_or_follows_from_one():

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from interpose.config import page, schema
+from interpose.cli.main import main
+from interpose.config import schema
 
 TOP = Path(__file__).parents[2]
 README = (TOP / "README.md").read_text(encoding="utf-8")
@@ -82,8 +84,20 @@ def test_what_the_page_points_to_is_there():
     assert all((TOP / file).is_file() for file in files)
 
 
-def test_every_setting_of_the_page_is_one_and_has_its_default():
-    shown = re.findall(r"^\| `INTERPOSE_.*\n", README, re.M)
+def test_every_command_option_and_setting_of_the_page_is_one(capsys):
+    inline = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", README, flags=re.M | re.S))
+    shown = [line for block in (*blocks("sh"), *inline) for line in block.splitlines()]
+    commands = [shlex.split(line) for line in shown if line.startswith("interpose ")]
+    variables = {name for line in shown for name in re.findall(r"INTERPOSE(?:_[A-Z]+)?(?==)", line)}
 
-    assert "".join(shown) == page.brief_table(), "python -m interpose.config.page brief"
-    assert [each.variable for each in schema.SETTINGS if not each.brief] == ["INTERPOSE"]
+    assert len(commands) > 8 and len(variables) > 3
+    assert variables <= {each.variable for each in schema.SETTINGS}
+    for _, command, *arguments in commands:
+        with pytest.raises(SystemExit, match="0"):
+            main([command, "--help"])
+        told = capsys.readouterr().out
+        assert [each for each in arguments if each.startswith("--") and each != "--noreload" and each not in told] == []
+
+
+def test_the_page_is_short_enough_to_be_read():
+    assert len(README.splitlines()) <= 150
