@@ -118,7 +118,9 @@ uint32_t detail_of(const struct call *call)
 
 bool is_detail_late(const struct slot *slot)
 {
-    return slot->subject == SUBJECT_RESULT || slot->detail == DETAIL_path || is_statement(slot->detail);
+    if (slot->subject == SUBJECT_RESULT || is_statement(slot->detail))
+        return true;
+    return slot->detail == DETAIL_path || slot->detail == DETAIL_holder;
 }
 
 uint32_t late_detail(const struct call *call, PyObject *result)
@@ -130,6 +132,8 @@ uint32_t late_detail(const struct call *call, PyObject *result)
         number = result ? detail_of_what(call, result) : 0;
     else if (call->slot->detail == DETAIL_path && subject)
         number = kept_path(subject);
+    else if (call->slot->detail == DETAIL_holder && subject) /* who got it first, meanwhile */
+        number = holder_detail(subject);
     else if (is_statement(call->slot->detail) && call->owner)
         number = kept_statement(call->owner);
     PyErr_Restore(type, value, traceback);

@@ -64,14 +64,13 @@ def work_repeated(survey: Survey) -> Iterator[Finding]:
 
 
 def _files_again(survey: Survey) -> Iterator[Finding]:
-    """Files that are opened, or asked for, again and again, and never changed."""
-    of_paths = [each for each in survey.of_kind("file") if each.detail.startswith("/")]
+    """Files that are opened, or asked for, again and again, ten times for each time that they are changed."""
+    of_paths = [each for each in survey.of_kind("file") if each.detail and not each.detail.startswith("<")]
     for detail, rows in grouped(of_paths, lambda each: each.detail):
-        if any(each.verb in CHANGING for each in rows):
-            continue
+        changes, _ = total_of(each for each in rows if each.verb in CHANGING)
         times = [total_of(same)[0] for verb, same in grouped(rows, lambda each: each.intrinsic) if _asks(verb)]
         units = processes_of(rows)
-        if times and max(times) >= max(REPEATED_AT_LEAST, 2 * units):
+        if times and max(times) >= max(REPEATED_AT_LEAST * max(changes, 1), 2 * units):
             _, wall_ns = total_of(rows)
             bound_ns = spared_ns(wall_ns, max(times), units)
             yield found("repeated work", rows, bound_ns, units=units, unit="process", about=detail)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from interpose.analysis.calls.profile import program_label
 from interpose.analysis.findings.finding import Finding, found
 from interpose.analysis.findings.survey import Survey, total_of
+from interpose.analysis.time.run_queue import unseen_wait
 
 # A program that computes less than this share of the time has its problem elsewhere.
 COMPUTES_SHARE = 0.3
@@ -20,8 +21,9 @@ def computing(survey: Survey) -> Iterator[Finding]:
     used: Counter[str] = Counter()
     for each in survey.analysis.accounts:
         used[program_label(each.process)] += sum(share.program_cpu_ns for share in each.threads.values())
+    kept_waiting_ns = unseen_wait(survey.analysis.accounts).processor_ns
     for program, cpu_ns in used.most_common(1):
-        if cpu_ns >= COMPUTES_SHARE * min(survey.matters_ns, survey.elapsed_ns):
+        if cpu_ns >= COMPUTES_SHARE * (min(survey.matters_ns, survey.elapsed_ns) - kept_waiting_ns):
             yield found("computing", (), time_ns=cpu_ns, about=program)
 
 

@@ -34,16 +34,14 @@ def repeated_statements(survey: Survey) -> Iterator[Finding]:
     database = survey.of_kind("db")
     told = [each for each in database if each.detail and each.site]
     statements = [each for each in told if not _connects(each) and not _controls(each)]
-    fetches = [each for each in database if not each.detail and each.site and not _commits(each)]
-    of_line = {line: len({each.detail for each in rows}) for line, rows in grouped(statements, _line)}
-    for ((site, transaction), detail), rows in grouped(statements, lambda each: (_line(each), each.detail)):
+    fetches = _Fetches(database)
+    for ((_, transaction), detail), rows in grouped(statements, lambda each: (_line(each), each.detail)):
         calls, _ = total_of(rows)
         units = survey.counts[transaction] if transaction else threads_of(rows)
         least = TIMES_IN_ONE * units if transaction else max(TIMES_ALONE, TIMES_IN_ONE * units)
         if calls < least:
             continue
-        if of_line[site, transaction] == 1:  # so what is fetched there, is of that statement
-            rows = rows + [each for each in fetches if _line(each) == (site, transaction)]
+        rows = fetches.with_those_of(rows)
         _, wall_ns = total_of(rows)
         unit = "transaction" if transaction else "thread"
         yield found("N+1 statements", rows, spared_ns(wall_ns, calls, units), units=units, unit=unit, about=detail)
@@ -79,10 +77,28 @@ def slow_statement(survey: Survey) -> Iterator[Finding]:
     database = survey.of_kind("db")
     _, whole_ns = total_of(database)
     statements = [each for each in database if _ASKS.match(each.detail) and each.verb != "executemany"]
+    fetches = _Fetches(database)
     for detail, rows in grouped(statements, lambda each: each.detail):
-        calls, wall_ns = total_of(rows)
+        calls, _ = total_of(rows)
+        rows = fetches.with_those_of(rows)
+        _, wall_ns = total_of(rows)
         if wall_ns >= DOMINATES * whole_ns and wall_ns >= calls * SLOW_NS:
             yield found("slow statement", rows, about=detail)
+
+
+class _Fetches:
+    """What fetches rows names no statement. At a line where one statement alone is made, it is of that one."""
+
+    def __init__(self, database: list[Calls]) -> None:
+        told = [each for each in database if each.detail and each.site and not _connects(each) and not _controls(each)]
+        self._statements = {line: {each.detail for each in rows} for line, rows in grouped(told, _line)}
+        fetches = [each for each in database if not each.detail and each.site and not _commits(each)]
+        self._fetches = dict(grouped(fetches, _line))
+
+    def with_those_of(self, rows: list[Calls]) -> list[Calls]:
+        """The calls `rows` of one statement, with what is fetched of it."""
+        lines = [line for line in dict.fromkeys(map(_line, rows)) if len(self._statements.get(line, ())) == 1]
+        return rows + [each for line in lines for each in self._fetches.get(line, ())]
 
 
 def _line(each: Calls) -> tuple[Site | None, str]:

@@ -18,6 +18,8 @@ NOT_SLOW = frozenset(("sync", "screen", "idle", "logic", "process"))
 # In a thread that computes at least this share of the process's time, others may wait for the interpreter lock.
 COMPUTES_SHARE = 0.05
 INTERPRETER_LOCK = "interpreter lock"
+# Pages that are touched first, and processors that others have, make single calls and waits so long by chance.
+BY_CHANCE_NS = 50_000_000
 # So many programs of child processes are named.
 NAMED = 3
 # A lock that was waited for less often was met by chance.
@@ -46,9 +48,9 @@ def convoys(survey: Survey) -> Iterator[Finding]:
 
 def slow_calls(survey: Survey) -> Iterator[Finding]:
     """Calls from one line that took much of the time, whatever they did."""
-    slow = [each for each in survey.calls if each.site and each.kind not in NOT_SLOW]
+    slow = [each for each in survey.calls if each.site and each.site.own and each.kind not in NOT_SLOW]
     for _, rows in grouped(slow, lambda each: (each.site, each.intrinsic)):
-        if total_of(rows)[1] >= SLOW_SHARE * survey.matters_ns:
+        if total_of(rows)[1] >= max(SLOW_SHARE * survey.matters_ns, BY_CHANCE_NS):
             yield found("slow calls", rows)
 
 
@@ -70,7 +72,7 @@ def unseen_waits(survey: Survey) -> Iterator[Finding]:
     waited = unseen_wait(accounts)
     if waited.processor_ns > 0:
         yield found("wait for a processor", (), time_ns=waited.processor_ns)
-    if waited.unexplained_ns > 0:
+    if waited.unexplained_ns >= BY_CHANCE_NS:
         computing = max((_computing_threads(each) for each in accounts), default=0)
         about = INTERPRETER_LOCK if computing > 1 else ""
         yield found("unexplained wait", (), time_ns=waited.unexplained_ns, about=about, units=computing, unit="thread")

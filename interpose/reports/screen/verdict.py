@@ -16,7 +16,7 @@ WORTH = 0.05
 # Below this share there is no single cause to be named.
 A_CAUSE = 0.1
 MOSTLY = 0.9
-_FINDINGS = 3
+FINDINGS = 3
 _INDENT = "  "
 
 
@@ -28,11 +28,11 @@ def verdict(survey: Survey, findings: Sequence[Finding], cwd: str, width: int) -
     is_cause = bool(worth) and worth[0].bound_ns >= A_CAUSE * survey.matters_ns
     if not is_cause:
         yield from _wrapped(f"Nothing stands out: no single cause takes {100 * A_CAUSE:.0f} % of the time.", width)
-    for place, each in enumerate(worth[:_FINDINGS]):
+    for place, each in enumerate(worth[:FINDINGS]):
         label = "Also" if place or not is_cause else "Slowest"
         yield from _wrapped(f"{label}: {words.of(each)} {advice_for(each)}", width)
-    if len(findings) > len(worth[:_FINDINGS]):
-        yield from _wrapped(f"{count(len(findings) - len(worth[:_FINDINGS]), 'more finding')}: {BY_FINDING}", width)
+    if len(findings) > len(worth[:FINDINGS]):
+        yield from _wrapped(f"{count(len(findings) - len(worth[:FINDINGS]), 'more finding')}: {BY_FINDING}", width)
 
 
 def _idle(survey: Survey) -> str:
