@@ -12,10 +12,23 @@ The traced program imports this module, so it imports nothing.
 """
 
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
 class InterposeError(Exception):
-    """Something that a user can mend: one line, without a traceback; the command ends with `exit_code`."""
+    """Something that a user can mend: one line, without a traceback; the command ends with `exit_code`.
+
+    Where a name is not known, `mistaken` is that name, and `known` are those that are.
+    """
 
     exit_code = 1
+
+    def __init__(self, what: str = "", mistaken: str = "", known: "Iterable[str]" = ()) -> None:
+        super().__init__(what)
+        self.mistaken = mistaken
+        self.known = known
 
 
 class UsageError(InterposeError):

@@ -31,7 +31,7 @@ from tests.build import START_NS, Build, compressed, event, size_of
 CORPUS = Path(__file__).parent / "corpus"
 NAME = "t.1.er"
 REFUSED = (0, 1, 2, 3)  # what a command may end with
-NEVER_TOLD = ("root:x:0:", "usage: ", "Traceback")  # the second: then it was not read
+NEVER_TOLD = ("root:x:0:", "--help)", "Traceback")  # the second: then it was not read
 FILES = {
     "events": "events",
     "events.zst": "events.zst",

@@ -123,7 +123,7 @@ def _is_of_ranks(directory: str) -> bool:
 def _refuse_what_is_none(directory: str) -> None:
     name = os.path.basename(os.path.abspath(directory))
     if not os.path.lexists(directory):
-        raise ExperimentError(f"{directory}: no such experiment")
+        raise ExperimentError(f"{directory}: no such experiment", directory, _beside(directory))
     if not os.path.isdir(directory):
         raise ExperimentError(f"{directory}: a file; an experiment is a directory")
     try:
@@ -134,6 +134,16 @@ def _refuse_what_is_none(directory: str) -> None:
         raise ExperimentError(
             f"{name}: {'not an experiment' if found else 'empty'}, {names.LOG} is not there"
         )
+
+
+def _beside(directory: str) -> list[str]:
+    """The paths of the experiments where `directory` would be, as it is written."""
+    above = os.path.dirname(directory)
+    try:
+        found = names.list_experiments(above or ".")
+    except OSError:
+        return []
+    return [os.path.join(above, os.path.basename(path)) for path in found]
 
 
 def _descendants_in(directory: str) -> list[str]:

@@ -12,7 +12,9 @@ from typing import Protocol, TextIO
 
 from interpose import __version__
 from interpose.cli.messages import tell
-from interpose.errors import InterposeError
+from interpose.cli.parser import Parser
+from interpose.cli.suggestions import did_you_mean
+from interpose.errors import InterposeError, UsageError
 
 COMMANDS = (
     "run",
@@ -89,6 +91,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(given: list[str]) -> int:
     _never_fail_to_print(sys.stdout)
     _never_fail_to_print(sys.stderr)
+    if given and not given[0].startswith("-") and given[0] not in COMMANDS:
+        raise UsageError(f"{given[0]} is not a command{_meant(given)}")
     wanted = (given[0],) if given and given[0] in COMMANDS else COMMANDS
     commands = {name: load(name) for name in wanted}
     if rearranged := getattr(commands.get(given[0]) if given else None, "rearranged", None):
@@ -97,6 +101,13 @@ def _run(given: list[str]) -> int:
     if arguments.command != "doctor":  # which tells
         _resolve_libraries()
     return commands[arguments.command].run(arguments)
+
+
+def _meant(given: list[str]) -> str:
+    """What was probably meant by words of which the first is not a command."""
+    if os.path.isfile(given[0]) or given[0].endswith(".py"):
+        return f". Did you mean interpose run {given[0]}?"
+    return did_you_mean(given[0], COMMANDS) or "; interpose --help lists them"
 
 
 def _resolve_libraries() -> None:
@@ -112,7 +123,7 @@ def _resolve_libraries() -> None:
 
 def make_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
     """The parser of the command line with the given commands."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="interpose",
         description="Where does a Python program spend its time: working or waiting, in which call?",
     )

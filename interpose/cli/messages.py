@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
+from interpose.cli.suggestions import did_you_mean
 from interpose.errors import ExpressionError, InterposeError
 from interpose.reports.formats.table import clean, columns_of
 
@@ -22,9 +23,14 @@ def show(lines: Iterable[str]) -> None:
     sys.stderr.write("".join(f"{line}\n" for line in lines))
 
 
+def in_words(error: InterposeError) -> str:
+    """What is wrong and, of a name that is not known, which one was probably meant."""
+    return f"{error}{did_you_mean(error.mistaken, error.known)}" if error.mistaken else str(error)
+
+
 def tell(error: InterposeError) -> None:
     """What is wrong, in a line; of an expression also where."""
-    say(str(error))
+    say(in_words(error))
     if isinstance(error, ExpressionError):
         _point_at(error)
 

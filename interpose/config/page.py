@@ -33,6 +33,9 @@ stack-above = "1ms"
 
 A value that means nothing is an error that names it: from `interpose run` one line and exit code 2; under the
 bare variable the program runs untouched and `interpose doctor` tells why nothing was recorded.
+
+A variable `INTERPOSE_...` that is not a setting is ignored. `interpose run` names it before the program starts,
+`interpose doctor` lists it, and the experiment keeps a warning.
 """
 
 

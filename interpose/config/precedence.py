@@ -33,6 +33,15 @@ def in_force(environment: "Mapping[str, str]", options: "Mapping[str, str | None
     return settings
 
 
+def unknown_variables(environment: "Mapping[str, str]") -> list[str]:
+    """The names that look like settings and are not."""
+    found = [name for name in environment if name.startswith("INTERPOSE_")]
+    if not found:
+        return []
+    known = {setting.variable for setting in schema.SETTINGS}.union(schema.OTHER_VARIABLES)
+    return sorted([name for name in found if name not in known])
+
+
 def resolve(
     options: "Mapping[str, str | None]", environment: "Mapping[str, str]", file: "FileSettings"
 ) -> Settings:

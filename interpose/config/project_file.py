@@ -65,7 +65,7 @@ def _parse_line(line: str, place: str) -> tuple[str, str]:
     if text is None:
         raise SettingError(f'{place}: cannot read {line}; use key = "text", a number, true or false')
     if key not in schema.BY_KEY:
-        raise SettingError(f"{place}: {key} is not a setting; there are {', '.join(schema.BY_KEY)}")
+        raise SettingError(f"{place}: {key} is not a setting", key, schema.BY_KEY)
     return key, text
 
 

@@ -25,6 +25,8 @@ WHEN_FULL = ("drop", "wait")
 ARCHIVES_OF_SOURCES = ("on", "src", "usedsrc", "all")
 ARCHIVES_OF_OBJECTS = ("ldobjects", "usedldobjects", "all")
 ARCHIVES = ("off", *ARCHIVES_OF_SOURCES, "ldobjects", "usedldobjects")
+# What descendants are told (cext/core/child_variables.h), and the build.
+OTHER_VARIABLES = ("INTERPOSE_LINEAGE", "INTERPOSE_ADDED", "INTERPOSE_WITHIN", "INTERPOSE_BUILD_WERROR")
 LIBRARIES = ("G", "P", "S")  # how many are searched: from the group's on, from the account's on, ours alone
 
 
@@ -98,8 +100,8 @@ class Settings:
         variable="INTERPOSE",
         form="WHAT",
         default="0",
-        meaning="what to record: 1 (that is calls), or a list of what is known (calls, lines, coverage); 0 or empty:"
-        " nothing. `interpose run` takes 1 where nothing else is said",
+        meaning="what to record: 1, yes, true or on (that is calls), or a list of what is known (calls, lines,"
+        " coverage); 0, no, false, off or empty: nothing. `interpose run` takes 1 where nothing else is said",
     )
     dir = setting(
         values.parse_directory,

@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+ON = ("1", "yes", "true", "on")
+OFF = ("0", "no", "false", "off")
 RECORDABLE = ("calls", "lines", "coverage")
 LEAST_SIZE_BYTES = 1 << 20
 RESERVE_AUTO = 2**64 - 1  # as much as the size of the file system demands (cext/core/reserve.h)
@@ -40,10 +42,11 @@ class Trigger:
 
 
 def parse_record(text: str) -> tuple[str, ...]:
-    """What to record: nothing for `0` and an empty text, `calls` for `1`, else the words of a comma list."""
-    if text in ("", "0"):
+    """What to record: nothing for `0`, `off` and an empty text, `calls` for `1` and `on`, else the words of a list."""
+    words = [word.strip().lower() for word in text.split(",")]
+    if len(words) == 1 and words[0] in ("", *OFF):
         return ()
-    words = ["calls" if word.strip() == "1" else word.strip() for word in text.split(",")]
+    words = ["calls" if word in ON else word for word in words]
     for word in words:
         if word not in RECORDABLE:
             raise ValueError(f"{word!r} is not one of {', '.join(('0', '1', *RECORDABLE))}")

@@ -94,7 +94,7 @@ def test_being_switched_off_is_in_the_way(examine):
 def test_a_variable_that_is_no_setting_is_noted(examine):
     found, _ = examine(variables={"INTERPOSE": "1", "INTERPOSE_CLOK": "rseq"})
 
-    assert found["notes"] == ["INTERPOSE_CLOK is set, and is not a setting"]
+    assert found["notes"] == ["INTERPOSE_CLOK is not a setting. Did you mean INTERPOSE_CLOCK?"]
 
 
 def test_a_directory_in_which_nothing_can_be_made_is_in_the_way(examine, tmp_path):

@@ -59,7 +59,15 @@ def test_an_empty_variable_counts_as_not_set():
 
 @pytest.mark.parametrize(
     ("text", "record"),
-    [("", ()), ("0", ()), ("1", ("calls",)), ("calls", ("calls",)), ("calls, calls,1", ("calls",))],
+    [
+        ("", ()),
+        ("1", ("calls",)),
+        ("calls", ("calls",)),
+        ("calls, calls,1", ("calls",)),
+        ("on,lines", ("calls", "lines")),
+        *((word, ()) for word in ("0", "no", "false", "off", "Off")),
+        *((word, ("calls",)) for word in ("yes", "true", "on", "YES", "True")),
+    ],
 )
 def test_what_to_record_is_a_switch_or_a_list(text, record):
     assert precedence.resolve({}, {"INTERPOSE": text}, {}).record == record

@@ -11,8 +11,10 @@ import sys
 from collections.abc import Iterator
 
 from interpose import __version__
-from interpose.capture import collecting, session
-from interpose.config import precedence, schema, state
+from interpose.capture import collecting
+from interpose.cli.messages import in_words
+from interpose.cli.suggestions import unknown_variables
+from interpose.config import precedence, state
 from interpose.config.program import EXEMPT_PROGRAMS, is_exempt, program_name
 from interpose.config.trust import distrust
 from interpose.errors import InterposeError, SettingError
@@ -164,7 +166,7 @@ def examine_settings() -> tuple[dict[str, str], list[dict[str, str]], list[str]]
     try:
         found = precedence.in_force(os.environ)
     except SettingError as error:
-        return {}, [], [str(error)]
+        return {}, [], [in_words(error)]
     shown = [
         {"variable": variable, "value": value, "origin": found.origins[variable]}
         for variable, value in found.environment().items()
@@ -212,11 +214,7 @@ def notes() -> list[str]:
     found = []
     if not os.environ.get("INTERPOSE"):
         found.append("INTERPOSE is not set: only what `interpose run` starts is recorded")
-    known = {setting.variable for setting in schema.SETTINGS} | {session.LINEAGE}
-    for variable in sorted(os.environ):
-        if variable.startswith("INTERPOSE_") and variable not in known:
-            found.append(f"{variable} is set, and is not a setting")
-    return found
+    return [*found, *unknown_variables()]
 
 
 def as_json(found: Findings) -> dict[str, object]:

@@ -19,6 +19,7 @@ from interpose.cli.running.saving import Saver
 from interpose.cli.running.schedule import Clockwork, add_schedule_arguments, schedule_of
 from interpose.cli.running.signals import Asked, add_signal_arguments, signals_of
 from interpose.cli.running.watching import Watching
+from interpose.cli.suggestions import unknown_variables
 from interpose.config import precedence, schema, state
 from interpose.config.schema import Settings
 from interpose.errors import InterposeError, SettingError, UsageError
@@ -93,6 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
     in_force = settings_in_force(arguments)
     if len(arguments.notes) > NOTES_AT_MOST:
         raise UsageError(f"-C: at most {NOTES_AT_MOST} notes")
+    for line in unknown_variables():
+        say(line)
     if arguments.dry_run:
         return show_settings(words, in_force)
     if in_force.record and (code := check_libraries(words, in_force)):

@@ -1,0 +1,37 @@
+"""The parser of the command line: a mistake is answered in one line, with the word that was probably meant."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from interpose.cli.suggestions import did_you_mean
+from interpose.errors import UsageError
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises UsageError instead of printing its usage and exiting; so do those of its commands."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message.removeprefix('argument ')} ({self.prog} --help)")
+
+    def parse_known_args(  # type: ignore[override]  # what is unknown is an error
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self._refuse(next((word for word in unknown if word.startswith("-")), unknown[0]))
+        return found, unknown
+
+    def _refuse(self, word: str) -> NoReturn:
+        if not word.startswith("-"):
+            self.error(f"unexpected argument: {word}")
+        option = word.partition("=")[0]
+        self.error(f"{option} is not an option{did_you_mean(option, self._option_string_actions, '--')}")
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        words = [str(each) for each in action.choices or ()]
+        if words and value not in words:
+            meant = did_you_mean(str(value), words) or f"; choose from {', '.join(words)}"
+            raise argparse.ArgumentError(action, f"{value} is not a choice{meant}")
