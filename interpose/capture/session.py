@@ -220,8 +220,16 @@ def _is_recorded():
     except ImportError as error:
         if "interpreter" in str(error).lower():
             return True
+        if error.name == "interpose.timing":
+            raise NotRecorded(_not_installed()) from None
         raise
     return shims.is_recording()
+
+
+def _not_installed():
+    """This Python reached the interpose of another version of Python, which has nothing compiled for it."""
+    version = ".".join(map(str, sys.version_info[:2]))
+    return f"Python {version} has no interpose; install it there: {sys.executable} -m pip install interpose"
 
 
 def _discard(directory):

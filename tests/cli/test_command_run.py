@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -225,6 +226,41 @@ def test_an_interpreter_without_interpose_is_recorded_all_the_same(interpose, tm
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
     assert names.is_recorded(str(tmp_path / "work" / "test.1.er"))
+
+
+@pytest.fixture
+def python_of_another_version() -> str:
+    """An interpreter without interpose, of a version that interpose records and that is not ours."""
+    ours = f"python3.{sys.version_info.minor}"
+    for name in ("python3.11", "python3.12", "python3.13", "python3.14"):
+        for path in (shutil.which(name), *map(str, Path(sys.base_prefix).parent.glob(f"{name[6:]}.*/bin/{name}"))):
+            if path and name != ours and not subprocess.run([path, "-c", "0"], capture_output=True).returncode:
+                return path
+    pytest.skip("no interpreter of another version")
+
+
+def test_an_interpreter_of_another_version_without_interpose_is_told_how_to_install_it(
+    interpose, tmp_path, python_of_another_version
+):
+    subprocess.run([python_of_another_version, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
+    python = tmp_path / "bare" / "bin" / "python"
+
+    done = interpose("run", str(python), "-c", "print(1)")
+
+    assert (done.returncode, done.stdout) == (0, "1\n")
+    assert done.stderr.endswith(f" has no interpose; install it there: {python} -m pip install interpose\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_script_that_does_not_run_in_the_active_environment_is_told(interpose, tmp_path):
+    (tmp_path / "work" / "app.py").write_text("print(1)")
+
+    there = interpose("run", "app.py", variables={"VIRTUAL_ENV": f"{tmp_path}/venv"})
+    here = interpose("run", "app.py", variables={"VIRTUAL_ENV": sys.prefix})
+
+    told = f"app.py runs with {sys.executable}; to run it in {tmp_path}/venv: interpose run python app.py"
+    assert there.stderr == f"interpose: {told}\n"
+    assert here.stderr == ""
 
 
 @pytest.mark.parametrize("options", [("-S",), ("-I", "-S", "-E")])

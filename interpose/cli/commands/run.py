@@ -105,6 +105,8 @@ def run(arguments: argparse.Namespace) -> int:
     experiment = make_experiment(in_force) if in_force.record else None
     if experiment and arguments.notes:
         note(experiment, arguments.notes)
+    if line := other_environment(words):
+        say(line)
     began_s = int(time.time())
     watching = Watching(experiment)
     attendants: list[child.Attendant] = [watching]
@@ -129,6 +131,16 @@ def run(arguments: argparse.Namespace) -> int:
         names.remove_empty(experiment)
         say(why_not_recorded(words, ended.pid, began_s))
     return child.end_as(ended.returncode)
+
+
+def other_environment(words: list[str]) -> str:
+    """A line where a script or module does not run in the virtual environment that is active; else empty."""
+    active = os.environ.get("VIRTUAL_ENV", "")
+    is_ours = not active or os.path.realpath(active) == os.path.realpath(sys.prefix)
+    if is_ours or interpreters.command_words(words) == words:
+        return ""
+    given = shlex.join(words[:2] if words[0] == "-m" else words[:1])
+    return f"{given} runs with {sys.executable}; to run it in {active}: interpose run python {given}"
 
 
 def on_demand(in_force: Settings, experiment: str | None, asked: Asked) -> list[child.Attendant]:
