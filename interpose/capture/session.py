@@ -7,6 +7,7 @@ again. What goes wrong is kept for the user (interpose.config.state) and never s
 import time
 
 _begun = (time.monotonic_ns(), time.thread_time_ns())
+_directory = ""  # where the experiment is to be, as soon as that is known
 
 import os  # noqa: E402
 import sys  # noqa: E402
@@ -67,7 +68,8 @@ def _note_not_recorded(reason):
 
     if has_other_rights():
         return
-    state.note_not_recorded(program_name(sys.orig_argv), os.getpid(), reason)
+    directory = _directory or precedence.absolute(os.environ.get("INTERPOSE_DIR") or ".")
+    state.note_not_recorded(program_name(sys.orig_argv), os.getpid(), reason, directory)
 
 
 def forget(before):
@@ -88,6 +90,7 @@ def in_words(error):
 
 
 def _begin():
+    global _directory
     environment = hide_added(os.environ)
     refuse_what_is_never_recorded()
     parent = environment.get(LINEAGE, "")
@@ -95,6 +98,7 @@ def _begin():
         _exempt(environment)
         raise NotRecorded
     wanted = precedence.in_force(environment)
+    _directory = wanted.dir
     wanted.within = environment.get(WITHIN, "") if parent else ""
     if not wanted.record:
         raise NotRecorded

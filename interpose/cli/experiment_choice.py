@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
 import tempfile
@@ -14,7 +15,7 @@ from interpose.cli.archiving import archive_at_once
 from interpose.cli.consolidating import consolidate_at_once
 from interpose.cli.messages import say
 from interpose.config import state
-from interpose.config.precedence import in_force
+from interpose.config.precedence import absolute, in_force
 from interpose.errors import ExperimentError, UsageError
 from interpose.experiments.maintenance.packed import SUFFIX, unpack
 from interpose.experiments.metadata import group, names
@@ -130,10 +131,10 @@ def _open(given: str | None, damages: Damages) -> Experiment:
     directory = in_force(os.environ).dir
     newest = names.newest(directory)
     if newest is None:
-        raise ExperimentError(
-            "; ".join([f"no experiment in {directory}", *_elsewhere(), *_last_not_recorded()])
-        )
-    _say_what_was_not_recorded(newest)
+        elsewhere = [f"the newest elsewhere is {path}" for path in state.experiments_elsewhere()[-1:]]
+        noted = [str(note) for note in state.not_recorded_in(directory, absolute("."))[-1:]]
+        raise ExperimentError("; ".join([f"no experiment in {directory}", *elsewhere, *noted]))
+    _say_what_is_newer(newest, directory)
     return Experiment(newest, damages)
 
 
@@ -160,25 +161,32 @@ def note_damages(experiment: Experiment) -> int:
     return 3
 
 
-def _elsewhere() -> list[str]:
-    elsewhere = state.experiments_elsewhere()
-    return [f"the newest elsewhere is {elsewhere[-1]}"] if elsewhere else []
-
-
-def _last_not_recorded() -> list[str]:
-    noted = state.not_recorded()
-    return [str(noted[-1])] if noted else []
-
-
-def _say_what_was_not_recorded(experiment: str) -> None:
-    """Say why nothing was recorded of a program that ran after `experiment`: it is what the user asks for."""
-    noted = state.not_recorded()
+def _say_what_is_newer(experiment: str, directory: str) -> None:
+    """Say what was recorded elsewhere, or not at all, after the newest experiment of `directory`: the user asks for
+    that."""
     try:
         written_s = os.stat(os.path.join(experiment, names.LOG)).st_mtime
     except OSError:
         return
+    name = os.path.basename(experiment)
+    if elsewhere := _newest_elsewhere(directory, written_s):
+        say(f"newer than {name}: {elsewhere}; {directory} could not be used for it")
+    noted = state.not_recorded_in(directory, absolute("."))
     if noted and noted[-1].time_s > written_s:
-        say(f"newer than {os.path.basename(experiment)}: {noted[-1]}")
+        say(f"newer than {name}: {noted[-1]}")
+
+
+def _newest_elsewhere(directory: str, written_s: float) -> str | None:
+    """The newest experiment that was to be in `directory`, had no place there, and is newer than `written_s`."""
+    for path in reversed(state.experiments_elsewhere()):
+        with contextlib.suppress(OSError, ExperimentError):
+            if os.stat(os.path.join(path, names.LOG)).st_mtime <= written_s:
+                return None
+            log = Experiment(path).founder.log
+            wanted = os.path.expanduser(log.settings.get("INTERPOSE_DIR", "."))
+            if absolute(".") == log.cwd or directory == os.path.normpath(os.path.join(log.cwd, wanted)):
+                return path
+    return None
 
 
 RECORDED = "this is of what was recorded of those kept, not estimated"

@@ -71,9 +71,9 @@ def resolve(
     elif settings.statements and "lines" not in settings.record:
         why = "only while lines are recorded (INTERPOSE=calls,lines): none before the program switches these on"
         settings.warnings.append(f"{settings.said['INTERPOSE_STATEMENTS']}: {why}")
-    settings.dir = _absolute(settings.dir, settings.origins["INTERPOSE_DIR"])
+    settings.dir = absolute(settings.dir, settings.origins["INTERPOSE_DIR"])
     if settings.group != "auto":
-        settings.group = _absolute(settings.group, settings.origins["INTERPOSE_GROUP"])
+        settings.group = absolute(settings.group, settings.origins["INTERPOSE_GROUP"])
     return settings
 
 
@@ -145,7 +145,7 @@ def _choose(
     return setting.default, "default", f"{setting.variable}={setting.default}"
 
 
-def _absolute(directory: str, origin: str) -> str:
+def absolute(directory: str, origin: str = "") -> str:
     """The directory from the root on; a file says it relative to where the file is."""
     path, _, line = origin.rpartition(":")
     try:

@@ -22,15 +22,16 @@ LARGEST_FILE_BYTES = 1 << 16
 
 
 class NotRecorded:
-    """A process of which nothing was recorded: when, which program, and why."""
+    """A process of which nothing was recorded: when, which program, why, and where its experiment would be."""
 
-    __slots__ = ("pid", "program", "reason", "time_s")
+    __slots__ = ("directory", "pid", "program", "reason", "time_s")
 
-    def __init__(self, time_s: int, pid: int, program: str, reason: str) -> None:
+    def __init__(self, time_s: int, pid: int, program: str, reason: str, directory: str) -> None:
         self.time_s = time_s
         self.pid = pid
         self.program = program
         self.reason = reason
+        self.directory = directory
 
     def __str__(self) -> str:
         then, now = time.localtime(self.time_s), time.localtime()
@@ -82,12 +83,14 @@ def experiments_elsewhere() -> list[str]:
         return []
 
 
-def note_not_recorded(program: str, pid: int, reason: str) -> None:
-    """Keep why nothing was recorded of a process. Does nothing where nothing can be kept."""
+def note_not_recorded(program: str, pid: int, reason: str, wanted: str) -> None:
+    """Keep why nothing was recorded of a process whose experiment was `wanted` in a directory. Does nothing where nothing
+    can be kept."""
     state = directory()
     if state is None:
         return
-    line = f"{int(time.time())}\t{pid}\t{_one_line(program)}\t{_one_line(reason)}\n"
+    texts = [_one_line(text) for text in (program, reason, wanted)]
+    line = "\t".join([str(int(time.time())), str(pid), *texts]) + "\n"
     try:
         _append(os.path.join(state, NOT_RECORDED), line.encode("utf-8", "replace"))
     except OSError:
@@ -105,6 +108,12 @@ def not_recorded(environment: Mapping[str, str] = os.environ) -> list[NotRecorde
     return [note for note in noted if note][-KEPT:]
 
 
+def not_recorded_in(*directories: str) -> list[NotRecorded]:
+    """Those of them whose experiments would be in one of these directories."""
+    shown = [_one_line(each) for each in directories]
+    return [note for note in not_recorded() if note.directory in shown]
+
+
 def _one_line(text: str) -> str:
     """The text with everything replaced that could move a cursor, end a line or be cut in the middle."""
     shown = "".join(character if character.isprintable() else "?" for character in text)
@@ -114,12 +123,12 @@ def _one_line(text: str) -> str:
 def _parse(line: bytes) -> NotRecorded | None:
     """What one line says, or None where it was not written by us."""
     fields = line.decode("utf-8", "replace").split("\t")
-    if len(fields) != 4:
+    if len(fields) != 5:
         return None
-    time_s, pid, program, reason = fields
+    time_s, pid, program, reason, directory = fields
     if not (_is_number(time_s) and _is_number(pid)):
         return None
-    return NotRecorded(int(time_s), int(pid), _one_line(program), _one_line(reason))
+    return NotRecorded(int(time_s), int(pid), *map(_one_line, (program, reason, directory)))
 
 
 def _is_number(text: str) -> bool:

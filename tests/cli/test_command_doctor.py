@@ -147,7 +147,7 @@ def test_a_script_is_examined_by_its_first_line(examine, tmp_path):
 def test_the_last_reasons_why_nothing_was_recorded_are_shown(examine, tmp_path):
     state = tmp_path / "state" / "interpose"
     state.mkdir(mode=0o700, parents=True)
-    notes = "".join(f"86400\t{pid}\tapp.py\tno room\n" for pid in range(9))
+    notes = "".join(f"86400\t{pid}\tapp.py\tno room\t/data\n" for pid in range(9))
     (state / "not-recorded").write_text(notes + "garbled\n")
 
     found, _ = examine()

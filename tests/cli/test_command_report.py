@@ -455,7 +455,7 @@ def test_the_newest_experiment_is_taken(interpose):
 def test_without_an_experiment_the_newest_elsewhere_and_the_last_reason_are_named(interpose, work):
     elsewhere = Path(state.experiments_directory()) / "test.7.er"
     orders(elsewhere).write()
-    state.note_not_recorded("app.py", 812, "DIRECTORY is not writable")
+    state.note_not_recorded("app.py", 812, "DIRECTORY is not writable", str(work))
 
     code, out, err = interpose("report")
 
@@ -467,15 +467,36 @@ def test_without_an_experiment_the_newest_elsewhere_and_the_last_reason_are_name
     assert err.count("\n") == 1
 
 
-def test_a_reason_newer_than_the_experiment_is_told(interpose):
+def test_a_reason_newer_than_the_experiment_is_told(interpose, work):
     ended(orders()).write()
     os.utime("test.1.er/log.xml", (1, 1))
-    state.note_not_recorded("app.py", 812, "DIRECTORY is not writable")
+    state.note_not_recorded("app.py", 812, "DIRECTORY is not writable", str(work))
 
     code, _, err = interpose("report")
 
     assert code == 0
     assert err.startswith("interpose: newer than test.1.er: app.py, process 812,")
+
+
+def test_a_reason_of_a_program_elsewhere_is_not_told(interpose, work):
+    ended(orders()).write()
+    os.utime("test.1.er/log.xml", (1, 1))
+    state.note_not_recorded("app.py", 812, "DIRECTORY is not writable", f"{work}/other")
+
+    assert interpose("report")[2] == ""
+
+
+def test_a_newer_experiment_that_had_no_place_in_the_directory_is_told(interpose, work):
+    ended(orders()).write()
+    os.utime("test.1.er/log.xml", (1, 1))
+    ours, theirs = (Path(state.experiments_directory()) / name for name in ("test.7.er", "test.8.er"))
+    orders(ours, settings={"INTERPOSE_DIR": str(work)}).write()
+    orders(theirs, settings={"INTERPOSE_DIR": f"{work}/other"}).write()
+
+    code, out, err = interpose("report")
+
+    assert (code, out[:9]) == (0, "test.1.er")
+    assert err == f"interpose: newer than test.1.er: {ours}; {work} could not be used for it\n"
 
 
 @pytest.mark.parametrize(

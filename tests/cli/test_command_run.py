@@ -299,7 +299,7 @@ def test_the_reason_that_the_program_kept_is_told(interpose, tmp_path):
     note = (
         'mkdir -m 700 -p $XDG_STATE_HOME/interpose; cd $XDG_STATE_HOME/interpose; printf "%s" >> not-recorded'
     )
-    line = r"$(date +%s)\t$$\tapp.py\tno room\n"
+    line = rf"$(date +%s)\t$$\tapp.py\tno room\t{tmp_path}/work\n"
 
     done = interpose("run", "sh", "-c", note % line)
 

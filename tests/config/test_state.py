@@ -20,7 +20,7 @@ def home(tmp_path, monkeypatch) -> Path:
 
 
 def test_what_was_noted_is_read_again():
-    state.note_not_recorded("app.py", 812, "/data is not writable")
+    state.note_not_recorded("app.py", 812, "/data is not writable", "/data")
 
     (note,) = state.not_recorded()
 
@@ -32,7 +32,7 @@ def test_what_was_noted_is_read_again():
 
 def test_a_note_of_another_day_says_the_day(home):
     home.mkdir(0o700)
-    (home / state.NOT_RECORDED).write_text("86400\t1\tapp.py\tno room\n")
+    (home / state.NOT_RECORDED).write_text("86400\t1\tapp.py\tno room\t/data\n")
 
     (note,) = state.not_recorded()
 
@@ -42,7 +42,7 @@ def test_a_note_of_another_day_says_the_day(home):
 def test_the_directory_and_the_file_are_private(home):
     umask = os.umask(0)
     try:
-        state.note_not_recorded("app.py", 1, "why")
+        state.note_not_recorded("app.py", 1, "why", "/data")
     finally:
         os.umask(umask)
 
@@ -52,7 +52,7 @@ def test_the_directory_and_the_file_are_private(home):
 
 def test_the_last_hundred_are_kept_and_the_file_stays_small(home):
     for pid in range(1000):
-        state.note_not_recorded("p" * 1000, pid, "r" * 1000)
+        state.note_not_recorded("p" * 1000, pid, "r" * 1000, "/data")
 
     assert [note.pid for note in state.not_recorded()] == list(range(900, 1000))
     assert (home / state.NOT_RECORDED).stat().st_size <= 2 * state.LARGEST_FILE_BYTES
@@ -61,7 +61,7 @@ def test_the_last_hundred_are_kept_and_the_file_stays_small(home):
 
 @given(program=st.text(), reason=st.text())
 def test_whatever_is_noted_is_one_printable_line(program, reason):
-    state.note_not_recorded(program, 5, reason)
+    state.note_not_recorded(program, 5, reason, "/data")
 
     note = state.not_recorded()[-1]
 
@@ -71,11 +71,11 @@ def test_whatever_is_noted_is_one_printable_line(program, reason):
 
 @given(data=st.binary(max_size=500))
 def test_a_garbled_file_gives_what_can_be_read(data):
-    state.note_not_recorded("app.py", 1, "before")
+    state.note_not_recorded("app.py", 1, "before", "/data")
     path = Path(os.environ["XDG_STATE_HOME"], "interpose", state.NOT_RECORDED)
     with path.open("ab") as file:
         file.write(data + b"\n")
-    state.note_not_recorded("app.py", 2, "after")
+    state.note_not_recorded("app.py", 2, "after", "/data")
 
     notes = state.not_recorded()
 
@@ -89,7 +89,7 @@ def test_links_are_not_followed(home, tmp_path):
     home.mkdir(0o700)
     (home / state.NOT_RECORDED).symlink_to(target)
 
-    state.note_not_recorded("app.py", 1, "why")
+    state.note_not_recorded("app.py", 1, "why", "/data")
 
     assert target.read_bytes() == b""
     assert state.not_recorded() == []
@@ -99,7 +99,7 @@ def test_a_directory_that_others_may_write_is_not_used(home):
     home.mkdir()
     home.chmod(0o777)
 
-    state.note_not_recorded("app.py", 1, "why")
+    state.note_not_recorded("app.py", 1, "why", "/data")
 
     assert list(home.iterdir()) == []
     assert state.experiments_directory() is None
@@ -109,7 +109,7 @@ def test_where_nothing_can_be_kept_nothing_happens(monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
 
-    state.note_not_recorded("app.py", 1, "why")
+    state.note_not_recorded("app.py", 1, "why", "/data")
 
     assert state.not_recorded() == []
     assert state.experiments_directory() is None

@@ -215,7 +215,7 @@ def test_a_python_for_which_nothing_is_compiled_runs_undisturbed(tmp_path, monke
 
     assert on == off
     assert lineages(tmp_path / "on" / "test.1.er") == {"": 1, "_f": 10}
-    assert "interpose.timing" in state.not_recorded()[-1].reason
+    assert " has no interpose; install it there: " in state.not_recorded()[-1].reason
 
 
 # --- environments

@@ -129,7 +129,7 @@ def run(arguments: argparse.Namespace) -> int:
         archive(experiment, in_force)
     else:
         names.remove_empty(experiment)
-        say(why_not_recorded(words, ended.pid, began_s))
+        say(why_not_recorded(words, in_force.dir, ended.pid, began_s))
     return child.end_as(ended.returncode)
 
 
@@ -301,9 +301,9 @@ def not_started(words: list[str], experiment: str | None, error: OSError) -> int
     return 127 if missing else 126
 
 
-def why_not_recorded(words: list[str], pid: int, began_s: int) -> str:
-    """Why there is no experiment after the program has ended."""
-    noted = [note for note in state.not_recorded() if note.time_s >= began_s]
+def why_not_recorded(words: list[str], directory: str, pid: int, began_s: int) -> str:
+    """Why there is no experiment in `directory` after the program has ended."""
+    noted = [note for note in state.not_recorded_in(directory) if note.time_s >= began_s]
     for note in sorted(noted, key=lambda note: note.pid == pid, reverse=True):
         return str(note)
     try:
