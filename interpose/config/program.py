@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 OPTIONS_WITH_WORD = "cmWX"
+LARGEST_COMMAND_BYTES = 1000  # of the script that installers make of an entry point
 EXEMPT_PROGRAMS = ("interpose", "pip", "tox")
 
 
@@ -69,11 +70,27 @@ def import_roots() -> list[str]:
     """The directories that the program imports from, as far as is known before its first line."""
     how, what = split_command(sys.orig_argv)
     try:
-        own = os.path.dirname(os.path.realpath(what)) if how == "script" and what != "-" else os.getcwd()
+        is_own = how == "script" and what != "-" and not installed_command()
+        own = os.path.dirname(os.path.realpath(what)) if is_own else os.getcwd()
     except OSError:
         own = ""
     found = [own, *sys.path]
     return [path for path in dict.fromkeys(found) if path.startswith("/")][:64]
+
+
+def installed_command() -> str:
+    """The path of the program, as its code names it, if an installer made it (`bin/pytest`, `bin/gunicorn`): it runs
+    the program of the working directory. Empty for any other."""
+    how, path = split_command(sys.orig_argv)
+    if how != "script" or path.endswith(".py") or os.path.basename(os.path.dirname(path)) != "bin":
+        return ""
+    try:
+        with open(path, "rb") as file:
+            text = file.read(LARGEST_COMMAND_BYTES + 1)
+    except OSError:
+        return ""
+    is_made = len(text) <= LARGEST_COMMAND_BYTES and b"sys.argv[0]" in text and b"sys.exit(" in text
+    return path if is_made else ""
 
 
 def import_directories() -> list[bytes]:
@@ -84,9 +101,12 @@ def import_directories() -> list[bytes]:
 
 
 def library_directories() -> list[bytes]:
-    """Where code lies that is not the program's own, as bytes that end with a slash."""
+    """Where code lies that is not the program's own, as bytes: directories, which end with a slash, and the script that
+    an installer made."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     found = [os.path.dirname(os.__file__), os.path.dirname(os.path.dirname(__file__)) + "/interpose"]
     found += [f"{prefix}/lib/{version}" for prefix in (sys.prefix, sys.base_prefix)]
     found += [path for path in sys.path if path.endswith(("site-packages", "dist-packages", ".zip"))]
-    return [os.fsencode(path) + b"/" for path in dict.fromkeys(found)][:16]
+    directories = [os.fsencode(path) + b"/" for path in dict.fromkeys(found)]
+    command = installed_command()
+    return [*([os.fsencode(command)] if command else []), *directories][:16]

@@ -84,8 +84,8 @@ def experiments_elsewhere() -> list[str]:
 
 
 def note_not_recorded(program: str, pid: int, reason: str, wanted: str) -> None:
-    """Keep why nothing was recorded of a process whose experiment was `wanted` in a directory. Does nothing where nothing
-    can be kept."""
+    """Keep why nothing was recorded of a process; the directory `wanted` is where its experiment would be. Does nothing
+    where nothing can be kept."""
     state = directory()
     if state is None:
         return

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+import pytest
 
 from interpose.config import levels
 from interpose.config.values import parse_one_in, parse_record
@@ -77,6 +80,14 @@ def why_unseen(limit: Limit, texts: Mapping[str, str]) -> str:
         "INTERPOSE_TRANSACTIONS": parse_one_in(texts["INTERPOSE_TRANSACTIONS"]) > 0,
     }
     return next((f"{name}={texts[name]}" for name, is_so in without.items() if is_so), "")
+
+
+def unchecked(limited: Sequence[pytest.Item]) -> warnings.WarningMessage:
+    """The warning that these tests have limits that nobody checks."""
+    have = f"{count(len(limited), 'test')} {'has' if len(limited) == 1 else 'have'}"
+    text = f"{have} max_calls, which was not checked: add --interpose"
+    file, line, _ = limited[0].location
+    return warnings.WarningMessage(pytest.PytestWarning(text), pytest.PytestWarning, file, (line or 0) + 1)
 
 
 Call = tuple[str, str, str | None, str]  # kind, intrinsic, detail, place

@@ -38,9 +38,18 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     early_config.pluginmanager.register(Plugin(failed), "interpose-recording")
 
 
-def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> str | None:
-    """Say that limits are not looked at, where they are not."""
-    if config.option.interpose or config.option.interpose_coverage:
-        return None
-    limited = sum(item.get_closest_marker(MARK) is not None for item in items)
-    return f"interpose: limits of calls of {limited} tests not looked at without --interpose" if limited else None
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Warn, once in a session, that limits are not checked. A filter that makes errors of warnings is not asked: then
+    whoever has limits could not run tests without us."""
+    config = session.config
+    is_first = getattr(config, "workerinput", {}).get("workerid", "gw0") == "gw0"
+    if config.option.interpose or config.option.interpose_coverage or not is_first:
+        return
+    limited = [item for item in session.items if item.get_closest_marker(MARK)]
+    if limited:
+        from interpose.pytest.limits import unchecked
+
+        warning = unchecked(limited)
+        config.hook.pytest_warning_recorded.call_historic(
+            kwargs={"warning_message": warning, "when": "collect", "nodeid": "", "location": None}
+        )

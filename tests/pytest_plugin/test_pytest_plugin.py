@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,9 @@ def tests(tmp_path: Path) -> Run:
     unless the test is `beside_hypothesis`."""
     state = tmp_path / "state"
 
-    def run(source: str, *options: str, beside_hypothesis: bool = False, **variables: str) -> Ran:
+    def run(
+        source: str, *options: str, beside_hypothesis: bool = False, command: Sequence[str] = (), **variables: str
+    ) -> Ran:
         directory = tmp_path / "work"
         directory.mkdir(exist_ok=True)
         (directory / "test_it.py").write_text(textwrap.dedent(source))
@@ -63,7 +66,7 @@ def tests(tmp_path: Path) -> Run:
         left_out = ["cacheprovider"] if beside_hypothesis else ["cacheprovider", "hypothesispytest"]
         without = [word for name in left_out for word in ("-p", f"no:{name}")]
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", *without, *options],
+            [*(command or [sys.executable, "-m", "pytest"]), *without, *options],
             cwd=directory,
             env=environment(**{name: text for name, text in settings.items() if text}),
             capture_output=True,
@@ -287,8 +290,19 @@ def test_limits_that_are_not_looked_at_are_told(tests):
     with_other_kinds = tests(source, "--interpose", INTERPOSE_KINDS="net")
 
     assert without.returncode == with_other_kinds.returncode == 0
-    assert "interpose: limits of calls of 1 tests not looked at without --interpose" in without.stdout
+    assert "PytestWarning: 1 test has max_calls, which was not checked: add --interpose" in without.stdout
     assert "interpose: 1 limits not looked at: INTERPOSE_KINDS=net" in with_other_kinds.stdout
+
+
+@pytest.mark.any_python
+@pytest.mark.parametrize("options", [["-q"], ["-W", "error"], ["-n", "2"]], ids=["quiet", "errors", "workers"])
+def test_limits_that_are_not_checked_are_one_warning(tests, options):
+    source = "    @pytest.mark.max_calls(db=1)\n    def test_asks(): ask(3)\n"
+
+    ran = tests(asking(source + source.replace("test_asks", "test_more")), *options)
+
+    assert ran.stdout.count("2 tests have max_calls, which was not checked: add --interpose") == 1
+    assert "2 passed, 1 warning" in ran.stdout
 
 
 def test_limits_of_imports_are_looked_at_where_imports_are_recorded(tests):
@@ -404,6 +418,30 @@ def test_options_by_which_no_test_runs_begin_no_recording(tests):
 
         assert ran.returncode == 0
         assert not ran.is_recorded
+
+
+@pytest.mark.parametrize("how", ["option", "variable"])
+def test_coverage_is_of_the_project_s_files_and_not_of_pytest_s_script(tests, tmp_path, interpose_here, how):
+    files = {
+        "conftest.py": "",
+        "shop/__init__.py": "def price(n):\n    if n > 3:\n        return n * 2\n    return n\n",
+        "tests/test_price.py": "from shop import price\n\ndef test_price():\n    assert price(2) == 2\n",
+    }
+    for name, text in files.items():
+        path = tmp_path / "work" / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text(text)
+    option, variables = (["--interpose-coverage"], {}) if how == "option" else ([], {"INTERPOSE": "coverage"})
+
+    ran = tests("", *option, command=[os.path.join(os.path.dirname(sys.executable), "pytest")], **variables)
+
+    assert ran.returncode == 0, ran.stdout
+    rows = json.loads(interpose_here("coverage", "report", "--format", "json").stdout)
+    assert {row["file"]: row["missed"] for row in rows} == {
+        "shop/__init__.py": 1,
+        "tests/test_price.py": 0,
+        None: 1,
+    }
 
 
 def test_coverage_is_recorded_by_test_and_calls_are_not(tests):
