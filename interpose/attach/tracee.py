@@ -81,8 +81,22 @@ class Tracee:
                 yield file
         except PermissionError:
             raise self.no_right() from None
-        except OSError:
-            raise CannotAttach(f"{self.pid}: has ended") from None
+        except OSError as error:
+            raise self._why_out_of_reach("its memory", error) from None
+
+    def _why_out_of_reach(self, what: str, error: OSError) -> CannotAttach:
+        """The error that it has ended, or else that `what` cannot be reached."""
+        try:
+            self.refuse_what_has_ended()
+        except CannotAttach as ended:
+            return ended
+        return CannotAttach(f"{self.pid}: {what} cannot be reached: {error.strerror}")
+
+    def _owner(self) -> os.stat_result:
+        try:
+            return os.stat(f"/proc/{self.pid}")
+        except OSError as error:
+            raise self._why_out_of_reach("what /proc tells of it", error) from None
 
     def sees(self, path: str) -> bool:
         """Is what it finds under the path what we find there? Yes where that cannot be told."""
@@ -106,12 +120,12 @@ class Tracee:
     @property
     def user(self) -> int:
         """Whose process it is."""
-        return os.stat(f"/proc/{self.pid}").st_uid
+        return self._owner().st_uid
 
     @property
     def group(self) -> int:
         """Of which group it is."""
-        return os.stat(f"/proc/{self.pid}").st_gid
+        return self._owner().st_gid
 
     def threads(self) -> set[int]:
         """The numbers of its threads; none where it has ended."""
@@ -137,8 +151,10 @@ class Tracee:
         try:
             with open(f"/proc/{self.pid}/auxv", "rb") as file:
                 entries: dict[int, int] = dict(_AUXILIARY.iter_unpack(file.read()))
-        except OSError:
+        except PermissionError:
             raise self.no_right() from None
+        except OSError as error:
+            raise self._why_out_of_reach("its first address", error) from None
         return entries[_ENTRY]
 
     def _refuse_what_cannot_be_traced(self) -> None:

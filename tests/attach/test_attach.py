@@ -698,6 +698,22 @@ def test_one_that_ends_meanwhile_is_told_in_a_line(running):
         by_ptrace(tracee, code("end", ()), 1.0)
 
 
+def test_memory_that_cannot_be_written_and_a_program_that_ended_are_told_apart():
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as program:
+        tracee = Tracee(program.pid)
+
+        with pytest.raises(CannotAttach, match=f"^{program.pid}: its memory cannot be reached: Input/output error$"):
+            tracee.write(0, b"x")
+        program.communicate(b"\n")
+        ended = f"^{program.pid}: there is no such process$"
+        with pytest.raises(CannotAttach, match=ended):
+            tracee.write(0, b"x")
+        with pytest.raises(CannotAttach, match=ended):
+            _ = tracee.user
+        with pytest.raises(CannotAttach, match=ended):
+            tracee.entry()
+
+
 def test_a_stopped_program_is_refused(running):
     program = running(BUSY)
     program.process.send_signal(signal.SIGSTOP)
