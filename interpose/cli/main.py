@@ -7,6 +7,7 @@ import errno
 import importlib
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import Protocol, TextIO
 
@@ -16,36 +17,20 @@ from interpose.cli.parser import Parser
 from interpose.cli.suggestions import did_you_mean
 from interpose.errors import InterposeError, UsageError
 
-COMMANDS = (
-    "run",
-    "attach",
-    "detach",
-    "report",
-    "profile",
-    "transactions",
-    "events",
-    "compare",
-    "lines",
-    "coverage",
-    "dialogue",
-    "overview",
-    "display",
-    "processes",
-    "list",
-    "notes",
-    "label",
-    "control",
-    "consolidate",
-    "archive",
-    "save",
-    "cp",
-    "mv",
-    "rm",
-    "check",
-    "export",
-    "map",
-    "doctor",
-)
+GROUPS = {
+    "Record": ("run", "attach", "detach", "control", "save", "doctor"),
+    "Look": ("report", "transactions", "events", "lines", "coverage", "processes", "overview"),
+    "Compare": ("compare",),
+    "Manage": ("list", "notes", "label", "archive", "consolidate", "cp", "mv", "rm", "check", "export"),
+    "Advanced": ("profile", "display", "dialogue", "map"),
+}
+COMMANDS = tuple(name for names in GROUPS.values() for name in names)
+EXAMPLES = {
+    "interpose run app.py": "record a program",
+    "interpose report": "show where the time went",
+    "interpose report --open": "show it as a page in the browser",
+    "interpose compare test.1.er test.2.er": "show what changed between two runs",
+}
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # errors of an output that takes no more
 BROKEN_PIPE = 141  # as a shell tells it: 128 and SIGPIPE
 INTERRUPTED = 130
@@ -59,6 +44,7 @@ class Command(Protocol):
 
     NAME: str
     HELP: str
+    EXAMPLE: str
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
 
@@ -125,13 +111,30 @@ def make_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
     """The parser of the command line with the given commands."""
     parser = Parser(
         prog="interpose",
-        description="Where does a Python program spend its time: working or waiting, in which call?",
+        usage="interpose [-h] [--version] COMMAND ...",
+        description=f"Show where a Python program spends its time, working or waiting.\n{_listed(commands)}",
+        epilog="\n".join(["examples:", *(f"  {words:<39} {what}" for words, what in EXAMPLES.items())]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"interpose {__version__}")
-    parsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    parsers = parser.add_subparsers(
+        prog="interpose", dest="command", metavar="COMMAND", required=True, help=argparse.SUPPRESS
+    )
     for name, command in commands.items():
-        command.add_arguments(parsers.add_parser(name, help=command.HELP, description=command.HELP))
+        command.add_arguments(parsers.add_parser(name, description=command.HELP, example=command.EXAMPLE))
     return parser
+
+
+def _listed(commands: dict[str, Command]) -> str:
+    """The commands by group, with what they do."""
+    found = []
+    for group, names in GROUPS.items():
+        found += ["", f"{group}:"]
+        for name in names:
+            if name in commands:
+                head = f"  {name:<13} "
+                found += textwrap.wrap(commands[name].HELP, 80, initial_indent=head, subsequent_indent=" " * len(head))
+    return "\n".join(found)
 
 
 def load_commands() -> dict[str, Command]:

@@ -11,7 +11,15 @@ from interpose.errors import UsageError
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises UsageError instead of printing its usage and exiting; so do those of its commands."""
+    """A parser that raises UsageError instead of printing its usage and exiting; so do those of its commands. Its help
+    begins with an example."""
+
+    def __init__(self, *given: Any, example: str = "", **options: Any) -> None:
+        super().__init__(*given, **options)
+        self._example = example
+
+    def format_help(self) -> str:
+        return (f"example: {self._example}\n\n" if self._example else "") + super().format_help()
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message.removeprefix('argument ')} ({self.prog} --help)")

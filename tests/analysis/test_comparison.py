@@ -176,7 +176,19 @@ def test_of_a_run_a_side_it_is_said_what_can_be_said(place, interpose):
     assert code == 0
     assert {row["verdict"] for row in json.loads(out)} == {NOT_ENOUGH}
     assert rows_of(out)["sqlite3.Cursor.execute"]["ratio"] == pytest.approx(1.5, rel=0.01)
-    assert "fewer than 3 runs a side: what is chance is not known" in err
+    assert "one run a side cannot tell a change from chance" in err
+
+
+def test_of_a_run_a_side_people_see_the_change_and_no_verdict(place, interpose):
+    shop("a.1.er")
+    shop("b.1.er", 1.5)
+
+    _, out, _ = interpose("compare", "a.1.er", "b.1.er")
+
+    head, *rows = out.splitlines()
+    assert head.split()[:7] == ["A,", "1", "run", "B,", "1", "run", "change"]
+    assert "verdict" not in head and "interval" not in head
+    assert any("+50." in row or "+49." in row for row in rows)
 
 
 def test_what_is_missing_on_a_side_counts_nothing(place, interpose):
@@ -401,7 +413,7 @@ def test_what_is_unlike_is_said(place, interpose):
         "interpose: command differs: orders.py, then orders.py -x",
         "interpose: INTERPOSE_SYNC differs: auto, then all",
         "interpose: sources differ, lines may have moved: orders.py",
-        "interpose: fewer than 3 runs a side: what is chance is not known",
+        "interpose: one run a side cannot tell a change from chance; compare 3 or more: A1 A2 A3 --with B1 B2 B3",
     ]
 
 

@@ -6,7 +6,9 @@ import json
 import os
 import re
 import sys
+import tempfile
 import time
+import webbrowser
 from pathlib import Path
 
 import pytest
@@ -674,3 +676,31 @@ def test_results_are_not_written_over_what_they_are_made_from(interpose, tmp_pat
         assert (code, said.count("\n")) == (2, 1)
 
     assert (path / "log.xml").read_bytes() == before
+
+
+def test_the_page_is_opened_in_the_browser_and_only_its_owner_can_read_it(interpose, work, monkeypatch):
+    ended(orders()).write()
+    shown = []
+    monkeypatch.setattr(webbrowser, "open", lambda address: shown.append(address) or True)
+    monkeypatch.setenv("TMPDIR", str(work))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+
+    code, out, err = interpose("report", "--open")
+
+    path = Path(err.removeprefix("interpose: ").rstrip())
+    assert (code, out, shown) == (0, "", [path.as_uri()])
+    assert path.parent == work
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_a_page_that_no_browser_shows_is_kept_where_it_was_wanted(interpose, work, monkeypatch):
+    ended(orders()).write()
+    monkeypatch.setattr(webbrowser, "open", lambda address: False)
+
+    kept = interpose("report", "--open", "-o", "page.html")
+    refused = interpose("report", "--open", "--format", "json")
+
+    assert kept == (0, "", "interpose: page.html: no browser could be started\n")
+    assert (work / "page.html").exists()
+    assert refused == (2, "", "interpose: --open: opens the HTML page, not --format json\n")

@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from interpose.cli.main import COMMANDS, load_commands, main
+from interpose.cli.commands import coverage
+from interpose.cli.main import COMMANDS, load_commands, main, make_parser
 
 pytestmark = pytest.mark.any_python
 
@@ -197,7 +199,52 @@ def test_every_command_prints_its_help(name, capsys):
         main([name, "--help"])
 
     assert ended.value.code == 0
-    assert capsys.readouterr().out.startswith(f"usage: interpose {name}")
+    example, _, usage = capsys.readouterr().out.partition("\n\n")
+    assert example.startswith(f"example: interpose {name}")
+    assert usage.startswith(f"usage: interpose {name}")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_example_of_every_command_is_understood(name):
+    command = load_commands()[name]
+    words = shlex.split(command.EXAMPLE)
+    rearranged = getattr(command, "rearranged", list)
+
+    found = make_parser({name: command}).parse_args([name, *rearranged(words[2:])])
+
+    assert words[:2] == ["interpose", name]
+    assert found.command == name
+
+
+def test_the_examples_of_coverage_s_commands_are_understood():
+    parser = make_parser({"coverage": load_commands()["coverage"]})
+
+    found = [parser.parse_args(shlex.split(each.example)[1:]).what for each in coverage.SUBCOMMANDS]
+
+    assert found == [each.name for each in coverage.SUBCOMMANDS]
+
+
+def test_the_help_has_the_commands_in_five_groups_and_four_examples(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+
+    shown = capsys.readouterr().out
+    groups = re.findall(r"^(\w+):\n((?:  .*\n)+)", shown, re.M)
+    assert [name for name, _ in groups[:5]] == ["Record", "Look", "Compare", "Manage", "Advanced"]
+    assert re.findall(r"^  (\w+) +\w", "".join(rows for _, rows in groups[:5]), re.M) == list(COMMANDS)
+    assert re.findall(r"^  interpose .*\S {2,}\S", groups[-1][1], re.M)
+    assert groups[-1][1].count("  interpose ") == 4
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", ["report", "compare", "lines"])
+def test_what_rows_are_grouped_by_is_listed_once(command, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.count("--by WHAT") == 2  # usage and option
+    assert "{" not in shown.partition("--by WHAT")[2].partition("--")[0]
 
 
 def texts() -> Iterator[tuple[str, str]]:

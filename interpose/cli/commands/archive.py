@@ -20,6 +20,7 @@ from interpose.reports.formats.units import count
 
 NAME = "archive"
 HELP = "copy the sources that experiments refer to into them"
+EXAMPLE = "interpose archive test.1.er"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,8 @@ from interpose.errors import UsageError
 from interpose.reports.formats.units import duration
 
 NAME = "attach"
-HELP = "begin recording a Python program that runs already (experimental before Python 3.14)"
+HELP = "record a Python program that is already running (experimental before Python 3.14)"
+EXAMPLE = "interpose attach 4711"
 DESCRIPTION = """\
 Begins recording the running program PID, with the settings given here. From Python 3.14 on the program itself is
 asked (sys.remote_exec). Before, it is stopped for a moment where it is safe to run code in it (ptrace): that is

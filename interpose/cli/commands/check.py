@@ -19,7 +19,8 @@ from interpose.reports.formats.table import clean
 from interpose.reports.formats.units import count
 
 NAME = "check"
-HELP = "tell what of an experiment is sound and what not, and repair a copy of it"
+HELP = "check whether an experiment is complete and undamaged, and repair a copy of it"
+EXAMPLE = "interpose check test.1.er"
 DAMAGED = 3
 
 

@@ -18,7 +18,8 @@ from interpose.experiments.model.files import Damages
 from interpose.reports.tables.comparison import MODES, comparison_table, outcome_line
 
 NAME = "compare"
-HELP = "tell what differs between two runs, or two sets of runs, and whether by more than chance"
+HELP = "show what changed between runs, and whether it is more than chance"
+EXAMPLE = "interpose compare before.1.er after.1.er"
 FAILED = 4  # a condition of --fail-if holds
 _WARNINGS_AT_MOST = 10
 
@@ -31,15 +32,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="two, compared with each other; before --with the runs of the first side. A group NAME.erg is its runs",
     )
     parser.add_argument("--with", dest="b", nargs="+", metavar="EXPERIMENT", help="the runs of the second side")
-    parser.add_argument("--by", choices=GROUPED_BY, default="intrinsic", help="what a row is of; intrinsic unless said")
+    parser.add_argument(
+        "--by",
+        choices=GROUPED_BY,
+        metavar="WHAT",
+        default="intrinsic",
+        help=f"one row for each {', '.join(GROUPED_BY)} (default: %(default)s)",
+    )
     parser.add_argument(
         "--measure",
         choices=tuple(MEASURES),
+        metavar="MEASURE",
         default="total",
         help="; ".join(f"{name}: {measure.meaning}" for name, measure in MEASURES.items()).replace("%", "%%"),
     )
     parser.add_argument(
-        "--mode", choices=MODES, default="on", help="the second side is shown as it is (on), as delta or as ratio"
+        "--mode",
+        choices=MODES,
+        metavar="MODE",
+        default="on",
+        help="show the second side as it is (on), as delta or as ratio",
     )
     parser.add_argument(
         "--tolerance",
@@ -78,7 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
     for line in unlike(a.circumstances, b.circumstances)[:_WARNINGS_AT_MOST]:
         say(line)
     if min(len(a.runs), len(b.runs)) < RUNS_AT_LEAST:
-        say(f"fewer than {RUNS_AT_LEAST} runs a side: what is chance is not known")
+        few = "one run" if max(len(a.runs), len(b.runs)) == 1 else f"fewer than {RUNS_AT_LEAST} runs"
+        say(f"{few} a side cannot tell a change from chance; compare {RUNS_AT_LEAST} or more: A1 A2 A3 --with B1 B2 B3")
     found = compare(a.runs, b.runs, arguments.measure, arguments.tolerance)
     outcomes = [outcome(each, a.runs, b.runs) for each in conditions]
     write_table(comparison_table(found, arguments.by, arguments.mode, arguments.limit), arguments)

@@ -25,7 +25,8 @@ from interpose.experiments.model.process import Process
 from interpose.reports.formats.units import count
 
 NAME = "consolidate"
-HELP = "put like calls together into records that are kept in the experiment"
+HELP = "combine like calls into records that are kept in the experiment"
+EXAMPLE = "interpose consolidate test.1.er"
 _NAMED = 10  # of what is merged, in its notes
 
 

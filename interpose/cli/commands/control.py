@@ -23,7 +23,8 @@ from interpose.legacy.codes import STATEMENT
 from interpose.reports.formats.table import clean
 
 NAME = "control"
-HELP = "pause, let go on, filter, sample or save what is recorded of a running program"
+HELP = "pause, resume, filter or sample the recording of a running program"
+EXAMPLE = "interpose control test.1.er pause"
 USAGE = "interpose control [--file FILE] [PID|EXPERIMENT] [ACT [TEXT]]"
 DESCRIPTION = """\
 ACT is start (or resume), pause, sample [LABEL], save [PATH.er], filter TEXT (off: all is recorded), or nothing: what is

@@ -9,7 +9,8 @@ from interpose.cli.commands.attach import add_process_arguments
 from interpose.reports.formats.units import duration
 
 NAME = "detach"
-HELP = "end the recording of a program that runs on (experimental before Python 3.14)"
+HELP = "stop recording a program, which runs on (experimental before Python 3.14)"
+EXAMPLE = "interpose detach 4711"
 DESCRIPTION = """\
 Ends the recording of the running program PID, whether it was attached to or recorded from its beginning on. Its
 functions and types are what they were, the experiment's files are closed. What stays is in docs/limits.md.

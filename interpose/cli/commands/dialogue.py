@@ -19,6 +19,7 @@ from interpose.reports.tables.dialogue import asciicast, lines_table, pieces_tab
 
 NAME = "dialogue"
 HELP = "print or replay what terminals showed and what was typed"
+EXAMPLE = "interpose dialogue --replay"
 CAST = "asciicast"
 TABLES_OF_LINES = ("text", "markdown")
 FASTEST = 1000.0

@@ -23,7 +23,8 @@ from interpose.experiments.maintenance.packed import SUFFIX
 from interpose.experiments.metadata import names
 
 NAME = "display"
-HELP = "show functions, callers, lines, sources, input and output …, by commands as er_print has them"
+HELP = "show functions, callers, lines, sources and I/O with the commands of er_print"
+EXAMPLE = "interpose display -functions"
 SUBJECTS: dict[str, Command] = {statistics.NAME: statistics, zwr.NAME: zwr}
 VIEWS = "views"
 SCRIPT, FROM_INPUT = "-script", "-"

@@ -24,7 +24,8 @@ from interpose.instrumentation.trial import Trial, record_imports
 from interpose.reports.formats.table import clean
 
 NAME = "doctor"
-HELP = "say whether programs are recorded here, with which clock, at what cost; if not, why not"
+HELP = "check whether programs are recorded here and, if not, why"
+EXAMPLE = "interpose doctor"
 USAGE = "interpose doctor [--format text|json] [-- COMMAND ...]"
 SHOWN = 5
 PRELOADED = "a library is preloaded instead, by `interpose run` and into descendants; not by INTERPOSE=1 alone"
@@ -54,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = USAGE
     parser.allow_abbrev = False
     parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="text (for people) or json"
+        "--format", choices=("text", "json"), metavar="FORMAT", default="text", help="text (for people) or json"
     )
     parser.add_argument(
         "program",

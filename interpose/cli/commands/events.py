@@ -34,7 +34,8 @@ from interpose.reports.tables.structure import structure_table
 from interpose.reports.tables.tokens import tokens_table
 
 NAME = "events"
-HELP = "list the calls of an experiment in the order in which they began"
+HELP = "list the calls in the order in which they began"
+EXAMPLE = "interpose events --last 20"
 HELP_WANTED = "help"
 
 
@@ -53,10 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="EXPRESSION",
         help="only those for which it holds: \"KIND == 'db' && WALL > 5ms\"; `help` tells what can stand in it",
     )
-    parser.add_argument("--codes", choices=(NATURAL,), help="event types with their codes in the Natural Profiler")
     parser.add_argument("--startup", action="store_true", help="as text: the interpreter's own start call by call")
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N")
     add_output_arguments(parser)
+    advanced = parser.add_argument_group("advanced")
+    advanced.add_argument(
+        "--codes", choices=(NATURAL,), metavar=NATURAL, help="event types with their codes in the Natural Profiler"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

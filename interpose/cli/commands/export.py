@@ -10,6 +10,7 @@ from interpose.reports.tables.raw import raw
 
 NAME = "export"
 HELP = "write the raw data of an experiment as text"
+EXAMPLE = "interpose export test.1.er -o raw.txt"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

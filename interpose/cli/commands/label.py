@@ -17,7 +17,8 @@ from interpose.quantities import A_DURATION
 from interpose.reports.formats.table import clean
 
 NAME = "label"
-HELP = "name windows of time in an experiment, or list those there are"
+HELP = "name windows of time in an experiment, or list them"
+EXAMPLE = "interpose label -n warm -t start=10s"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

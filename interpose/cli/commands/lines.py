@@ -21,13 +21,20 @@ from interpose.reports.tables.line_sources import source_tables, write_page
 from interpose.reports.tables.lines import SORTS, LineRow, closing_rows, function_rows, line_rows, lines_table
 
 NAME = "lines"
-HELP = "tell how often each line ran and what it took, where lines were recorded (INTERPOSE=lines)"
+HELP = "show how often each line ran and how long it took (INTERPOSE=lines)"
+EXAMPLE = "interpose lines --annotate"
 APART = ("process", "thread", "task")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiments_argument(parser)
-    parser.add_argument("--by", choices=("line", "function"), default="line", help="a row for each")
+    parser.add_argument(
+        "--by",
+        choices=("line", "function"),
+        metavar="WHAT",
+        default="line",
+        help="one row for each line or function",
+    )
     parser.add_argument(
         "--apart", choices=APART, action="append", default=[], help="not added up over processes, threads or tasks"
     )

@@ -14,7 +14,8 @@ from interpose.experiments.metadata import names
 from interpose.reports.tables.experiments import experiments_table
 
 NAME = "list"
-HELP = "list the experiments in a directory, the oldest first"
+HELP = "list the experiments in a directory, oldest first"
+EXAMPLE = "interpose list"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,8 @@ from interpose.instrumentation.mapping import Mapped, Row
 from interpose.reports.tables.map import map_table
 
 NAME = "map"
-HELP = "list the intrinsics: which library has each, what it passes on to, how it is interposed, or why not"
+HELP = "list the intrinsics: the library of each, and how it is interposed, or why not"
+EXAMPLE = "interpose map --for app.py"
 NOT_THERE = 2
 
 

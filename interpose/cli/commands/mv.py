@@ -9,7 +9,8 @@ from interpose.cli.destinations import add_places_arguments, do, refuse_running,
 from interpose.experiments.maintenance.copying import move
 
 NAME = "mv"
-HELP = "give an experiment a new name, or move several into a directory"
+HELP = "rename an experiment, or move several into a directory"
+EXAMPLE = "interpose mv test.1.er before.1.er"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,8 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.table import clean
 
 NAME = "notes"
-HELP = "show what was noted of an experiment, add to it or edit it"
+HELP = "show, add or edit the notes of an experiment"
+EXAMPLE = "interpose notes --add 'with the new index'"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,7 +12,8 @@ from interpose.experiments.model.process import Process
 from interpose.reports.tables.overview import overview_table
 
 NAME = "overview"
-HELP = "show what the processes used, second by second: CPU, memory, faults, waiting for a processor"
+HELP = "show CPU, memory, page faults and run-queue delay, second by second"
+EXAMPLE = "interpose overview"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,8 @@ from interpose.cli.output import add_output_arguments, write_table
 from interpose.reports.tables.processes import processes_table
 
 NAME = "processes"
-HELP = "list the processes of an experiment as a tree, those that were not recorded too"
+HELP = "show the tree of processes, also those that were not recorded"
+EXAMPLE = "interpose processes"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

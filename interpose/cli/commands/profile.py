@@ -18,7 +18,8 @@ from interpose.errors import UsageError
 from interpose.reports.screen.sections import SECTIONS, SLICES, Profiled, Section, told_unasked
 
 NAME = "profile"
-HELP = "a performance profile: resource demand, activity over time, waits and CPU by whom they were invoked, files"
+HELP = "show resource demand, activity over time, waits and CPU as STROBE does"
+EXAMPLE = "interpose profile"
 ALONE = ("json", "csv")  # formats of which a file holds one table
 
 

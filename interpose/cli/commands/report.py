@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import tempfile
 from io import StringIO
 from itertools import islice
+from pathlib import Path
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import GROUPINGS, profile
@@ -26,6 +29,7 @@ from interpose.cli.experiment_choice import (
     refuse_sampled,
 )
 from interpose.cli.following import follow
+from interpose.cli.messages import say
 from interpose.cli.output import (
     add_output_arguments,
     opened_output,
@@ -51,7 +55,8 @@ from interpose.reports.tables.transactions import arranged as arranged_transacti
 from interpose.reports.tables.transactions import transactions_table
 
 NAME = "report"
-HELP = "tell where the time of an experiment went"
+HELP = "show where the time went"
+EXAMPLE = "interpose report --by line"
 WHOLE = {"html": write_page, "mashzone": write_sheet}  # formats of the whole report, not of one table
 FOLLOWED_EACH_S = 2.0
 STRUCTURE, TRANSACTION, FINDING, SECRETS = "structure", "transaction", "finding", "secrets"
@@ -62,7 +67,9 @@ BY = (*GROUPINGS, TRANSACTION, STRUCTURE, FINDING, SECRETS)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiments_argument(parser)
-    parser.add_argument("--by", choices=BY, type=_by, help="a table with a row for each; else the first screen")
+    parser.add_argument(
+        "--by", choices=BY, type=_by, metavar="WHAT", help=f"a table with one row for each {', '.join(BY)}"
+    )
     add_label_argument(parser)
     parser.add_argument("--sort", choices=SORTS, metavar="COLUMN", help=f"sort rows by {', '.join(SORTS)}")
     parser.add_argument(
@@ -73,7 +80,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help=f"again every so many seconds ({FOLLOWED_EACH_S:g} unless said) until the program has ended",
     )
-    parser.add_argument("--codes", choices=(NATURAL,), help="with --by kind or intrinsic: the Natural Profiler's codes")
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows of calls")
     parser.add_argument(
         "--unscaled",
@@ -81,6 +87,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where transactions were sampled: what was recorded of those kept, and nothing estimated",
     )
     add_output_arguments(parser, *WHOLE)
+    parser.add_argument(
+        "--open", action="store_true", help="open the HTML page in the browser; -o FILE keeps it there"
+    )
+    advanced = parser.add_argument_group("advanced", "--format mashzone writes the sheet that MashZone reads.")
+    advanced.add_argument(
+        "--codes",
+        choices=(NATURAL,),
+        metavar=NATURAL,
+        help="with --by kind or intrinsic: the event codes of the Natural Profiler",
+    )
 
 
 def _by(text: str) -> str:
@@ -89,6 +105,10 @@ def _by(text: str) -> str:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.open and arguments.format == "text":
+        arguments.format = "html"
+    if arguments.open and arguments.format != "html":
+        raise UsageError(f"--open: opens the HTML page, not --format {arguments.format}")
     if arguments.follow and (arguments.output or arguments.format != "text"):
         raise UsageError("--follow: what is followed is text, and goes to standard output")
     if isinstance(arguments.follow, str):  # the option's value may be left out, not the experiment's name after it
@@ -108,8 +128,11 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.format == "html":
             refuse_sampled(experiment)
         note_sampled(experiment, "profiles and transactions are estimates, the rest is of what was recorded")
-        with opened_output(arguments.output) as out:
+        path = private_file() if arguments.open and not arguments.output else arguments.output
+        with opened_output(path) as out:
             WHOLE[arguments.format](Analysis(experiment), out)
+        if arguments.open:
+            show_page(path)
     elif by is None:
         _write_summary(experiment, arguments.output)
     else:
@@ -117,6 +140,21 @@ def run(arguments: argparse.Namespace) -> int:
             note_sampled(experiment)
         write_table(_table(experiment, by, arguments), arguments)
     return note_damages(experiment)
+
+
+def private_file() -> str:
+    """The path of a new file for a page, which only the user can read."""
+    descriptor, path = tempfile.mkstemp(prefix="interpose-", suffix=".html")
+    os.close(descriptor)
+    return path
+
+
+def show_page(path: str) -> None:
+    """Open the page at `path` in the browser, and say where it is."""
+    import webbrowser  # takes long
+
+    is_shown = webbrowser.open(Path(path).absolute().as_uri())
+    say(path if is_shown else f"{path}: no browser could be started")
 
 
 def _table(experiment: Experiment, by: str, arguments: argparse.Namespace) -> Table:

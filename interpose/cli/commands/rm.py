@@ -12,6 +12,7 @@ from interpose.experiments.metadata import group
 
 NAME = "rm"
 HELP = "remove experiments, or groups with their experiments"
+EXAMPLE = "interpose rm test.1.er"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -27,7 +27,8 @@ from interpose.experiments.metadata import endings, names
 from interpose.instrumentation import interpreters
 
 NAME = "run"
-HELP = "run a program and record where its time goes"
+HELP = "run a program and record it"
+EXAMPLE = "interpose run app.py"
 USAGE = "interpose run [options] [--] (-m MODULE | SCRIPT.py | COMMAND) [arguments of the program]"
 DESCRIPTION = """\
 Everything after the program belongs to the program. Its exit code is passed through. A script and a module

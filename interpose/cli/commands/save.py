@@ -13,7 +13,8 @@ from interpose.experiments.metadata import names
 from interpose.experiments.model.experiment import Experiment
 
 NAME = "save"
-HELP = "keep a copy of an experiment as it is now, while its program goes on"
+HELP = "copy an experiment as it is now, while its program runs on"
+EXAMPLE = "interpose save test.1.er"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

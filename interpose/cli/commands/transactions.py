@@ -12,7 +12,8 @@ from interpose.cli.output import add_output_arguments, positive, write_table
 from interpose.reports.tables.transactions import SORTS, arranged, transactions_table
 
 NAME = "transactions"
-HELP = "tell how long users thought and programs took to answer, by transaction"
+HELP = "show response times and think times by transaction"
+EXAMPLE = "interpose transactions"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

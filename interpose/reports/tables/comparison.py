@@ -23,14 +23,20 @@ Show = Callable[[float], str]
 def comparison_table(found: Comparison, by: str, mode: str, limit: int | None = None) -> Table:
     """The table of what was `found`, at most `limit` rows and then all; `mode` is how people see the second side."""
     labels = (by,) if by == TRANSACTION else LABELS.get(by, ())
+    judged = [
+        Column("verdict", lambda row: _verdict(row, found), right=False),
+        Column("95 % interval", lambda row: interval(row.difference)),
+    ]
+    if found.runs_a == found.runs_b == 1:  # which has neither
+        judged = []
     return Table(
         names=("kind", "intrinsic", *labels, *NAMES, *COUNTS),
         values=lambda row: _values(row, found, labels),
         columns=[
-            Column("verdict", lambda row: _verdict(row, found), right=False),
+            *judged[:1],
             *_figure_columns(found, mode),
             Column("change", lambda row: change(row.difference)),
-            Column("95 % interval", lambda row: interval(row.difference)),
+            *judged[1:],
             Column("calls", lambda row: _calls(row), optional=True),
             *_name_columns(found, labels),
         ],

@@ -5,16 +5,19 @@ from __future__ import annotations
 import argparse
 
 from interpose.cli.commands.coverage import formats, report, sources
+from interpose.cli.parser import Parser
 
 NAME = "coverage"
-HELP = "tell which statements ran and which did not, where that was recorded (INTERPOSE=coverage)"
+HELP = "show which statements ran and which did not (INTERPOSE=coverage)"
+EXAMPLE = "interpose coverage report"
 SUBCOMMANDS = (*report.SUBCOMMANDS, *sources.SUBCOMMANDS, *formats.SUBCOMMANDS)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parsers = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
+    parsers = parser.add_subparsers(dest="what", metavar="WHAT", required=True, parser_class=Parser)
     for each in SUBCOMMANDS:
-        each.add_arguments(parsers.add_parser(each.name, help=each.help, description=each.help))
+        parser = parsers.add_parser(each.name, help=each.help, description=each.help, example=each.example)
+        each.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

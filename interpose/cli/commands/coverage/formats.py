@@ -74,10 +74,32 @@ def combine(arguments: argparse.Namespace) -> int:
 
 
 SUBCOMMANDS = (
-    Subcommand("lcov", "a tracefile of LCOV's", _add_format_arguments, _writes(_write_lcov)),
-    Subcommand("json", "JSON as coverage.py has it", _add_json_arguments, _writes(_write_json)),
-    Subcommand("xml", "XML as Cobertura has it", _add_format_arguments, _writes(_write_xml)),
     Subcommand(
-        "combine", "one .coverage file of experiments, by coverage.py's package", _add_combine_arguments, combine
+        "lcov",
+        "a tracefile of LCOV's",
+        "interpose coverage lcov -o coverage.info",
+        _add_format_arguments,
+        _writes(_write_lcov),
+    ),
+    Subcommand(
+        "json",
+        "JSON as coverage.py has it",
+        "interpose coverage json -o coverage.json",
+        _add_json_arguments,
+        _writes(_write_json),
+    ),
+    Subcommand(
+        "xml",
+        "XML as Cobertura has it",
+        "interpose coverage xml -o coverage.xml",
+        _add_format_arguments,
+        _writes(_write_xml),
+    ),
+    Subcommand(
+        "combine",
+        "one .coverage file of experiments, by coverage.py's package",
+        "interpose coverage combine test.1.er test.2.er",
+        _add_combine_arguments,
+        combine,
     ),
 )

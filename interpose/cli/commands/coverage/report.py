@@ -25,7 +25,13 @@ BY = ("module", "line", "context")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_asked_arguments(parser)
-    parser.add_argument("--by", choices=BY, default="module", help="a row for each; line: covered, missed or partly")
+    parser.add_argument(
+        "--by",
+        choices=BY,
+        metavar="WHAT",
+        default="module",
+        help="one row for each module, line (covered, missed or partly) or context",
+    )
     parser.add_argument("--show-missing", action="store_true", help="with the lines that were missed")
     add_branch_argument(parser)
     parser.add_argument("--skip-covered", action="store_true", help="without modules that were covered wholly")
@@ -54,4 +60,12 @@ def _table(found: Coverage, arguments: argparse.Namespace) -> Table:
     return modules_table(rows, arguments.branch, arguments.show_missing)
 
 
-SUBCOMMANDS = (Subcommand("report", "a table of modules, of lines or of contexts", add_arguments, run),)
+SUBCOMMANDS = (
+    Subcommand(
+        "report",
+        "a table of modules, of lines or of contexts",
+        "interpose coverage report --by line",
+        add_arguments,
+        run,
+    ),
+)

@@ -63,8 +63,15 @@ SUBCOMMANDS = (
     Subcommand(
         "annotate",
         "sources with a mark before each line: > covered, ~ partly, ! missed, - left out",
+        "interpose coverage annotate -o annotated.txt",
         add_annotate_arguments,
         annotate,
     ),
-    Subcommand("html", "pages for a browser: lines green, yellow or red", add_html_arguments, html),
+    Subcommand(
+        "html",
+        "pages for a browser: lines green, yellow or red",
+        "interpose coverage html",
+        add_html_arguments,
+        html,
+    ),
 )

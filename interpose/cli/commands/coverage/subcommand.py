@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 
 class Subcommand(NamedTuple):
-    """Its name, its help in a line, its arguments, and what it does, which gives the exit code."""
+    """Its name, its help in a line, an example, its arguments, and what it does, which gives the exit code."""
 
     name: str
     help: str
+    example: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
