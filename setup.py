@@ -49,7 +49,10 @@ EXTENSION_SOURCES = {
 
 LIBRARIES = (*PLAIN_FILES, CPYTHON_LIBRARY)
 
-FLAGS = ["-O2", "-std=gnu11", "-fvisibility=hidden", "-Wall", "-Wextra"]
+# Debug information makes a file six times as large and takes a third of the time; CFLAGS=-g asks for it.
+STRIPPED = "-g" not in os.environ.get("CFLAGS", "").split()
+FLAGS = ["-O2", "-std=gnu11", "-fvisibility=hidden", "-Wall", "-Wextra", *(["-g0"] if STRIPPED else [])]
+LINK_FLAGS = ["-Wl,-s"] if STRIPPED else []
 WERROR = ["-Werror"] if os.environ.get("INTERPOSE_BUILD_WERROR") == "1" else []
 # What Cython's own output is warned about; ours is not excused.
 GENERATED = ["-Wno-unused-parameter", "-Wno-missing-field-initializers"]
@@ -78,7 +81,7 @@ def library():
         include_dirs=INCLUDES,
         extra_compile_args=[*FLAGS, *WERROR, "-pthread"],
         # Threads outlive the interpreter, and their destructors run here: it is never unmapped.
-        extra_link_args=["-pthread", "-Wl,-soname,libinterpose.so", "-Wl,-z,nodelete"],
+        extra_link_args=[*LINK_FLAGS, "-pthread", "-Wl,-soname,libinterpose.so", "-Wl,-z,nodelete"],
     )
 
 
@@ -92,7 +95,7 @@ def cpython_library():
         libraries=["interpose"],
         # Nobody's symbols go before ours: what the library itself calls may be inlined.
         extra_compile_args=[*FLAGS, *WERROR, "-fno-semantic-interposition"],
-        extra_link_args=[f"-Wl,-soname,libinterpose_cpython{VERSION_TAG}.so", "-Wl,-rpath,$ORIGIN"],
+        extra_link_args=[*LINK_FLAGS, f"-Wl,-soname,libinterpose_cpython{VERSION_TAG}.so", "-Wl,-rpath,$ORIGIN"],
     )
 
 
@@ -102,11 +105,11 @@ def boot_library():
         BOOT_LIBRARY,
         [BOOT_SOURCE],
         extra_compile_args=[*FLAGS, *WERROR],
-        extra_link_args=["-Wl,-soname,libinterpose_boot.so", "-Wl,-z,nodelete"],
+        extra_link_args=[*LINK_FLAGS, "-Wl,-soname,libinterpose_boot.so", "-Wl,-z,nodelete"],
     )
 
 
-def generated(source, **options):
+def generated(source, link=(), **options):
     """An extension in Cython, named by where its source lies, and the C that belongs to it."""
     name = os.path.splitext(source)[0].replace(os.sep, ".")
     return Extension(
@@ -115,6 +118,7 @@ def generated(source, **options):
         depends=[*glob("cext/*/*.h"), KINDS_FILE, *glob("interpose/include/*.h"), *glob("timing/*.px[di]")],
         include_dirs=INCLUDES,
         extra_compile_args=[*FLAGS, *GENERATED, *WERROR],
+        extra_link_args=[*LINK_FLAGS, *link],
         **options,
     )
 
@@ -122,7 +126,11 @@ def generated(source, **options):
 def shim(source):
     """An extension in Cython that uses the libraries, found beside it wherever the package lies."""
     libraries = [f"interpose_cpython{VERSION_TAG}", "interpose"]
-    return generated(source, libraries=libraries, extra_link_args=["-Wl,--as-needed,-rpath,$ORIGIN/../cext"])
+    return generated(source, libraries=libraries, link=["-Wl,--as-needed,-rpath,$ORIGIN/../cext"])
+
+
+def size_of_sources(ext):
+    return sum(os.path.getsize(source) for source in ext.sources)
 
 
 class BuildExt(build_ext):
@@ -152,23 +160,54 @@ class BuildExt(build_ext):
         kinds = self.write_kinds()
         for ext in self.extensions:
             ext.include_dirs = [*ext.include_dirs, kinds]
-        plain = [ext for ext in self.extensions if ext.name in PLAIN_FILES]
-        linked = [ext for ext in self.extensions if ext.name not in PLAIN_FILES]
-        generated = [ext for ext in linked if ext.name != CPYTHON_LIBRARY]
-        for ext in linked:
-            ext.library_dirs = [os.path.dirname(self.get_ext_fullpath(LIBRARY))]
-        self.generate_c(generated)
-        self.build_several(plain)
-        self.build_several([ext for ext in linked if ext.name == CPYTHON_LIBRARY])
-        self.build_several(generated)
+        libraries = [ext for ext in self.extensions if ext.name in LIBRARIES]
+        generated = [ext for ext in self.extensions if ext.name not in LIBRARIES]
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as self.compilers:
+            objects = {ext.name: self.compile_plain(ext) for ext in self.extensions if self.is_stale(ext)}
+            self.generate_c(generated)
+            for ext in sorted(generated, key=size_of_sources, reverse=True):
+                if ext.name not in objects and self.is_stale(ext):  # by what Cython made just now
+                    objects[ext.name] = self.compile_plain(ext)
+                if ext.name in objects:
+                    objects[ext.name] += self.compile_generated(ext)
+            made = sum(map(len, objects.values()))
+            self.say(f"compiling {made} C files, {len(os.sched_getaffinity(0))} at a time" if made else "up to date")
+            for ext in self.extensions:
+                # Together with what they were made from: setuptools looks whether that is newer.
+                ext.depends = [*ext.depends, *ext.sources]
+                ext.extra_objects = [each for found in objects.get(ext.name, ()) for each in found.result()]
+                ext.sources = []
+                ext.library_dirs = [os.path.dirname(self.get_ext_fullpath(LIBRARY))]
+        self.extensions = [*sorted(libraries, key=lambda ext: ext.name == CPYTHON_LIBRARY), *generated]
+        self.say(f"linking {len(self.extensions)} libraries")
+        super().build_extensions()
 
-    def build_several(self, extensions):
-        """Build extensions that do not need each other, as many at a time as there are processors."""
-        every, self.extensions, self.parallel = self.extensions, extensions, len(os.sched_getaffinity(0))
-        try:
-            super().build_extensions()
-        finally:
-            self.extensions, self.parallel = every, None
+    def say(self, what):
+        """A line of what is done now (`pip install -v` shows it)."""
+        print(f"interpose: {what}", flush=True)
+
+    def is_stale(self, ext):
+        """Whether something that an extension is made from is newer than it."""
+        return self.force or newer_group([*ext.depends, *ext.sources], self.get_ext_fullpath(ext.name), "newer")
+
+    def compile_plain(self, ext):
+        """Have the sources of an extension in plain C compiled, and warned about: what gives the object files."""
+        flags = [flag for flag in ext.extra_compile_args if flag not in GENERATED]
+        return [self.compile(ext, each, flags) for each in ext.sources if each.startswith("cext")]
+
+    def compile_generated(self, ext):
+        """The same of the sources that Cython made."""
+        made = [each for each in ext.sources if not each.startswith("cext")]
+        return [self.compile(ext, each, ext.extra_compile_args) for each in made]
+
+    def compile(self, ext, source, flags):
+        return self.compilers.submit(
+            self.compiler.compile,
+            [source],
+            output_dir=self.build_temp,
+            include_dirs=ext.include_dirs,
+            extra_postargs=flags,
+        )
 
     def generate_c(self, extensions):
         """Put C in the place of Cython in the sources of `extensions`.
@@ -178,6 +217,7 @@ class BuildExt(build_ext):
         """
         from Cython.Build import cythonize
 
+        self.say("generating C from Cython")
         directory = os.path.join(self.get_finalized_command("build").build_base, "generated")
         os.makedirs(directory, exist_ok=True)
         with open(os.path.join(directory, "lock"), "w") as lock:
@@ -191,26 +231,6 @@ class BuildExt(build_ext):
             )
         for ext, with_c in zip(extensions, made, strict=True):
             ext.sources = with_c.sources
-
-    def build_extension(self, ext):
-        ext.depends = [*ext.depends, *ext.sources]  # what is compiled apart as well
-        if self.force or newer_group(ext.depends, self.get_ext_fullpath(ext.name), "newer"):
-            self.compile_plain(ext)
-        super().build_extension(ext)
-
-    def compile_plain(self, ext):
-        """Put object files in the place of the sources in plain C: several are compiled at a time, and warned about."""
-        plain = [source for source in ext.sources if source.startswith("cext")]
-        flags = [flag for flag in ext.extra_compile_args if flag not in GENERATED]
-
-        def objects_of(source):
-            return self.compiler.compile(
-                [source], output_dir=self.build_temp, include_dirs=ext.include_dirs, extra_postargs=flags
-            )
-
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            ext.extra_objects = [each for objects in pool.map(objects_of, plain) for each in objects]
-        ext.sources = [source for source in ext.sources if source not in plain]
 
     def link_packages(self):
         """A directory where the folders lie as they do when installed: so Cython looks for `cimport`."""

@@ -175,6 +175,16 @@ def test_a_wheel_has_one_package_and_the_start_up_files(wheel):
 
 
 @pytest.mark.slow
+def test_a_wheel_is_small_and_its_libraries_are_stripped(wheel):
+    with zipfile.ZipFile(wheel) as packed:
+        libraries = {name: packed.read(name) for name in packed.namelist() if name.endswith(".so")}
+
+    assert wheel.stat().st_size < 3_000_000
+    assert libraries
+    assert not [name for name, data in libraries.items() if b".debug_info" in data or b".symtab" in data]
+
+
+@pytest.mark.slow
 def test_a_source_archive_has_all_that_a_wheel_is_built_from(source, builder, tmp_path):
     builder("setup.py", "sdist", "--dist-dir", tmp_path, cwd=source)
     (archive,) = tmp_path.glob("*.tar.gz")

@@ -18,6 +18,7 @@ from interpose.cli.er_print.verbs import VERBS, Ended, Verb, find, nearest
 from interpose.cli.er_print.views import Session, standard_output
 from interpose.cli.experiment_choice import note_damages, note_sampled, open_experiments, refuse_sampled
 from interpose.cli.main import Command
+from interpose.cli.parser import Parser
 from interpose.errors import UsageError
 from interpose.experiments.maintenance.packed import SUFFIX
 from interpose.experiments.metadata import names
@@ -43,9 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "interpose display [EXPERIMENT …] [-COMMAND [WORD …]] … [-script FILE] [-]"
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = "commands:\n" + "\n".join(f"  {verb.usage:<28}{verb.help}" for verb in VERBS)
-    parsers = parser.add_subparsers(dest="subject", metavar="SUBJECT")
+    parsers = parser.add_subparsers(dest="subject", metavar="SUBJECT", parser_class=Parser)
     for name, subject in SUBJECTS.items():
-        subject.add_arguments(parsers.add_parser(name, help=subject.HELP, description=subject.HELP))
+        below = parsers.add_parser(name, help=subject.HELP, description=subject.HELP, example=subject.EXAMPLE)
+        subject.add_arguments(below)
     views = parsers.add_parser(VIEWS, help="what all other words are given to")
     views.add_argument("words", nargs="*")
 

@@ -11,6 +11,7 @@ from interpose.reports.tables.statistics import statistics_table
 
 NAME = "statistics"
 HELP = "what was recorded, dropped and waited for, how the pool fared, what is on disk"
+EXAMPLE = "interpose display statistics"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

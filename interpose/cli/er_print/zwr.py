@@ -10,6 +10,7 @@ from interpose.legacy.zwr import zwr
 
 NAME = "zwr"
 HELP = "globals that `interpose lines --global` stored, as M's ZWRITE shows them"
+EXAMPLE = "interpose display zwr trace.db"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
