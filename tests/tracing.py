@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,23 @@ def environment(**variables: str) -> dict[str, str]:
     """This process's environment without what we are told by it, and with `variables`."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("INTERPOSE")}
     return {**plain, **variables}
+
+
+@cache
+def has_own_library() -> bool:
+    """Did the interpreter come with a C library of its own, which is not that of the machine's programs?"""
+    theirs = subprocess.run(["cat", "/proc/self/maps"], capture_output=True, text=True, check=True).stdout
+    return _loader(theirs) != _loader(Path("/proc/self/maps").read_text())
+
+
+def _loader(maps: str) -> str:
+    found = re.search(r"\S+/ld-\S+", maps)
+    return found[0] if found else ""
+
+
+def of_machine(reason: str) -> str:
+    """Why a program of this machine is not followed: `reason`, where it can be loaded as the interpreter is."""
+    return "another C library" if has_own_library() else reason
 
 
 Run = Callable[..., Traced]

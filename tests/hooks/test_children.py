@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tracing import Traced, environment, write_program
+from tracing import Traced, environment, of_machine, write_program
 
 from interpose.analysis.recording.ending import ending
 from interpose.analysis.recording.lineage import tree, unfollowed, walk, why_not
@@ -167,7 +167,7 @@ def test_what_is_no_python_is_told_by_its_file(tmp_path):
     script.write_text("#!/bin/sh\nexit 0\n")
     script.chmod(0o700)
 
-    assert reasons(tmp_path, "true", script, compiled(tmp_path, "plain")) == ["not Python"] * 3
+    assert reasons(tmp_path, "true", script, compiled(tmp_path, "plain")) == [of_machine("not Python")] * 3
 
 
 @pytest.mark.parametrize("shebang", [sys.executable, "/usr/bin/env -S X=1 python3"])
@@ -184,7 +184,7 @@ def test_a_program_that_is_linked_statically(tmp_path):
 
 
 def test_a_program_that_the_address_sanitizer_checks(tmp_path):
-    assert reasons(tmp_path, compiled(tmp_path, "checked", "-fsanitize=address")) == ["address sanitizer"]
+    assert reasons(tmp_path, compiled(tmp_path, "checked", "-fsanitize=address")) == [of_machine("address sanitizer")]
 
 
 def test_a_program_of_another_architecture(tmp_path):
@@ -258,7 +258,9 @@ def test_a_program_that_was_replaced_is_looked_at_again(tmp_path):
         """,
     )
 
-    assert [why_not(child, process) for process, child in unfollowed(run_traced(source).experiment)] == ["not Python"]
+    assert [why_not(child, process) for process, child in unfollowed(run_traced(source).experiment)] == [
+        of_machine("not Python")
+    ]
 
 
 def test_threads_that_start_children_at_once_mix_none_up(traced):
