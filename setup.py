@@ -6,6 +6,7 @@ Names, versions and dependencies are in pyproject.toml.
 import fcntl
 import os
 import runpy
+import sys
 import sysconfig
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -271,7 +272,10 @@ class BuildStartup(Command):
 
     user_options: ClassVar = []
     editable_mode = False
-    FILES = ("interpose.pth", "interpose.start")
+    SOURCES = ("interpose.pth", "interpose.start")
+    # The second stands for the first from 3.18 on. From 3.15 on it would do so too, but has every start of Python import
+    # what finds our function, recorded or not: more than all else that it does.
+    FILES = SOURCES if sys.version_info >= (3, 18) else SOURCES[:1]
     BUNDLE = os.path.join("interpose", runpy.run_path(os.path.join("interpose", "boot.py"))["BUNDLE"])
 
     def initialize_options(self):
@@ -304,7 +308,7 @@ class BuildStartup(Command):
         return {}
 
     def get_source_files(self):
-        return list(self.FILES)
+        return list(self.SOURCES)
 
 
 class Build(build):

@@ -21,6 +21,8 @@ if not os.fork():
 os.wait()
 os.spawnv(os.P_WAIT, {python!r}, [{python!r}, "-c", "import os; os.stat('.')"])
 """
+# The tests' own process has threads where several run at once.
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be several users")
 
 
