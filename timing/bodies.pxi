@@ -264,7 +264,7 @@ cdef PyObject *see_throw(slot *self, PyObject *greenlet, PyObject *arguments) no
 # An event loop of asyncio's, or one that is told of as it is, begins or ends to run.
 cdef PyObject *see_loop(slot *self, PyObject *module, PyObject *loop) noexcept:
     cdef PyObject *result = (<pair_function>self.real)(module, loop)
-    if result != NULL:
+    if result != NULL and recorded_state() != NULL:
         loop_runs(loop)
     return result
 

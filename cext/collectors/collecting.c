@@ -5,6 +5,7 @@
 #include "collectors/collected_places.h"
 #include "collectors/collector_calls.h"
 #include "collectors/transaction_names.h"
+#include "cpython/sites.h"
 
 /* `made` is for what is made of those in Python; NULL where there are none. `times`: how many calls its time stands for;
    0 where it is not read. `is_alone`: but one is wanted, for which this is compiled once more without a loop. */
@@ -126,6 +127,10 @@ enum collected collect(struct span *span, const void *native, bool is_here)
 
 void record_named(struct span *span, uint64_t bytes, uint32_t error, const void *native, bool is_here)
 {
+    if (UNLIKELY(!recorded_state())) { /* they are Python code of that interpreter alone */
+        span_record(span, bytes, error);
+        return;
+    }
     enum collected collected = collect(span, native, is_here);
     if (collected == COLLECTED_GONE)
         return;

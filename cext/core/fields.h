@@ -119,7 +119,7 @@
     X(uint32_t, own,         "1 the program's own code, 0 standard library or an installed package") \
     X(uint32_t, collector,   "0; of what a data collector named its own name, a number in strings: then `file` is the " \
                              "module, `function` the section, `line` the statement") \
-    X(uint32_t, spare_2,     "0")
+    X(uint32_t, interpreter, "number of the interpreter of the process whose code it is; 0 the main one")
 
 /* A site and the stack that it was called from: a tree, shared from the outside in. */
 #define STACK_FIELDS(X) \

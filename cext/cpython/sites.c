@@ -10,6 +10,55 @@ enum { STACK_DEPTH = 128 };
 
 struct known_sites known_sites = {.index = -1};
 
+/* The index in the interpreter that the thread was in last, if it was another than the recorded one. */
+static __thread struct {
+    int64_t interpreter;
+    int index;
+} index_elsewhere;
+
+static bool is_recorded_in_full(const PyThreadState *state)
+{
+    return state->interp == known_sites.interpreter;
+}
+
+/* The index that another interpreter has for us, kept in its own dictionary; below 0 where there is none left. */
+static int ask_index(PyInterpreterState *interpreter)
+{
+    PyObject *kept_by = PyInterpreterState_GetDict(interpreter);
+    PyObject *kept = kept_by ? PyDict_GetItemString(kept_by, "interpose.sites") : NULL;
+    if (kept)
+        return (int)PyLong_AsLong(kept);
+    int index = kept_by ? code_extra_index(known_sites.release) : -1;
+    PyObject *number = kept_by ? PyLong_FromLong(index) : NULL;
+    if (!number || PyDict_SetItemString(kept_by, "interpose.sites", number))
+        PyErr_Clear();
+    Py_XDECREF(number);
+    return index;
+}
+
+/* Own cost. An exception that is set stays as it is. */
+static int find_index(PyInterpreterState *interpreter, int64_t id)
+{
+    struct thread *thread = current_thread;
+    struct reading begin = own_begin(thread);
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    index_elsewhere.interpreter = id;
+    index_elsewhere.index = ask_index(interpreter);
+    PyErr_Restore(type, value, traceback);
+    own_end(thread, begin);
+    return index_elsewhere.index;
+}
+
+/* Of the interpreter that runs. */
+static int index_here(PyThreadState *state)
+{
+    if (is_recorded_in_full(state))
+        return known_sites.index;
+    int64_t id = PyInterpreterState_GetID(state->interp);
+    return id == index_elsewhere.interpreter ? index_elsewhere.index : find_index(state->interp, id);
+}
+
 static struct code_sites *describe_code(PyCodeObject *code, struct code_sites *sites)
 {
     uint32_t count = (uint32_t)Py_SIZE(code);
@@ -27,7 +76,10 @@ static struct code_sites *describe_code(PyCodeObject *code, struct code_sites *s
     sites->function = intern_text(code->co_qualname);
     sites->first_line = (uint32_t)code->co_firstlineno;
     sites->count = count;
-    if (sites->own && recorder.on)
+    PyThreadState *state = running_state();
+    if (!is_recorded_in_full(state))
+        sites->interpreter = (uint32_t)PyInterpreterState_GetID(state->interp);
+    else if (sites->own && recorder.on)
         note_source(code->co_filename, sites->file);
     return sites;
 }
@@ -38,7 +90,7 @@ static struct code_sites *new_code_sites(PyCodeObject *code, struct code_sites *
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     struct code_sites *sites = describe_code(code, old);
-    if (sites && sites != old && code_extra_set(code, known_sites.index, sites)) {
+    if (sites && sites != old && code_extra_set(code, index_here(running_state()), sites)) {
         PyErr_Clear();
         free(sites);
         sites = NULL;
@@ -58,6 +110,7 @@ static void add_place(struct code_sites *sites, PyCodeObject *code, uint32_t ins
         .instruction = (uint32_t)offset,
         .first_line = sites->first_line,
         .own = sites->own,
+        .interpreter = sites->interpreter,
     };
     struct place *place = &sites->places[instruction];
     place->site = site_add(&site);
@@ -115,12 +168,49 @@ uint32_t stack_of(frame *frame, bool whole)
     return intern_sites(sites, count, frame && !(own_code && !whole));
 }
 
+/* NULL also for code that several interpreters share: what hangs on it is of that which is recorded in full. */
+static struct place *place_elsewhere(frame *frame, int index, uint32_t *own_code)
+{
+    PyCodeObject *code = frame_code(frame);
+    if (code_is_immortal(code))
+        return NULL;
+    uint32_t instruction = (uint32_t)frame_instruction(frame);
+    struct code_sites *sites = code_extra(code, index);
+    if (!is_in_sight(sites, instruction))
+        return first_sight(code, sites, instruction, own_code);
+    *own_code = sites->own;
+    return &sites->places[instruction];
+}
+
+static uint32_t stack_from_elsewhere(PyThreadState *state, bool whole)
+{
+    int index = index_here(state);
+    uint32_t sites[STACK_DEPTH], own_code = 0;
+    unsigned count = 0;
+    frame *frame = index < 0 ? NULL : frame_innermost(state);
+    while (frame && count < STACK_DEPTH && !(own_code && !whole)) {
+        struct place *place = place_elsewhere(frame, index, &own_code);
+        if (place && place->site)
+            sites[count++] = place->site;
+        frame = frame_outer(frame);
+    }
+    return intern_sites(sites, count, frame && !(own_code && !whole));
+}
+
+uint32_t stack_elsewhere(PyThreadState *state)
+{
+    return recorder.stack_kept ? stack_from_elsewhere(state, false) : 0;
+}
+
 uint32_t whole_stack_here(void)
 {
     struct thread *thread = current_thread;
     struct reading begin = own_begin(thread);
-    frame *frame = frame_innermost(running_state());
-    uint32_t stack = frame ? stack_of(frame, true) : 0;
+    PyThreadState *state = running_state();
+    frame *frame = frame_innermost(state);
+    uint32_t stack = !frame                       ? 0
+                     : is_recorded_in_full(state) ? stack_of(frame, true)
+                                                  : stack_from_elsewhere(state, true);
     own_end(thread, begin);
     return stack;
 }
@@ -128,6 +218,7 @@ uint32_t whole_stack_here(void)
 int sites_begin(freefunc release)
 {
     known_sites.interpreter = PyInterpreterState_Get();
+    known_sites.release = release;
     if (known_sites.index < 0)
         known_sites.index = code_extra_index(release);
     return known_sites.index < 0 ? -1 : 0;

@@ -1,7 +1,9 @@
 /* Where a call comes from: the numbers of its site and stack, kept with the code object itself.
 
    They hang on the code object by its extra slot, freed with it: an address is soon some other code's, and a reference
-   would keep alive what the program let go. File, name and line are written at first sight of each instruction. */
+   would keep alive what the program let go. File, name and line are written at first sight of each instruction.
+
+   A code object is of one interpreter, and its sites tell of which. Each interpreter numbers the extra slots itself. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -22,16 +24,18 @@ struct code_sites {
     uint32_t own;
     uint32_t holds; /* it stands among the holders of locks */
     uint32_t within; /* what the filter has decided of it, while it runs */
+    uint32_t interpreter; /* whose it is; 0: of that which is recorded in full */
     PyCodeObject *code; /* lives as long as this does */
     uint32_t file, function, first_line;
     uint32_t count;
     struct place places[]; /* by instruction */
 };
 
-/* Where the numbers hang, and in which interpreter. */
+/* Where the numbers hang, and in which interpreter: that which began the recording. */
 struct known_sites {
     int index; /* of the extra slot; below 0: none yet */
     PyInterpreterState *interpreter;
+    freefunc release;
 };
 
 VISIBLE extern struct known_sites known_sites;
@@ -82,11 +86,14 @@ static inline uint32_t stack_here(PyThreadState *state)
     return LIKELY(place && own_code) ? place->stack : stack_of(frame, false);
 }
 
+/* The same as stack_here, in another interpreter than the one that is recorded in full. */
+VISIBLE uint32_t stack_elsewhere(PyThreadState *state);
+
 /* The whole stack of the call being made; own cost. */
 VISIBLE uint32_t whole_stack_here(void);
 
-/* The calling thread's state if it runs in the interpreter that is recorded: another one may have a lock of its own,
-   and ours is all that orders what the recorder does. */
+/* The calling thread's state if it runs in the interpreter that is recorded in full: another one may have a lock of its own,
+   and ours is all that orders what is known beside the recorder. */
 static inline PyThreadState *recorded_state(void)
 {
     PyThreadState *state = running_state();

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "cpython/sites.h"
 #include "cpython/task_names.h"
 
 /* A task whose coroutine is no more keeps its place: the next one at that address takes it, under a new number. */
@@ -152,7 +153,8 @@ static bool is_of_coroutine(frame *frame)
 
 uint32_t task_of_thread(const struct thread *thread)
 {
-    frame *inner = thread->in_loop ? frame_innermost(running_state()) : NULL;
+    PyThreadState *state = thread->in_loop ? recorded_state() : NULL;
+    frame *inner = state ? frame_innermost(state) : NULL;
     for (unsigned depth = 0; inner && depth < CALLS_OF_A_TASK && !is_of_coroutine(inner); depth++)
         inner = frame_outer(inner);
     PyObject *outermost = outermost_from(inner, NULL);

@@ -116,6 +116,22 @@ void first_use(struct descriptor *known, int number)
     own_end(thread, begin);
 }
 
+struct descriptor descriptor_look(int number)
+{
+    struct descriptor found = {0};
+    if (number >= 0 && number < DESCRIPTORS_KNOWN)
+        found = descriptors[number];
+    if (number < 0 || found.known)
+        return found;
+    struct thread *thread = current_thread;
+    struct reading begin = own_begin(thread);
+    int saved = errno;
+    learn(&found, number);
+    errno = saved;
+    own_end(thread, begin);
+    return found;
+}
+
 void forget_descriptors(void)
 {
     memset(descriptors, 0, sizeof *descriptors * (size_t)descriptors_end);

@@ -46,6 +46,10 @@ static inline struct descriptor *descriptor_known(int number)
     return known;
 }
 
+/* The same without keeping it, where our interpreter's lock is not held: a copy of what is known, or the kernel is asked each
+   time. `known` is 0 for what is no descriptor. */
+struct descriptor descriptor_look(int number);
+
 void forget_descriptors(void);
 
 void descriptor_forget(int number);

@@ -24,6 +24,7 @@
 #include "hooks/fetches.h"
 #include "hooks/object_descriptor.h"
 #include "hooks/open_calls.h"
+#include "hooks/other_interpreters.h"
 #include "hooks/serving.h"
 #include "hooks/shim.h"
 #include "hooks/statement_detail.h"
@@ -106,6 +107,8 @@ static inline bool shim_begin(struct call *call, const struct slot *slot, PyObje
     if (UNLIKELY(filter.on) && is_left_out_behind(slot, arguments, count))
         return false;
     PyThreadState *state = recorded_state();
+    if (UNLIKELY(!state))
+        return begin_elsewhere(call, slot, owner, arguments, count);
     struct thread *thread = recorded_thread(state);
     if (UNLIKELY(!thread || thread->quiet))
         return false;

@@ -1,5 +1,6 @@
 #include "hooks/object_descriptor.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /* How the descriptor of a raw file and of a socket is had: their own C methods. */
@@ -39,6 +40,25 @@ static PyObject *what_lies_under(PyObject *object)
     PyObject *under = PyObject_GetAttrString(object, attribute);
     PyErr_Restore(type, value, traceback);
     return under;
+}
+
+static bool is_made_alike(const PyTypeObject *type, const PyTypeObject *known)
+{
+    while (type && type->tp_dealloc != known->tp_dealloc)
+        type = type->tp_base;
+    return type && type->tp_basicsize == known->tp_basicsize;
+}
+
+int descriptor_elsewhere(PyObject *object)
+{
+    if (!object)
+        return -1;
+    if (PyLong_CheckExact(object))
+        return descriptor_of_number(object);
+    for (unsigned place = 0; place < DESCRIPTOR_OWNERS; place++)
+        if (descriptor_owners[place].type && is_made_alike(Py_TYPE(object), descriptor_owners[place].type))
+            return descriptor_of_owner(object, descriptor_owners[place].ask);
+    return -1;
 }
 
 int descriptor_under(PyObject *object)

@@ -31,6 +31,10 @@ static inline int descriptor_of_number(PyObject *number)
 
 int descriptor_under(PyObject *object);
 
+/* The same in another interpreter than the one that is recorded in full, whose types of raw files and sockets are other ones
+   of the same C code. */
+int descriptor_elsewhere(PyObject *object);
+
 /* The descriptor that an object stands for, or -1. Nothing of the program's is run. */
 static inline int descriptor_of(PyObject *object)
 {

@@ -19,6 +19,7 @@ static void forget_what_may_have_changed(void)
 
 void shims_begin(void)
 {
+    other_interpreters_begin();
     recorder.pause_ended = forget_what_may_have_changed;
     recorder.filter_changed = slots_watch;
     recorder.thread_named = see_first_time;

@@ -86,6 +86,7 @@ class SiteRecord(NamedTuple):
     line: int
     own: int
     collector: int
+    interpreter: int = 0
 
 
 class StackRecord(NamedTuple):

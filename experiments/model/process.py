@@ -69,7 +69,8 @@ Instead = TypeVar("Instead")
 
 @dataclass(frozen=True)
 class Site:
-    """A place in the program's code; `own` where it is neither standard library nor an installed package.
+    """A place in the program's code; `own` where it is neither standard library nor an installed package. Of code that runs in
+    another interpreter of the process than the main one, `function` tells in which.
 
     Of what a data collector named, `collector` is that one's name: then the file is the module, the function the
     section, the line the statement.
@@ -508,6 +509,8 @@ class Process:
         if record is None or record.file == 0:
             return self._missing("sites", number, UNKNOWN_SITE)
         file, function, named_by = map(self.string, (record.file, record.function, record.collector))
+        if record.interpreter:
+            function += f" (interpreter {record.interpreter})"
         return Site(file, record.line, function, bool(record.own), named_by)
 
     def _thread(self, number: int, record: ThreadRecord, data: bytes, room: int) -> Thread:
