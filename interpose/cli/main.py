@@ -8,6 +8,7 @@ import importlib
 import os
 import sys
 import textwrap
+import warnings
 from collections.abc import Sequence
 from typing import Protocol, TextIO
 
@@ -54,6 +55,8 @@ class Command(Protocol):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (sys.argv where None); gives the exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
+    if "t" in sys.abiflags:  # in this process the interpreter's lock is as good as none
+        warnings.filterwarnings("ignore", "The global interpreter lock", RuntimeWarning)
     try:
         code = _run(given)
         sys.stdout.flush()

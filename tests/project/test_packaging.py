@@ -186,6 +186,19 @@ def test_a_wheel_is_small_and_its_libraries_are_stripped(wheel):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("aarch64-linux-gnu-gcc"), reason="no compiler for arm64 here")
+def test_all_of_it_compiles_for_arm64_without_a_warning(source, builder, tmp_path, monkeypatch):
+    for name, value in {"CC": "", "LDSHARED": " -shared"}.items():
+        monkeypatch.setenv(name, f"aarch64-linux-gnu-gcc{value}")
+    monkeypatch.setenv("INTERPOSE_BUILD_WERROR", "1")
+    builder("setup.py", "build_ext", "--build-lib", tmp_path / "out", "--build-temp", tmp_path / "temp", cwd=source)
+
+    heads = {path.name.partition(".")[0]: path.read_bytes()[:20] for path in (tmp_path / "out").rglob("*.so")}
+    assert {"libinterpose", "libinterpose_cpython", "libinterpose_boot", "shims", "lines", "coverage"} <= set(heads)
+    assert {int.from_bytes(head[18:20], "little") for head in heads.values()} == {183}  # EM_AARCH64
+
+
+@pytest.mark.slow
 def test_a_source_archive_has_all_that_a_wheel_is_built_from(source, builder, tmp_path):
     builder("setup.py", "sdist", "--dist-dir", tmp_path, cwd=source)
     (archive,) = tmp_path.glob("*.tar.gz")
