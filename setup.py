@@ -273,8 +273,8 @@ class BuildStartup(Command):
     user_options: ClassVar = []
     editable_mode = False
     SOURCES = ("interpose.pth", "interpose.start")
-    # The second stands for the first from 3.18 on. From 3.15 on it would do so too, but has every start of Python import
-    # what finds our function, recorded or not: more than all else that it does.
+    # The second stands for the first from 3.18 on. From 3.15 on it would do so too, but has every start of Python
+    # import what finds our function, recorded or not: more than all else that it does.
     FILES = SOURCES if sys.version_info >= (3, 18) else SOURCES[:1]
     BUNDLE = os.path.join("interpose", runpy.run_path(os.path.join("interpose", "boot.py"))["BUNDLE"])
 

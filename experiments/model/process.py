@@ -69,8 +69,9 @@ Instead = TypeVar("Instead")
 
 @dataclass(frozen=True)
 class Site:
-    """A place in the program's code; `own` where it is neither standard library nor an installed package. Of code that runs in
-    another interpreter of the process than the main one, `function` tells in which.
+    """A place in the program's code; `own` where it is neither standard library nor an installed package.
+
+    Of code that runs in another interpreter of the process than the main one, `function` tells in which.
 
     Of what a data collector named, `collector` is that one's name: then the file is the module, the function the
     section, the line the statement.

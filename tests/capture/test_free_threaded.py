@@ -1,4 +1,4 @@
-"""In a free-threaded interpreter nothing is recorded yet: it stays free-threaded, and who asked for a recording is told."""
+"""In a free-threaded interpreter nothing is recorded yet: it stays so, and who asked for a recording is told."""
 
 import subprocess
 import sys
