@@ -69,14 +69,14 @@ class Watched:
         except OSError:
             return 0
 
-    def look(self, deadline_s: float = NEVER, reserve_bytes: int = 0) -> bool:
+    def look(self, deadline_s: float = NEVER, is_low: bool = False) -> bool:
         """Compress what has become full, and all when the process has ended; gives whether there was anything.
 
-        Not much more is done than can be until `deadline_s`, of time.monotonic(), and nothing that leaves less of the
-        disk free than `reserve_bytes`.
+        Not much more is done than can be until `deadline_s`, of time.monotonic(), and nothing that takes more of the
+        disk where that `is_low`.
         """
         try:
-            return not self.done and self._look(deadline_s, reserve_bytes)
+            return not self.done and self._look(deadline_s, is_low)
         except (OSError, ExperimentError):
             self._give_up_after_the_end()
             return False  # removed, or no room: what is there stays as it is, and may be looked at again
@@ -86,12 +86,11 @@ class Watched:
         self._failed += self._has_been_seen_to_end
         self.done = self._failed >= FAILED_AT_MOST
 
-    def _look(self, deadline_s: float, reserve_bytes: int) -> bool:
+    def _look(self, deadline_s: float, is_low: bool) -> bool:
         drain = self._ready()
         if drain is None or self._process is None:
             return False
         had_ended = self._has_been_seen_to_end = self._has_ended(drain)
-        is_low = reserve_bytes > 0 and _free_bytes(self.directory) < reserve_bytes
         waits = self._until_the_end and (is_low or not had_ended)
         worked = not waits and self._move_full(drain, deadline_s, is_low)
         if self._until_the_end and is_low:  # what is compressed would take space first, and give it back only then
@@ -228,12 +227,16 @@ class Page:
         except (ExperimentError, OSError):
             return
 
-    def reserve_bytes(self) -> int:
-        """How much of the disk is to be left free."""
+    def tell_if_low(self, free_bytes: int) -> bool:
+        """Whether less of the disk is free than is to be left; if so, each process looks for itself with its next call,
+        and stops recording."""
         try:
-            return self._control.read().reserve_bytes
+            is_low = free_bytes < self._control.read().reserve_bytes
+            if is_low:
+                self._control.want_sample()
+            return is_low
         except (ExperimentError, OSError):
-            return 0
+            return False
 
     def leave(self) -> None:
         """That there is no monitor any more."""
@@ -244,8 +247,11 @@ class Page:
 
 
 def _free_bytes(directory: str) -> int:
-    """What the file system has left for who is not root."""
-    status = os.statvfs(directory)
+    """What the file system has left for who is not root; of a directory that is gone, 0."""
+    try:
+        status = os.statvfs(directory)
+    except OSError:
+        return 0
     return status.f_bavail * status.f_frsize
 
 
@@ -311,8 +317,8 @@ class Monitor:
         self._find()
         if self._page is None and names.is_recorded(self._founder):
             self._page = page_of(self._founder)
-        reserve_bytes = self._page.reserve_bytes() if self._page else 0
-        worked = [each.look(deadline_s, reserve_bytes) for each in self._watched.values()]
+        is_low = self._page is not None and self._page.tell_if_low(_free_bytes(self._founder))
+        worked = [each.look(deadline_s, is_low) for each in self._watched.values()]
         if self._page:
             left_bytes = sum(each.left_bytes() for each in self._watched.values())
             self._page.tell(sum(each.given_bytes() for each in self._watched.values()), left_bytes)

@@ -153,23 +153,16 @@ int recorder_begin(const struct recorder_settings *settings)
     return 0;
 }
 
-/* Where the disk is nearly full a process says so, and that is all. */
-static void stop_where_disk_is_low(void)
-{
-    int failed = directory_may_grow(session.directory);
-    if (failed == RESERVE_REACHED && exclusive_begin()) {
-        session_stop(failed);
-        exclusive_end();
-    }
-}
-
 int recorder_describe(const char *head, size_t bytes)
 {
     int failed = log_describe(head, bytes);
     if (failed)
         return failed;
     control_begin_paused();
-    stop_where_disk_is_low();
+    if (exclusive_begin()) {
+        session_stop_where_disk_is_low();
+        exclusive_end();
+    }
     return 0;
 }
 

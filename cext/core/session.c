@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/child_variables.h"
+#include "core/file.h"
 #include "core/log.h"
 #include "core/usage.h"
 #include "core/wiped.h"
@@ -77,6 +78,13 @@ void session_stop(int error)
     __atomic_store_n(&stopped, reason, __ATOMIC_RELAXED);
     usage_sample(OVERVIEW_STOPPED, reason);
     log_stopped(in_words(reason));
+}
+
+void session_stop_where_disk_is_low(void)
+{
+    int failed = directory_may_grow(session.directory);
+    if (failed == RESERVE_REACHED)
+        session_stop(failed);
 }
 
 void session_write_variable(void)

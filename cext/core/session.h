@@ -38,6 +38,9 @@ void session_restart(void);
    exclusive lock. */
 void session_stop(int error);
 
+/* Likewise, where no more of the disk is free than is to be left. */
+void session_stop_where_disk_is_low(void);
+
 /* Have this process's children find their place: in its environment, not in the program's mapping. */
 void session_write_variable(void);
 void session_put_variable(void);

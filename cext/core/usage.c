@@ -96,6 +96,7 @@ static void sample_if_due(uint64_t now_ns)
     if (now_ns >= due_ns(&usage.sample_ns) && !session_stopped()) {
         set_due(&usage.sample_ns, later(now_ns, usage.every_ns));
         usage_sample(OVERVIEW_SAMPLE, 0);
+        session_stop_where_disk_is_low(); /* others may have filled it */
     }
     exclusive_end();
 }

@@ -1,6 +1,8 @@
 """What recording leaves of the disk: the program writes as it does without us, and the report says what stopped."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -64,6 +66,32 @@ def run(tmp_path, disk, source, *words, **variables):
     return done, Experiment(str(disk / "test.1.er"))
 
 
+@pytest.fixture
+def start(tmp_path):
+    """Starts a program under `interpose run`, which is its monitor."""
+    started = []
+
+    def start(place, program, **variables):
+        words = [sys.executable, "-m", "interpose", "run", "--", sys.executable, str(program)]
+        own = environment(XDG_STATE_HOME=str(tmp_path / "state"), **variables)
+        started.append(subprocess.Popen(words, cwd=place, env=own, stdout=subprocess.PIPE, start_new_session=True))
+        assert started[-1].stdout.readline() == b"ready\n"
+        return started[-1]
+
+    yield start
+    for process in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def until(condition):
+    end_s = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end_s
+        time.sleep(0.02)
+
+
 def used_bytes(directory):
     return sum(file.stat().st_blocks * 512 for file in directory.rglob("*") if file.is_file())
 
@@ -107,6 +135,29 @@ def test_children_take_nothing_below_the_reserve_and_are_counted(tmp_path, disk)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(experiment.processes) == 1
     assert experiment.founder.unrecorded_children == 20
+
+
+CALLS = """
+import os, time
+print("ready", flush=True)
+while not os.path.exists("enough"):
+    time.sleep(0.1)  # so rarely that no file grows
+"""
+
+
+@pytest.mark.parametrize("ring", ["off", "1MiB"])
+def test_recording_stops_when_another_program_fills_the_disk(tmp_path, disk, start, ring):
+    experiment = str(disk / "test.1.er")
+    running = start(disk, write_program(tmp_path, CALLS), INTERPOSE_RESERVE="40MiB", INTERPOSE_RING=ring)
+    (disk / "filler").write_bytes(bytes(30 * MIB_BYTES))
+
+    until(lambda: recording_stopped(Experiment(experiment).founder))
+    used = used_bytes(disk / "test.1.er")
+    (disk / "enough").touch()
+
+    assert running.wait(30) == 0
+    assert recording_stopped(Experiment(experiment).founder) == "too little disk is free (INTERPOSE_RESERVE)"
+    assert used <= 2 * MIB_BYTES
 
 
 def test_nothing_is_left_free_where_that_is_asked_for(tmp_path, disk):
