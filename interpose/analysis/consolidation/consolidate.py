@@ -48,6 +48,7 @@ from interpose.experiments.model.process import READ_AGAIN_AT_MOST, Process
 _NOTHING = tuple(MOST if name in LEAST else 0 for name in FIGURES)
 _LEAST = [place for place, name in enumerate(FIGURES) if name in LEAST]
 _LARGEST = [place for place, name in enumerate(FIGURES) if name in LARGEST]
+_CALLS, _WALL = FIGURES.index("calls"), FIGURES.index("wall_ns")
 _SUMMED = [place for place, name in enumerate(FIGURES) if name not in LEAST | LARGEST]
 
 
@@ -57,9 +58,13 @@ class Consolidator(Protocol):
     A thread's events must come in the order of their ends: a call comes behind those made inside of it. These wait for
     it; where it never comes (it is in progress, or was lost), they are inside of nothing, and so are all that
     still wait when more than `waiting_at_most` calls are waited for, as they are in no program. When there are
-    more than `records_at_most` records, whatever differs from all of them is put into one. Before that, records beyond
-    `details_at_most` that have a detail, or a transaction's name that is one, have all the same one, OTHER, with what
-    they are else by: nothing of counts and times is lost.
+    more than `records_at_most` records, whatever differs from all of them is put into one.
+
+    Records that have a detail, or a transaction's name that is one, are `details_at_most`. Where one more comes, a
+    quarter of them is kept for its calls and a quarter for its wall time; the others have all the same detail, OTHER,
+    with what they are else by: nothing of counts and times is lost. What comes again after that is a record again,
+    which counts as if it had as much as was enough to be kept then: so whatever has more than its 2,500th part of all
+    (with 20,000) is kept, and lacks no more than that, which is in the record OTHER beside it.
 
     With a `tracker` and the `roles` of intrinsics, what is inside of no other call is put under its transaction.
     """
@@ -104,9 +109,10 @@ class Consolidator(Protocol):
 class _Node:
     """A record, or what holds records: the calls inside of one that has not come, the current transaction."""
 
-    __slots__ = ("cpus", "figures", "inner", "key", "name", "told", "walls")
+    __slots__ = ("before", "cpus", "figures", "inner", "key", "name", "told", "walls")
 
-    def __init__(self, key: Key, name: int) -> None:
+    def __init__(self, key: Key, name: int, before: tuple[int, int] = (0, 0)) -> None:
+        self.before = before  # as many calls and so much wall time may be in OTHER of it
         self.key = key
         self.name = name
         self.inner: dict[tuple[Key, int], _Node] = {}
@@ -132,6 +138,7 @@ class _Node:
 
     def add(self, other: _Node) -> None:
         """Add the figures of `other`."""
+        self.before = min(self.before[0], other.before[0]), min(self.before[1], other.before[1])
         self.put(other.figures)
         for mine, given in ((self.walls, other.walls), (self.cpus, other.cpus)):
             for bucket, number in given.items():
@@ -183,6 +190,9 @@ class PlainConsolidator:
         self._held: dict[int, _Node] = {}
         self._left = records_at_most
         self._detailed_left = details_at_most
+        self._kept = details_at_most // 4
+        self._enough = (0, 0)  # calls, and wall time, with which a record was not kept
+        self._ended: _Node | None = None  # what holds the calls inside of the one that is being added
         self._detail = by.index("detail") if "detail" in by else None
         self._waiting_at_most = waiting_at_most
         self._record_bytes = layout.record_bytes
@@ -288,7 +298,9 @@ class PlainConsolidator:
             else:
                 into = self._hold(thread)
             into.told[0] |= told[0] & BUSY
+        self._ended = awaited
         node = self._node(into, key, name if is_span else 0)
+        self._ended = None
         if awaited:
             self._take_over(node, awaited)
         response, response_cpu = wall - think_wall, cpu - think_cpu
@@ -317,6 +329,8 @@ class PlainConsolidator:
         """The record of `key` inside of `into`; the one for all that is too much where there are too many."""
         node = into.inner.get((key, name))
         if node is None and self._is_detailed(key, name):
+            if self._detailed_left <= 0:
+                self._fold()
             if self._detailed_left > 0 and self._left > 0:
                 self._detailed_left -= 1
             else:
@@ -329,8 +343,42 @@ class PlainConsolidator:
                 node = into.inner.get((key, name))
             if node is None:
                 self._left -= 1
-                node = into.inner[key, name] = _Node(key, name)
+                node = into.inner[key, name] = _Node(key, name, self._enough)
         return node
+
+    def _fold(self) -> None:
+        """Have the records with details that have few calls and little time be OTHER: the deepest first, so that what
+        is the same then does not depend on the order."""
+        holders = [self._root, *self._awaited.values(), *self._held.values(), *([self._ended] if self._ended else [])]
+        around = list(holders)
+        for each in around:  # which grows: each is behind what is around it
+            around += each.inner.values()
+        detailed = [each for each in around[len(holders) :] if self._is_detailed(each.key, each.name)]
+        if not detailed:
+            return
+        kept = min(self._kept, len(detailed) - 1)
+        calls, walls = zip(*map(_rank, detailed), strict=True)
+        self._enough = sorted(calls, reverse=True)[kept], sorted(walls, reverse=True)[kept]
+        few = {id(each) for each in detailed if not self._is_more(*_rank(each))}
+        for each in reversed(around):
+            for inner in [inner for inner in each.inner.values() if id(inner) in few]:
+                self._fold_one(each, inner)
+
+    def _is_more(self, calls: int, wall_ns: int) -> bool:
+        return calls > self._enough[0] or wall_ns > self._enough[1]
+
+    def _fold_one(self, around: _Node, node: _Node) -> None:
+        del around.inner[node.key, node.name]
+        self._detailed_left += 1
+        key, name = self._without_detail(node.key, node.name)
+        into = around.inner.get((key, name))
+        if into is None:
+            node.key, node.name = key, name
+            around.inner[key, name] = node
+        else:
+            self._left += 1
+            into.add(node)
+            self._take_over(into, node)
 
     def _is_detailed(self, key: Key, name: int) -> bool:
         """Whether a record has a detail of its own."""
@@ -377,6 +425,12 @@ class PlainConsolidator:
             into = self._hold(thread) if self._tracker else self._root
             self._take_over(into, node)
         self._awaited.clear()
+
+
+def _rank(node: _Node) -> tuple[int, int]:
+    """How many calls a record may have had, and how much wall time."""
+    calls, wall_ns = node.figures[_CALLS] + node.before[0], node.figures[_WALL] + node.before[1]
+    return min(calls, MOST), min(wall_ns, MOST)
 
 
 def _is_own_name(name: int) -> bool:

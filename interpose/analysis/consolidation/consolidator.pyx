@@ -98,6 +98,8 @@ cdef struct Node:
     uint64_t keys[KEYS]
     uint64_t name
     uint64_t figures[FIGURE_COUNT]
+    uint64_t calls_before  # as many calls and so much wall time may be in OTHER of it
+    uint64_t wall_before
     Counts walls
     Counts cpus
 
@@ -132,6 +134,27 @@ cdef int by_thread_and_call(const void *first, const void *second) noexcept nogi
     if one.thread != other.thread:
         return 1 if one.thread > other.thread else -1
     return (one.call > other.call) - (one.call < other.call)
+
+
+cdef inline uint64_t calls_of(const Node *node) noexcept nogil:
+    """How many calls a record may have had."""
+    return min(node.figures[CALLS] + node.calls_before, most)
+
+
+cdef inline uint64_t wall_of(const Node *node) noexcept nogil:
+    """How much wall time a record may have had."""
+    return min(node.figures[WALL_SUM] + node.wall_before, most)
+
+
+cdef int descending(const void *first, const void *second) noexcept nogil:
+    cdef uint64_t one = (<const uint64_t *>first)[0], other = (<const uint64_t *>second)[0]
+    return (one < other) - (one > other)
+
+
+cdef uint64_t largest_but(uint64_t *numbers, size_t count, size_t kept) noexcept nogil:
+    """The largest but for so many, or the least; of one number or more, whose order changes."""
+    qsort(numbers, count, sizeof(uint64_t), descending)
+    return numbers[min(kept, count - 1)]
 
 
 cdef inline uint64_t load(const unsigned char *record, Place place) noexcept nogil:
@@ -255,6 +278,9 @@ cdef class CompiledConsolidator:
     cdef size_t held_threads
     cdef long long left  # records that may still be made
     cdef long long detailed_left  # of them with a detail
+    cdef size_t kept  # of these for their calls, and as many for their time, when there are too many
+    cdef uint64_t enough_calls  # with which a record was not kept
+    cdef uint64_t enough_wall
     cdef Slow *slow  # with their records in `slow_records`, in no order
     cdef unsigned char *slow_records
     cdef size_t slow_count
@@ -294,6 +320,7 @@ cdef class CompiledConsolidator:
         self.waiting_at_most = waiting_at_most
         self.left = records_at_most
         self.detailed_left = details_at_most
+        self.kept = details_at_most // 4
         self.detail_key = by.index("detail") if "detail" in by else -1
         self.slow_at_most = slowest_at_most
         self.slow = <Slow *>calloc(slowest_at_most + 1, sizeof(Slow))
@@ -379,6 +406,9 @@ cdef class CompiledConsolidator:
         for i in range(other.used):
             copy_counts(&nodes[i].walls, &other.nodes[i].walls)
             copy_counts(&nodes[i].cpus, &other.nodes[i].cpus)
+        self.kept = other.kept
+        self.enough_calls = other.enough_calls
+        self.enough_wall = other.enough_wall
         self.spare = other.spare
         self.linked = other.linked
         self.waiting = other.waiting
@@ -724,6 +754,8 @@ cdef class CompiledConsolidator:
         if i:
             return i
         if self.is_detailed(keys, name):
+            if self.detailed_left <= 0:
+                self.fold()
             if self.detailed_left > 0 and self.left > 0:
                 self.detailed_left -= 1
             else:
@@ -753,9 +785,120 @@ cdef class CompiledConsolidator:
         memcpy(node.keys, keys, sizeof(uint64_t) * KEYS)
         node.name = name
         node.figures[FIRST] = node.figures[WALL_LEAST] = node.figures[CPU_LEAST] = most
+        node.calls_before = self.enough_calls
+        node.wall_before = self.enough_wall
         self.put(into, i)
         self.link(i)
         return i
+
+    cdef int fold(self) except -1 nogil:
+        """Have the records with details that have few calls and little time be OTHER: the deepest first, so that what
+        is the same then does not depend on the order."""
+        cdef uint32_t *around = <uint32_t *>malloc(self.used * sizeof(uint32_t))
+        cdef unsigned char *few = <unsigned char *>calloc(self.used, 1)
+        cdef size_t count
+        try:
+            if around == NULL or few == NULL:
+                with gil:
+                    raise MemoryError
+            count = self.all_around(around)
+            self.find_few(around, count, few)
+            while count:
+                count -= 1
+                self.fold_inside(around[count], few)
+        finally:
+            free(around)
+            free(few)
+        return 0
+
+    cdef size_t all_around(self, uint32_t *around) noexcept nogil:
+        """All that holds others or is a record, each behind what is around it; gives how many."""
+        cdef size_t count = 0, place = 0
+        cdef uint32_t i
+        for i in range(ROOT, <uint32_t>self.used):
+            # Around nothing are what is in no use, and what holds the calls inside of the one that is being added.
+            if self.nodes[i].outer in (AWAITED, HELD) or (self.nodes[i].outer == NONE and self.nodes[i].first_inner):
+                around[count] = i
+                count += 1
+        while place < count:
+            i = self.nodes[around[place]].first_inner
+            while i:
+                around[count] = i
+                count += 1
+                i = self.nodes[i].next_inner
+            place += 1
+        return count
+
+    cdef int find_few(self, const uint32_t *around, size_t count, unsigned char *few) except -1 nogil:
+        """Mark those that are not kept."""
+        cdef uint64_t *calls = <uint64_t *>malloc((count + 1) * sizeof(uint64_t))
+        cdef uint64_t *walls = <uint64_t *>malloc((count + 1) * sizeof(uint64_t))
+        cdef size_t detailed = 0, place
+        cdef Node *node
+        try:
+            if calls == NULL or walls == NULL:
+                with gil:
+                    raise MemoryError
+            for place in range(count):
+                node = &self.nodes[around[place]]
+                if self.is_record(node) and self.is_detailed(node.keys, node.name):
+                    calls[detailed] = calls_of(node)
+                    walls[detailed] = wall_of(node)
+                    few[around[place]] = 1
+                    detailed += 1
+            if detailed == 0:
+                return 0
+            self.enough_calls = largest_but(calls, detailed, self.kept)
+            self.enough_wall = largest_but(walls, detailed, self.kept)
+            for place in range(count):
+                node = &self.nodes[around[place]]
+                if calls_of(node) > self.enough_calls or wall_of(node) > self.enough_wall:
+                    few[around[place]] = 0
+        finally:
+            free(calls)
+            free(walls)
+        return 0
+
+    cdef inline bint is_record(self, const Node *node) noexcept nogil:
+        return node.outer != NONE and node.outer != AWAITED and node.outer != HELD
+
+    cdef int fold_inside(self, uint32_t around, const unsigned char *few) except -1 nogil:
+        """Have those that are marked, of the records inside of one, be OTHER."""
+        cdef uint32_t i = self.nodes[around].first_inner, following, folded = NONE
+        self.nodes[around].first_inner = NONE
+        while i:
+            following = self.nodes[i].next_inner
+            if few[i]:
+                self.nodes[i].next_inner = folded
+                folded = i
+            else:
+                self.put(around, i)
+            i = following
+        while folded:
+            following = self.nodes[folded].next_inner
+            self.fold_one(around, folded)
+            folded = following
+        return 0
+
+    cdef int fold_one(self, uint32_t around, uint32_t number) except -1 nogil:
+        cdef Node *node = &self.nodes[number]
+        cdef uint32_t into
+        self.unlink(number)
+        self.detailed_left += 1
+        if self.detail_key >= 0 and node.keys[self.detail_key]:
+            node.keys[self.detail_key] = other_detail
+        if is_own_name(node.name):
+            node.name = by_detail | other_detail
+        into = self.find(around, node.keys, node.name)
+        if into == NONE:
+            self.put(around, number)
+            self.link(number)
+        else:
+            self.left += 1
+            self.add_node(into, number)
+            self.take_over(into, number)
+            self.give_back(number)
+        return 0
 
     cdef inline void put(self, uint32_t into, uint32_t number) noexcept nogil:
         self.nodes[number].outer = into
@@ -915,6 +1058,8 @@ cdef class CompiledConsolidator:
         cdef uint64_t *mine = self.nodes[into].figures
         cdef uint64_t *other = self.nodes[given].figures
         cdef int i
+        at_least(&self.nodes[into].calls_before, self.nodes[given].calls_before)
+        at_least(&self.nodes[into].wall_before, self.nodes[given].wall_before)
         for i in range(FIGURE_COUNT):
             if i == FIRST or i == WALL_LEAST or i == CPU_LEAST:
                 at_least(&mine[i], other[i])

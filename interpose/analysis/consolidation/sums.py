@@ -17,7 +17,7 @@ LONGEST_NS = 2**56  # two years: no call is longer
 LATEST_NS = 2**62
 WAITING_AT_MOST = 100_000  # calls that have not come and had others inside
 RECORDS_AT_MOST = 2_000_000  # different ones; what is beyond is put into one
-DETAILS_AT_MOST = 20_000  # of them with a detail; those beyond, alike but for that, are one
+DETAILS_AT_MOST = 20_000  # of them with a detail; of those beyond, the smallest that are alike but for that are one
 
 
 @dataclass(slots=True)
