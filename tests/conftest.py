@@ -32,6 +32,49 @@ def turn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         yield
 
 
+class Tally:
+    """How often something was tried, and what of it failed; at the end all is told in one table."""
+
+    def __init__(self, record_property: Callable[[str, object], None]) -> None:
+        self._record = record_property
+        self.tried = 0
+        self.failed: list[str] = []
+
+    def check(self, held: bool, what: str) -> None:
+        """One try more: whether it was as it must be, and what to say if not."""
+        self.tried += 1
+        if not held:
+            self.failed.append(what)
+
+    @staticmethod
+    def times(many: int) -> int:
+        """How often to try what is tried `many` times in a whole campaign: REACH_SHARE=0.1 has a tenth of it."""
+        return max(int(many * float(os.environ.get("REACH_SHARE", "1"))), 1)
+
+    def end(self) -> None:
+        """Nothing may have failed."""
+        self._record("tally", (self.tried, len(self.failed)))
+        assert not self.failed, f"{len(self.failed)} of {self.tried} failed, as {self.failed[:5]}"
+        assert self.tried, "nothing was tried"
+
+
+@pytest.fixture
+def tally(record_property: Callable[[str, object], None]) -> Tally:
+    """Counts what a campaign tries."""
+    return Tally(record_property)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What campaigns tried, how often, and how often it failed."""
+    reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
+    found = {each.nodeid: dict(each.user_properties) for each in reports if each.when == "call"}
+    rows = [(*said["tally"], name.rpartition("/")[2]) for name, said in found.items() if "tally" in said]
+    if rows:
+        terminalreporter.section("tried, failed")
+        for tried, failed, name in rows:
+            terminalreporter.line(f"{tried:8,} {failed:6,}  {name}")
+
+
 @pytest.fixture
 def own_environment(tmp_path: Path) -> dict[str, str]:
     """An environment without settings of whoever runs the tests."""

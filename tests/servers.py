@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-PORTS = {"postgresql": 5432, "mysql": 3306, "redis": 6379}
+PORTS = {"postgresql": 5432, "mysql": 3306, "redis": 6379, "rabbitmq": 5672}
 
 
 def need_server(name: str) -> None:

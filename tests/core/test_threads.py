@@ -70,7 +70,28 @@ def test_every_call_of_every_thread_is_recorded_once(sort, tmp_path, head):
     flags, variables, threads_in_children = SORTS[sort]
     program = build(tmp_path, flags)
 
-    made, path = run(program, tmp_path, head, variables, threads_in_children)
+    check_once(program, tmp_path, head, variables, threads_in_children)
+
+
+@pytest.mark.slow
+@pytest.mark.reach
+@pytest.mark.parametrize("sort", ["address", "thread"])
+def test_the_sanitizers_find_nothing_however_often_it_runs(sort, tmp_path, head, tally):
+    flags, variables, threads_in_children = SORTS[sort]
+    program = build(tmp_path, flags)
+
+    for _ in range(tally.times(50)):
+        try:
+            check_once(program, tmp_path, head, variables, threads_in_children)
+            tally.check(True, "")
+        except AssertionError as error:
+            tally.check(False, str(error))
+        shutil.rmtree(tmp_path / "test.1.er")
+    tally.end()
+
+
+def check_once(program, directory, head, variables, threads_in_children):
+    made, path = run(program, directory, head, variables, threads_in_children)
     processes = list(Experiment(str(path)).processes)
     events = [(process, event) for process in processes for event in events_of(process)]
     outer = [(process, event.thread, process.string(event.detail)) for process, event in events if event.detail]
