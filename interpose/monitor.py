@@ -28,6 +28,7 @@ from interpose.experiments.model.process import Process
 
 CONSOLIDATE = "INTERPOSE_CONSOLIDATE"
 CONSOLIDATED_AT_BYTES = 1 << 18  # of compressed events: some hundred thousand
+DETAILS_AT_MOST = 5_000  # records with a detail, of each process: with what is inside of them some 10 MiB
 SHORTEST_S, LONGEST_S = 0.1, 0.5  # between two looks: the shorter, the more there was to do
 FIRST_VERSION = 3  # of the format: before it, blocks in the state full may be in use
 FAILED_AT_MOST = 5  # looks at what a process left that has ended: the disk is full, say
@@ -111,13 +112,15 @@ class Watched:
         if process.events is None:
             return
         if self._keeper is None:
-            self._keeper = Keeper(process, self._pauses(), slowest_wanted(process))
+            self._keeper = Keeper(process, self._pauses(), slowest_wanted(process), details_at_most=DETAILS_AT_MOST)
         self._keeper.follow(process, self._pauses())
         for block in process.events.blocks():
             if block.place.compressed:
                 self._keeper.add(block.head.sequence, block.events)
         self._keeper.write(self.directory)
         os.truncate(path, 0)
+        if self.done:
+            self._keeper = None
 
     def _pauses(self) -> Pauses:
         return pauses_of(Experiment(self._founder))

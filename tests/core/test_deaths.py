@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from itertools import count
 
 import pytest
 from tracing import Traced, environment, events_of, write_program
@@ -276,7 +275,7 @@ def test_an_exec_that_succeeded_is_not_in_progress(tmp_path):
     assert " in os.execv" not in shown
 
 
-# --- every system call on our files fails once
+# --- a full disk
 
 FILLS = """
 import os, subprocess, threading, warnings
@@ -294,45 +293,6 @@ if os.fork() == 0:
 print(os.waitstatus_to_exitcode(os.wait()[1]))
 print(subprocess.call(["true"]))
 """
-FILES = [".gitignore", "log.xml", "map.xml", "overview", "threads", "events", "strings", "sites", "stacks", "children"]
-CALLS = {
-    "fallocate": "ENOSPC",
-    "openat": "EMFILE",
-    "mmap": "ENOMEM",
-    "pwrite64": "ENOSPC",
-    "mkdir": "ENOSPC",
-    "writev": "EIO",
-}
-
-
-@pytest.mark.slow
-@pytest.mark.reach
-@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
-@pytest.mark.parametrize("call", CALLS)
-def test_whichever_system_call_on_our_files_fails_the_outcome_is_as_without_us(tmp_path, call):
-    program = write_program(tmp_path, FILLS)
-    _, plain = run(program)
-    places = [f"{tmp_path}/test.1.er", f"{tmp_path}/test.1.er/_f1.er"]
-    paths = places + [f"{place}/{name}" for place in places for name in FILES]
-    watched = ["strace", "-f", "-o", "calls", *(word for path in paths for word in ("-P", path))]
-
-    for failing in count(1):
-        shutil.rmtree(tmp_path / "test.1.er", ignore_errors=True)
-        done = subprocess.run(
-            [*watched, "-e", f"inject={call}:error={CALLS[call]}:when={failing}", sys.executable, str(program)],
-            cwd=tmp_path,
-            env=environment(INTERPOSE="1", XDG_STATE_HOME=str(tmp_path / "state")),
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        if done.returncode and "ptrace" in done.stderr:
-            pytest.skip(f"strace may not trace here: {done.stderr.strip()}")
-        assert (done.returncode, done.stdout, done.stderr) == plain, f"the {failing}th call failed"
-        if "(INJECTED)" not in (tmp_path / "calls").read_text():
-            break
-
-    assert failing > 1
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root mounts a small file system")

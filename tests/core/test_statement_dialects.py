@@ -131,17 +131,19 @@ def test_all_that_is_kept_sqlglot_holds_to_be_no_literal(dialect):
 @pytest.mark.slow
 @pytest.mark.reach
 @pytest.mark.parametrize("dialect", [each for each in DIALECTS if each != "any"])
-def test_no_literal_of_a_million_statements_is_kept(dialect):
-    for sql in Statements(dialect, seed=5).take(MANY):
+def test_no_literal_of_a_million_statements_is_kept(dialect, tally):
+    for sql in Statements(dialect, seed=5).take(tally.times(MANY)):
         assert_nothing_is_revealed(dialect, sql)
         assert_nothing_is_revealed("any", sql)
+        tally.check(True, "")
+    tally.end()
 
 
 @pytest.mark.slow
 @pytest.mark.reach
 @pytest.mark.parametrize("dialect", OF_SQLGLOT)
-def test_sqlglot_agrees_over_a_hundred_thousand_statements(dialect):
-    assert agreed(dialect, seed=6, count=MANY // 10) > MANY // 10 * 0.2
+def test_sqlglot_agrees_over_a_hundred_thousand_statements(dialect, tally):
+    assert agreed(dialect, seed=6, count=tally.times(MANY // 10)) > tally.times(MANY // 10) * 0.2
 
 
 def assert_nothing_is_revealed(dialect: str, sql: str) -> None:

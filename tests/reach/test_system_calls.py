@@ -41,7 +41,16 @@ FAULTS = {
     "late": "delay_enter=30000",
     "SIGKILL": "signal=SIGKILL",
 }
-TURNS = 25  # of each call so many, at random: those on the first file and those on the last, in each process
+# What each of these may fail with besides.
+OWN_FAULTS = {
+    "fallocate": "ENOSPC",
+    "openat": "EMFILE",
+    "mmap": "ENOMEM",
+    "pwrite64": "ENOSPC",
+    "mkdir": "ENOSPC",
+    "writev": "EIO",
+}
+TURNS = 10  # of each call so many, at random: those on the first file and those on the last, in each process
 ENDS = ("exit", "exit_group")  # which cannot fail
 
 
@@ -103,12 +112,17 @@ def only_ours(place):
     return {name: number for name, number in names_of(place).items() if name not in without}
 
 
+def run_failing(place, watched, name, fault, turn):
+    """Run it with the call of that name failing once, in its turn."""
+    inject = ["-e", f"trace={name}", "-e", f"inject={name}:{fault}:when={turn}"]
+    return run(place, "strace", "-f", "--seccomp-bpf", "-o", "calls", *watched, *inject, INTERPOSE="1")
+
+
 def try_all(place, plain, tally, interpose_here, calls, watched, fault):
-    """Have each of the calls fail in its turn."""
+    """Have each of the calls fail, many a time if it is made often."""
     for name, number in calls.items():
         for turn in sorted(random.sample(range(1, number + 1), min(number, tally.times(TURNS)))):
-            inject = ["-e", f"trace={name}", "-e", f"inject={name}:{FAULTS[fault]}:when={turn}"]
-            done = run(place, "strace", "-f", "--seccomp-bpf", "-o", "calls", *watched, *inject, INTERPOSE="1")
+            done = run_failing(place, watched, name, FAULTS[fault], turn)
             what = f"{fault} of {name} {turn}"
             if fault != "SIGKILL":
                 tally.check(outcome_of(done) == plain, f"{what}: {outcome_of(done)}")
@@ -123,6 +137,14 @@ def test_a_call_on_our_files_that_fails_changes_nothing(place, plain, tally, int
 
     try_all(place, plain, tally, interpose_here, ours, watched, fault)
 
+    tally.end()
+
+
+@pytest.mark.parametrize("name", OWN_FAULTS)
+def test_each_call_on_our_files_that_fails_in_its_turn_changes_nothing(place, plain, tally, ours, watched, name):
+    for turn in range(1, ours[name] + 1):
+        done = run_failing(place, watched, name, f"error={OWN_FAULTS[name]}", turn)
+        tally.check(outcome_of(done) == plain, f"{OWN_FAULTS[name]} of {name} {turn}: {outcome_of(done)}")
     tally.end()
 
 

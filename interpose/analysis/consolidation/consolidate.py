@@ -63,8 +63,8 @@ class Consolidator(Protocol):
     Records that have a detail, or a transaction's name that is one, are `details_at_most`. Where one more comes, a
     quarter of them is kept for its calls and a quarter for its wall time; the others have all the same detail, OTHER,
     with what they are else by: nothing of counts and times is lost. What comes again after that is a record again,
-    which counts as if it had as much as was enough to be kept then: so whatever has more than its 2,500th part of all
-    (with 20,000) is kept, and lacks no more than that, which is in the record OTHER beside it.
+    which counts as if it had as much as was enough to be kept then: so whatever has more than the 2,500th part of
+    all (of 20,000 records) is kept, and lacks no more than that, which is in the record OTHER beside it.
 
     With a `tracker` and the `roles` of intrinsics, what is inside of no other call is put under its transaction.
     """

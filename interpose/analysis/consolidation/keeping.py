@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from interpose.analysis.consolidation.consolidate import Consolidator, as_kept, fastest_consolidator
 from interpose.analysis.consolidation.records import Records
-from interpose.analysis.consolidation.sums import FIGURES
+from interpose.analysis.consolidation.sums import DETAILS_AT_MOST, FIGURES
 from interpose.analysis.time.lifetimes import lives_of
 from interpose.analysis.transactions.tracking import Tracker, roles_of
 from interpose.errors import ExperimentError
@@ -40,6 +40,7 @@ class Keeper:
         pauses: Pauses,
         slowest_at_most: int = SLOWEST,
         consolidator: type[Consolidator] | None = None,
+        details_at_most: int = DETAILS_AT_MOST,
     ) -> None:
         assert process.events is not None
         self._layout = process.events.layout
@@ -51,7 +52,12 @@ class Keeper:
         self._tracker = Tracker({}, pauses)
         made = consolidator or fastest_consolidator()
         self._consolidator: Consolidator = made(
-            self._layout, BY, histograms=True, tracker=self._tracker, slowest_at_most=slowest_at_most
+            self._layout,
+            BY,
+            histograms=True,
+            tracker=self._tracker,
+            slowest_at_most=slowest_at_most,
+            details_at_most=details_at_most,
         )
         self.blocks = Ranges(self._before[0].blocks.found if self._before else ())
         self.follow(process)
