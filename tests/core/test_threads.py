@@ -80,7 +80,7 @@ def test_the_sanitizers_find_nothing_however_often_it_runs(sort, tmp_path, head,
     flags, variables, threads_in_children = SORTS[sort]
     program = build(tmp_path, flags)
 
-    for _ in range(tally.times(50)):
+    for _ in range(tally.times(20)):
         try:
             check_once(program, tmp_path, head, variables, threads_in_children)
             tally.check(True, "")
