@@ -7,14 +7,17 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from tracing import environment, write_program
 
 from interpose.analysis.consolidation.consolidate import consolidated
+from interpose.analysis.consolidation.records import Records
 from interpose.experiments.metadata.control import Control
 from interpose.experiments.model.experiment import Experiment
+from interpose.monitor import DETAILS_AT_MOST
 
 pytestmark = pytest.mark.alone
 
@@ -295,6 +298,27 @@ def test_what_outlives_the_program_is_watched_by_a_process_of_its_own(tmp_path):
     until(lambda: (child / "events").stat().st_size == 0 and (child / "events.zst").exists())
     found, recorded = counted(child)
     assert found == recorded > 1000
+
+
+def test_few_details_are_kept_and_the_others_are_counted(tmp_path):
+    done = run(
+        tmp_path,
+        f"for number in range({2 * DETAILS_AT_MOST}):\n"
+        "    os.path.exists('/often'); os.path.exists(f'/nonexistent/{number}')",
+        "--consolidate",
+        "1",
+    )
+    founder = Experiment(str(experiment_in(tmp_path))).founder
+    said, found = founder.consolidated
+    calls = Counter()
+    for record in Records(said.by, found).calls():
+        calls[founder.string(record.key[said.by.index("detail")])] += record.sums.calls
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert calls["/often"] == 2 * DETAILS_AT_MOST
+    assert calls["(other)"] >= DETAILS_AT_MOST
+    assert len(calls) <= DETAILS_AT_MOST + 2
+    assert calls.total() == sum(thread.record.recorded for thread in founder.threads)
 
 
 def test_a_killed_program_is_compressed_whole(tmp_path):

@@ -117,7 +117,8 @@ ways = [
         """
 import redis
 def use(store):
-    store.set("user:1:password", CANARY)
+    store.set("canary:password", CANARY)
+    store.delete("canary:password")
     store.execute_command("AUTH", "default", CANARY)
 ways = [
     lambda: use(redis.Redis(host="127.0.0.1")),
