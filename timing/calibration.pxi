@@ -1,5 +1,10 @@
 # What calls and waits cost here, and whether shims work in place at all.
 
+cdef enum:
+    # Some clocks ask the kernel for each reading, so not many are made at a start.
+    TIMED = 24
+    ROUNDS = 6
+
 cdef uint64_t time_a_free_lock(PyThread_type_lock lock) noexcept:
     cdef uint64_t begin = clock_ns(CLOCK_MONOTONIC)
     PyThread_acquire_lock(lock, 1)
@@ -34,20 +39,20 @@ cdef uint64_t time_calls(c_thread *thread, pair_function stub):
     """Mean time of a call of nothing through a stub, in nanoseconds."""
     cdef reading begin = clock_read(&thread.clock), end
     cdef int index
-    for index in range(64):
+    for index in range(TIMED):
         stub(NULL, <PyObject *>None)
     end = clock_read(&thread.clock)
-    return (end.wall_ns - begin.wall_ns) // 64
+    return (end.wall_ns - begin.wall_ns) // TIMED
 
 
 cdef uint64_t time_readings(c_thread *thread):
     """Mean time of a clock reading, in nanoseconds."""
     cdef reading begin = clock_read(&thread.clock), end
     cdef int index
-    for index in range(64):
+    for index in range(TIMED):
         clock_read(&thread.clock)
     end = clock_read(&thread.clock)
-    return (end.wall_ns - begin.wall_ns) // 64
+    return (end.wall_ns - begin.wall_ns) // TIMED
 
 
 def calibrate():
@@ -59,8 +64,8 @@ def calibrate():
     cdef c_thread_mark mark = thread_mark(thread)
     slot.real = <void *>do_nothing
     stub(NULL, <PyObject *>None)
-    call_ns = min([time_calls(thread, stub) for _ in range(8)])
-    read_ns = min([time_readings(thread) for _ in range(8)])
+    call_ns = min([time_calls(thread, stub) for _ in range(ROUNDS)])
+    read_ns = min([time_readings(thread) for _ in range(ROUNDS)])
     inside_ns = min(least_wall(thread.block, mark.used), call_ns) if thread.block != NULL else read_ns
     slot.taken = 0
     thread_rewind(thread, mark)

@@ -125,9 +125,11 @@ def awaits(passes):
 """
 FEW, MANY = 3, 9
 PASSES = range(1, 41)
-# The least of several is taken: what else runs on the machine only ever takes more. In turns, for that may last a while.
-TURNS = 3
-TIMES = 4
+# The least of several is taken: what else runs on the machine only ever takes more. In turns, for that may last a while: until
+# some have found hardly anything less.
+LEAST_TURNS, MOST_TURNS, TURNS_ALIKE = 4, 20, 2
+HARDLY = 0.03
+TIMES = 2
 
 
 cdef object bare_ticks(object function, object passes):
@@ -171,7 +173,16 @@ cdef class Cost:
 
 cdef dict measure_bare(dict shapes):
     """What each of the functions takes untraced, without what a call of it does."""
-    return {name: bare_ticks(function, PASSES) - bare_ticks(function, ()) for name, (function, _) in shapes.items()}
+    return {name: (bare_ticks(function, PASSES) - bare_ticks(function, ()),) for name, (function, _) in shapes.items()}
+
+
+cdef bint take_less(dict least, dict found) except -1:
+    """Keep the lesser of each figure; was the first of some much less than before?"""
+    changed = False
+    for name, figures in found.items():
+        changed = changed or figures[0] < (1 - HARDLY) * least[name][0]
+        least[name] = tuple(map(min, least[name], figures))
+    return changed
 
 
 cdef dict measure_charged(dict shapes):
@@ -190,14 +201,18 @@ cdef dict measure(dict shapes):
     cdef Cost cost
     for function, _ in shapes.values():
         bare_ticks(function, PASSES)
-    turns = [(measure_bare(shapes), measure_charged(shapes)) for _ in range(TURNS)]
+    bare, charged = measure_bare(shapes), measure_charged(shapes)
+    turns = alike = 1
+    while charged and turns < MOST_TURNS and (turns < LEAST_TURNS or alike < TURNS_ALIKE):
+        changed = take_less(bare, measure_bare(shapes)) | take_less(charged, measure_charged(shapes))
+        alike = 0 if changed else alike + 1
+        turns += 1
     costs = {}
-    for name in shapes if turns[0][1] else ():
+    for name, (ticks, inner, executed) in charged.items():
         cost = costs[name] = Cost()
-        charges = [charged[name] for _, charged in turns]
-        cost.more = (min(charge[0] for charge in charges) - min(bare[name] for bare, _ in turns)) / len(PASSES)
-        cost.inner = min(charge[1] for charge in charges) / len(PASSES)
-        cost.executed = (charges[0][2] - 1) / len(PASSES)
+        cost.more = (ticks - bare[name][0]) / len(PASSES)
+        cost.inner = inner / len(PASSES)
+        cost.executed = (executed - 1) / len(PASSES)
     return costs
 
 

@@ -256,7 +256,7 @@
     X(uint32_t, first_spot, "the first of its lines, a number in lines: what passes before it comes to any") \
     X(uint32_t, spots,      "how many there are") \
     X(uint32_t, spare_1,    "0") \
-    X(uint64_t, spare_2,    "0") \
+    X(int64_t,  event_ticks, "taken off ticks for events, as calibrated; of what is outside of all functions: added to own_ticks") \
     X(uint64_t, spare_3,    "0") \
     X(uint64_t, spare_4,    "0") \
     X(uint64_t, spare_5,    "0") \
@@ -270,11 +270,19 @@
                                  "calibrated: of a line that takes next to nothing it may be below 0") \
     X(uint64_t, back,            "of executed those by a loop's way back, or without having left the line") \
     X(int64_t,  off_ticks,       "of ticks what was not on a processor") \
+    X(int64_t,  event_ticks,     "taken off ticks for events, as calibrated") \
+    X(uint32_t, function,        "function, a number in functions; 0 in an unused record") \
+    X(uint32_t, line,            "line number, 0 where unknown") \
+    X(uint64_t, system_ns,       "CPU time in the kernel, where asked for") \
+    X(uint64_t, spare_1,         "0") \
     X(int64_t,  inner_ticks,     "time of traced functions called from it, but for what this line itself took in them") \
     X(int64_t,  inner_off_ticks, "of it what was not on a processor") \
-    X(uint64_t, system_ns,       "CPU time in the kernel, where asked for") \
-    X(uint32_t, function,        "function, a number in functions; 0 in an unused record") \
-    X(uint32_t, line,            "line number, 0 where unknown")
+    X(int64_t,  inner_event_ticks, "taken off inner_ticks for events, as calibrated") \
+    X(uint64_t, spare_2,         "0") \
+    X(uint64_t, spare_3,         "0") \
+    X(uint64_t, spare_4,         "0") \
+    X(uint64_t, spare_5,         "0") \
+    X(uint64_t, spare_6,         "0")
 
 /* A loop of a function. */
 #define LOOP_FIELDS(X) \
@@ -354,7 +362,8 @@ enum {
     BLOCK_EVENTS = (BLOCK_BYTES - sizeof(struct block_head)) / sizeof(struct event),
     THREAD_BYTES = 2048,
     TASKS_BYTES = 256 * 1024, /* all tasks that are kept lie in one window */
-    LINES_BYTES = 1024 * 1024, /* a window of lines: a function's all lie in one */
+    LINES_BYTES = 2048 * 1024, /* a window of lines: a function's all lie in one */
+    PLACES_BYTES = 1024 * 1024, /* a window of places, or of branches, likewise */
     OPEN_CALLS = (THREAD_BYTES - sizeof(struct thread_fields)) / sizeof(struct open_call),
     STRING_BYTES = 16 * 1024, /* a longer string is cut; the cut is shown by three dots */
 };
@@ -383,7 +392,7 @@ _Static_assert(offsetof(struct control, paused) % 8 == 0 &&
 _Static_assert(sizeof(struct overview) == 128, "records of a power of two never cross a window");
 _Static_assert(sizeof(struct named_task) == 16, "records of a power of two never cross a window");
 _Static_assert(sizeof(struct child) == 64, "records of a power of two never cross a window");
-_Static_assert(sizeof(struct line_trace) == 128 && sizeof(struct function) == 128 && sizeof(struct line) == 64 &&
+_Static_assert(sizeof(struct line_trace) == 128 && sizeof(struct function) == 128 && sizeof(struct line) == 128 &&
                    sizeof(struct loop) == 32 && sizeof(struct covered) == 64 && sizeof(struct covered_place) == 16 &&
                    sizeof(struct covered_branch) == 32,
                "records of a power of two never cross a window");

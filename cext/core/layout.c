@@ -99,10 +99,10 @@ const struct data_type data_types[DATA_TYPES + 1] = {
     [DATA_TASKS] = {"tasks", task_fields, sizeof(struct named_task), sizeof(struct file_head), TASKS_BYTES},
     [DATA_TRACES] = {"traces", trace_fields, sizeof(struct line_trace), sizeof(struct line_trace), WINDOW_BYTES},
     [DATA_FUNCTIONS] = {"functions", function_fields, sizeof(struct function), sizeof(struct function), WINDOW_BYTES},
-    [DATA_LINES] = {"lines", line_fields, sizeof(struct line), sizeof(struct file_head), LINES_BYTES},
+    [DATA_LINES] = {"lines", line_fields, sizeof(struct line), sizeof(struct line), LINES_BYTES},
     [DATA_LOOPS] = {"loops", loop_fields, sizeof(struct loop), sizeof(struct file_head), WINDOW_BYTES},
     [DATA_COVERED] = {"covered", covered_fields, sizeof(struct covered), sizeof(struct file_head), WINDOW_BYTES},
-    [DATA_PLACES] = {"places", place_fields, sizeof(struct covered_place), sizeof(struct file_head), LINES_BYTES},
+    [DATA_PLACES] = {"places", place_fields, sizeof(struct covered_place), sizeof(struct file_head), PLACES_BYTES},
     [DATA_DIALOGUE] = {"dialogue", NULL, 0, sizeof(struct file_head), WINDOW_BYTES},
-    [DATA_BRANCHES] = {"branches", branch_fields, sizeof(struct covered_branch), sizeof(struct file_head), LINES_BYTES},
+    [DATA_BRANCHES] = {"branches", branch_fields, sizeof(struct covered_branch), sizeof(struct file_head), PLACES_BYTES},
 };

@@ -68,7 +68,7 @@ static void find_ticks(struct spot *spot, const struct bytecode *code, int first
 
 void plan_add_costs(struct plan *plan, const struct bytecode *code, int first_line)
 {
-    plan->line_ticks = (uint64_t)(first_line > SMALL_NUMBERS ? lines.costs.high_line : lines.costs.line);
+    plan->line_ticks = first_line > SMALL_NUMBERS ? lines.costs.high_line : lines.costs.line;
     for (uint32_t index = 0; index < plan->spots; index++)
         find_ticks(&plan->spot[index], code, first_line);
     for (uint32_t unit = 0; unit < plan->units; unit++) {

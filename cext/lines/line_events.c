@@ -82,7 +82,7 @@ struct line_thread *find_frame(PyThreadState *state, frame *here)
     if (!thread || thread->top->frame == here)
         return thread;
     struct traced_code *known = thread->beyond ? NULL : traced_code_of(frame_code(here), here);
-    lines_begin(thread, now);
+    lines_begin(thread, now, 0);
     bool is_ours = known && known->is.chosen;
     if (is_ours)
         leave_others(thread, here);

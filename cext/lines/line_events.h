@@ -51,8 +51,8 @@ static inline void leave_function(struct line_thread *thread, const frame *here)
 
 static inline void function_ends(struct line_thread *thread, const frame *here)
 {
-    lines_begin(thread, ticks_now() - (uint64_t)lines.costs.end);
-    uint64_t after = (uint64_t)(lines.costs.after + (thread->top->coroutine ? lines.costs.coroutine : 0));
+    lines_begin(thread, ticks_now(), lines.costs.end);
+    int64_t after = lines.costs.after + (thread->top->coroutine ? lines.costs.coroutine : 0);
     leave_function(thread, here);
     lines_end(thread, after);
 }
@@ -87,7 +87,7 @@ static inline void come_to(struct line_thread *thread, const struct plan *plan, 
 /* Of a function that has just begun nothing has run before its first line: what passed was the interpreter's, for the event. */
 static inline bool has_just_begun(const struct line_thread *thread)
 {
-    return thread->line == thread->top->table->lines + ENTRY_SPOT && thread->charged == thread->top->start;
+    return thread->line == thread->top->table->lines + ENTRY_SPOT && thread->charged == thread->top->start.ticks;
 }
 
 /* `here` is the innermost function. */
@@ -98,7 +98,7 @@ static inline void line_begins(struct line_thread *thread, frame *here)
     thread->beyond = 0;
     uint64_t spot = plan->spot_of[LIKELY(unit < plan->units) ? unit : 0];
     if (!has_just_begun(thread))
-        lines_begin(thread, ticks_now() - plan->line_ticks - ticks_before(spot));
+        lines_begin(thread, ticks_now(), plan->line_ticks + ticks_before(spot));
     come_to(thread, plan, spot, here);
     lines_end(thread, ticks_after(spot));
 }

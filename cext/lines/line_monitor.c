@@ -42,14 +42,14 @@ static PyObject *see_begin(PyObject *const *arguments, bool begins)
     struct line_thread *thread = lines_of(state);
     struct traced_code *known = here ? traced_code_known((PyCodeObject *)*arguments) : NULL;
     if (LIKELY(thread != NULL))
-        lines_begin(thread, now);
+        lines_begin(thread, now, 0);
     if (UNLIKELY(!known || known->is.serial != traced_codes.choice.serial || !known->observed))
         known = here ? look_and_observe((PyCodeObject *)*arguments, here) : NULL;
     bool is_traced = known && known->is.chosen && lines.on;
     if (LIKELY(thread != NULL)) {
         if (is_traced)
             function_begins(thread, known, here, begins);
-        lines_end(thread, begins ? 0 : (uint64_t)lines.costs.resume);
+        lines_end(thread, begins ? 0 : lines.costs.resume);
     }
     return is_traced ? Py_NewRef(Py_None) : not_again();
 }
@@ -125,11 +125,11 @@ static inline struct line_thread *innermost(PyThreadState *state, frame *here)
 /* Up to these CPython has the objects of an instruction's, and of a line's, number ready. */
 enum { HIGH_UNIT = SMALL_NUMBERS / 2 };
 
-static uint64_t jump_ticks(size_t from, size_t to)
+static int64_t jump_ticks(size_t from, size_t to)
 {
     int64_t one = from > HIGH_UNIT ? lines.costs.high_jump : lines.costs.jump;
     int64_t other = to > HIGH_UNIT ? lines.costs.high_jump : lines.costs.jump;
-    return (uint64_t)((one + other) / 2);
+    return (one + other) / 2;
 }
 
 /* A jump within a line: its way back, if it is one. */
@@ -150,7 +150,7 @@ static PyObject *see_jump(PyObject *self, PyObject *const *arguments, size_t cou
     uint64_t spot = plan->spot_of[to];
     if (plan->spot[left].line != plan->spot[spot & SPOT_NUMBER].line)
         return not_again();
-    lines_begin(thread, now - jump_ticks(from, to) - ticks_before(spot));
+    lines_begin(thread, now, jump_ticks(from, to) + ticks_before(spot));
     come_to(thread, plan, spot, here);
     lines_end(thread, 0);
     Py_RETURN_NONE;
@@ -187,7 +187,7 @@ static PyObject *see_branch(PyObject *self, PyObject *const *arguments, size_t c
         Py_RETURN_NONE;
     const struct plan *plan = thread->top->plan;
     uint32_t from = (uint32_t)PyLong_AsLong(arguments[1]) / 2, to = (uint32_t)PyLong_AsLong(arguments[2]) / 2;
-    lines_begin(thread, now - jump_ticks(from, to));
+    lines_begin(thread, now, jump_ticks(from, to));
     bool is_line = is_untold(plan, to);
     if (is_line)
         come_to(thread, plan, plan->spot_of[to], here);

@@ -28,14 +28,14 @@ enum {
 /* Up to this one CPython has the objects of numbers ready. */
 enum { SMALL_NUMBERS = 256 };
 
-static inline uint64_t ticks_before(uint64_t flagged)
+static inline int64_t ticks_before(uint64_t flagged)
 {
-    return flagged >> SPOT_BEFORE & UINT16_MAX;
+    return (int64_t)(flagged >> SPOT_BEFORE & UINT16_MAX);
 }
 
-static inline uint64_t ticks_after(uint64_t flagged)
+static inline int64_t ticks_after(uint64_t flagged)
 {
-    return flagged >> SPOT_AFTER;
+    return (int64_t)(flagged >> SPOT_AFTER);
 }
 
 /* The interpreter asks at each instruction if a line begins, and none is specialised; else it tells of those that begin one, and
@@ -65,7 +65,7 @@ struct plan {
     uint32_t entries_by_branch; /* there are loops whose body is first come to by a branch within its line */
     uint32_t has_untold; /* there are such spots */
     uint32_t ways_back_in_line; /* there are jumps back to the same line */
-    uint64_t line_ticks; /* what the interpreter takes for a line's event */
+    int64_t line_ticks; /* what the interpreter takes for a line's event */
     struct spot *spot;
     struct planned_loop *loop;
     uint64_t spot_of[]; /* by instruction: the spot, above it its flags, above these its ticks */

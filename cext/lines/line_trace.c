@@ -21,11 +21,11 @@ static void see_call(frame *here)
     struct line_thread *thread = lines_of(running_state());
     if (UNLIKELY(!thread))
         return;
-    lines_begin(thread, now);
+    lines_begin(thread, now, 0);
     struct traced_code *known = traced_code_of(frame_code(here), here);
     if (known && known->is.chosen)
         function_begins(thread, known, here, is_beginning(here));
-    lines_end(thread, is_beginning(here) ? 0 : (uint64_t)lines.costs.resume);
+    lines_end(thread, is_beginning(here) ? 0 : lines.costs.resume);
 }
 
 static bool is_passed_over(frame *here)
@@ -51,7 +51,7 @@ static void see_exception(frame *here, PyObject *told)
     if (!thread || thread->top->frame != here || !told || !PyTuple_Check(told))
         return;
     bool stops = PyTuple_GET_ITEM(told, 0) == PyExc_StopIteration;
-    lines_begin(thread, now - (uint64_t)(int64_t)(stops ? lines.costs.stop : lines.costs.exception));
+    lines_begin(thread, now, (int64_t)(stops ? lines.costs.stop : lines.costs.exception));
     lines_end(thread, 0);
 }
 

@@ -206,7 +206,7 @@ static bool fill(struct line_table *table, const struct line_shape *shape)
     if (own.rehearsing)
         return fill_rehearsed(table, shape);
     if (own.lines.file.bytes + shape->spots * sizeof(struct line) > LINES_MOST_BYTES ||
-        shape->spots > (LINES_BYTES - sizeof(struct file_head)) / sizeof(struct line))
+        shape->spots > LINES_BYTES / sizeof(struct line) - 1)
         return false;
     uint32_t first = series_records(&own.lines, shape->spots, &spots);
     uint32_t number = first ? series_records(&own.functions, 1, &function) : 0;
@@ -326,6 +326,7 @@ static bool find_outside(struct line_thread *thread, uint32_t owner)
     if (thread->outside && line_table_is_of(thread->outside, owner) && thread->outside->rehearsed == own.rehearsing)
         return true;
     thread->charged = thread->off = thread->charged_off = thread->own_off = 0; /* what was until now is in another record */
+    thread->event_ticks = 0;
     thread->outside = lines_table(owner, &shape);
     if (!thread->outside)
         return false;
@@ -334,8 +335,23 @@ static bool find_outside(struct line_thread *thread, uint32_t owner)
     return true;
 }
 
+/* Calibration counts ticks alone: it asks no clock. */
+static void ask_no_clock(struct line_thread *thread)
+{
+    static volatile uint64_t no_word;
+    thread->sync_ticks = ticks_now();
+    thread->generation = thread->clock->generation;
+    thread->word = &no_word;
+    thread->mark = 0;
+    thread->sure_until = UINT64_MAX;
+}
+
 static void ask_clock(struct line_thread *thread)
 {
+    if (own.rehearsing) {
+        ask_no_clock(thread);
+        return;
+    }
     struct reading now = clock_read(thread->clock);
     thread->sync_ticks = ticks_now();
     thread->sync_charged = thread->charged;
@@ -376,6 +392,7 @@ static bool enter(struct line_thread *thread, void *state)
     thread->system_ns = lines.system ? kernel_ns() : 0;
     thread->counted = thread->sync_ticks;
     thread->since = thread->sync_ticks;
+    thread->cost = 0;
     thread->stretch = lines.stretch;
     return true;
 }
@@ -449,6 +466,7 @@ static void note_whole(struct line_thread *thread, uint64_t now)
     whole->ticks += now - thread->counted;
     whole->off_ticks = thread->off;
     whole->own_ticks = whole->ticks - thread->charged - thread->own_off;
+    whole->event_ticks = thread->event_ticks;
     thread->counted = now;
 }
 
@@ -459,11 +477,11 @@ static void pass(struct line_thread *thread)
     thread->counted = thread->sync_ticks;
 }
 
-static void charge_until(struct line_thread *thread, uint64_t now)
+static void charge_until(struct line_thread *thread, uint64_t now, int64_t cost)
 {
     uint64_t wall_ns = thread->sync_wall_ns, cpu_ns = thread->sync_cpu_ns, begin = thread->sync_ticks;
     uint64_t charged = thread->sync_charged;
-    int64_t passed = lines_add(thread, now);
+    int64_t passed = lines_add(thread, now, cost);
     ask_clock(thread);
     wall_ns = thread->sync_wall_ns - wall_ns;
     cpu_ns = thread->sync_cpu_ns - cpu_ns;
@@ -478,7 +496,7 @@ static void charge_until(struct line_thread *thread, uint64_t now)
         note_ticks(own.trace[lines.trace]);
 }
 
-void lines_settle(struct line_thread *thread, uint64_t now)
+void lines_settle(struct line_thread *thread, uint64_t now, int64_t cost)
 {
     int saved = errno;
     bool was_paused = thread->paused;
@@ -486,7 +504,7 @@ void lines_settle(struct line_thread *thread, uint64_t now)
     if (was_paused)
         pass(thread);
     else
-        charge_until(thread, now);
+        charge_until(thread, now, cost);
     errno = saved;
 }
 
@@ -507,7 +525,7 @@ static void recording_ends(void)
     if (!lines.on || !own.ours || !*own.ours)
         return;
     if (thread && thread->stretch == lines.stretch) {
-        lines_begin(thread, ticks_now());
+        lines_begin(thread, ticks_now(), 0);
         lines_end(thread, 0);
     }
     lines_off(0);

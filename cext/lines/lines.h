@@ -30,6 +30,12 @@ struct line_table {
     uint32_t waiting[];      /* by line: calls made from it in progress */
 };
 
+/* What was charged until some time, on a thread's own clocks or to a line; and what was taken off that for events. */
+struct line_sums {
+    uint64_t ticks, off;
+    int64_t events;
+};
+
 /* A function in progress. */
 struct line_frame {
     const void *frame; /* the interpreter's, compared only */
@@ -37,8 +43,8 @@ struct line_frame {
     const void *plan;  /* how its code's instructions are lines */
     const void *code;  /* where these begin */
     struct line *line; /* that its time goes to */
-    uint64_t start, start_off;          /* on the thread's own clocks, when it began or went on */
-    uint64_t caller_ticks, caller_off;  /* of the calling line, then */
+    struct line_sums start;  /* of the thread, when it began or went on */
+    struct line_sums caller; /* of the calling line, then */
     uint32_t owner;    /* of what it calls */
     uint32_t coroutine;
     uint32_t greenlet; /* the task of the greenlet that it runs in, or 0 */
@@ -47,7 +53,9 @@ struct line_frame {
 struct line_thread {
     struct line_frame *top; /* the innermost; the first of all stands for what is outside of all functions */
     struct line *line;      /* top->line */
-    uint64_t since;         /* the end of the last event, later by what the interpreter takes for one */
+    uint64_t since;         /* the end of the last event */
+    int64_t cost;           /* what the interpreter takes for that one from then on */
+    int64_t event_ticks;    /* taken off what was charged, for all events */
     uint64_t charged;       /* all ticks that lines were charged: a clock that stands still while recording takes its time */
     uint64_t off;           /* ticks that the thread was not on a processor */
     uint64_t charged_off;   /* of these what lines were charged */
@@ -139,8 +147,8 @@ VISIBLE uint32_t lines_owner(struct line_thread *thread, uint32_t task);
 /* A call that is too deep inside others begins. */
 VISIBLE void lines_count_beyond(struct line_thread *thread);
 
-/* Ask the clock; charge what passed until `now`, unless recording is paused. */
-VISIBLE void lines_settle(struct line_thread *thread, uint64_t now);
+/* Ask the clock; charge what passed until `now` less the event's cost, unless recording is paused. */
+VISIBLE void lines_settle(struct line_thread *thread, uint64_t now, int64_t cost);
 
 /* Tables are made in ordinary memory meanwhile, for calibration. */
 VISIBLE void lines_rehearse(bool on);
@@ -151,28 +159,32 @@ static inline bool line_clock_is_sure(const struct line_thread *thread, uint64_t
                   thread->clock->generation == thread->generation);
 }
 
-/* What passed until now since the last event goes to the current line. */
-static inline int64_t lines_add(struct line_thread *thread, uint64_t now)
+/* What passed until now since the last event goes to the current line, less what the interpreter took for that one and for this,
+   which is noted too. */
+static inline int64_t lines_add(struct line_thread *thread, uint64_t now, int64_t cost)
 {
-    int64_t passed = (int64_t)(now - thread->since);
+    int64_t taken = thread->cost + cost, passed = (int64_t)(now - thread->since) - taken;
     thread->line->ticks += passed;
+    thread->line->event_ticks += taken;
     thread->charged += (uint64_t)passed;
+    thread->event_ticks += taken;
     return passed;
 }
 
-/* An event begins: charge the time until now. It must end with lines_end. */
-static inline void lines_begin(struct line_thread *thread, uint64_t now)
+/* An event begins, for which the interpreter took so much until now: charge the time. It must end with lines_end. */
+static inline void lines_begin(struct line_thread *thread, uint64_t now, int64_t cost)
 {
     if (UNLIKELY(!line_clock_is_sure(thread, now) || said_from_outside() != recorder.heeded))
-        lines_settle(thread, now);
+        lines_settle(thread, now, cost);
     else
-        lines_add(thread, now);
+        lines_add(thread, now, cost);
 }
 
 /* An event ends: what passed since it began is recording's own, and so is what the interpreter takes for it from now on. */
-static inline void lines_end(struct line_thread *thread, uint64_t cost)
+static inline void lines_end(struct line_thread *thread, int64_t cost)
 {
-    thread->since = ticks_now() + cost;
+    thread->since = ticks_now();
+    thread->cost = cost;
 }
 
 /* From now on the thread's time goes to this line. */
@@ -192,38 +204,58 @@ static inline struct line_frame *lines_next(const struct line_thread *thread)
     return thread->top + 1;
 }
 
+static inline struct line_sums sums_of_thread(const struct line_thread *thread)
+{
+    return (struct line_sums){thread->charged, thread->charged_off, thread->event_ticks};
+}
+
+static inline struct line_sums sums_of_line(const struct line *line)
+{
+    return (struct line_sums){(uint64_t)line->ticks, (uint64_t)line->off_ticks, line->event_ticks};
+}
+
+static inline struct line_sums sums_since(struct line_sums now, struct line_sums before)
+{
+    return (struct line_sums){now.ticks - before.ticks, now.off - before.off, now.events - before.events};
+}
+
 /* A function begins or goes on, called from the current line. What passed is charged already. */
 static inline void lines_push(struct line_thread *thread)
 {
     struct line_frame *caller = thread->top, *callee = lines_next(thread);
     caller->table->waiting[caller->line - caller->table->lines]++;
     callee->table->active++;
-    callee->start = thread->charged;
-    callee->start_off = thread->charged_off;
-    callee->caller_ticks = caller->line->ticks;
-    callee->caller_off = caller->line->off_ticks;
+    callee->start = sums_of_thread(thread);
+    callee->caller = sums_of_line(caller->line);
     thread->top = callee;
     thread->line = callee->line;
 }
 
 /* Nothing that this line has called is in progress any more: what passed meanwhile was not its own. */
-static inline void lines_add_inner(struct line *line, const struct line_frame *callee, uint64_t ticks, uint64_t off)
+static inline void lines_add_inner(struct line *line, const struct line_frame *callee, struct line_sums passed)
 {
-    line->inner_ticks += ticks - (line->ticks - callee->caller_ticks);
-    line->inner_off_ticks += off - (line->off_ticks - callee->caller_off);
+    struct line_sums inner = sums_since(passed, sums_since(sums_of_line(line), callee->caller));
+    line->inner_ticks += (int64_t)inner.ticks;
+    line->inner_off_ticks += (int64_t)inner.off;
+    line->inner_event_ticks += inner.events;
+}
+
+static inline void lines_add_inclusive(struct function *function, struct line_sums passed)
+{
+    function->ticks += (int64_t)passed.ticks;
+    function->off_ticks += (int64_t)passed.off;
+    function->event_ticks += passed.events;
 }
 
 /* The innermost function ends, or is suspended. What passed is charged already. */
 static inline void lines_pop(struct line_thread *thread)
 {
     struct line_frame *callee = thread->top, *caller = callee - 1;
-    uint64_t ticks = thread->charged - callee->start, off = thread->charged_off - callee->start_off;
-    if (--callee->table->active == 0) {
-        callee->table->function->ticks += ticks;
-        callee->table->function->off_ticks += off;
-    }
+    struct line_sums passed = sums_since(sums_of_thread(thread), callee->start);
+    if (--callee->table->active == 0)
+        lines_add_inclusive(callee->table->function, passed);
     if (--caller->table->waiting[caller->line - caller->table->lines] == 0)
-        lines_add_inner(caller->line, callee, ticks, off);
+        lines_add_inner(caller->line, callee, passed);
     thread->top = caller;
     thread->line = caller->line;
 }

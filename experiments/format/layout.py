@@ -13,7 +13,7 @@ from interpose.errors import Caught
 Bytes = bytes | bytearray | memoryview
 
 LARGEST_RECORD_BYTES = 64 * 1024
-LARGEST_BLOCK_BYTES = 1024 * 1024
+LARGEST_BLOCK_BYTES = 2 * 1024 * 1024
 
 
 class _Type(NamedTuple):

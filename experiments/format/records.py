@@ -224,6 +224,7 @@ class FunctionRecord(NamedTuple):
     own: int
     first_spot: int
     spots: int
+    event_ticks: int
 
 
 class LineRecord(NamedTuple):
@@ -233,11 +234,13 @@ class LineRecord(NamedTuple):
     ticks: int
     back: int
     off_ticks: int
-    inner_ticks: int
-    inner_off_ticks: int
-    system_ns: int
+    event_ticks: int
     function: int
     line: int
+    system_ns: int
+    inner_ticks: int
+    inner_off_ticks: int
+    inner_event_ticks: int
 
 
 class LoopRecord(NamedTuple):

@@ -8,7 +8,9 @@ import sys
 import pytest
 from tracing import Traced
 
-from interpose.analysis.lines.line_rows import FunctionTotal, Line, Trace, line_trace, without_negative
+from interpose.analysis.lines import line_rows
+from interpose.analysis.lines.line_rows import FunctionTotal, Line, Trace, line_trace, not_below
+from interpose.experiments.format.traces import read_stretches
 
 NEWER = sys.version_info >= (3, 12)
 LOOPS = """
@@ -634,16 +636,80 @@ def test_no_line_is_below_zero_and_estimates_are_marked(traced):
 
 
 @pytest.mark.parametrize(
-    ("times_ns", "kept_ns"),
+    ("times_ns", "least_ns", "kept_ns"),
     [
-        ([5, 0, 7], [5, 0, 7]),
-        ([-10, 100, 300], [0, 98, 292]),
-        ([-4, 3], [0, 0]),
-        ([], []),
+        ([5, 0, 7], [0, 0, 0], [5, 0, 7]),
+        ([-10, 100, 300], [0, 0, 0], [0, 98, 292]),
+        ([-4, 3], [0, 0], [0, 0]),
+        ([1, 105, 300], [5, 5, 0], [5, 104, 297]),
+        ([-4, 3], [1, 2], [1, 2]),
+        ([], [], []),
     ],
 )
-def test_lines_below_zero_take_from_the_others_of_their_function(times_ns, kept_ns):
-    kept = without_negative(times_ns)
+def test_lines_below_their_least_take_from_the_others_of_their_function(times_ns, least_ns, kept_ns):
+    kept = not_below(times_ns, least_ns)
 
-    assert sum(kept) == max(sum(times_ns), 0)
+    assert sum(kept) == max(sum(times_ns), sum(least_ns))
     assert kept == pytest.approx(kept_ns, abs=1)
+
+
+CALIBRATED = """
+import time
+
+def work():
+    s = 0
+    for i in range(60_000):
+        s += i * i % 7
+
+def other():
+    s = 0
+    for i in range(6_000):
+        s ^= len(str(i))
+
+def both():
+    work()
+    other()
+
+def took(function):
+    begin = time.thread_time_ns()
+    function()
+    return time.thread_time_ns() - begin
+
+both()
+"""
+
+
+def calibrated_times(times):
+    """How stretches are read as if calibration had given so many times as much."""
+
+    def dearer(record, *names):
+        more = (times - 1) * record.event_ticks
+        return record._replace(ticks=record.ticks - more, event_ticks=record.event_ticks + more)
+
+    def read(process):
+        stretches = read_stretches(process)
+        for function in (each for stretch in stretches for each in stretch.functions):
+            function.record = dearer(function.record)
+            function.lines = [
+                dearer(line)._replace(inner_ticks=line.inner_ticks - (times - 1) * line.inner_event_ticks)
+                for line in function.lines
+            ]
+        return stretches
+
+    return read
+
+
+def test_what_was_calibrated_too_high_is_bounded_by_what_lines_took(traced, monkeypatch):
+    done = traced(CALIBRATED, INTERPOSE="lines")
+    shares = []
+    for times in 1, 3, 10:
+        monkeypatch.setattr(line_rows, "read_stretches", calibrated_times(times))
+        trace = line_trace(done.experiment)
+        took = {each.place.function: each.figures for each in trace.functions}
+        assert all(each.figures.self_cpu_ns > 0 for each in trace.lines if each.figures.executed)
+        assert took["both"].cpu_ns == pytest.approx(took["work"].cpu_ns + took["other"].cpu_ns, rel=0.12)
+        shares.append(took["work"].self_cpu_ns / (took["work"].self_cpu_ns + took["other"].self_cpu_ns))
+
+    assert trace.is_estimated and trace.held_percent < 20
+    assert f"{trace.held_percent} % of what it gives for events is taken off" in trace.notes[0]
+    assert shares == [pytest.approx(shares[0], abs=0.1)] * 3

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from interpose.analysis.lines.event_costs import LEAST_SHARE, held_share
 from interpose.experiments.format.traces import Function, Stretch, read_stretches
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
@@ -43,6 +44,7 @@ class Figures:
     wall_ns: int = 0
     cpu_ns: int = 0
     system_ns: int | None = None
+    event_ns: int = 0  # taken off the self times for events
 
     @property
     def user_ns(self) -> int | None:
@@ -68,6 +70,7 @@ class Figures:
         self.add_self(other.self_wall_ns, other.self_cpu_ns, other.system_ns)
         self.wall_ns += other.wall_ns
         self.cpu_ns += other.cpu_ns
+        self.event_ns += other.event_ns
 
 
 @dataclass
@@ -123,6 +126,7 @@ class Trace:
     depth: int
     left_out: int
     missed: list[str]
+    held_percent: int
 
     @property
     def recorded_percent(self) -> int:
@@ -132,8 +136,8 @@ class Trace:
 
     @property
     def is_estimated(self) -> bool:
-        """Whether recording took most of the time: then an error of its calibration shows in the figures."""
-        return self.recorded_percent >= ESTIMATED_PERCENT
+        """Whether calibration was too high, or recording took so much of the time that its error shows."""
+        return self.recorded_percent >= ESTIMATED_PERCENT or self.held_percent < 100
 
     @property
     def notes(self) -> list[str]:
@@ -143,6 +147,9 @@ class Trace:
             said.append(f"{INCOMPLETE}: {self.beyond:,} calls were more than {self.depth:,} deep in each other")
         if self.left_out:
             said.append(f"incomplete: for {self.left_out:,} functions there was no room")
+        if self.held_percent < 100:
+            held = f"{self.held_percent} % of what it gives for events is taken off"
+            said.append(f"calibration was too high (a busy machine?): {held}")
         return said + [f"not traced: {why}" for why in self.missed]
 
 
@@ -153,9 +160,11 @@ def line_trace(experiment: Experiment, apart: Iterable[str] = (), target: str | 
     """
     gathered = _Gathered(tuple(apart))
     for process in experiment.processes:
-        for stretch in read_stretches(process):
+        stretches = read_stretches(process)
+        held = held_share(stretches)
+        for stretch in stretches:
             if target in (None, stretch.target):
-                gathered.add_stretch(process, stretch)
+                gathered.add_stretch(process, stretch, held)
     missed = [why for process in experiment.processes for why in process.log.missed("lines")]
     return gathered.trace(missed)
 
@@ -185,9 +194,12 @@ class _Gathered:
         self._threads: dict[_Key, Whole] = {}
         self._run, self._children = Run(), Run()
         self._beyond = self._depth = self._left_out = 0
+        self._held = 1.0
 
-    def add_stretch(self, process: Process, stretch: Stretch) -> None:
+    def add_stretch(self, process: Process, stretch: Stretch, held: float) -> None:
+        """Add what was counted in a stretch; of what was taken off for events this share holds."""
         record = stretch.record
+        self._held = min(self._held, held)
         self._run.user_ns += record.user_ns
         self._run.system_ns += record.system_ns
         self._children.user_ns += record.children_user_ns
@@ -199,12 +211,12 @@ class _Gathered:
         first_lines = _first_lines(stretch.functions)
         for function in stretch.functions:
             if function.is_outside:
-                self._add_outside(process, stretch, function)
+                self._add_outside(process, stretch, held, function)
             else:
-                self._add_function(process, stretch, function, first_lines, levels)
+                self._add_function(process, stretch, held, function, first_lines, levels)
 
     def trace(self, missed: list[str]) -> Trace:
-        self._cut_below_zero()
+        self._keep_least()
         for line in self._lines.values():
             line.figures.include_self()
         for function in self._functions.values():
@@ -219,26 +231,28 @@ class _Gathered:
             depth=self._depth,
             left_out=self._left_out,
             missed=missed,
+            held_percent=int(100 * self._held),
         )
 
-    def _cut_below_zero(self) -> None:
-        """No line takes less than nothing, because its events took less than calibrated: the others of its function
-        took as much less; where the whole function did, recording took the rest."""
+    def _keep_least(self) -> None:
+        """A line keeps a share of its time whatever its events take: the others of its function have as much less;
+        where these have too little, recording took the rest."""
         lines: dict[_Key, list[Figures]] = defaultdict(list)
         for key, line in self._lines.items():
             lines[key[:-1]].append(line.figures)
         cut_ns = 0
         for key, figures in lines.items():
-            walls_ns = without_negative([each.self_wall_ns for each in figures])
-            cpus_ns = without_negative([each.self_cpu_ns for each in figures])
             before_ns = sum(each.self_wall_ns for each in figures), sum(each.self_cpu_ns for each in figures)
+            walls_ns = _lifted([each.self_wall_ns for each in figures], figures)
+            cpus_ns = _lifted([each.self_cpu_ns for each in figures], figures)
             for each, wall_ns, cpu_ns in zip(figures, walls_ns, cpus_ns, strict=True):
                 each.add_self(wall_ns - each.self_wall_ns, cpu_ns - each.self_cpu_ns, None)
             more_ns = sum(walls_ns) - before_ns[0], sum(cpus_ns) - before_ns[1]
             self._functions[key].figures.add_self(*more_ns, None)
             cut_ns += more_ns[1]
         if cut_ns and self._threads:
-            max(self._threads.values(), key=lambda thread: thread.own_ns).own_ns -= cut_ns
+            dearest = max(self._threads.values(), key=lambda thread: thread.own_ns)
+            dearest.own_ns = max(dearest.own_ns - cut_ns, 0)
 
     def _labels(self, process: Process, function: Function) -> dict[str, str]:
         values = {
@@ -248,21 +262,23 @@ class _Gathered:
         }
         return {name: values[name] for name in self._apart}
 
-    def _add_outside(self, process: Process, stretch: Stretch, function: Function) -> None:
+    def _add_outside(self, process: Process, stretch: Stretch, held: float, function: Function) -> None:
         whole = self._threads.setdefault(
             (process.directory, function.record.thread), Whole(process, function.record.thread)
         )
         record = function.record
         whole.wall_ns += stretch.ns(record.ticks)
         whole.cpu_ns += stretch.ns(record.ticks - record.off_ticks)
-        whole.own_ns += stretch.ns(record.own_ticks)
+        whole.own_ns += stretch.ns(record.own_ticks - round((1 - held) * record.event_ticks))
         for line in function.lines:
-            whole.outside.add_self(stretch.ns(line.ticks), stretch.ns(line.ticks - line.off_ticks), None)
+            ticks = line.ticks + round((1 - held) * line.event_ticks)
+            whole.outside.add_self(stretch.ns(ticks), stretch.ns(ticks - line.off_ticks), None)
 
     def _add_function(
         self,
         process: Process,
         stretch: Stretch,
+        held: float,
         function: Function,
         first_lines: dict[tuple[str, str], int],
         levels: dict[tuple[str, str, int], int],
@@ -276,10 +292,11 @@ class _Gathered:
         if depth == 0:
             total.figures.entered += function.record.calls
             total.figures.executed += function.record.calls
-            total.figures.wall_ns += stretch.ns(function.record.ticks)
-            total.figures.cpu_ns += stretch.ns(function.record.ticks - function.record.off_ticks)
+            ticks = function.record.ticks + round((1 - held) * function.record.event_ticks)
+            total.figures.wall_ns += stretch.ns(ticks)
+            total.figures.cpu_ns += stretch.ns(ticks - function.record.off_ticks)
         for index, spot in enumerate(function.lines):
-            figures = _figures(stretch, function, index, inline=depth > 0)
+            figures = _figures(stretch, held, function, index, inline=depth > 0)
             line = self._lines.setdefault((*key, spot.line), Line(place, spot.line, labels=labels))
             line.figures.add(figures)
             total.figures.add_self(figures.self_wall_ns, figures.self_cpu_ns, figures.system_ns)
@@ -289,18 +306,20 @@ class _Gathered:
             line.loops[level] = line.loops.get(level, 0) + loop.passes
 
 
-def _figures(stretch: Stretch, function: Function, index: int, inline: bool) -> Figures:
+def _figures(stretch: Stretch, held: float, function: Function, index: int, inline: bool) -> Figures:
     """What was counted at one place of a function. Its beginning, index 0, is entered as often as it is called."""
     spot = function.lines[index]
     entered = function.record.calls if index == 0 else spot.executed - spot.back
     figures = Figures(spot.executed, 0 if inline or _has_no_label(function, index) else entered)
+    ticks = spot.ticks + round((1 - held) * spot.event_ticks)
+    inner_ticks = 0 if inline else spot.inner_ticks + round((1 - held) * spot.inner_event_ticks)
+    inner_off_ticks = 0 if inline else spot.inner_off_ticks
     figures.add_self(
-        stretch.ns(spot.ticks),
-        stretch.ns(spot.ticks - spot.off_ticks),
-        spot.system_ns if stretch.record.system else None,
+        stretch.ns(ticks), stretch.ns(ticks - spot.off_ticks), spot.system_ns if stretch.record.system else None
     )
-    figures.wall_ns = figures.self_wall_ns + (0 if inline else stretch.ns(spot.inner_ticks))
-    figures.cpu_ns = figures.self_cpu_ns + (0 if inline else stretch.ns(spot.inner_ticks - spot.inner_off_ticks))
+    figures.wall_ns = figures.self_wall_ns + stretch.ns(inner_ticks)
+    figures.cpu_ns = figures.self_cpu_ns + stretch.ns(inner_ticks - inner_off_ticks)
+    figures.event_ns = stretch.ns(round(held * spot.event_ticks))
     return figures
 
 
@@ -339,14 +358,25 @@ def _around(name: str) -> Iterator[str]:
             yield name
 
 
-def without_negative(times_ns: list[int]) -> list[int]:
-    """The times with 0 for what is below, the others less in proportion: of the same sum, unless that is below 0."""
-    missing_ns = -sum(each for each in times_ns if each < 0)
-    there_ns = sum(each for each in times_ns if each > 0)
+def _lifted(times_ns: list[int], figures: list[Figures]) -> list[int]:
+    """The self times of a function's lines, each no less than it can be, whatever was taken off it for events."""
+    least_ns = [
+        max(round(LEAST_SHARE * (time_ns + each.event_ns)), 0) if each.event_ns else 0
+        for time_ns, each in zip(times_ns, figures, strict=True)
+    ]
+    return not_below(times_ns, least_ns)
+
+
+def not_below(times_ns: list[int], least_ns: list[int]) -> list[int]:
+    """The times, none below its least; the others less in proportion to what they have more: of the same sum, unless
+    that is below the sum of the least."""
+    missing_ns = sum(max(least - time, 0) for time, least in zip(times_ns, least_ns, strict=True))
+    spare_ns = [max(time - least, 0) for time, least in zip(times_ns, least_ns, strict=True)]
+    there_ns = sum(spare_ns)
     if not missing_ns:
         return times_ns
     if there_ns <= missing_ns:
-        return [0] * len(times_ns)
-    kept_ns = [max(each, 0) - max(each, 0) * missing_ns // there_ns for each in times_ns]
-    kept_ns[kept_ns.index(max(kept_ns))] += there_ns - missing_ns - sum(kept_ns)
+        return least_ns
+    kept_ns = [least + spare - spare * missing_ns // there_ns for spare, least in zip(spare_ns, least_ns, strict=True)]
+    kept_ns[spare_ns.index(max(spare_ns))] += sum(times_ns) - sum(kept_ns)
     return kept_ns

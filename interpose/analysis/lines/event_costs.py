@@ -1,0 +1,46 @@
+"""Whether what line trace took off for events, as calibrated, can be: no line takes less than nothing.
+
+Calibration measures short times. Other programs may slow it, and then it takes off too much. What each line took with
+its events is known, and is the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from interpose.experiments.format.traces import Stretch
+
+# A line keeps this share of what passed between its events. A line that takes 1 ns has an event of 12 to 20 ns.
+LEAST_SHARE = 0.05
+# Of all time, how much lines may be below that: an event takes a few nanoseconds more or less than is calibrated.
+BELOW_SHARE = 0.1
+_STEPS = 20
+
+
+def held_share(stretches: Sequence[Stretch]) -> float:
+    """How much of what was taken off for events holds: 1, or the most with which hardly any time is below the least."""
+    lines = [
+        (line.ticks - line.off_ticks + line.event_ticks, line.event_ticks)
+        for stretch in stretches
+        for function in stretch.functions
+        for line in function.lines
+        if line.event_ticks > 0 and not function.is_outside
+    ]
+    if _is_possible(lines, 1.0):
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _is_possible(lines, middle) else (low, middle)
+    return low
+
+
+def _is_possible(lines: Sequence[tuple[int, int]], share: float) -> bool:
+    """Whether lines, each with its whole time and its events', keep enough if this share of these is taken off."""
+    below = kept = 0.0
+    for whole, events in lines:
+        least = LEAST_SHARE * max(whole, 0)
+        time = whole - share * events
+        below += max(least - time, 0)
+        kept += max(time, least)
+    return below <= BELOW_SHARE * kept
