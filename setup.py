@@ -180,7 +180,7 @@ class BuildExt(build_ext):
                 ext.sources = []
                 ext.library_dirs = [os.path.dirname(self.get_ext_fullpath(LIBRARY))]
         self.extensions = [*sorted(libraries, key=lambda ext: ext.name == CPYTHON_LIBRARY), *generated]
-        self.say(f"linking {len(self.extensions)} libraries")
+        self.say(f"linking {len(objects)} libraries")
         super().build_extensions()
 
     def say(self, what):
