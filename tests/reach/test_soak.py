@@ -166,25 +166,26 @@ def test_what_recording_takes_is_bounded_however_long_it_goes_on(tmp_path, tally
     experiment = tmp_path / "test.1.er"
     cpu_s, elapsed_s, shown = reported(experiment)
     half = samples[len(samples) // 2 :]
+    ahead, behind = half[: len(half) // 2], half[len(half) // 2 :]
     begin, end = half[0], half[-1]
-    texts, all_files = (
-        (getattr(end, what) - getattr(begin, what)) / (end.at_s - begin.at_s) for what in ("texts_bytes", "disk_bytes")
-    )
+    texts = (end.texts_bytes - begin.texts_bytes) / (end.at_s - begin.at_s)
+    # The rest goes up until the monitor has put it together, and down then: what is left each time is compared.
+    before, after = (min(part, key=lambda each: each.disk_bytes - each.texts_bytes) for part in (ahead, behind))
+    rest = (after.disk_bytes - after.texts_bytes - before.disk_bytes + before.texts_bytes) / (after.at_s - before.at_s)
     # Texts that are new are kept until they have a quarter of the pool (INTERPOSE_POOL).
     week_texts_bytes = min(end.texts_bytes + texts * WEEK_S, 2 * 1024 * MIB / 4)
-    week_bytes = week_texts_bytes + end.disk_bytes - end.texts_bytes + max(all_files - texts, 0) * WEEK_S
+    week_bytes = week_texts_bytes + end.disk_bytes - end.texts_bytes + max(rest, 0) * WEEK_S
     most_of_monitor = max(each.monitor_bytes for each in samples)
 
     print(
         f"\n{seconds:.0f} s, {answered:,} requests, {median_s * 1e3:.1f} ms in the middle; disk"
-        f" {end.disk_bytes / MIB:.1f} MiB, texts {texts / 1024:.2f} KiB/s, else {(all_files - texts) / 1024:.2f}, so"
+        f" {end.disk_bytes / MIB:.1f} MiB, texts {texts / 1024:.2f} KiB/s, else {rest / 1024:.2f}, so"
         f" {week_bytes / MIB:,.0f} MiB in a week, of it texts {week_texts_bytes / MIB:,.0f};"
         f" monitor {begin.monitor_bytes / MIB:.1f} to {end.monitor_bytes / MIB:.1f} MiB, at most"
         f" {most_of_monitor / MIB:.1f}, {begin.monitor_descriptors} to {end.monitor_descriptors} descriptors; workers"
         f" {begin.workers_bytes / MIB:.1f} to {end.workers_bytes / MIB:.1f} MiB, {begin.descriptors} to"
         f" {end.descriptors} descriptors; report {cpu_s:.2f} s of processor, {elapsed_s:.2f} s"
     )
-    ahead, behind = half[: len(half) // 2], half[len(half) // 2 :]
     for what in ("workers_bytes", "monitor_bytes"):
         before, after = (statistics.median(getattr(each, what) for each in part) for part in (ahead, behind))
         tally.check(after <= before * 1.1 + 2 * MIB, f"{what}: {before / MIB:.1f} MiB, then {after / MIB:.1f}")
@@ -192,7 +193,8 @@ def test_what_recording_takes_is_bounded_however_long_it_goes_on(tmp_path, tally
         before, after = (max(getattr(each, what) for each in part) for part in (ahead, behind))
         tally.check(after <= before + 4, f"{what}: {before}, then {after}")
     tally.check(most_of_monitor <= 64 * MIB, f"the monitor had {most_of_monitor / MIB:.1f} MiB")
-    tally.check(week_bytes <= 1024 * MIB, f"{week_bytes / MIB:,.0f} MiB in a week")
+    if begin.monitor_bytes:  # in a short soak there is no monitor yet, and no week can be told from it
+        tally.check(week_bytes <= 1024 * MIB, f"{week_bytes / MIB:,.0f} MiB in a week")
     tally.check(cpu_s <= 5, f"the report took {cpu_s:.1f} s of a processor")
     tally.check("/health" in shown and answered > 0, shown[:500])
     tally.end()
