@@ -179,7 +179,7 @@ static struct place *place_elsewhere(frame *frame, int index, uint32_t *own_code
     uint32_t instruction = (uint32_t)frame_instruction(frame);
     struct code_sites *sites = code_extra(code, index);
     if (!is_in_sight(sites, instruction))
-        return first_sight(frame, sites, instruction, own_code);
+        return first_sight(code, sites, instruction, own_code);
     *own_code = sites->own;
     return &sites->places[instruction];
 }
