@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cpython/code_origins.h"
-#include "cpython/known_code.h"
 #include "cpython/ownership.h"
 
 enum { STACK_DEPTH = 128 };
@@ -60,9 +59,8 @@ static int index_here(PyThreadState *state)
     return id == index_elsewhere.interpreter ? index_elsewhere.index : find_index(state->interp, id);
 }
 
-static struct code_sites *describe_code(frame *frame, struct code_sites *sites)
+static struct code_sites *describe_code(PyCodeObject *code, struct code_sites *sites)
 {
-    PyCodeObject *code = frame_code(frame);
     uint32_t count = (uint32_t)Py_SIZE(code);
     if (!sites)
         sites = calloc(1, sizeof *sites + count * sizeof(struct place));
@@ -73,7 +71,7 @@ static struct code_sites *describe_code(frame *frame, struct code_sites *sites)
     sites->code = code;
     sites->serial = recorder.serial;
     sites->within = 0;
-    sites->own = is_own_code(code, frame);
+    sites->own = is_own(code->co_filename);
     sites->file = intern_text(code->co_filename);
     sites->function = intern_text(code->co_qualname);
     sites->first_line = (uint32_t)code->co_firstlineno;
@@ -87,12 +85,12 @@ static struct code_sites *describe_code(frame *frame, struct code_sites *sites)
 }
 
 /* An exception that is set stays as it is: this runs between a call and its caller. */
-static struct code_sites *new_code_sites(frame *frame, struct code_sites *old)
+static struct code_sites *new_code_sites(PyCodeObject *code, struct code_sites *old)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    struct code_sites *sites = describe_code(frame, old);
-    if (sites && sites != old && code_extra_set(frame_code(frame), index_here(running_state()), sites)) {
+    struct code_sites *sites = describe_code(code, old);
+    if (sites && sites != old && code_extra_set(code, index_here(running_state()), sites)) {
         PyErr_Clear();
         free(sites);
         sites = NULL;
@@ -120,28 +118,28 @@ static void add_place(struct code_sites *sites, PyCodeObject *code, uint32_t ins
         place->stack = stack_intern(place->site, 0, 0);
 }
 
-struct place *first_sight(frame *frame, struct code_sites *sites, uint32_t instruction, uint32_t *own_code)
+struct place *first_sight(PyCodeObject *code, struct code_sites *sites, uint32_t instruction, uint32_t *own_code)
 {
     struct thread *thread = current_thread;
     struct reading begin = own_begin(thread);
     struct place *place = NULL;
     if (!sites || sites->serial != recorder.serial)
-        sites = new_code_sites(frame, sites);
+        sites = new_code_sites(code, sites);
     if (sites && instruction < sites->count) {
         place = &sites->places[instruction];
         *own_code = sites->own;
         if (!place->site)
-            add_place(sites, frame_code(frame), instruction);
+            add_place(sites, code, instruction);
     }
     own_end(thread, begin);
     return place;
 }
 
-struct code_sites *first_sight_of_code(frame *frame, struct code_sites *old)
+struct code_sites *first_sight_of_code(PyCodeObject *code, struct code_sites *old)
 {
     struct thread *thread = current_thread;
     struct reading begin = own_begin(thread);
-    struct code_sites *sites = new_code_sites(frame, old);
+    struct code_sites *sites = new_code_sites(code, old);
     own_end(thread, begin);
     return sites;
 }

@@ -44,14 +44,15 @@ VISIBLE extern struct known_sites known_sites;
 VISIBLE int sites_begin(freefunc release);
 
 /* The same as the next two, where it is not known yet; both are own cost. */
-VISIBLE struct code_sites *first_sight_of_code(frame *frame, struct code_sites *old);
-VISIBLE struct place *first_sight(frame *frame, struct code_sites *sites, uint32_t instruction, uint32_t *own_code);
+VISIBLE struct code_sites *first_sight_of_code(PyCodeObject *code, struct code_sites *old);
+VISIBLE struct place *first_sight(PyCodeObject *code, struct code_sites *sites, uint32_t instruction, uint32_t *own_code);
 
 /* What is known of a frame's code; NULL where memory is short. */
 static inline struct code_sites *sites_of(frame *frame)
 {
-    struct code_sites *sites = code_extra(frame_code(frame), known_sites.index);
-    return LIKELY(sites && sites->serial == recorder.serial) ? sites : first_sight_of_code(frame, sites);
+    PyCodeObject *code = frame_code(frame);
+    struct code_sites *sites = code_extra(code, known_sites.index);
+    return LIKELY(sites && sites->serial == recorder.serial) ? sites : first_sight_of_code(code, sites);
 }
 
 static inline bool is_in_sight(const struct code_sites *sites, uint32_t instruction)
@@ -62,10 +63,11 @@ static inline bool is_in_sight(const struct code_sites *sites, uint32_t instruct
 /* Site and stack of a frame; NULL where memory is short. */
 static inline struct place *place_of(frame *frame, uint32_t *own_code)
 {
+    PyCodeObject *code = frame_code(frame);
     uint32_t instruction = (uint32_t)frame_instruction(frame);
-    struct code_sites *sites = code_extra(frame_code(frame), known_sites.index);
+    struct code_sites *sites = code_extra(code, known_sites.index);
     if (UNLIKELY(!is_in_sight(sites, instruction)))
-        return first_sight(frame, sites, instruction, own_code);
+        return first_sight(code, sites, instruction, own_code);
     *own_code = sites->own;
     return &sites->places[instruction];
 }

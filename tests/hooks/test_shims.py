@@ -360,17 +360,6 @@ def test_a_stack_goes_from_the_call_to_the_first_own_line(traced):
     assert [frame.own for frame in frames] == [False, True]
 
 
-def test_what_a_line_of_a_pth_file_calls_is_not_the_programs_own(traced):
-    source = """
-        import site, time
-        exec("time.sleep(0.001)", vars(site) | {"time": time})  # as `site` does with such lines
-    """
-    done = traced(source, INTERPOSE_STACK_ABOVE="off")
-    frames = list(done.experiment.founder.frames(done.events("time.sleep")[0].stack))
-
-    assert [(frame.file == "<string>", frame.own) for frame in frames] == [(True, False), (False, True)]
-
-
 def test_a_long_call_keeps_the_whole_stack(traced):
     source = """
         import time
