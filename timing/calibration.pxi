@@ -2,8 +2,9 @@
 
 cdef enum:
     # Some clocks ask the kernel for each reading, so not many are made at a start.
-    TIMED = 24
-    ROUNDS = 6
+    CALLS = 64
+    READINGS = 16
+    ROUNDS = 8
 
 cdef uint64_t time_a_free_lock(PyThread_type_lock lock) noexcept:
     cdef uint64_t begin = clock_ns(CLOCK_MONOTONIC)
@@ -39,20 +40,20 @@ cdef uint64_t time_calls(c_thread *thread, pair_function stub):
     """Mean time of a call of nothing through a stub, in nanoseconds."""
     cdef reading begin = clock_read(&thread.clock), end
     cdef int index
-    for index in range(TIMED):
+    for index in range(CALLS):
         stub(NULL, <PyObject *>None)
     end = clock_read(&thread.clock)
-    return (end.wall_ns - begin.wall_ns) // TIMED
+    return (end.wall_ns - begin.wall_ns) // CALLS
 
 
 cdef uint64_t time_readings(c_thread *thread):
     """Mean time of a clock reading, in nanoseconds."""
     cdef reading begin = clock_read(&thread.clock), end
     cdef int index
-    for index in range(TIMED):
+    for index in range(READINGS):
         clock_read(&thread.clock)
     end = clock_read(&thread.clock)
-    return (end.wall_ns - begin.wall_ns) // TIMED
+    return (end.wall_ns - begin.wall_ns) // READINGS
 
 
 def calibrate():
