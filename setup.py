@@ -291,8 +291,12 @@ class BuildStartup(Command):
 
     def run(self):
         self.mkpath(self.destination())
-        for file in self.FILES:
-            self.copy_file(file, os.path.join(self.destination(), file))
+        for file in self.SOURCES:
+            there = os.path.join(self.destination(), file)
+            if file in self.FILES:
+                self.copy_file(file, there)
+            elif os.path.exists(there):  # an earlier build's
+                os.remove(there)
         if not self.editable_mode:
             self.write_bundle(os.path.join(self.build_lib, "interpose"))
 

@@ -14,7 +14,7 @@ void release_sites(void *known)
     for (unsigned index = 0; sites && sites->holds && index < HOLDERS; index++)
         if (holders[index].sites == sites)
             holders[index].sites = NULL;
-    if (sites)
+    if (sites && !sites->interpreter)
         seen_stacks_forget();
     free(sites);
 }
