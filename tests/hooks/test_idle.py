@@ -10,7 +10,9 @@ from packaged import make_package
 
 LEAST_NS = 60_000_000  # what was made to wait for 100 ms and more waited at least that long
 # What calls that wait for something are called. Any other, and any of a file, is only kept waiting by a busy machine.
-WAIT = re.compile(r"accept|acquire|communicate|get|handle_|join|pause|poll|read|recv|select|shutdown|sig|sleep|wait")
+WAIT = re.compile(
+    r"accept|acquire|communicate|get(?!addr|host)|handle_|join|pause|poll|read|recv|select|shutdown|sig|sleep|wait"
+)
 
 
 def waits(done, process=None, thread=None):
