@@ -129,6 +129,19 @@ def test_the_first_screen_fits_the_terminal(interpose, monkeypatch, columns):
     assert all(len(line) <= max(columns, 80) for line in out.splitlines())
 
 
+@pytest.mark.parametrize(
+    ("number", "words"), [(15, "ended by SIGTERM"), (2, "ended by SIGINT"), (11, "killed by SIGSEGV")]
+)
+def test_a_signal_that_asks_a_program_to_end_does_not_kill_it(interpose, number, words):
+    build = killed(orders())
+    build.log_events.append(f'<event kind="exit" time_ns="{START_NS + 20 * SECOND}" signal="{number}"/>')
+    build.write()
+
+    _, out, _ = interpose("report")
+
+    assert f"   {words}   " in out
+
+
 def test_a_killed_program_tells_what_it_was_in(interpose):
     build = killed(orders())
     build.log_events.append(f'<event kind="exit" time_ns="{START_NS + 20 * SECOND}" signal="9"/>')

@@ -15,6 +15,9 @@ from interpose.experiments.model.process import Process
 from interpose.reports.formats.table import clean
 from interpose.reports.formats.units import SECOND_NS, age, count, size
 
+# By these a program is asked to end, by whoever started it.
+ASKED_TO_END = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
 
 def command_line(process: Process) -> str:
     """The command as it was given: `python orders.py`."""
@@ -27,9 +30,9 @@ def command_line(process: Process) -> str:
 
 
 def ending_in_words(end: Ending) -> str:
-    """`exit 0`, `killed by SIGKILL`, `became true by exec`, `running`, `saved while running`, `ended unseen`."""
+    """How it ended: `exit 0`, `killed by SIGKILL`, `ended by SIGTERM`, `became true by exec`, `running` …"""
     if end.state == "killed":
-        return f"killed by {_signal_name(end.signal)}"
+        return f"{'ended' if end.signal in ASKED_TO_END else 'killed'} by {_signal_name(end.signal)}"
     if end.state == "exec":
         return clean(f"became {_last_part(end.command) or 'another program'} by exec")
     known = {
