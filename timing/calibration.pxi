@@ -2,9 +2,8 @@
 
 cdef enum:
     # Some clocks ask the kernel for each reading, so not many are made at a start.
-    CALLS = 64
-    READINGS = 16
-    ROUNDS = 8
+    TIMED = 24
+    ROUNDS = 6
 
 cdef uint64_t time_a_free_lock(PyThread_type_lock lock) noexcept:
     cdef uint64_t begin = clock_ns(CLOCK_MONOTONIC)
@@ -40,20 +39,20 @@ cdef uint64_t time_calls(c_thread *thread, pair_function stub):
     """Mean time of a call of nothing through a stub, in nanoseconds."""
     cdef reading begin = clock_read(&thread.clock), end
     cdef int index
-    for index in range(CALLS):
+    for index in range(TIMED):
         stub(NULL, <PyObject *>None)
     end = clock_read(&thread.clock)
-    return (end.wall_ns - begin.wall_ns) // CALLS
+    return (end.wall_ns - begin.wall_ns) // TIMED
 
 
 cdef uint64_t time_readings(c_thread *thread):
     """Mean time of a clock reading, in nanoseconds."""
     cdef reading begin = clock_read(&thread.clock), end
     cdef int index
-    for index in range(READINGS):
+    for index in range(TIMED):
         clock_read(&thread.clock)
     end = clock_read(&thread.clock)
-    return (end.wall_ns - begin.wall_ns) // READINGS
+    return (end.wall_ns - begin.wall_ns) // TIMED
 
 
 def calibrate():

@@ -63,33 +63,6 @@ void own_end(struct thread *thread, struct reading begin)
     own_end_for(thread, begin, 1);
 }
 
-/* What is not recording's own until now. */
-static struct reading not_own(const struct thread *thread, struct reading now)
-{
-    const struct thread_fields *fields = &thread->record->fields;
-    return (struct reading){now.wall_ns - fields->own_wall_ns, now.cpu_ns - fields->own_cpu_ns};
-}
-
-/* A reading takes longer here than where many are made in turn, so what one takes is found each time: it begins later by that. */
-struct reading own_sample_begin(struct thread *thread)
-{
-    struct reading first = clock_read(&thread->clock), now = clock_read(&thread->clock);
-    now.cpu_ns += now.cpu_ns - first.cpu_ns;
-    now.wall_ns += now.wall_ns - first.wall_ns;
-    return not_own(thread, now);
-}
-
-/* What took long, because the thread was not on a processor or something was rare, does not stand for other calls. */
-void own_sample_end(struct thread *thread, struct reading begin)
-{
-    struct reading end = not_own(thread, clock_read(&thread->clock));
-    int64_t wall_ns = (int64_t)(end.wall_ns - begin.wall_ns), cpu_ns = (int64_t)(end.cpu_ns - begin.cpu_ns);
-    if (wall_ns <= 0 || cpu_ns <= 0)
-        return;
-    uint64_t times = wall_ns < OWN_SAMPLE_NS ? OWN_SAMPLED : 1;
-    charge_own(thread, times * (uint64_t)wall_ns, times * (uint64_t)cpu_ns);
-}
-
 /* --- what is noted of a thread */
 
 #define OWN_RUN_DELAY "/proc/thread-self/schedstat"

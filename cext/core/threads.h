@@ -53,7 +53,6 @@ struct thread {
     void *lines; /* its part of the line trace (lines/lines.h), or NULL */
     char *scratch; /* SCRATCH_BYTES, made when first asked for */
     uint32_t statements; /* short ones that were normalised */
-    uint32_t described;  /* calls whose details took time to find, since one of them was timed */
     uint32_t name_tries; /* how often its name was looked for */
     uint32_t gatherings; /* of the next that were ever used */
     uint32_t next_gathering;
@@ -75,11 +74,6 @@ char *thread_scratch(struct thread *thread);
 VISIBLE struct reading own_begin(struct thread *thread);
 VISIBLE void own_end(struct thread *thread, struct reading begin);
 void own_end_for(struct thread *thread, struct reading begin, uint64_t times);
-
-/* The same of one call in OWN_SAMPLED; what is recording's own between the two by the above is left out. */
-enum { OWN_SAMPLED = 31, OWN_SAMPLE_NS = 20000 };
-VISIBLE struct reading own_sample_begin(struct thread *thread);
-VISIBLE void own_sample_end(struct thread *thread, struct reading begin);
 
 /* Where a thread is in its first block, and back to there as if nothing had been called since: for calibration. */
 struct thread_mark {

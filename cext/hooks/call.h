@@ -21,7 +21,6 @@ struct call {
     PyObject *names; /* the names of the arguments behind `count`, a dictionary of them, or NULL */
     int descriptor; /* that it is about, or -1 */
     const struct descriptor *known; /* of traffic: what is known of it, or NULL */
-    bool is_sampled; /* what its details take is timed */
     uint8_t terminal; /* of what reads or writes a terminal whose dialogue is kept: its state (hooks/terminal.h); else 0 */
     struct child *child; /* of what is recorded before it is tried: its record, or NULL */
 };

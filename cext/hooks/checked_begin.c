@@ -72,7 +72,7 @@ static bool begin_described(struct call *call, struct thread *thread, PyThreadSt
 static bool begin_checked_traffic(struct call *call, struct thread *thread, PyThreadState *state, bool passes)
 {
     const struct slot *slot = call->slot;
-    uint32_t intrinsic = slot->intrinsic + describe(call, thread);
+    uint32_t intrinsic = slot->intrinsic + describe_traffic(call, thread);
     bool left_out = is_chosen_from() && (!passes || is_left_out(intrinsic)) && !is_network(call->known);
     if (left_out && !(keeps_dialogue(slot) && is_screen(call->known)))
         return false;
@@ -94,5 +94,5 @@ bool begin_checked(struct call *call, struct thread *thread, PyThreadState *stat
         return false;
     if (slot->effect >= EFFECT_serve)
         return begin_serving(call, thread, state);
-    return begin_described(call, thread, state, slot->intrinsic + describe(call, thread), passes);
+    return begin_described(call, thread, state, slot->intrinsic + describe_other(call, thread), passes);
 }

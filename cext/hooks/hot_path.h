@@ -59,7 +59,7 @@ static inline bool passes_through(const struct call *call, const struct thread *
 
 /* What a call that reads or writes is about: what lies behind the descriptor. Gives what is to be added to the number of the
    intrinsic, as the next. */
-static inline uint32_t traffic_described(struct call *call, const struct thread *thread)
+static inline uint32_t describe_traffic(struct call *call, const struct thread *thread)
 {
     call->descriptor = descriptor_of(subject_of(call));
     call->known = descriptor_known(call->descriptor);
@@ -68,7 +68,7 @@ static inline uint32_t traffic_described(struct call *call, const struct thread 
 }
 
 /* What any other call is about. What the call is about to change is changed. */
-static inline uint32_t other_described(struct call *call, const struct thread *thread)
+static inline uint32_t describe_other(struct call *call, const struct thread *thread)
 {
     const struct slot *slot = call->slot;
     if (slot->choice | slot->effect)
@@ -77,31 +77,6 @@ static inline uint32_t other_described(struct call *call, const struct thread *t
     uint32_t added = slot->choice ? chosen_kind(call, thread) : 0;
     if (slot->effect)
         change_before(call);
-    return added;
-}
-
-/* Is this the call of many of which is timed what finding its details takes? Statements are timed where they are normalised,
-   and after a fork the clock is another. */
-static inline bool is_sampled(const struct slot *slot, struct thread *thread)
-{
-    bool is_found = slot->effect || (slot->detail && !slot->traffic && !is_statement(slot->detail));
-    if (LIKELY(!is_found || slot->effect >= EFFECT_fork || ++thread->described < OWN_SAMPLED))
-        return false;
-    thread->described = 0;
-    return true;
-}
-
-/* What the call is about; gives what is to be added to the number of the intrinsic. The calibrated call is about nothing: what this
-   takes is recording's own beside that. */
-static inline uint32_t describe(struct call *call, struct thread *thread)
-{
-    struct reading begin = {0, 0};
-    call->is_sampled = is_sampled(call->slot, thread);
-    if (UNLIKELY(call->is_sampled))
-        begin = own_sample_begin(thread);
-    uint32_t added = call->slot->traffic ? traffic_described(call, thread) : other_described(call, thread);
-    if (UNLIKELY(call->is_sampled))
-        own_sample_end(thread, begin);
     return added;
 }
 
@@ -121,7 +96,8 @@ static inline bool begin_recorded(struct call *call, struct thread *thread, PyTh
         return false;
     if (UNLIKELY(slot->effect >= EFFECT_serve))
         return begin_serving(call, thread, state);
-    return begin_timed(call, thread, state, slot->intrinsic + describe(call, thread));
+    uint32_t added = slot->traffic ? describe_traffic(call, thread) : describe_other(call, thread);
+    return begin_timed(call, thread, state, slot->intrinsic + added);
 }
 
 /* False: pass through, there is nothing to end. */
@@ -144,7 +120,6 @@ static inline bool shim_begin(struct call *call, const struct slot *slot, PyObje
     call->count = count;
     call->names = names;
     call->terminal = 0;
-    call->is_sampled = false;
     return begin_recorded(call, thread, state);
 }
 
@@ -176,7 +151,7 @@ static inline void describe_ended(struct call *call, PyObject *result)
 }
 
 /* The call has ended, and the clocks are read: its event, unless it was no wait or is added to another's. */
-static inline void end_recorded(struct call *call, PyObject *result, uint64_t bytes, bool failed, struct reading begin)
+static inline void end_recorded(struct call *call, PyObject *result, uint64_t bytes, bool failed)
 {
     struct span *span = &call->span;
     const struct slot *slot = call->slot;
@@ -188,8 +163,6 @@ static inline void end_recorded(struct call *call, PyObject *result, uint64_t by
     }
     uint32_t error = UNLIKELY(failed) ? error_here() : 0;
     describe_ended(call, result);
-    if (UNLIKELY(call->is_sampled))
-        own_sample_end(span->thread, begin);
     record_collected(span, bytes, error, slot->real, true);
     if (slot->waits == WAITS_rows)
         rows_recorded(call->owner, span, bytes);
@@ -205,12 +178,11 @@ static inline void shim_end(struct call *call, PyObject *result, bool failed)
         return;
     failed = UNLIKELY(failed) && !is_end_of_rows(call);
     uint64_t bytes = failed ? 0 : bytes_of(call, result);
-    struct reading begin = UNLIKELY(call->is_sampled) ? own_sample_begin(call->span.thread) : (struct reading){0, 0};
     if (LIKELY(!failed))
         take_effect(call, result, bytes);
     else if (call->slot->effect >= EFFECT_fork)
         start_failed(call);
-    end_recorded(call, result, bytes, failed, begin);
+    end_recorded(call, result, bytes, failed);
 }
 
 static inline bool begin_pair(struct call *call, const struct slot *slot, PyObject *owner, PyObject *const *argument)
