@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pwd
 import re
@@ -86,6 +87,8 @@ class Tracee:
 
     def _why_out_of_reach(self, what: str, error: OSError) -> CannotAttach:
         """The error that it has ended, or else that `what` cannot be reached."""
+        if error.errno == errno.ESRCH:
+            return CannotAttach(f"{self.pid}: has ended")
         try:
             self.refuse_what_has_ended()
         except CannotAttach as ended:

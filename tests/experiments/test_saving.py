@@ -220,12 +220,14 @@ def test_a_trigger_is_counted_with_its_time_and_process(traced, trigger, act, ti
 def test_waiting_for_work_does_not_fire_a_trigger(traced):
     done = traced(
         """
-        import os, subprocess, sys
-        subprocess.run(["sleep", "0.3"])
+        import os
+        os.posix_spawn("/bin/sleep", ["sleep", "0.3"], os.environ)
+        os.wait()
     """,
         INTERPOSE_TRIGGER="call > 200ms",
     )
 
+    assert (done.returncode, done.stderr) == (0, "")
     assert control_of(done.experiment).triggers == 0
 
 

@@ -10,6 +10,7 @@ import json
 import pytest
 from tracing import Traced
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import INTERPOSE, profile
 
 # Calls of 200 ns to 1 ms, of each kind some: what is called how often in a turn.
@@ -64,7 +65,7 @@ def self_ns(done: Traced) -> dict[str, float]:
     """The self CPU time of the calls that each function of the program makes, for each time that it is called."""
     measured = json.loads(done.stdout)
     found = dict.fromkeys(measured, 0.0)
-    for row in profile(done.experiment, "function").rows:
+    for row in profile(Analysis(done.experiment), "function").rows:
         name = row.labels.get("function", "")
         if row.is_of_calls and name in found:
             found[name] += row.sums.self_cpu_ns / measured[name][0]
@@ -73,7 +74,8 @@ def self_ns(done: Traced) -> dict[str, float]:
 
 def own_ns(done: Traced) -> int:
     """What recording took of the CPU."""
-    return next(row.sums.self_cpu_ns for row in profile(done.experiment, "kind").rows if row.kind == INTERPOSE)
+    rows = profile(Analysis(done.experiment), "kind").rows
+    return next(row.sums.self_cpu_ns for row in rows if row.kind == INTERPOSE)
 
 
 @pytest.mark.slow

@@ -41,6 +41,10 @@ async def main():
     loop.call_later(0.02, orders.task_done)
     await orders.join()  #: asyncio.Queue.join
     await asyncio.gather(meet(barrier), meet(barrier))
+    child = await asyncio.create_subprocess_exec("true")
+    await child.wait()  #: asyncio.subprocess.Process.wait
+    child = await asyncio.create_subprocess_exec("cat", stdin=-1, stdout=-1)
+    await child.communicate(b"packed")  #: asyncio.subprocess.Process.communicate
 
 
 asyncio.run(main())

@@ -18,7 +18,7 @@ for _ in range(3):
         os._exit(3)
     os.waitpid(child, 0)  #: 3 os.waitpid
 with suppress(ChildProcessError):
-    os.waitpid(-1, 0)  #: os.waitpid error=ChildProcessError errno 10
+    os.waitpid(-1, 0)  #: os.waitpid idle error=ChildProcessError errno 10
 for wait in (os.wait, os.wait3, os.wait4, os.waitid):
     child = os.fork()  #: 4 os.fork
     if child == 0:
@@ -59,7 +59,7 @@ os.waitpid(child, 0)  #: os.waitpid
 assert os.system("COLOUR=red true --secret") == 0  #: os.system detail=true
 #: subprocess.Popen detail=true & within subprocess.fork_exec detail=true
 child = subprocess.Popen(["true", "--secret"])
-child.wait()  #: subprocess.Popen.wait & within os.waitpid idle
+child.wait()  #: subprocess.Popen.wait & within os.waitpid
 #: subprocess.Popen detail=cat & within subprocess.fork_exec detail=/bin/sh
 child = subprocess.Popen("cat", shell=True, stdin=-1, stdout=-1, start_new_session=True)
 assert child.communicate(b"echo")[0] == b"echo"  #: subprocess.Popen.communicate
