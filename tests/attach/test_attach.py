@@ -699,7 +699,9 @@ def test_one_that_ends_meanwhile_is_told_in_a_line(running):
 
 
 def test_memory_that_cannot_be_written_and_a_program_that_ended_are_told_apart():
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as program:
+    act = [sys.executable, "-c", "input('ready\\n')"]
+    with subprocess.Popen(act, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        program.stdout.readline()
         tracee = Tracee(program.pid)
 
         with pytest.raises(CannotAttach, match=f"^{program.pid}: its memory cannot be reached: Input/output error$"):
