@@ -706,7 +706,7 @@ def test_what_was_calibrated_too_high_is_bounded_by_what_lines_took(traced, monk
         monkeypatch.setattr(line_rows, "read_stretches", calibrated_times(times))
         trace = line_trace(done.experiment)
         took = {each.place.function: each.figures for each in trace.functions}
-        assert all(each.figures.self_cpu_ns > 0 for each in trace.lines if each.figures.executed)
+        assert all(each.figures.self_cpu_ns > 0 for each in trace.lines if each.figures.executed > 100)
         assert took["both"].cpu_ns == pytest.approx(took["work"].cpu_ns + took["other"].cpu_ns, rel=0.12)
         shares.append(took["work"].self_cpu_ns / (took["work"].self_cpu_ns + took["other"].self_cpu_ns))
 
