@@ -359,9 +359,10 @@ def _around(name: str) -> Iterator[str]:
 
 
 def _lifted(times_ns: list[int], figures: list[Figures]) -> list[int]:
-    """The self times of a function's lines, each no less than it can be, whatever was taken off it for events."""
+    """The self times of a function's lines, each no less than it can be, whatever was taken off it for events; of a
+    line that ran it is no less than the clock can show."""
     least_ns = [
-        max(round(LEAST_SHARE * (time_ns + each.event_ns)), 0) if each.event_ns else 0
+        max(round(LEAST_SHARE * (time_ns + each.event_ns)) if each.event_ns else 0, int(each.executed > 0))
         for time_ns, each in zip(times_ns, figures, strict=True)
     ]
     return not_below(times_ns, least_ns)
