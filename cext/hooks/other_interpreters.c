@@ -36,13 +36,9 @@ static uint32_t plain_detail(const struct call *call, const struct descriptor *k
     PyObject *subject = plain_subject(call);
     if (call->slot->traffic || !subject)
         return known->name;
-    switch ((enum detail_kind)call->slot->detail) {
-    case DETAIL_statement:
-    case DETAIL_sqlite_statement:
-    case DETAIL_postgresql_statement:
-    case DETAIL_mysql_statement:
-    case DETAIL_oracle_statement:
+    if (is_statement(call->slot->detail))
         return statement_detail(subject, dialect_of(call->slot->detail));
+    switch ((enum detail_kind)call->slot->detail) {
     case DETAIL_path:
         return PyLong_CheckExact(subject) ? descriptor_look(descriptor_of_number(subject)).name : path_text(subject, KIND_file);
     case DETAIL_address:

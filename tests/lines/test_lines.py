@@ -712,6 +712,7 @@ def test_what_was_calibrated_too_high_is_bounded_by_what_lines_took(traced, monk
         shares.append(took["work"].self_cpu_ns / (took["work"].self_cpu_ns + took["other"].self_cpu_ns))
 
     assert trace.is_estimated and trace.held_percent < 100
-    assert held[3] == pytest.approx(min(100, held[10] * 10 / 3), abs=4)  # so much can be taken off, whatever is asked for
+    # So much can be taken off, whatever is asked for.
+    assert held[3] == pytest.approx(min(100, held[10] * 10 / 3), abs=4)
     assert f"{trace.held_percent} % of what it gives for events is taken off" in trace.notes[0]
     assert shares == [pytest.approx(shares[0], abs=0.1)] * 3
