@@ -67,7 +67,7 @@ def labelled(experiment: Experiment, name: str | None) -> list[Window] | None:
 def note_clipped(is_so: bool) -> None:
     """Say in one line that calls reach beyond the windows of a label."""
     if is_so:
-        say("--label: calls reach beyond its windows; what lies in them is told, its CPU time is estimated")
+        say("--label: calls reach beyond its windows; their part inside is shown, with estimated CPU time")
 
 
 def open_experiments(given: Sequence[str]) -> Experiment:

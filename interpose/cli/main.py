@@ -55,7 +55,7 @@ class Command(Protocol):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (sys.argv where None); gives the exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
-    if "t" in sys.abiflags:  # in this process the interpreter's lock is as good as none
+    if "t" in sys.abiflags:  # a command has one thread: the lock costs it nothing
         warnings.filterwarnings("ignore", "The global interpreter lock", RuntimeWarning)
     try:
         code = _run(given)
