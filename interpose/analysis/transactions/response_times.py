@@ -321,11 +321,12 @@ class _Splitter:
 
 
 def _place_cpu(split: dict[str, Share], left_ns: int) -> None:
-    """Put CPU time where there is wall time for it, in this order."""
+    """Put CPU time where there is wall time for it, in this order; what is more than that is put into the first."""
     for share in split.values():
         more_ns = max(min(left_ns, share.wall_ns - share.cpu_ns), 0)
         share.cpu_ns += more_ns
         left_ns -= more_ns
+    next(iter(split.values())).cpu_ns += max(left_ns, 0)
 
 
 def _add_thread_time(row: Transaction, sums: Sums, of_thread_ns: int, in_calls_ns: int) -> None:

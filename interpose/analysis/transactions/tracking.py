@@ -150,8 +150,9 @@ class Tracker:
             current = self._current.get(thread) or _Current(life.start_ns, life.start_cpu_ns)
             left = {0: OTHER, BEGINS: current.name, NAMES: current.name}
             closing = self._closed(thread, current, left.get(current.begun_by, EXIT), life.end_ns, life.end_cpu_ns)
+            more_ns = max(self._cpu_left.pop(thread, 0), 0)  # the clocks are read one after the other
             if closing.wall_ns or thread not in self._gone_on:
-                yield thread, closing
+                yield thread, closing._replace(cpu_ns=closing.cpu_ns + more_ns)
 
     def _span(self, thread: int, current: _Current, call: Outermost) -> Step:
         if current.begun_by in (READS, BEGINS):
