@@ -84,6 +84,10 @@ class Build:
         self.moved: list[int] = []  # which of them lie in events.zst, and not in events
         self.intrinsics: list[tuple[int, str, tuple[str, ...], dict[str, str]]] = []
         self.log_events: list[str] = []
+        self.sampled: list[dict[str, int]] = []  # samples of threads, and what they name
+        self.sampled_strings: list[bytes] = []
+        self.sampled_sites: list[bytes] = []
+        self.sampled_stacks: list[bytes] = []
         self.covered: dict[str, list[bytes]] = {name: [] for name in COVERED_TABLES}
 
     def string(self, text: str | bytes) -> int:
@@ -152,6 +156,26 @@ class Build:
             self.covered["branches"].append(pack("BRANCH", **numbers, went_next=went_next, went_other=went_other))
         return code
 
+    def sampled_stack(self, *frames: tuple[str, int, str]) -> int:
+        """A stack of the samples: file, line and function of each frame, the outermost first; gives its number."""
+        outer = 0
+        for file, line, function in frames:
+            names = {"file": self.sampled_string(file), "function": self.sampled_string(function)}
+            self.sampled_sites.append(pack("SITE", **names, line=line, own=1))
+            self.sampled_stacks.append(pack("STACK", site=len(self.sampled_sites), outer=outer))
+            outer = len(self.sampled_stacks)
+        return outer
+
+    def sampled_string(self, text: str) -> int:
+        if text.encode() not in self.sampled_strings:
+            self.sampled_strings.append(text.encode())
+        return self.sampled_strings.index(text.encode()) + 1
+
+    def thread_sample(self, time_ns: int, *, cpu_ns: int, stack: int = 0, **values: int) -> None:
+        """A sample of a thread; it ran, unless `state` says otherwise (1 ran, 2 waited, 3 had ended)."""
+        told = {"last_ns": time_ns, "samples": 1, "state": 1, "thread": 1, "tid": 1}
+        self.sampled.append({**told, "time_ns": time_ns, "cpu_ns": cpu_ns, "stack": stack, **values})
+
     def block(self, events: list[dict[str, int]], **head: int) -> None:
         """A block that holds `events`; what `head` does not say is as the events have it."""
         starts = [event.get("start_ns", 0) for event in events]
@@ -186,6 +210,7 @@ class Build:
             **({"children": started} if self.children else {}),
             **{name: self.table_file(name, COVERED_TABLES[name], each) for name, each in self.covered.items() if each},
             **({"dialogue": self.strings_file("dialogue", self.pieces)} if self.pieces else {}),
+            **(self.sampled_files() if self.sampled else {}),
             "log.xml": self.log_xml().encode(),
             "map.xml": self.map_xml().encode(),
             "strings": self.strings_file("strings", self.strings),
@@ -202,6 +227,15 @@ class Build:
                 for number, each in enumerate(self.blocks)
             ),
         } | ({"events.zst": self.compressed_file()} if self.moved else {})
+
+    def sampled_files(self) -> dict[str, bytes]:
+        samples = [pack("SAMPLE", **each) for each in self.sampled]
+        return {
+            "samples": self.table_file("samples", "SAMPLE", samples),
+            "sampled_sites": self.table_file("sampled_sites", "SITE", self.sampled_sites),
+            "sampled_stacks": self.table_file("sampled_stacks", "STACK", self.sampled_stacks),
+            "sampled_strings": self.strings_file("sampled_strings", self.sampled_strings),
+        }
 
     def compressed_file(self) -> bytes:
         return b"".join(compressed(*self.blocks[number]) for number in self.moved)
@@ -299,6 +333,10 @@ class Build:
                 self.data("sites", "SITE", size_of("HEAD")),
                 *(self.data(name, record, size_of("HEAD")) for name, record in COVERED_TABLES.items()),
                 self.data("stacks", "STACK", size_of("HEAD")),
+                self.data("samples", "SAMPLE", size_of("HEAD")),
+                self.data("sampled_sites", "SITE", size_of("HEAD")),
+                self.data("sampled_stacks", "STACK", size_of("HEAD")),
+                f'<data name="sampled_strings" {texts}/>',
                 f'<data name="strings" {texts}/>',
                 f'<data name="dialogue" {texts}/>',
                 f'<data name="events.zst" record_bytes="0" head_bytes="0" block_bytes="{BLOCK_BYTES}">',

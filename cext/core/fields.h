@@ -329,6 +329,22 @@
     X(uint32_t, spare_1,    "0") \
     X(uint32_t, spare_2,    "0")
 
+/* One or more samples of a thread, which its program does not take part in: the monitor reads them from outside. Times are
+   sums since the thread began, as the kernel had counted them. */
+#define SAMPLE_FIELDS(X) \
+    X(uint64_t, time_ns,      "monotonic time of the sample; 0 in an unused record") \
+    X(uint64_t, last_ns,      "monotonic time of the last sample that was like it, one after the other") \
+    X(uint64_t, cpu_ns,       "CPU time of the thread at last_ns") \
+    X(uint64_t, run_delay_ns, "time it had been runnable and waited for a processor at last_ns") \
+    X(uint32_t, tid,          "the kernel's number of the thread") \
+    X(uint32_t, thread,       "a number in threads, or 0 where it had not recorded anything yet") \
+    X(uint32_t, samples,      "how many samples these are") \
+    X(uint32_t, state,        "1 it ran, or was to run; 2 it waited; 3 it had ended") \
+    X(uint32_t, call,         "number of the innermost recorded call in progress, or 0") \
+    X(uint32_t, intrinsic,    "what was called, a number in map.xml, or 0") \
+    X(uint32_t, stack,        "its Python code, a number in sampled_stacks; 0 where it ran none, or it could not be read") \
+    X(uint32_t, flags,        "sum of 1: the stack could not be read, it changed meanwhile; 2: it had the interpreter lock")
+
 #define DECLARE_FIELD(type, name, meaning) type name;
 
 struct event         { EVENT_FIELDS(DECLARE_FIELD) };
@@ -351,6 +367,7 @@ struct loop          { LOOP_FIELDS(DECLARE_FIELD) };
 struct covered        { COVERED_FIELDS(DECLARE_FIELD) };
 struct covered_place  { PLACE_FIELDS(DECLARE_FIELD) };
 struct covered_branch { BRANCH_FIELDS(DECLARE_FIELD) };
+struct sample         { SAMPLE_FIELDS(DECLARE_FIELD) };
 
 #define BLOCK_MAGIC 0x4b4c4249u
 #define FILE_MAGIC 0x45534f5052544e49ull
@@ -374,6 +391,8 @@ enum function_kind { FUNCTION_CODE = 1, FUNCTION_OUTSIDE };
 enum covered_kind { COVERED_CODE = 1, COVERED_LEFT_OUT };
 /* Why recording stopped, where it is no error of the system's: these have lower numbers. */
 enum { RESERVE_REACHED = 4096 };
+enum sample_state { SAMPLE_RUNS = 1, SAMPLE_WAITS, SAMPLE_ENDED };
+enum sample_flags { SAMPLE_TORN = 1, SAMPLE_HAS_LOCK = 2 };
 enum overview_kind { OVERVIEW_BEGIN = 1, OVERVIEW_SAMPLE, OVERVIEW_END, OVERVIEW_STOPPED };
 
 struct thread_record {
@@ -394,7 +413,7 @@ _Static_assert(sizeof(struct named_task) == 16, "records of a power of two never
 _Static_assert(sizeof(struct child) == 64, "records of a power of two never cross a window");
 _Static_assert(sizeof(struct line_trace) == 128 && sizeof(struct function) == 128 && sizeof(struct line) == 128 &&
                    sizeof(struct loop) == 32 && sizeof(struct covered) == 64 && sizeof(struct covered_place) == 16 &&
-                   sizeof(struct covered_branch) == 32,
+                   sizeof(struct covered_branch) == 32 && sizeof(struct sample) == 64,
                "records of a power of two never cross a window");
 _Static_assert(sizeof(struct thread_record) <= THREAD_BYTES, "a thread's record holds its table");
 
@@ -452,6 +471,10 @@ enum {
     DATA_PLACES,
     DATA_BRANCHES,
     DATA_DIALOGUE,
+    DATA_SAMPLES,
+    DATA_SAMPLED_SITES,
+    DATA_SAMPLED_STACKS,
+    DATA_SAMPLED_STRINGS,
     DATA_TYPES
 };
 

@@ -86,6 +86,10 @@ static const struct field place_fields[] = {PLACE_FIELDS(DESCRIBE_FIELD){0}};
 static const struct field branch_fields[] = {BRANCH_FIELDS(DESCRIBE_FIELD){0}};
 #undef DESCRIBED
 
+#define DESCRIBED sample
+static const struct field sample_fields[] = {SAMPLE_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
 const struct data_type data_types[DATA_TYPES + 1] = {
     [DATA_EVENTS] = {"events", event_fields, sizeof(struct event), 0, BLOCK_BYTES},
     [DATA_STRINGS] = {"strings", NULL, 0, sizeof(struct file_head), WINDOW_BYTES},
@@ -105,4 +109,8 @@ const struct data_type data_types[DATA_TYPES + 1] = {
     [DATA_PLACES] = {"places", place_fields, sizeof(struct covered_place), sizeof(struct file_head), PLACES_BYTES},
     [DATA_DIALOGUE] = {"dialogue", NULL, 0, sizeof(struct file_head), WINDOW_BYTES},
     [DATA_BRANCHES] = {"branches", branch_fields, sizeof(struct covered_branch), sizeof(struct file_head), PLACES_BYTES},
+    [DATA_SAMPLES] = {"samples", sample_fields, sizeof(struct sample), sizeof(struct file_head), WINDOW_BYTES},
+    [DATA_SAMPLED_SITES] = {"sampled_sites", site_fields, sizeof(struct site), sizeof(struct file_head), WINDOW_BYTES},
+    [DATA_SAMPLED_STACKS] = {"sampled_stacks", stack_fields, sizeof(struct stack), sizeof(struct file_head), WINDOW_BYTES},
+    [DATA_SAMPLED_STRINGS] = {"sampled_strings", NULL, 0, sizeof(struct file_head), WINDOW_BYTES},
 };

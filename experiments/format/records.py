@@ -290,3 +290,20 @@ class BranchRecord(NamedTuple):
     other: int
     went_next: int
     went_other: int
+
+
+class SampleRecord(NamedTuple):
+    """One or more samples of a thread that are alike, one after the other."""
+
+    time_ns: int
+    last_ns: int
+    cpu_ns: int
+    run_delay_ns: int
+    tid: int
+    thread: int
+    samples: int
+    state: int
+    call: int
+    intrinsic: int
+    stack: int
+    flags: int

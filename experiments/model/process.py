@@ -535,6 +535,15 @@ class Process:
     def _file(self, name: str) -> DataFile:
         return DataFile(os.path.join(self.directory, name), f"{self.place}/{name}", self.damages)
 
+    def table_if_there(self, name: str, record: type[Record]) -> RecordTable[Record] | None:
+        """The table in the file `name`; None where the process has none."""
+        return self._table(name, record) if self._has(name) else None
+
+    def strings_if_there(self, name: str) -> StringTable | None:
+        """The strings in the file `name`; None where the process has none, or log.xml does not describe it."""
+        data = self.log.data.get(name)
+        return StringTable(self._file(name), data, self.log.head) if data and self._has(name) else None
+
     def _table(self, name: str, record: type[Record]) -> RecordTable[Record] | None:
         return table_or_none(self._file(name), self.log.data.get(name), self.log.head, record)
 

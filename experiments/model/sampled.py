@@ -1,0 +1,81 @@
+"""What was sampled of one process from outside: its threads at many instants, each with its Python stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from interpose.experiments.format.records import SampleRecord, SiteRecord, StackRecord
+from interpose.experiments.format.tables import RecordTable, StringTable
+from interpose.experiments.model.process import DEEPEST_STACK, UNKNOWN, UNKNOWN_SITE, Process, Site
+
+SAMPLES, SITES, STACKS, STRINGS = "samples", "sampled_sites", "sampled_stacks", "sampled_strings"
+RUNS, WAITS, ENDED = 1, 2, 3  # states of a sample
+TORN, HAS_LOCK = 1, 2  # flags of a sample
+RECORDS_AT_MOST = 20_000_000  # some 1.2 GiB: the sampler leaves off long before
+
+
+class Sampled:
+    """The samples of `process`, and the stacks that they name; nothing where it was not sampled."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._sites_seen: dict[int, Site] = {}
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the process was sampled at all."""
+        return self._process.table_if_there(SAMPLES, SampleRecord) is not None
+
+    def samples(self) -> Iterator[SampleRecord]:
+        """The samples in the order in which they were taken; those of a thread have rising times."""
+        table = self._process.table_if_there(SAMPLES, SampleRecord)
+        for _, record, _ in table.bounded(RECORDS_AT_MOST) if table else ():
+            if record.time_ns and record.last_ns >= record.time_ns:
+                yield record
+
+    def frames(self, stack: int) -> Iterator[Site]:
+        """The sites of the stack `stack`, from the innermost outward; none where it is not there."""
+        for _ in range(DEEPEST_STACK):
+            record = self._stacks.get(stack) if stack and self._stacks else None
+            if record is None or not record.site:
+                return
+            yield self._site(record.site)
+            if record.outer >= stack:
+                return
+            stack = record.outer
+
+    def is_cut(self, stack: int) -> bool:
+        """Whether the stack `stack` was deeper than could be read."""
+        for _ in range(DEEPEST_STACK):
+            record = self._stacks.get(stack) if stack and self._stacks else None
+            if record is None or record.cut or record.outer >= stack:
+                return record is not None and bool(record.cut)
+            stack = record.outer
+        return True
+
+    def _site(self, number: int) -> Site:
+        if number not in self._sites_seen:
+            record = self._sites.get(number) if self._sites else None
+            self._sites_seen[number] = self._named(record) if record else UNKNOWN_SITE
+        return self._sites_seen[number]
+
+    def _named(self, record: SiteRecord) -> Site:
+        file, function = (self._string(number) for number in (record.file, record.function))
+        return Site(file, record.line, function, bool(record.own))
+
+    def _string(self, number: int) -> str:
+        text = self._strings.get(number) if number and self._strings else None
+        return UNKNOWN if text is None else text
+
+    @cached_property
+    def _sites(self) -> RecordTable[SiteRecord] | None:
+        return self._process.table_if_there(SITES, SiteRecord)
+
+    @cached_property
+    def _stacks(self) -> RecordTable[StackRecord] | None:
+        return self._process.table_if_there(STACKS, StackRecord)
+
+    @cached_property
+    def _strings(self) -> StringTable | None:
+        return self._process.strings_if_there(STRINGS)
