@@ -45,6 +45,7 @@ def sources_of(*folders):
 EXTENSION_SOURCES = {
     "timing/coverage.pyx": sources_of("coverage"),
     "timing/lines.pyx": sources_of("lines"),
+    "timing/sampler.pyx": sources_of("sampler"),
     "timing/shims.pyx": sources_of("hooks", "collectors"),
 }
 

@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from interpose.analysis.consolidation.keeping import Keeper, slowest_wanted
 from interpose.analysis.recording.ending import DETACHED, ending, is_running
+from interpose.config.values import parse_rate
 from interpose.errors import ExperimentError
 from interpose.experiments.format import compressed
 from interpose.experiments.maintenance.drain import Drain, Waiting
@@ -25,8 +26,9 @@ from interpose.experiments.metadata.pauses import Pauses, pauses_of
 from interpose.experiments.model.experiment import Experiment, with_forebears
 from interpose.experiments.model.files import Damages
 from interpose.experiments.model.process import Process
+from interpose.profiler import Profiler, has_mapped
 
-CONSOLIDATE = "INTERPOSE_CONSOLIDATE"
+CONSOLIDATE, PROFILE = "INTERPOSE_CONSOLIDATE", "INTERPOSE_PROFILE"
 CONSOLIDATED_AT_BYTES = 1 << 18  # of compressed events: some hundred thousand
 DETAILS_AT_MOST = 5_000  # records with a detail, of each process: with what is inside of them some 10 MiB
 SHORTEST_S, LONGEST_S = 0.1, 0.5  # between two looks: the shorter, the more there was to do
@@ -165,7 +167,7 @@ class Watched:
         written = drain.is_written()
         if written is not None:
             return not written
-        if is_running(self._process) and self._has_mapped(self._process.log.pid):
+        if is_running(self._process) and has_mapped(self.directory, self._process.log.pid):
             self._was_seen = True
             return False
         if self._was_seen:
@@ -174,19 +176,6 @@ class Watched:
         self.done = self._asked > ASKED_AT_MOST
         self._process = Process(self.directory, self.place, "", Damages())
         return ending(self._process).state in ("exit", "killed", DETACHED)
-
-    def _has_mapped(self, pid: int) -> bool:
-        """Whether the process has the record of its threads mapped, as it has as long as it records; in doubt, yes.
-
-        The founder's is mapped by all processes of the experiment, also by what it becomes itself by exec.
-        """
-        path = os.path.join(self.directory, "threads")
-        try:
-            wanted = os.fsencode(f" {os.stat(path).st_ino} ")
-            with open(f"/proc/{pid}/maps", "rb") as maps:
-                return any(wanted in line for line in maps)
-        except OSError:
-            return os.path.exists(f"/proc/{pid}")
 
     def _finish(self, drain: Drain, deadline_s: float) -> None:
         with drain:
@@ -302,6 +291,7 @@ class Monitor:
         self._pause_s = SHORTEST_S
         self._page: Page | None = None
         self._is_gone = False
+        self._profiler: Profiler | None = None
         self._lock = os.open(founder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -309,8 +299,17 @@ class Monitor:
             os.close(self._lock)
             raise
 
+    def profile(self, rate: float) -> None:
+        """Sample the Python code of the processes, so many times a second; not where that cannot be."""
+        try:
+            self._profiler = Profiler(self._founder, rate)
+        except OSError:
+            return
+
     def close(self) -> None:
         """Let another one watch."""
+        if self._profiler:
+            self._profiler.close()
         if self._page:
             self._page.leave()
         os.close(self._lock)
@@ -350,12 +349,23 @@ class Monitor:
                 self._watched[name] = Watched(self._founder, name)
 
 
+def rate_of(founder: str) -> float | None:
+    """How often its processes are to be sampled a second, where they ask for it; None where they do not."""
+    try:
+        log = Process(founder, "", "", Damages()).log
+        return parse_rate(log.settings.get(PROFILE, "off")) if "profile" in log.recorded else None
+    except (ExperimentError, ValueError):
+        return None
+
+
 def main(founder: str) -> None:
     """Watch until every process of the experiment has ended; nothing where it is watched already."""
     try:
         monitor = Monitor(founder)
     except OSError:
         return
+    if rate := rate_of(founder):
+        monitor.profile(rate)
     while True:
         pause_s = monitor.look()
         if monitor.is_done:

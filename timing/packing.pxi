@@ -22,6 +22,20 @@ def layout():
     return types, fields_of(file_head_fields), fields_of(control_fields), heads, fields_of(open_call_fields)
 
 
+def interpreter_layout():
+    """Where another process finds what each thread runs, by name (cext/core/interpreter_layout.h); empty where this version
+    of Python cannot be sampled."""
+    cdef interpreter_places found = sampled_layout()
+    cdef const uint64_t *places = <const uint64_t *>&found
+    cdef int number = 0
+    cdef dict named = {}
+    while interpreter_layout_names[number] != NULL:
+        if places[number]:
+            named[interpreter_layout_names[number].decode()] = places[number]
+        number += 1
+    return named
+
+
 def format_version():
     """The version of the format that is written."""
     return FORMAT_VERSION

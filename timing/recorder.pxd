@@ -35,6 +35,7 @@ cdef extern from "core/fields.h":
 
 cdef extern from "core/monitor.h":
     void monitor_prepare(const char *, const char *)
+    void monitor_begin_sampling()
 
 cdef extern from "core/settings.h" nogil:
     const uint64_t NEVER "UINT64_MAX"

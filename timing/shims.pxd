@@ -27,6 +27,7 @@ from interpose.timing.recorder cimport (
     file_head_fields,
     governor_settings,
     level,
+    monitor_begin_sampling,
     monitor_prepare,
     open_call_fields,
     own_begin,
@@ -287,6 +288,12 @@ cdef extern from "cpython/version.h":
 cdef extern from "cpython/sites.h":
     thread_state *recorded_state()
     int sites_begin(void (*)(void *))
+
+cdef extern from "cpython/sampled_layout.h":
+    struct interpreter_places "interpreter_layout":
+        pass
+    const char *const interpreter_layout_names[]
+    interpreter_places sampled_layout()
 
 cdef extern from "cpython/ownership.h":
     uint32_t is_own(PyObject *)

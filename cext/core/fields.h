@@ -339,7 +339,7 @@
     X(uint32_t, tid,          "the kernel's number of the thread") \
     X(uint32_t, thread,       "a number in threads, or 0 where it had not recorded anything yet") \
     X(uint32_t, samples,      "how many samples these are") \
-    X(uint32_t, state,        "1 it ran, or was to run; 2 it waited; 3 it had ended") \
+    X(uint32_t, state,        "1 it ran, or was to run; 2 it waited") \
     X(uint32_t, call,         "number of the innermost recorded call in progress, or 0") \
     X(uint32_t, intrinsic,    "what was called, a number in map.xml, or 0") \
     X(uint32_t, stack,        "its Python code, a number in sampled_stacks; 0 where it ran none, or it could not be read") \
@@ -391,7 +391,7 @@ enum function_kind { FUNCTION_CODE = 1, FUNCTION_OUTSIDE };
 enum covered_kind { COVERED_CODE = 1, COVERED_LEFT_OUT };
 /* Why recording stopped, where it is no error of the system's: these have lower numbers. */
 enum { RESERVE_REACHED = 4096 };
-enum sample_state { SAMPLE_RUNS = 1, SAMPLE_WAITS, SAMPLE_ENDED };
+enum sample_state { SAMPLE_RUNS = 1, SAMPLE_WAITS };
 enum sample_flags { SAMPLE_TORN = 1, SAMPLE_HAS_LOCK = 2 };
 enum overview_kind { OVERVIEW_BEGIN = 1, OVERVIEW_SAMPLE, OVERVIEW_END, OVERVIEW_STOPPED };
 
@@ -452,7 +452,7 @@ struct data_type {
     unsigned block_bytes;  /* no record crosses a multiple of it */
 };
 
-enum {
+enum data_number {
     DATA_EVENTS,
     DATA_STRINGS,
     DATA_SITES,

@@ -18,6 +18,8 @@
 #include <unistd.h>
 
 #include "core/file.h"
+#include "core/recorder.h"
+#include "core/session.h"
 
 enum { STACK_BYTES = 64 * 1024, NICE = 10, LAST_SIGNAL = 64 };
 enum { IOPRIO_WHO_PROCESS = 1, IOPRIO_IDLE = 3 << 13 };
@@ -86,7 +88,10 @@ struct start {
     char *stack; /* of the second */
     char *variables[4];
     int error;
+    pid_t monitor;
 };
+
+static pid_t started;
 
 static void forget_signals(void)
 {
@@ -117,6 +122,7 @@ static int become_monitor(void *data)
     char *const words[] = {interpreter,           "-I", "-S", "-c", (char *)(uintptr_t)code,
                            (char *)(uintptr_t)start->founder, import_path, NULL};
     sigset_t none;
+    start->monitor = getpid();
     sigemptyset(&none);
     forget_signals();
     if (setsid() < 0 || chdir("/") || !forget_descriptors())
@@ -185,5 +191,13 @@ int monitor_start(const char *founder)
     choose_variables(start.variables);
     failed = start_blocked(&start, stacks);
     munmap(stacks, 2 * STACK_BYTES);
+    started = failed ? 0 : start.monitor;
     return failed;
+}
+
+void monitor_begin_sampling(void)
+{
+    pid_t monitor = monitor_start(session.founder) ? (pid_t)recorder.control->monitor : started;
+    if (monitor)
+        prctl(PR_SET_PTRACER, monitor, 0, 0, 0);
 }

@@ -19,3 +19,7 @@ VISIBLE void monitor_prepare(const char *interpreter, const char *path);
 /* Start one for the experiment whose founder's directory this is, if one may be. 0 or the error's number: EBUSY where one
    is there. */
 int monitor_start(const char *founder);
+
+/* This process is to be sampled: start a monitor, where there is none, and let the one that there is read our memory, where
+   the kernel asks for leave. */
+VISIBLE void monitor_begin_sampling(void);

@@ -4,14 +4,17 @@ import os
 import sys
 
 
-def head(format_version, layout, *, version, settings, clock, cost, interposed, arguments, roots=(), redacted=str):
+def head(format_version, layout, *, version, settings, clock, cost, interposed, arguments, roots=(), redacted=str,
+         interpreter=(), libraries=()):
     """The text of log.xml up to the process itself, which the recorder adds (a forked child has the same head).
 
     `version` is that of interpose, `layout` what interpose.timing.shims.layout gives; `clock` kind, reason, cost of a
     reading in nanoseconds and resolution in seconds; `cost` what a recorded call costs, what of it lies inside its
     own clock readings, and how long a wait for a lock is to be recorded, all in nanoseconds; `interposed` in
     what way calls are interposed, and why so; `arguments` what is kept of the command line behind the interpreter;
-    `roots` the directories that the program imports from; `redacted` gives of a text what may be written.
+    `roots` the directories that the program imports from; `interpreter` where who samples the process finds what its
+    threads run (interpose.timing.shims.interpreter_layout), and `libraries` where code lies that is not the program's
+    own; `redacted` gives of a text what may be written.
     """
     lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<experiment version="{format_version}">']
     python = ".".join(map(str, sys.version_info[:3]))
@@ -31,6 +34,9 @@ def head(format_version, layout, *, version, settings, clock, cost, interposed, 
     lines += _layout(*layout)
     lines += _command(arguments, redacted)
     lines += [element("root", path=redacted(path)) for path in roots]
+    if interpreter:
+        lines.append(element("interpreter", **interpreter))
+        lines += [element("library", path=redacted(path)) for path in libraries]
     return "\n".join(lines) + "\n"
 
 

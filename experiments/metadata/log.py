@@ -67,6 +67,8 @@ class Log:
     cwd: str = ""
     user: Attributes = field(default_factory=dict)
     roots: list[str] = field(default_factory=list)
+    interpreter: dict[str, int] = field(default_factory=dict)
+    libraries: list[str] = field(default_factory=list)
     arguments: list[str] = field(default_factory=list)
     pid: int = 0
     ppid: int = 0
@@ -76,12 +78,12 @@ class Log:
     events: list[LogEvent] = field(default_factory=list)
 
     def missed(self, what: str) -> list[str]:
-        """Why some of `what` (calls, lines, coverage) was not recorded."""
+        """Why some of `what` (calls, lines, coverage, profile) was not recorded."""
         return [event.why for event in self.events if event.kind == "missed" and event.what == what]
 
     @property
     def recorded(self) -> frozenset[str]:
-        """What was asked to be recorded: calls, lines, coverage; calls where it does not say."""
+        """What was asked to be recorded: calls, lines, coverage, profile; calls where it does not say."""
         words = frozenset(self.settings.get("INTERPOSE", "").split(",")) - {""}
         return words - {"1"} | {"calls"} if "1" in words or not words else words
 
@@ -318,6 +320,8 @@ class _LogReader:
             "system": lambda attributes: self.log.system.update(attributes),
             "user": lambda attributes: self.log.user.update(attributes),
             "root": self._root,
+            "interpreter": self._interpreter,
+            "library": self._library,
             "setting": self._setting,
             "clock": self._clock,
             "interposed": lambda attributes: self.log.interposed.update(attributes),
@@ -375,6 +379,14 @@ class _LogReader:
         path = attributes.get("path", "")
         if path and len(self.log.roots) < ROOTS_AT_MOST:
             self.log.roots.append(path)
+
+    def _interpreter(self, attributes: Attributes) -> None:
+        self.log.interpreter = {name: self._number(attributes, name) for name in attributes}
+
+    def _library(self, attributes: Attributes) -> None:
+        path = attributes.get("path", "")
+        if path and len(self.log.libraries) < ROOTS_AT_MOST:
+            self.log.libraries.append(path)
 
     def _setting(self, attributes: Attributes) -> None:
         self.log.settings[attributes.get("name", "?")] = attributes.get("value", "")

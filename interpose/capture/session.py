@@ -275,6 +275,8 @@ def record(wanted, founder, lineage, directory, intrinsics, found=None, packages
             shims.interpose(intrinsics, sys.modules, catch_all=catch_all, packages=packages)
         begin_lines(wanted)
         begin_coverage(wanted)
+        if "profile" in wanted.record and wanted.profile_hz:
+            shims.begin_sampling()
         if "interpose.boot" in sys.modules:
             from interpose import boot
 
@@ -360,6 +362,7 @@ def _wrap(shims, intrinsics, catch_all):
 def _record(shims, wanted, founder, lineage, directory, interposed, paths):
     clock, why = shims.choose_clock(wanted.clock)
     roots = import_roots()
+    libraries = [*map(os.fsencode, paths), *library_directories()]
     wait_above_ns = shims.calibrate_waits() if wanted.wait_above_ns is None else wanted.wait_above_ns
     choose_transactions(shims, wanted, lineage)
     shims.begin(
@@ -374,7 +377,7 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
         group_reads=names.does_group_read(directory),
         rows="each" if wanted.interval_ns else wanted.rows,
         dialogue_bytes=0 if "screen" in wanted.forbidden else wanted.dialogue_bytes,
-        libraries=[*map(os.fsencode, paths), *library_directories()],
+        libraries=libraries,
         roots=[os.fsencode(path) for path in roots],
         variables=variables_of(wanted),
     )
@@ -393,6 +396,8 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
         interposed=interposed,
         arguments=_arguments(wanted),
         roots=roots,
+        interpreter=shims.interpreter_layout(),
+        libraries=[os.fsdecode(path) for path in libraries],
         redacted=(lambda text: _redacted(shims, text)) if wanted.redact else str,
     )
     shims.describe(head.encode("utf-8", "replace"))

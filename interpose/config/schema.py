@@ -101,7 +101,7 @@ class Settings:
         form="WHAT",
         default="0",
         meaning="what to record: 1, yes, true or on (that is calls), or a list of what is known (calls, lines,"
-        " coverage); 0, no, false, off or empty: nothing. `interpose run` takes 1 where nothing else is said",
+        " coverage, profile); 0, no, false, off or empty: nothing. `interpose run` takes 1 where nothing else is said",
     )
     dir = setting(
         values.parse_directory,
@@ -392,6 +392,14 @@ class Settings:
         meaning="1: each line that is come to is an event among the calls, an instant without a duration, where calls"
         " are recorded and only while lines are (`INTERPOSE=calls,lines`; with calls alone the report tells"
         " that), of 88 bytes",
+    )
+    profile_hz = setting(
+        values.parse_rate,
+        key="profile",
+        form="auto|off|HZ",
+        default="auto",
+        meaning="how many times a second the Python code of each thread is sampled, from outside of the program; auto"
+        " is 100, under `interpose run` and where the profile is recorded (`INTERPOSE=calls,profile`)",
     )
     coverage = setting(
         values.parse_choices,

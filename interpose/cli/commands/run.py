@@ -109,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
     if line := other_environment(words):
         say(line)
     began_s = int(time.time())
-    watching = Watching(experiment)
+    watching = Watching(experiment, in_force.profile_hz)
     attendants: list[child.Attendant] = [watching]
     if experiment and schedule:
         attendants.append(Clockwork(experiment, schedule, in_force.paused))

@@ -20,8 +20,9 @@ AT_THE_END_S = 0.25  # so long may the exit code of a program have to wait that 
 class Watching:
     """The monitor of an experiment as long as `run` waits; nothing where there is none, or none can be had."""
 
-    def __init__(self, experiment: str | None) -> None:
+    def __init__(self, experiment: str | None, profile_hz: float | None = None) -> None:
         self._experiment = experiment
+        self._profile_hz = profile_hz
         self._monitor: Monitor | None = None
 
     signals: frozenset[signal.Signals] = frozenset()
@@ -34,7 +35,7 @@ class Watching:
         if self._experiment is None:
             return None
         try:
-            self._monitor = self._monitor or _begun(self._experiment)
+            self._monitor = self._monitor or _begun(self._experiment, self._profile_hz)
             return self._monitor.look(time.monotonic() + AT_ONCE_S)
         except (OSError, ImportError, InterposeError):
             self._experiment = None
@@ -57,10 +58,13 @@ class Watching:
             return
 
 
-def _begun(experiment: str) -> Monitor:
+def _begun(experiment: str, profile_hz: float | None) -> Monitor:
     from interpose.monitor import Monitor
 
-    return Monitor(experiment)
+    monitor = Monitor(experiment)
+    if profile_hz:
+        monitor.profile(profile_hz)
+    return monitor
 
 
 def _go_on_alone(experiment: str) -> None:

@@ -1,0 +1,58 @@
+/* Where another process finds the Python code that each thread runs: addresses in the traced process, and offsets of what it
+   reads there. The process that is traced knows them, writes them into its log.xml, and its monitor samples by them.
+
+   The list is the only place where they stand: the structure is made from it, what the process writes, and what the sampler
+   is given. */
+#pragma once
+
+#include <stdint.h>
+
+#include "core/visible.h"
+
+#define INTERPRETER_LAYOUT(X) \
+    X(runtime)            /* address of the interpreter's own state; 0: nothing of all this is known */ \
+    X(code_type)          /* address of the type of code objects */ \
+    X(interpreters)       /* in the runtime: the first interpreter */ \
+    X(interpreter_next)   /* in an interpreter: the next one */ \
+    X(interpreter_threads) /* its first thread */ \
+    X(interpreter_gil)    /* the address of its lock; 0 where the runtime has one for all */ \
+    X(runtime_gil)        /* in the runtime: that one */ \
+    X(gil_locked)         /* in a lock: whether somebody has it, 32 bits */ \
+    X(gil_holder)         /* the thread that has it, or had it last */ \
+    X(thread_bytes)       /* of a thread so much is read */ \
+    X(thread_next)        /* the next thread of its interpreter */ \
+    X(thread_tid)         /* the kernel's number of it */ \
+    X(thread_frame)       /* its innermost frame, or what knows of it */ \
+    X(thread_steps)       /* 1: that is in a structure of its own */ \
+    X(step_frame)         /* and there in it */ \
+    X(thread_chunk)       /* the piece of memory in which its frames lie */ \
+    X(thread_top)         /* the end of what is used of it */ \
+    X(frame_bytes)        /* of a frame so much is read */ \
+    X(frame_code)         /* its code object */ \
+    X(frame_tag)          /* bits of that address that are none of it */ \
+    X(frame_previous)     /* the frame around it */ \
+    X(frame_place)        /* the address of the instruction that it is at */ \
+    X(frame_owner)        /* whose it is, 8 bits */ \
+    X(frame_no_code)      /* from this owner on it has no code of its own; 256: none is so */ \
+    X(code_bytes)         /* of a code object so much is read */ \
+    X(code_units)         /* how many instructions it has */ \
+    X(code_file)          /* the name of its file */ \
+    X(code_function)      /* its qualified name */ \
+    X(code_first_line)    /* the line where it begins, 32 bits */ \
+    X(code_lines)         /* its table of lines */ \
+    X(code_instructions)  /* where its instructions begin */ \
+    X(object_type)        /* in an object: its type */ \
+    X(text_length)        /* in a text: how many characters */ \
+    X(text_state)         /* how they lie, 32 bits */ \
+    X(text_ascii)         /* where they begin, each a byte */ \
+    X(text_other)         /* where they begin where they are not ASCII */ \
+    X(bytes_length)       /* in bytes: how many */ \
+    X(bytes_value)        /* where they begin */
+
+#define DECLARE_PLACE(name) uint64_t name;
+struct interpreter_layout {
+    INTERPRETER_LAYOUT(DECLARE_PLACE)
+};
+#undef DECLARE_PLACE
+
+VISIBLE extern const char *const interpreter_layout_names[]; /* in that order; ends with NULL */

@@ -1,0 +1,106 @@
+#define PY_SSIZE_T_CLEAN
+#define Py_BUILD_CORE 1 /* before all else: the inner headers say otherwise what the outer ones say without it */
+#include <Python.h>
+#undef Py_BUILD_CORE
+
+#include "cpython/frame.h"
+#include "cpython/sampled_layout.h"
+
+#if IS_KNOWN && !defined Py_GIL_DISABLED
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpragmas"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#define Py_BUILD_CORE 1
+#include <internal/pycore_runtime.h>
+#include <internal/pycore_interp.h>
+#undef Py_BUILD_CORE
+#pragma GCC diagnostic pop
+
+enum { NO_OWNER = 256, THREAD_STATE_BYTES_AT_MOST = 1024 };
+
+/* What all versions show in public headers, or have alike. */
+static void tell_objects(struct interpreter_layout *layout)
+{
+    layout->runtime = (uintptr_t)&_PyRuntime;
+    layout->code_type = (uintptr_t)&PyCode_Type;
+    layout->thread_next = offsetof(PyThreadState, next);
+    layout->thread_tid = offsetof(PyThreadState, native_thread_id);
+    layout->thread_chunk = offsetof(PyThreadState, datastack_chunk);
+    layout->thread_top = offsetof(PyThreadState, datastack_top);
+    layout->thread_bytes = sizeof(PyThreadState) < THREAD_STATE_BYTES_AT_MOST ? sizeof(PyThreadState) : THREAD_STATE_BYTES_AT_MOST;
+    layout->frame_bytes = offsetof(frame, localsplus);
+    layout->frame_previous = offsetof(frame, previous);
+    layout->frame_owner = offsetof(frame, owner);
+    layout->code_bytes = offsetof(PyCodeObject, co_code_adaptive);
+    layout->code_units = offsetof(PyVarObject, ob_size);
+    layout->code_file = offsetof(PyCodeObject, co_filename);
+    layout->code_function = offsetof(PyCodeObject, co_qualname);
+    layout->code_first_line = offsetof(PyCodeObject, co_firstlineno);
+    layout->code_lines = offsetof(PyCodeObject, co_linetable);
+    layout->code_instructions = offsetof(PyCodeObject, co_code_adaptive);
+    layout->object_type = offsetof(PyObject, ob_type);
+    layout->text_length = offsetof(PyASCIIObject, length);
+    layout->text_state = offsetof(PyASCIIObject, state);
+    layout->text_ascii = sizeof(PyASCIIObject);
+    layout->text_other = sizeof(PyCompactUnicodeObject);
+    layout->bytes_length = offsetof(PyBytesObject, ob_base.ob_size);
+    layout->bytes_value = offsetof(PyBytesObject, ob_sval);
+    layout->interpreters = offsetof(_PyRuntimeState, interpreters.head);
+    layout->interpreter_next = offsetof(PyInterpreterState, next);
+    layout->interpreter_threads = offsetof(PyInterpreterState, threads.head);
+    layout->gil_locked = offsetof(struct _gil_runtime_state, locked);
+    layout->gil_holder = offsetof(struct _gil_runtime_state, last_holder);
+}
+
+static void tell_frames(struct interpreter_layout *layout)
+{
+#if PY_VERSION_HEX < 0x030d0000
+    layout->thread_frame = offsetof(PyThreadState, cframe);
+    layout->thread_steps = 1;
+    layout->step_frame = offsetof(_PyCFrame, current_frame);
+    layout->frame_code = offsetof(frame, f_code);
+    layout->frame_place = offsetof(frame, prev_instr);
+#else
+    layout->thread_frame = offsetof(PyThreadState, current_frame);
+    layout->frame_code = offsetof(frame, f_executable);
+    layout->frame_place = offsetof(frame, instr_ptr);
+#endif
+#if PY_VERSION_HEX >= 0x030e0000
+    layout->frame_tag = 3;
+    layout->frame_no_code = FRAME_OWNED_BY_INTERPRETER;
+#elif PY_VERSION_HEX >= 0x030c0000
+    layout->frame_no_code = FRAME_OWNED_BY_CSTACK;
+#else
+    layout->frame_no_code = NO_OWNER;
+#endif
+}
+
+static void tell_lock(struct interpreter_layout *layout)
+{
+#if PY_VERSION_HEX < 0x030c0000
+    layout->runtime_gil = offsetof(_PyRuntimeState, ceval.gil);
+#else
+    layout->interpreter_gil = offsetof(PyInterpreterState, ceval.gil);
+#endif
+}
+
+struct interpreter_layout sampled_layout(void)
+{
+    struct interpreter_layout layout = {0};
+    tell_objects(&layout);
+    tell_frames(&layout);
+    tell_lock(&layout);
+    return layout;
+}
+
+#else
+
+struct interpreter_layout sampled_layout(void)
+{
+    return (struct interpreter_layout){0};
+}
+
+#endif

@@ -1,0 +1,46 @@
+#define _GNU_SOURCE
+#include "sampler/calls.h"
+
+#include <unistd.h>
+
+#include "core/fields.h"
+
+/* Records lie one after the other behind a head as long as one. */
+static bool read_record(const struct sampled_process *process, uint32_t number, struct thread_record *record)
+{
+    off_t at = (off_t)number * THREAD_BYTES;
+    return pread(process->threads_file, record, sizeof *record, at) == (ssize_t)sizeof *record;
+}
+
+static bool is_of(const struct thread_record *record, const struct sampled_thread *thread)
+{
+    return record->fields.start_ns && record->fields.tid == thread->tid && !record->fields.end_ns;
+}
+
+/* Newer threads have higher numbers. A thread that has recorded nothing yet is looked for again each time. */
+static bool find_record(const struct sampled_process *process, struct sampled_thread *thread,
+                        struct thread_record *record)
+{
+    if (thread->record && read_record(process, thread->record, record) && is_of(record, thread))
+        return true;
+    thread->record = 0;
+    for (uint32_t number = 1; read_record(process, number, record) && record->fields.start_ns; number++)
+        if (is_of(record, thread)) {
+            thread->record = number;
+            return true;
+        }
+    return false;
+}
+
+struct call_in_progress call_of(struct sampled_process *process, struct sampled_thread *thread)
+{
+    struct thread_record record;
+    struct call_in_progress none = {0};
+    if (!find_record(process, thread, &record))
+        return none;
+    uint32_t depth = record.fields.depth < OPEN_CALLS ? record.fields.depth : OPEN_CALLS;
+    for (; depth > 0; depth--)
+        if (record.open[depth - 1].call) /* with greenlets, one that has ended may lie among others */
+            return (struct call_in_progress){record.open[depth - 1].call, record.open[depth - 1].intrinsic};
+    return none;
+}

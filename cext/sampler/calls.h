@@ -1,0 +1,11 @@
+/* The recorded call that a thread of a sampled process is in, as its own recorder has it in the file `threads`. */
+#pragma once
+
+#include "sampler/process.h"
+
+struct call_in_progress {
+    uint32_t call, intrinsic; /* 0: it is in none */
+};
+
+/* Also finds the number of the thread's record, where that is not known yet. */
+struct call_in_progress call_of(struct sampled_process *process, struct sampled_thread *thread);

@@ -1,0 +1,262 @@
+#include "sampler/codes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/process.h"
+
+enum {
+    CODES_AT_MOST = 1 << 16,
+    SITES_AT_MOST = 1 << 20,
+    LINES_BYTES_AT_MOST = 1 << 20,
+    TEXT_CHARACTERS = 1024,
+    TEXT_BYTES = 4 * TEXT_CHARACTERS,
+    STATE_KIND = 2, STATE_KIND_BITS = 7, STATE_COMPACT = 1 << 5, STATE_ASCII = 1 << 6, /* of a text */
+};
+
+struct code {
+    uint64_t file, function, lines; /* addresses: they tell another code object at the same address */
+    uint32_t first_line, units;
+    uint32_t file_number, function_number, own;
+    uint32_t table_bytes;
+    unsigned char *table; /* of lines */
+};
+
+/* --- texts */
+
+static size_t put_utf8(char *into, uint32_t character)
+{
+    if (character < 0x80) {
+        into[0] = (char)character;
+        return 1;
+    }
+    size_t more = character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
+    for (size_t index = more; index > 0; index--, character >>= 6)
+        into[index] = (char)(0x80 | (character & 0x3f));
+    into[0] = (char)((0xf0 << (3 - more)) | character);
+    return more + 1;
+}
+
+static uint32_t character_at(const void *characters, unsigned width, size_t index)
+{
+    return width == 1   ? ((const uint8_t *)characters)[index]
+           : width == 2 ? ((const uint16_t *)characters)[index]
+                        : ((const uint32_t *)characters)[index];
+}
+
+/* A text of the process as UTF-8, cut where it is long. Gives its length, 0 where it cannot be read. */
+static size_t read_text(const struct sampled_process *process, uint64_t address, char into[TEXT_BYTES])
+{
+    const struct interpreter_layout *layout = &process->layout;
+    char head[64];
+    uint32_t characters[TEXT_CHARACTERS];
+    size_t bytes = 0;
+    if (!remote_read(process->pid, address, head, layout->text_ascii < sizeof head ? layout->text_ascii : sizeof head))
+        return 0;
+    uint32_t state = half_word_at(head, sizeof head, layout->text_state);
+    uint64_t length = word_at(head, sizeof head, layout->text_length);
+    unsigned width = state >> STATE_KIND & STATE_KIND_BITS;
+    if (!(state & STATE_COMPACT) || (width != 1 && width != 2 && width != 4) || !length)
+        return 0;
+    length = length < TEXT_CHARACTERS ? length : TEXT_CHARACTERS;
+    uint64_t begin = address + (state & STATE_ASCII ? layout->text_ascii : layout->text_other);
+    if (!remote_read(process->pid, begin, characters, length * width))
+        return 0;
+    for (size_t index = 0; index < length; index++)
+        bytes += put_utf8(into + bytes, character_at(characters, width, index));
+    return bytes;
+}
+
+static uint32_t number_of_text(struct sampled_process *process, uint64_t address)
+{
+    char text[TEXT_BYTES];
+    size_t bytes = read_text(process, address, text);
+    return tables_string(&process->tables, bytes ? text : "?", bytes ? bytes : 1);
+}
+
+/* --- whose code it is, by the rule of cpython/ownership.c */
+
+static bool is_below(const char *file, size_t bytes, const char *directories)
+{
+    while (directories && *directories) {
+        const char *end = strchr(directories, '\n');
+        size_t length = end ? (size_t)(end - directories) : strlen(directories);
+        if (length && length <= bytes && memcmp(file, directories, length) == 0)
+            return true;
+        directories = end ? end + 1 : NULL;
+    }
+    return false;
+}
+
+static void name_file(struct sampled_process *process, struct code *code)
+{
+    static const char frozen[] = "<frozen ";
+    char text[TEXT_BYTES];
+    size_t bytes = read_text(process, code->file, text);
+    bool is_frozen = bytes >= sizeof frozen - 1 && memcmp(text, frozen, sizeof frozen - 1) == 0;
+    code->own = bytes && !is_frozen && !is_below(text, bytes, process->libraries);
+    code->file_number = tables_string(&process->tables, bytes ? text : "?", bytes ? bytes : 1);
+}
+
+/* --- lines (CPython's Objects/locations.md) */
+
+static void read_lines(const struct sampled_process *process, struct code *code)
+{
+    const struct interpreter_layout *layout = &process->layout;
+    char head[64];
+    free(code->table);
+    code->table = NULL;
+    code->table_bytes = 0;
+    if (!remote_read(process->pid, code->lines, head, layout->bytes_value < sizeof head ? layout->bytes_value : sizeof head))
+        return;
+    uint64_t bytes = word_at(head, sizeof head, layout->bytes_length);
+    unsigned char *table = bytes && bytes <= LINES_BYTES_AT_MOST ? malloc(bytes) : NULL;
+    if (table && remote_read(process->pid, code->lines + layout->bytes_value, table, bytes)) {
+        code->table = table;
+        code->table_bytes = (uint32_t)bytes;
+    } else {
+        free(table);
+    }
+}
+
+static int32_t signed_number(const unsigned char *table, uint32_t bytes, uint32_t at)
+{
+    uint32_t value = 0;
+    for (unsigned shift = 0; at < bytes && shift < 30; at++, shift += 6) {
+        value |= (uint32_t)(table[at] & 63) << shift;
+        if (!(table[at] & 64))
+            break;
+    }
+    return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
+}
+
+/* An entry begins with a byte whose highest bit is set: a form, and of how many instructions it speaks. */
+static uint32_t line_of(const struct code *code, uint32_t instruction)
+{
+    enum { WITH_COLUMNS = 10, LONG_FORM_FIRST = 13, NO_LINE = 15 };
+    uint32_t unit = 0, at = 0;
+    int64_t line = code->first_line;
+    while (at < code->table_bytes) {
+        unsigned form = code->table[at] >> 3 & 15;
+        unit += (code->table[at] & 7u) + 1;
+        at++;
+        if (form >= LONG_FORM_FIRST && form < NO_LINE)
+            line += signed_number(code->table, code->table_bytes, at);
+        else if (form >= WITH_COLUMNS && form < LONG_FORM_FIRST)
+            line += form - WITH_COLUMNS;
+        if (instruction < unit)
+            return form == NO_LINE || line < 0 ? 0 : (uint32_t)line;
+        while (at < code->table_bytes && !(code->table[at] & 0x80))
+            at++;
+    }
+    return code->first_line;
+}
+
+/* --- code objects */
+
+static bool is_same(const struct code *code, const struct code *now)
+{
+    return code->file == now->file && code->function == now->function && code->lines == now->lines &&
+           code->first_line == now->first_line && code->units == now->units;
+}
+
+static void forget_all(struct codes *codes)
+{
+    for (uint32_t index = 0; index < codes->count; index++)
+        free(codes->known[index].table);
+    codes->count = 0;
+    numbers_clear(&codes->by_address);
+    numbers_clear(&codes->sites);
+}
+
+static struct code *add_code(struct codes *codes, uint64_t address)
+{
+    if (codes->count == CODES_AT_MOST)
+        forget_all(codes);
+    if (codes->count == codes->room) {
+        uint32_t room = codes->room ? 2 * codes->room : 64;
+        struct code *larger = realloc(codes->known, room * sizeof *larger);
+        if (!larger)
+            return NULL;
+        codes->known = larger;
+        codes->room = room;
+    }
+    if (!numbers_keep(&codes->by_address, address, codes->count + 1))
+        return NULL;
+    struct code *code = &codes->known[codes->count++];
+    memset(code, 0, sizeof *code);
+    return code;
+}
+
+/* The code object at the address; what was kept of another there is read anew. NULL where there is none. */
+static struct code *find_code(struct sampled_process *process, uint64_t address, const struct code *now)
+{
+    uint32_t number = numbers_find(&process->codes.by_address, address);
+    struct code *code = number ? &process->codes.known[number - 1] : NULL;
+    if (code && is_same(code, now))
+        return code;
+    if (code)
+        numbers_clear(&process->codes.sites);
+    else
+        code = add_code(&process->codes, address);
+    if (!code)
+        return NULL;
+    free(code->table);
+    *code = *now;
+    name_file(process, code);
+    code->function_number = number_of_text(process, code->function);
+    read_lines(process, code);
+    return code;
+}
+
+static uint32_t new_site(struct sampled_process *process, const struct code *code, int64_t instruction)
+{
+    struct site site = {
+        .file = code->file_number,
+        .function = code->function_number,
+        .line = instruction < 0 ? code->first_line : line_of(code, (uint32_t)instruction),
+        .first_line = code->first_line,
+        .own = code->own,
+    };
+    return tables_site(&process->tables, &site);
+}
+
+uint32_t codes_site(struct sampled_process *process, uint64_t address, const void *head, uint64_t place)
+{
+    enum { UNIT_BYTES = 2 };
+    const struct interpreter_layout *layout = &process->layout;
+    struct codes *codes = &process->codes;
+    if (word_at(head, CODE_BYTES_AT_MOST, layout->object_type) != layout->code_type)
+        return 0;
+    struct code now = {
+        .file = word_at(head, CODE_BYTES_AT_MOST, layout->code_file),
+        .function = word_at(head, CODE_BYTES_AT_MOST, layout->code_function),
+        .lines = word_at(head, CODE_BYTES_AT_MOST, layout->code_lines),
+        .first_line = half_word_at(head, CODE_BYTES_AT_MOST, layout->code_first_line),
+        .units = (uint32_t)word_at(head, CODE_BYTES_AT_MOST, layout->code_units),
+    };
+    int64_t bytes = (int64_t)(place - (address + layout->code_instructions));
+    int64_t instruction = bytes < 0 ? -1 : bytes / UNIT_BYTES;
+    if (bytes < -UNIT_BYTES || bytes % UNIT_BYTES || instruction >= now.units)
+        return 0;
+    struct code *code = find_code(process, address, &now);
+    if (!code)
+        return 0;
+    uint64_t key = key_of((uint64_t)(code - codes->known), (uint64_t)(instruction + 1));
+    uint32_t site = numbers_find(&codes->sites, key);
+    if (site)
+        return site;
+    if (codes->sites.used >= SITES_AT_MOST)
+        numbers_clear(&codes->sites);
+    site = new_site(process, code, instruction);
+    if (site)
+        numbers_keep(&codes->sites, key, site);
+    return site;
+}
+
+void codes_forget(struct codes *codes)
+{
+    forget_all(codes);
+    free(codes->known);
+    memset(codes, 0, sizeof *codes);
+}

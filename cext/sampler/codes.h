@@ -1,0 +1,25 @@
+/* The code objects of a sampled process: what they are called, and which line an instruction is of. What was read once is
+   kept, and read again where another code object has come to lie at the same address. */
+#pragma once
+
+#include "core/interpreter_layout.h"
+#include "sampler/remote.h"
+#include "sampler/tables.h"
+
+enum { CODE_BYTES_AT_MOST = 512 };
+
+struct code; /* one of them */
+
+struct codes {
+    struct code *known;
+    uint32_t count, room;
+    struct numbers by_address, sites; /* sites: of an instruction of one */
+};
+
+struct sampled_process;
+
+/* The site of the instruction at `place` in the code object at `address`, of which `head` was read just now. 0 where that is
+   no code object, or has no such instruction, as when it is read in the middle of a change. */
+uint32_t codes_site(struct sampled_process *process, uint64_t address, const void *head, uint64_t place);
+
+void codes_forget(struct codes *codes);

@@ -1,0 +1,35 @@
+/* A process that is sampled: how to reach it, what it has said of its interpreter, and its threads. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/interpreter_layout.h"
+#include "sampler/codes.h"
+#include "sampler/tables.h"
+
+/* A thread: what was found of it last, and the sample that is not written yet because the next may be like it. */
+struct sampled_thread {
+    uint64_t address; /* its state in the interpreter */
+    uint32_t tid;
+    int schedule;     /* a descriptor of its file schedstat, or -1 */
+    uint32_t record;  /* its number in threads, 0 where it has none yet */
+    uint64_t cpu_ns, run_delay_ns, slices;
+    bool is_seen, has_first, is_sampled; /* listed just now; sampled once; more than once */
+    struct sample pending;
+};
+
+struct sampled_process {
+    pid_t pid;
+    int handle; /* pidfd: readable when it has ended */
+    int threads_file;
+    struct interpreter_layout layout;
+    struct tables tables;
+    struct codes codes;
+    struct sampled_thread *threads;
+    uint32_t thread_count, thread_room;
+    uint64_t heads_seen; /* a key of the first threads of its interpreters: another when one comes */
+    uint32_t until_listed, failures;
+    char *libraries;  /* directories of code that is not its own, a line each */
+};

@@ -1,0 +1,226 @@
+#define _GNU_SOURCE
+#include "sampler/sampler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sampler/process.h"
+#include "sampler/threads.h"
+
+enum {
+    PROCESSES_AT_MOST = 1024,
+    FAILURES_AT_MOST = 20, /* samples in a row: it is another program now */
+    FLUSHED_EVERY_NS = 500000000,
+};
+
+struct sampler {
+    struct sampled_process *processes[PROCESSES_AT_MOST];
+    unsigned count;
+    int founder;
+    uint64_t interval_ns, flushed_ns, next_ns;
+    uint64_t random;
+    struct timespec changed; /* the directory, when it was looked at last */
+    bool stopped;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+struct sampler *sampler_begin(const char *founder, double rate)
+{
+    struct sampler *sampler = calloc(1, sizeof *sampler);
+    if (!sampler)
+        return NULL;
+    sampler->founder = open(founder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    sampler->interval_ns = (uint64_t)(1e9 / rate);
+    sampler->next_ns = now_ns();
+    sampler->random = key_of(sampler->next_ns, (uint64_t)getpid());
+    if (sampler->founder >= 0)
+        return sampler;
+    int failed = errno;
+    free(sampler);
+    errno = failed;
+    return NULL;
+}
+
+/* --- processes */
+
+static void forget_process(struct sampled_process *process)
+{
+    int files[] = {process->handle, process->threads_file};
+    threads_forget(process);
+    tables_end(&process->tables);
+    codes_forget(&process->codes);
+    for (unsigned index = 0; index < sizeof files / sizeof *files; index++)
+        if (files[index] >= 0)
+            close(files[index]);
+    free(process->libraries);
+    free(process);
+}
+
+static bool is_sound(const struct interpreter_layout *layout)
+{
+    return layout->runtime && layout->thread_bytes <= 1024 && layout->frame_bytes <= 256 && layout->code_bytes >= 64 &&
+           layout->code_bytes <= CODE_BYTES_AT_MOST && layout->text_ascii <= 64 && layout->bytes_value <= 64;
+}
+
+static int open_files(struct sampled_process *process, const char *directory)
+{
+    char path[sizeof process->tables.directory + 16];
+    strcpy(path, directory);
+    strcat(path, "/threads");
+    process->handle = (int)syscall(SYS_pidfd_open, process->pid, 0u);
+    if (process->handle < 0)
+        return errno;
+    process->threads_file = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    return process->threads_file < 0 ? errno : 0;
+}
+
+static int begin_process(struct sampled_process *process, const char *directory)
+{
+    char path[sizeof process->tables.directory + 16], word[sizeof(uint64_t)];
+    int failed = tables_begin(&process->tables, directory);
+    failed = failed ? failed : open_files(process, directory);
+    if (failed)
+        return failed;
+    strcpy(path, directory);
+    strcat(path, "/samples");
+    if (access(path, F_OK) == 0)
+        return EEXIST;
+    if (!remote_read(process->pid, process->layout.runtime, word, sizeof word))
+        return errno;
+    return 0;
+}
+
+static void drop(struct sampler *sampler, unsigned index)
+{
+    forget_process(sampler->processes[index]);
+    sampler->processes[index] = sampler->processes[--sampler->count];
+}
+
+int sampler_add(struct sampler *sampler, pid_t pid, const char *directory, const struct interpreter_layout *layout,
+                const char *libraries)
+{
+    if (!is_sound(layout) || sampler->count == PROCESSES_AT_MOST)
+        return EINVAL;
+    struct sampled_process *process = calloc(1, sizeof *process);
+    if (!process)
+        return ENOMEM;
+    process->pid = pid;
+    process->layout = *layout;
+    process->handle = process->threads_file = -1;
+    process->libraries = strdup(libraries);
+    int failed = begin_process(process, directory);
+    if (failed) {
+        forget_process(process);
+        return failed;
+    }
+    for (unsigned index = sampler->count; index > 0; index--)
+        if (sampler->processes[index - 1]->pid == pid)
+            drop(sampler, index - 1);
+    sampler->processes[sampler->count++] = process;
+    return 0;
+}
+
+/* --- instants */
+
+/* A number that cannot be foreseen, below 2^32 (xorshift). */
+static uint64_t next_random(struct sampler *sampler)
+{
+    sampler->random ^= sampler->random << 13;
+    sampler->random ^= sampler->random >> 7;
+    sampler->random ^= sampler->random << 17;
+    return sampler->random >> 32;
+}
+
+/* From half an interval to one and a half: a program that does something at regular times is not misread. */
+static void choose_next(struct sampler *sampler)
+{
+    uint64_t now = now_ns(), half = sampler->interval_ns / 2;
+    sampler->next_ns += half + (sampler->interval_ns * next_random(sampler) >> 32);
+    if (sampler->next_ns < now)
+        sampler->next_ns = now + half;
+}
+
+static void wait_until(uint64_t time_ns)
+{
+    struct timespec time = {(time_t)(time_ns / 1000000000u), (long)(time_ns % 1000000000u)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) == EINTR)
+        ;
+}
+
+static void drop_ended(struct sampler *sampler)
+{
+    for (unsigned index = sampler->count; index > 0; index--) {
+        struct pollfd handle = {.fd = sampler->processes[index - 1]->handle, .events = POLLIN};
+        if (poll(&handle, 1, 0) > 0)
+            drop(sampler, index - 1);
+    }
+}
+
+static void sample_all(struct sampler *sampler)
+{
+    drop_ended(sampler);
+    for (unsigned index = sampler->count; index > 0; index--) {
+        struct sampled_process *process = sampler->processes[index - 1];
+        process->failures = threads_sample(process) ? 0 : process->failures + 1;
+        if (process->failures == FAILURES_AT_MOST || process->tables.failed)
+            drop(sampler, index - 1);
+    }
+}
+
+static void flush_all(struct sampler *sampler, uint64_t now)
+{
+    if (now < sampler->flushed_ns + FLUSHED_EVERY_NS)
+        return;
+    for (unsigned index = 0; index < sampler->count; index++)
+        tables_flush(&sampler->processes[index]->tables);
+    sampler->flushed_ns = now;
+}
+
+static bool has_changed(struct sampler *sampler)
+{
+    struct stat status;
+    if (fstat(sampler->founder, &status) || (status.st_mtim.tv_sec == sampler->changed.tv_sec &&
+                                             status.st_mtim.tv_nsec == sampler->changed.tv_nsec))
+        return false;
+    sampler->changed = status.st_mtim;
+    return true;
+}
+
+void sampler_run(struct sampler *sampler, uint64_t for_ns)
+{
+    uint64_t end_ns = now_ns() + for_ns;
+    while (!__atomic_load_n(&sampler->stopped, __ATOMIC_ACQUIRE) && !has_changed(sampler)) {
+        if (sampler->next_ns > end_ns)
+            return wait_until(end_ns);
+        wait_until(sampler->next_ns);
+        sample_all(sampler);
+        flush_all(sampler, now_ns());
+        choose_next(sampler);
+    }
+}
+
+void sampler_stop(struct sampler *sampler)
+{
+    __atomic_store_n(&sampler->stopped, true, __ATOMIC_RELEASE);
+}
+
+void sampler_end(struct sampler *sampler)
+{
+    while (sampler->count)
+        drop(sampler, sampler->count - 1);
+    close(sampler->founder);
+    free(sampler);
+}

@@ -1,0 +1,147 @@
+#include "sampler/stacks.h"
+
+#include <string.h>
+
+enum {
+    FRAMES_AT_MOST = 128, /* of a deeper stack the innermost ones are read */
+    CHUNK_BYTES_AT_MOST = 16 * 1024,
+    FRAME_BYTES_AT_MOST = 256,
+    TRIES = 3,
+    CODES_AT_A_TIME = 32,
+    STATE_BYTES_AT_MOST = 1024,
+};
+
+struct read_frame {
+    uint64_t code, place;
+};
+
+struct reading_of_stack {
+    struct sampled_process *process;
+    char state[STATE_BYTES_AT_MOST]; /* of the thread */
+    uint64_t chunk_address;
+    size_t chunk_bytes;
+    char chunk[CHUNK_BYTES_AT_MOST];
+    struct read_frame frames[FRAMES_AT_MOST];
+    unsigned count;
+    bool cut;
+};
+
+static uint64_t of_state(const struct reading_of_stack *reading, uint64_t offset)
+{
+    return word_at(reading->state, reading->process->layout.thread_bytes, offset);
+}
+
+/* Most frames lie in one piece of memory; where its beginning is further away than is read, they are read one by one. */
+static void read_chunk(struct reading_of_stack *reading)
+{
+    uint64_t begin = of_state(reading, reading->process->layout.thread_chunk);
+    uint64_t end = of_state(reading, reading->process->layout.thread_top);
+    if (end > begin && end - begin > CHUNK_BYTES_AT_MOST)
+        begin = end - CHUNK_BYTES_AT_MOST;
+    reading->chunk_bytes = 0;
+    if (begin && end > begin && remote_read(reading->process->pid, begin, reading->chunk, end - begin)) {
+        reading->chunk_address = begin;
+        reading->chunk_bytes = end - begin;
+    }
+}
+
+/* The frame at the address; NULL where it cannot be read. */
+static const char *frame_at(const struct reading_of_stack *reading, uint64_t address, char into[FRAME_BYTES_AT_MOST])
+{
+    size_t bytes = reading->process->layout.frame_bytes;
+    if (bytes > FRAME_BYTES_AT_MOST)
+        return NULL;
+    if (address >= reading->chunk_address && address + bytes <= reading->chunk_address + reading->chunk_bytes)
+        return reading->chunk + (address - reading->chunk_address);
+    return remote_read(reading->process->pid, address, into, bytes) ? into : NULL;
+}
+
+static bool innermost(const struct reading_of_stack *reading, uint64_t *address)
+{
+    const struct interpreter_layout *layout = &reading->process->layout;
+    *address = of_state(reading, layout->thread_frame);
+    return !layout->thread_steps || !*address ||
+           remote_read(reading->process->pid, *address + layout->step_frame, address, sizeof *address);
+}
+
+static void keep_frame(struct reading_of_stack *reading, const char *frame)
+{
+    const struct interpreter_layout *layout = &reading->process->layout;
+    size_t bytes = layout->frame_bytes;
+    uint8_t owner = layout->frame_owner < bytes ? (uint8_t)frame[layout->frame_owner] : 0;
+    if (owner >= layout->frame_no_code)
+        return;
+    reading->frames[reading->count++] = (struct read_frame){
+        .code = word_at(frame, bytes, layout->frame_code) & ~layout->frame_tag,
+        .place = word_at(frame, bytes, layout->frame_place),
+    };
+}
+
+/* The frames from the innermost outward; false where one of them cannot be read. */
+static bool read_frames(struct reading_of_stack *reading, uint64_t state)
+{
+    char one[FRAME_BYTES_AT_MOST];
+    uint64_t address, bytes = reading->process->layout.thread_bytes;
+    reading->count = 0;
+    reading->cut = false;
+    if (bytes > sizeof reading->state || !remote_read(reading->process->pid, state, reading->state, bytes) ||
+        !innermost(reading, &address))
+        return false;
+    read_chunk(reading);
+    for (unsigned steps = 0; address; steps++) {
+        if (reading->count == FRAMES_AT_MOST || steps == 2 * FRAMES_AT_MOST)
+            return reading->cut = true;
+        const char *frame = frame_at(reading, address, one);
+        if (!frame)
+            return false;
+        keep_frame(reading, frame);
+        address = word_at(frame, reading->process->layout.frame_bytes, reading->process->layout.frame_previous);
+    }
+    return true;
+}
+
+/* The sites of `count` frames from `first` on; false where one is of no code. */
+static bool read_sites(struct reading_of_stack *reading, unsigned first, unsigned count, uint32_t *sites)
+{
+    static __thread char heads[CODES_AT_A_TIME][CODE_BYTES_AT_MOST];
+    struct remote_piece pieces[CODES_AT_A_TIME];
+    struct sampled_process *process = reading->process;
+    for (unsigned index = 0; index < count; index++)
+        pieces[index] = (struct remote_piece){reading->frames[first + index].code, heads[index], process->layout.code_bytes};
+    if (!remote_read_pieces(process->pid, pieces, count))
+        return false;
+    for (unsigned index = 0; index < count; index++) {
+        const struct read_frame *frame = &reading->frames[first + index];
+        sites[index] = codes_site(process, frame->code, heads[index], frame->place);
+        if (!sites[index])
+            return false;
+    }
+    return true;
+}
+
+static bool read_stack(struct reading_of_stack *reading, uint64_t state, uint32_t *number)
+{
+    uint32_t sites[FRAMES_AT_MOST];
+    if (!read_frames(reading, state))
+        return false;
+    for (unsigned first = 0; first < reading->count; first += CODES_AT_A_TIME) {
+        unsigned left = reading->count - first;
+        if (!read_sites(reading, first, left < CODES_AT_A_TIME ? left : CODES_AT_A_TIME, sites + first))
+            return false;
+    }
+    *number = 0;
+    for (unsigned index = reading->count; index > 0; index--)
+        *number = tables_stack(&reading->process->tables, sites[index - 1], *number, reading->cut && index == reading->count);
+    return true;
+}
+
+struct found_stack stack_of(struct sampled_process *process, uint64_t state)
+{
+    static __thread struct reading_of_stack reading;
+    struct found_stack found = {0};
+    reading.process = process;
+    found.torn = true;
+    for (int tries = 0; found.torn && tries < TRIES; tries++)
+        found.torn = !read_stack(&reading, state, &found.number);
+    return found;
+}

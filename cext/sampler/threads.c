@@ -1,0 +1,251 @@
+#define _GNU_SOURCE
+#include "sampler/threads.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sampler/calls.h"
+#include "sampler/schedule.h"
+#include "sampler/stacks.h"
+
+enum {
+    INTERPRETERS_AT_MOST = 64,
+    THREADS_AT_MOST = 4096,
+    OPENED_AT_MOST = 256,
+    LISTED_EVERY = 50, /* samples, also where nothing says that a thread has come or gone */
+    ALIKE_RUNNING = 20, ALIKE_WAITING = 1000, /* samples that are put together at most */
+    STATE_BYTES = 1024,
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool read_word(const struct sampled_process *process, uint64_t address, uint64_t *word)
+{
+    return remote_read(process->pid, address, word, sizeof *word);
+}
+
+/* --- which threads there are */
+
+struct interpreters {
+    uint64_t address[INTERPRETERS_AT_MOST], first_thread[INTERPRETERS_AT_MOST];
+    unsigned count;
+};
+
+static bool read_interpreters(const struct sampled_process *process, struct interpreters *found)
+{
+    const struct interpreter_layout *layout = &process->layout;
+    uint64_t address;
+    found->count = 0;
+    if (!read_word(process, layout->runtime + layout->interpreters, &address))
+        return false;
+    while (address && found->count < INTERPRETERS_AT_MOST) {
+        found->address[found->count] = address;
+        if (!read_word(process, address + layout->interpreter_threads, &found->first_thread[found->count]) ||
+            !read_word(process, address + layout->interpreter_next, &address))
+            return found->count > 0;
+        found->count++;
+    }
+    return true;
+}
+
+static struct sampled_thread *thread_of(struct sampled_process *process, uint32_t tid)
+{
+    for (uint32_t index = 0; index < process->thread_count; index++)
+        if (process->threads[index].tid == tid)
+            return &process->threads[index];
+    if (process->thread_count == process->thread_room) {
+        uint32_t room = process->thread_room ? 2 * process->thread_room : 8;
+        struct sampled_thread *larger = room <= THREADS_AT_MOST ? realloc(process->threads, room * sizeof *larger) : NULL;
+        if (!larger)
+            return NULL;
+        process->threads = larger;
+        process->thread_room = room;
+    }
+    struct sampled_thread *thread = &process->threads[process->thread_count++];
+    memset(thread, 0, sizeof *thread);
+    thread->tid = tid;
+    thread->schedule = process->thread_count <= OPENED_AT_MOST ? schedule_open(process->pid, tid) : -1;
+    return thread;
+}
+
+/* A thread that runs in several interpreters has a state in each; the one that has a frame is the one to look at. */
+static void note_thread(struct sampled_process *process, uint64_t address, const char *state)
+{
+    const struct interpreter_layout *layout = &process->layout;
+    struct sampled_thread *thread = thread_of(process, (uint32_t)word_at(state, STATE_BYTES, layout->thread_tid));
+    if (!thread || (thread->is_seen && !word_at(state, STATE_BYTES, layout->thread_frame)))
+        return;
+    thread->address = address;
+    thread->is_seen = true;
+}
+
+static void note_threads(struct sampled_process *process, uint64_t address)
+{
+    const struct interpreter_layout *layout = &process->layout;
+    char state[STATE_BYTES];
+    for (unsigned count = 0; address && count < THREADS_AT_MOST; count++) {
+        if (!remote_read(process->pid, address, state, layout->thread_bytes))
+            return;
+        note_thread(process, address, state);
+        address = word_at(state, sizeof state, layout->thread_next);
+    }
+}
+
+static void write_pending(struct sampled_process *process, struct sampled_thread *thread)
+{
+    if (thread->pending.time_ns)
+        tables_sample(&process->tables, &thread->pending);
+    thread->pending.time_ns = 0;
+}
+
+static void forget_thread(struct sampled_process *process, uint32_t index)
+{
+    struct sampled_thread *thread = &process->threads[index];
+    write_pending(process, thread);
+    if (thread->schedule >= 0)
+        close(thread->schedule);
+    *thread = process->threads[--process->thread_count];
+}
+
+static void list_threads(struct sampled_process *process, const struct interpreters *interpreters)
+{
+    for (uint32_t index = 0; index < process->thread_count; index++)
+        process->threads[index].is_seen = false;
+    for (unsigned index = 0; index < interpreters->count; index++)
+        note_threads(process, interpreters->first_thread[index]);
+    for (uint32_t index = process->thread_count; index > 0; index--)
+        if (!process->threads[index - 1].is_seen)
+            forget_thread(process, index - 1);
+}
+
+static bool find_threads(struct sampled_process *process, struct interpreters *interpreters)
+{
+    uint64_t heads = 1;
+    if (!read_interpreters(process, interpreters))
+        return false;
+    for (unsigned index = 0; index < interpreters->count; index++)
+        heads = key_of(heads, interpreters->first_thread[index]);
+    if (heads != process->heads_seen || process->until_listed == 0) {
+        list_threads(process, interpreters);
+        process->heads_seen = heads;
+        process->until_listed = LISTED_EVERY;
+    }
+    process->until_listed--;
+    return true;
+}
+
+/* --- who has the interpreter's lock */
+
+/* The state of the thread that has the lock of this interpreter, or 0. */
+static uint64_t holder_of(const struct sampled_process *process, uint64_t interpreter)
+{
+    const struct interpreter_layout *layout = &process->layout;
+    uint64_t lock = layout->runtime + layout->runtime_gil, holder = 0;
+    uint32_t locked = 0;
+    if (layout->interpreter_gil && !read_word(process, interpreter + layout->interpreter_gil, &lock))
+        return 0;
+    struct remote_piece pieces[] = {
+        {lock + layout->gil_locked, &locked, sizeof locked},
+        {lock + layout->gil_holder, &holder, sizeof holder},
+    };
+    return remote_read_pieces(process->pid, pieces, 2) && (int32_t)locked > 0 ? holder : 0;
+}
+
+/* --- samples */
+
+/* The first sample of a thread stands alone: from its times on the others count. */
+static bool is_alike(const struct sample *a, const struct sample *b)
+{
+    return a->time_ns && a->state == b->state && a->stack == b->stack && a->call == b->call && a->intrinsic == b->intrinsic &&
+           a->flags == b->flags && a->thread == b->thread && a->samples < (a->state == SAMPLE_RUNS ? ALIKE_RUNNING : ALIKE_WAITING);
+}
+
+static void keep_sample(struct sampled_process *process, struct sampled_thread *thread, const struct sample *sample)
+{
+    struct sample *pending = &thread->pending;
+    if (!thread->is_sampled || !is_alike(pending, sample)) {
+        write_pending(process, thread);
+        *pending = *sample;
+        thread->is_sampled = thread->is_sampled || thread->has_first;
+        thread->has_first = true;
+        return;
+    }
+    pending->last_ns = sample->last_ns;
+    pending->cpu_ns = sample->cpu_ns;
+    pending->run_delay_ns = sample->run_delay_ns;
+    pending->samples++;
+}
+
+/* Whether the thread has waited since it was sampled last: then its stack is what it was. */
+static bool has_only_waited(const struct sampled_thread *thread, const struct schedule *now)
+{
+    return thread->pending.time_ns && thread->pending.state == SAMPLE_WAITS && now->slices == thread->slices &&
+           now->cpu_ns == thread->cpu_ns && now->slices;
+}
+
+static void sample_what_runs(struct sampled_process *process, struct sampled_thread *thread, uint64_t holder,
+                             struct sample *sample)
+{
+    struct call_in_progress call = call_of(process, thread);
+    struct found_stack stack = stack_of(process, thread->address);
+    sample->state = schedule_runs(process->pid, thread->tid) ? SAMPLE_RUNS : SAMPLE_WAITS;
+    sample->thread = thread->record;
+    sample->call = call.call;
+    sample->intrinsic = call.intrinsic;
+    sample->stack = stack.number;
+    sample->flags = (stack.torn ? SAMPLE_TORN : 0) | (holder == thread->address ? SAMPLE_HAS_LOCK : 0);
+    process->tables.torn += stack.torn;
+}
+
+static void sample_thread(struct sampled_process *process, struct sampled_thread *thread, uint64_t holder)
+{
+    struct schedule schedule;
+    struct sample sample = {.time_ns = now_ns(), .tid = thread->tid, .samples = 1};
+    if (!schedule_read(thread->schedule, process->pid, thread->tid, &schedule)) {
+        process->until_listed = 0;
+        return;
+    }
+    sample.last_ns = sample.time_ns;
+    if (has_only_waited(thread, &schedule)) {
+        struct sample before = thread->pending;
+        sample.state = before.state;
+        sample.thread = before.thread;
+        sample.call = before.call;
+        sample.intrinsic = before.intrinsic;
+        sample.stack = before.stack;
+        sample.flags = before.flags;
+    } else {
+        sample_what_runs(process, thread, holder, &sample);
+    }
+    sample.cpu_ns = thread->cpu_ns = schedule.cpu_ns;
+    sample.run_delay_ns = thread->run_delay_ns = schedule.run_delay_ns;
+    thread->slices = schedule.slices;
+    keep_sample(process, thread, &sample);
+}
+
+bool threads_sample(struct sampled_process *process)
+{
+    struct interpreters interpreters;
+    if (!find_threads(process, &interpreters))
+        return false;
+    uint64_t holder = interpreters.count ? holder_of(process, interpreters.address[0]) : 0;
+    for (uint32_t index = 0; index < process->thread_count; index++)
+        sample_thread(process, &process->threads[index], holder);
+    return true;
+}
+
+void threads_forget(struct sampled_process *process)
+{
+    while (process->thread_count)
+        forget_thread(process, process->thread_count - 1);
+    free(process->threads);
+    process->threads = NULL;
+    process->thread_room = 0;
+}

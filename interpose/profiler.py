@@ -1,0 +1,101 @@
+"""What samples the Python code of an experiment's processes, in the monitor, on a thread of its own.
+
+A process can be sampled as soon as it has described itself: its log.xml says where its interpreter has what.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from interpose.errors import ExperimentError
+from interpose.experiments.metadata import names
+from interpose.experiments.model.files import Damages
+from interpose.experiments.model.process import Process
+from interpose.timing.sampler import Sampler
+
+LONGEST_S = 0.5  # between two looks for processes that have come
+COMING_S = 0.01  # where one has its directory, and has not described itself
+COMING_LOOKS = 500
+
+
+class Profiler(threading.Thread):
+    """Samples the processes of the experiment in `founder`, `rate` times a second, until `close`. Raises OSError."""
+
+    def __init__(self, founder: str, rate: float) -> None:
+        super().__init__(name="interpose-profiler", daemon=True)
+        self._founder = founder
+        self._sampler = Sampler(founder, rate)
+        self._known: set[str] = set()
+        self._coming: dict[str, int] = {}
+        self._stopped = False
+        self.start()
+
+    def run(self) -> None:
+        """Look for processes, and sample those that there are."""
+        while not self._stopped:
+            self._find()
+            self._sampler.run(COMING_S if self._coming else LONGEST_S)
+
+    def close(self) -> None:
+        """Write what is not written yet."""
+        self._stopped = True
+        self._sampler.stop()
+        self.join()
+        self._sampler.close()
+
+    def _find(self) -> None:
+        try:
+            found = ["", *(each for each in os.listdir(self._founder) if _is_descendant(each))]
+        except OSError:
+            self._stopped = True
+            return
+        for place in found:
+            if place not in self._known and self._is_there(place):
+                self._known.add(place)
+                self._coming.pop(place, None)
+
+    def _is_there(self, place: str) -> bool:
+        """Whether no more is to be done for the process: it is sampled, cannot be, or never comes."""
+        directory = os.path.join(self._founder, place)
+        process = _described(directory, place)
+        if process is None:
+            self._coming[place] = self._coming.get(place, 0) + 1
+            return self._coming[place] > COMING_LOOKS
+        log = process.log
+        if log.interpreter and has_mapped(directory, log.pid):
+            try:
+                self._sampler.add(log.pid, directory, log.interpreter, log.libraries)
+            except (OSError, OverflowError):
+                pass  # it has ended, or may not be read: its time is not sampled, and reports say so
+        return True
+
+
+def _is_descendant(name: str) -> bool:
+    lineage = name.removesuffix(names.SUFFIX)
+    return lineage != name and names.is_lineage(lineage)
+
+
+def _described(directory: str, place: str) -> Process | None:
+    """The process that records into `directory`, as soon as it has said all of itself."""
+    try:
+        if os.stat(os.path.join(directory, names.LOG)).st_size == 0:
+            return None
+        process = Process(directory, place, "", Damages())
+    except (OSError, ExperimentError):
+        return None
+    return process if process.log.pid else None
+
+
+def has_mapped(directory: str, pid: int) -> bool:
+    """Whether the process `pid` has the record of its threads in `directory` mapped, as it has while it records; in doubt,
+    where the kernel does not tell, whether it is there.
+
+    The founder's is mapped by all processes of the experiment, also by what it becomes itself by exec.
+    """
+    try:
+        wanted = os.fsencode(f" {os.stat(os.path.join(directory, 'threads')).st_ino} ")
+        with open(f"/proc/{pid}/maps", "rb") as maps:
+            return any(wanted in line for line in maps)
+    except OSError:
+        return os.path.exists(f"/proc/{pid}")

@@ -1,0 +1,77 @@
+"""The sampler of other processes (cext/sampler), for the monitor. The traced program does not import this."""
+
+import os
+
+from libc.errno cimport errno
+from libc.stdint cimport uint64_t
+
+cdef extern from "core/interpreter_layout.h":
+    struct interpreter_layout:
+        pass
+    const char *const interpreter_layout_names[]
+
+cdef extern from "sampler/sampler.h" nogil:
+    struct c_sampler "sampler":
+        pass
+    c_sampler *sampler_begin(const char *, double)
+    int sampler_add(c_sampler *, int, const char *, const interpreter_layout *, const char *)
+    void sampler_run(c_sampler *, uint64_t)
+    void sampler_stop(c_sampler *)
+    void sampler_end(c_sampler *)
+
+
+cdef class Sampler:
+    """Samples the processes of the experiment in the directory `founder`, `rate` times a second; raises OSError.
+
+    One thread may add and run, any may stop.
+    """
+
+    cdef c_sampler *sampler
+
+    def __cinit__(self, founder, double rate):
+        cdef bytes path = os.fsencode(founder)
+        self.sampler = sampler_begin(path, rate)
+        if self.sampler == NULL:
+            raise OSError(errno, os.strerror(errno), founder)
+
+    def __dealloc__(self):
+        self.close()
+
+    def add(self, int pid, directory, dict layout, libraries):
+        """Sample the process `pid` from now on; `layout` is what it has said of its interpreter, by name, `libraries` are
+        the directories of code that is not its own. Raises OSError: PermissionError where it may not be read,
+        FileExistsError where it was sampled before."""
+        cdef interpreter_layout found
+        cdef uint64_t *places = <uint64_t *>&found
+        cdef bytes path = os.fsencode(directory), lines = b"\n".join(map(os.fsencode, libraries))
+        cdef int number = 0, failed
+        self.check()
+        while interpreter_layout_names[number] != NULL:
+            places[number] = layout.get(interpreter_layout_names[number].decode(), 0)
+            number += 1
+        failed = sampler_add(self.sampler, pid, path, &found, lines)
+        if failed:
+            raise OSError(failed, os.strerror(failed), directory)
+
+    def run(self, double seconds):
+        """Sample for so long, or until the experiment's directory has changed, or `stop`."""
+        cdef uint64_t for_ns = <uint64_t>(seconds * 1e9)
+        self.check()
+        with nogil:
+            sampler_run(self.sampler, for_ns)
+
+    def stop(self):
+        """Have `run` return, and do nothing from now on."""
+        if self.sampler != NULL:
+            sampler_stop(self.sampler)
+
+    def close(self):
+        """Write what is not written yet."""
+        if self.sampler != NULL:
+            with nogil:
+                sampler_end(self.sampler)
+            self.sampler = NULL
+
+    cdef check(self):
+        if self.sampler == NULL:
+            raise ValueError("the sampler is closed")
