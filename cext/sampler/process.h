@@ -7,15 +7,17 @@
 
 #include "core/interpreter_layout.h"
 #include "sampler/codes.h"
+#include "sampler/schedule.h"
 #include "sampler/tables.h"
 
 /* A thread: what was found of it last, and the sample that is not written yet because the next may be like it. */
 struct sampled_thread {
     uint64_t address; /* its state in the interpreter */
     uint32_t tid;
-    int schedule;     /* a descriptor of its file schedstat, or -1 */
+    struct schedule_files files;
     uint32_t record;  /* its number in threads, 0 where it has none yet */
-    uint64_t cpu_ns, run_delay_ns, slices;
+    struct schedule schedule;
+    uint32_t waited, rests; /* samples in a row in which it only waited; rounds in which it is not looked at */
     bool is_seen, has_first, is_sampled; /* listed just now; sampled once; more than once */
     struct sample pending;
 };

@@ -147,10 +147,10 @@ static uint64_t next_random(struct sampler *sampler)
 /* From half an interval to one and a half: a program that does something at regular times is not misread. */
 static void choose_next(struct sampler *sampler)
 {
-    uint64_t now = now_ns(), half = sampler->interval_ns / 2;
-    sampler->next_ns += half + (sampler->interval_ns * next_random(sampler) >> 32);
+    uint64_t now = now_ns(), after = sampler->interval_ns / 2 + (sampler->interval_ns * next_random(sampler) >> 32);
+    sampler->next_ns += after;
     if (sampler->next_ns < now)
-        sampler->next_ns = now + half;
+        sampler->next_ns = now + after;
 }
 
 static void wait_until(uint64_t time_ns)

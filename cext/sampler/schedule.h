@@ -10,11 +10,16 @@ struct schedule {
     uint64_t cpu_ns, run_delay_ns, slices;
 };
 
-/* A descriptor to read it by, or -1. */
-int schedule_open(pid_t process, uint32_t tid);
+/* The files in which the kernel tells it; a descriptor each, or -1: then they are opened each time. */
+struct schedule_files {
+    int schedule, state;
+};
 
-/* Of a thread with a descriptor or, where that is -1, without; false when it has ended. */
-bool schedule_read(int opened, pid_t process, uint32_t tid, struct schedule *found);
+struct schedule_files schedule_open(pid_t process, uint32_t tid);
+void schedule_close(struct schedule_files files);
+
+/* False when the thread has ended. */
+bool schedule_read(struct schedule_files files, pid_t process, uint32_t tid, struct schedule *found);
 
 /* Does it run, or is it to run as soon as it gets a processor? */
-bool schedule_runs(pid_t process, uint32_t tid);
+bool schedule_runs(struct schedule_files files, pid_t process, uint32_t tid);

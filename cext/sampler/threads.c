@@ -13,10 +13,11 @@
 enum {
     INTERPRETERS_AT_MOST = 64,
     THREADS_AT_MOST = 4096,
-    OPENED_AT_MOST = 256,
+    OPENED_AT_MOST = 128,
     LISTED_EVERY = 50, /* samples, also where nothing says that a thread has come or gone */
     ALIKE_RUNNING = 20, ALIKE_WAITING = 1000, /* samples that are put together at most */
     STATE_BYTES = 1024,
+    RESTS_AFTER = 10, RESTS = 4, RESTS_LONGER_AFTER = 50, RESTS_LONGER = 16, /* rounds */
 };
 
 static uint64_t now_ns(void)
@@ -71,7 +72,7 @@ static struct sampled_thread *thread_of(struct sampled_process *process, uint32_
     struct sampled_thread *thread = &process->threads[process->thread_count++];
     memset(thread, 0, sizeof *thread);
     thread->tid = tid;
-    thread->schedule = process->thread_count <= OPENED_AT_MOST ? schedule_open(process->pid, tid) : -1;
+    thread->files = process->thread_count <= OPENED_AT_MOST ? schedule_open(process->pid, tid) : (struct schedule_files){-1, -1};
     return thread;
 }
 
@@ -109,8 +110,7 @@ static void forget_thread(struct sampled_process *process, uint32_t index)
 {
     struct sampled_thread *thread = &process->threads[index];
     write_pending(process, thread);
-    if (thread->schedule >= 0)
-        close(thread->schedule);
+    schedule_close(thread->files);
     *thread = process->threads[--process->thread_count];
 }
 
@@ -186,8 +186,8 @@ static void keep_sample(struct sampled_process *process, struct sampled_thread *
 /* Whether the thread has waited since it was sampled last: then its stack is what it was. */
 static bool has_only_waited(const struct sampled_thread *thread, const struct schedule *now)
 {
-    return thread->pending.time_ns && thread->pending.state == SAMPLE_WAITS && now->slices == thread->slices &&
-           now->cpu_ns == thread->cpu_ns && now->slices;
+    return thread->pending.time_ns && thread->pending.state == SAMPLE_WAITS && now->slices == thread->schedule.slices &&
+           now->cpu_ns == thread->schedule.cpu_ns && now->slices;
 }
 
 static void sample_what_runs(struct sampled_process *process, struct sampled_thread *thread, uint64_t holder,
@@ -195,7 +195,7 @@ static void sample_what_runs(struct sampled_process *process, struct sampled_thr
 {
     struct call_in_progress call = call_of(process, thread);
     struct found_stack stack = stack_of(process, thread->address);
-    sample->state = schedule_runs(process->pid, thread->tid) ? SAMPLE_RUNS : SAMPLE_WAITS;
+    sample->state = schedule_runs(thread->files, process->pid, thread->tid) ? SAMPLE_RUNS : SAMPLE_WAITS;
     sample->thread = thread->record;
     sample->call = call.call;
     sample->intrinsic = call.intrinsic;
@@ -204,30 +204,45 @@ static void sample_what_runs(struct sampled_process *process, struct sampled_thr
     process->tables.torn += stack.torn;
 }
 
+static void sample_what_waits(struct sampled_thread *thread, struct sample *sample)
+{
+    struct sample times = *sample;
+    *sample = thread->pending;
+    sample->time_ns = sample->last_ns = times.time_ns;
+    sample->samples = 1;
+    thread->waited++;
+}
+
 static void sample_thread(struct sampled_process *process, struct sampled_thread *thread, uint64_t holder)
 {
     struct schedule schedule;
     struct sample sample = {.time_ns = now_ns(), .tid = thread->tid, .samples = 1};
-    if (!schedule_read(thread->schedule, process->pid, thread->tid, &schedule)) {
+    if (!schedule_read(thread->files, process->pid, thread->tid, &schedule)) {
         process->until_listed = 0;
         return;
     }
     sample.last_ns = sample.time_ns;
     if (has_only_waited(thread, &schedule)) {
-        struct sample before = thread->pending;
-        sample.state = before.state;
-        sample.thread = before.thread;
-        sample.call = before.call;
-        sample.intrinsic = before.intrinsic;
-        sample.stack = before.stack;
-        sample.flags = before.flags;
+        sample_what_waits(thread, &sample);
     } else {
         sample_what_runs(process, thread, holder, &sample);
+        thread->waited = 0;
     }
-    sample.cpu_ns = thread->cpu_ns = schedule.cpu_ns;
-    sample.run_delay_ns = thread->run_delay_ns = schedule.run_delay_ns;
-    thread->slices = schedule.slices;
+    sample.cpu_ns = schedule.cpu_ns;
+    sample.run_delay_ns = schedule.run_delay_ns;
+    thread->schedule = schedule;
     keep_sample(process, thread, &sample);
+}
+
+/* Of hundreds of threads most wait for ever: they are looked at more rarely. What they use before that is noticed is not
+   lost, but counts for what they do then. */
+static bool may_rest(struct sampled_thread *thread)
+{
+    if (thread->rests == 0)
+        thread->rests = thread->waited < RESTS_AFTER ? 0 : thread->waited < RESTS_LONGER_AFTER ? RESTS : RESTS_LONGER;
+    else
+        thread->rests--;
+    return thread->rests > 0;
 }
 
 bool threads_sample(struct sampled_process *process)
@@ -237,7 +252,8 @@ bool threads_sample(struct sampled_process *process)
         return false;
     uint64_t holder = interpreters.count ? holder_of(process, interpreters.address[0]) : 0;
     for (uint32_t index = 0; index < process->thread_count; index++)
-        sample_thread(process, &process->threads[index], holder);
+        if (!may_rest(&process->threads[index]))
+            sample_thread(process, &process->threads[index], holder);
     return true;
 }
 
