@@ -1,0 +1,293 @@
+"""Python code is sampled from outside: functions, lines, threads and children by what the programs themselves measured."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.sampled import HAS_LOCK, RUNS, TORN, WAITS, Sampled
+
+PHASES = """
+import json, threading, time
+
+def squares():
+    s = 0
+    for i in range(600_000): s += i * i % 7
+
+def texts():
+    for i in range(120_000): str(i)
+
+def lists():
+    for i in range(12): [x for x in range(40_000) if x % 3]
+
+def measured(rounds):
+    spent = {}
+    for _ in range(rounds):
+        for function in (squares, texts, lists):
+            began = time.thread_time()
+            function()
+            spent[function.__name__] = spent.get(function.__name__, 0) + time.thread_time() - began
+    return spent
+"""
+
+
+def cpu_by(process: Process, name) -> Counter:
+    """CPU nanoseconds by what `name` gives of a sample's frames; what was used while a thread waited counts for what it
+    does next."""
+    sampled, found = Sampled(process), Counter()
+    before, carried = {}, Counter()
+    for record in sampled.samples():
+        carried[record.tid] += record.cpu_ns - before.get(record.tid, record.cpu_ns)
+        before[record.tid] = record.cpu_ns
+        if record.state == RUNS:
+            found[name(list(sampled.frames(record.stack)))] += carried.pop(record.tid)
+    return found
+
+
+def shares_of(spent) -> dict[str, float]:
+    """In percent."""
+    whole = sum(spent.values())
+    return {name: 100 * part / whole for name, part in spent.items()}
+
+
+def chosen(frames, names):
+    return next((site.function for site in frames if site.function in names), "")
+
+
+def run(interpose, work: Path, text: str, *options: str):
+    """What the program printed, as JSON, and its experiment."""
+    (work / "app.py").write_text(PHASES + text)
+    done = interpose("run", *options, "app.py")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), Experiment(str(work / "test.1.er"))
+
+
+@pytest.fixture
+def work(tmp_path):
+    (tmp_path / "work").mkdir(exist_ok=True)
+    return tmp_path / "work"
+
+
+def test_functions_have_the_cpu_time_that_the_program_measured(interpose, work):
+    spent, experiment = run(interpose, work, "print(json.dumps(measured(15)))", "--profile", "250")
+
+    found = cpu_by(experiment.founder, lambda frames: chosen(frames, spent))
+
+    truth, shares = shares_of(spent), shares_of({name: found[name] for name in spent})
+    assert {name: pytest.approx(truth[name], abs=6) for name in truth} == shares
+    assert sum(found[name] for name in spent) == pytest.approx(1e9 * sum(spent.values()), rel=0.1)
+
+
+def test_lines_are_those_that_run(interpose, work):
+    text = """
+def work():
+    until = time.thread_time() + 0.5
+    while time.thread_time() < until:
+        sum(range(20_000))  # here
+work()
+print(json.dumps(0))
+"""
+    _, experiment = run(interpose, work, text)
+
+    found = cpu_by(experiment.founder, lambda frames: (frames[0].function, frames[0].line) if frames else None)
+
+    line = 1 + (work / "app.py").read_text().split("\n").index("        sum(range(20_000))  # here")
+    assert found["work", line] > 0.9 * sum(found.values())
+
+
+def test_each_thread_has_its_own_samples(interpose, work):
+    text = """
+def spin(seconds):
+    until = time.thread_time() + seconds
+    while time.thread_time() < until: sum(range(1000))
+
+def first(): spin(0.4)
+def second(): spin(0.2)
+
+threads = [threading.Thread(target=each) for each in (first, second)]
+for each in threads: each.start()
+tids = {each._target.__name__ if hasattr(each, "_target") else "": each.native_id for each in threads}
+for each in threads: each.join()
+print(json.dumps([each.native_id for each in threads]))
+"""
+    (first, second), experiment = run(interpose, work, text)
+    sampled = Sampled(experiment.founder)
+
+    by_thread = {first: set(), second: set()}
+    for record in sampled.samples():
+        if record.tid in by_thread:
+            by_thread[record.tid].update(site.function for site in sampled.frames(record.stack))
+
+    assert {"first", "spin"} <= by_thread[first]
+    assert {"second", "spin"} <= by_thread[second]
+    assert "second" not in by_thread[first]
+
+
+def test_a_thread_that_waits_is_seen_to_wait_in_its_call(interpose, work):
+    text = """
+time.sleep(0.5)
+print(json.dumps(0))
+"""
+    _, experiment = run(interpose, work, text)
+    founder = experiment.founder
+
+    waits = [each for each in Sampled(founder).samples() if each.state == WAITS and each.call]
+
+    asleep = [each for each in waits if founder.intrinsic(each.intrinsic).name == "time.sleep"]
+    assert sum(each.samples for each in asleep) >= 10
+    assert max(each.last_ns for each in asleep) - min(each.time_ns for each in asleep) > 0.3e9
+
+
+def test_who_computes_has_the_interpreter_lock(interpose, work):
+    _, experiment = run(interpose, work, "print(json.dumps(measured(6)))")
+
+    running = [each for each in Sampled(experiment.founder).samples() if each.state == RUNS]
+
+    with_lock = sum(each.samples for each in running if each.flags & HAS_LOCK)
+    assert with_lock > 0.8 * sum(each.samples for each in running)
+
+
+CHILDREN = """
+import multiprocessing, os, subprocess, sys
+
+def child(): measured(6)
+
+if __name__ == "__main__":
+    {how}
+    print(json.dumps(0))
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "lineage"),
+    [
+        ("p = multiprocessing.get_context('fork').Process(target=child); p.start(); p.join()", "_f1"),
+        ("p = multiprocessing.get_context('spawn').Process(target=child); p.start(); p.join()", ""),
+        ("os.execv(sys.executable, [sys.executable, '-c', 'exec(open(\"app.py\").read().split(\"import multi\")[0]);"
+         " measured(6); print(0)'])", "_x1"),
+    ],
+)  # fmt: skip
+def test_children_are_sampled_like_their_parents(interpose, work, how, lineage):
+    _, experiment = run(interpose, work, CHILDREN.format(how=how))
+
+    children = [each for each in experiment.processes if each is not experiment.founder]
+    found = [cpu_by(each, lambda frames: chosen(frames, {"squares", "texts", "lists"})) for each in children]
+
+    assert any({"squares", "texts", "lists"} <= set(each) for each in found)
+    assert not lineage or lineage in [each.lineage for each in children]
+
+
+def test_coroutines_and_generators_are_on_the_stack(interpose, work):
+    text = """
+import asyncio
+
+def numbers():
+    while True:
+        yield sum(range(2000))
+
+async def inner():
+    source, until = numbers(), time.thread_time() + 0.4
+    while time.thread_time() < until: next(source)
+
+async def outer(): await inner()
+
+asyncio.run(outer())
+print(json.dumps(0))
+"""
+    _, experiment = run(interpose, work, text)
+
+    found = cpu_by(experiment.founder, lambda frames: tuple(site.function for site in frames if site.own))
+
+    assert found["numbers", "inner", "outer", "<module>"] > 0.5 * sum(found.values())
+
+
+def test_of_deep_stacks_the_innermost_frames_are_kept_and_the_rest_is_told(interpose, work):
+    text = """
+def deeper(depth):
+    return deeper(depth - 1) if depth else measured(6)
+
+deeper(400)
+print(json.dumps(0))
+"""
+    _, experiment = run(interpose, work, text)
+    sampled = Sampled(experiment.founder)
+
+    deep = [each.stack for each in sampled.samples() if each.stack and sampled.is_cut(each.stack)]
+
+    assert deep
+    assert all(list(sampled.frames(stack))[-1].function == "deeper" for stack in deep)
+    assert "squares" in {site.function for stack in deep for site in sampled.frames(stack)}
+
+
+def test_own_code_is_told_from_the_standard_library(interpose, work):
+    text = """
+import json.decoder
+until = time.thread_time() + 0.4
+while time.thread_time() < until: json.decoder.py_scanstring('"' + "a\\\\n" * 300 + '"', 1)
+print(json.dumps(0))
+"""
+    _, experiment = run(interpose, work, text)
+    sampled = Sampled(experiment.founder)
+
+    own = {site.function: site.own for each in sampled.samples() for site in sampled.frames(each.stack)}
+
+    assert own["py_scanstring"] is False
+    assert own["<module>"] is True
+
+
+def test_names_that_are_no_ascii_are_kept(interpose, work):
+    text = """
+def größe(): measured(3)
+def 測る(): größe()
+測る()
+print(json.dumps(0))
+"""
+    _, experiment = run(interpose, work, text)
+    sampled = Sampled(experiment.founder)
+
+    names = {site.function for each in sampled.samples() for site in sampled.frames(each.stack)}
+
+    assert {"größe", "測る"} <= names
+
+
+def test_where_it_is_switched_off_there_are_no_samples(interpose, work):
+    _, experiment = run(interpose, work, "print(json.dumps(measured(2)))", "--profile", "off")
+
+    assert not Sampled(experiment.founder).is_there
+    assert not list((work / "test.1.er").glob("sampled*"))
+
+
+def test_without_run_a_monitor_samples_a_program_that_asks_for_it(interpose, work, own_environment):
+    import subprocess
+    import sys
+
+    (work / "app.py").write_text(PHASES + "measured(30)")
+
+    subprocess.run(
+        [sys.executable, "app.py"], cwd=work, env={**own_environment, "INTERPOSE": "calls,profile"}, check=True
+    )
+
+    found = cpu_by(Experiment(str(work / "test.1.er")).founder, lambda frames: chosen(frames, {"squares", "texts"}))
+    assert {"squares", "texts"} <= set(found)
+
+
+def test_most_stacks_can_be_read(interpose, work):
+    """Calls come and go all the time here."""
+    text = """
+def one(n): return two(n) + 1
+def two(n): return three(n) + 1
+def three(n): return n
+until = time.thread_time() + 1
+while time.thread_time() < until:
+    for n in range(1000): one(n)
+print(json.dumps(0))
+"""
+    _, experiment = run(interpose, work, text, "--profile", "500")
+    records = list(Sampled(experiment.founder).samples())
+
+    torn = sum(each.samples for each in records if each.flags & TORN)
+
+    assert torn <= 0.05 * sum(each.samples for each in records)
