@@ -79,8 +79,10 @@
     X(uint32_t, window_bytes, "no record crosses a multiple of this many bytes") \
     X(uint32_t, forks,        "forked processes so far (in threads)") \
     X(uint64_t, lost,         "calls of threads for which there was no record (in threads); pieces for which there " \
-                              "was no room (in dialogue); details of which no more than (other) was kept (in strings)") \
-    X(uint64_t, unrecorded,   "forked processes whose subexperiment could not be made (in threads)") \
+                              "was no room (in dialogue); details of which no more than (other) was kept (in strings); " \
+                              "samples of which the stack could not be read (in samples)") \
+    X(uint64_t, unrecorded,   "forked processes whose subexperiment could not be made (in threads); the error's number " \
+                              "where the process could not be sampled (in samples)") \
     X(uint64_t, overwritten,  "events that gave way to newer ones in the ring (in threads)") \
     X(uint64_t, taken_bytes,  "full blocks of events for which the process took room in the pool (in threads)")
 

@@ -123,6 +123,8 @@ int sampler_add(struct sampler *sampler, pid_t pid, const char *directory, const
     process->libraries = strdup(libraries);
     int failed = begin_process(process, directory);
     if (failed) {
+        if (failed == EPERM)
+            tables_refuse(&process->tables, failed);
         forget_process(process);
         return failed;
     }

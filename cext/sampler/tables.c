@@ -21,7 +21,7 @@ static void open_path(const struct tables *tables, const struct table *table, in
 }
 
 /* A file that is there is of a monitor before this one, and stays as it is. */
-static int make_file(const struct tables *tables, struct table *table, int *opened)
+static int make_file(const struct tables *tables, struct table *table, int error, int *opened)
 {
     struct file_head head = {
         .magic = FILE_MAGIC,
@@ -30,6 +30,7 @@ static int make_file(const struct tables *tables, struct table *table, int *open
         .record_bytes = table->type->record_bytes,
         .first = 1,
         .window_bytes = table->type->block_bytes,
+        .unrecorded = (uint64_t)error,
     };
     open_path(tables, table, O_CREAT | O_EXCL, opened);
     if (*opened < 0)
@@ -59,7 +60,7 @@ static void flush(struct tables *tables, struct table *table)
     if (tables->failed || !table->used)
         return;
     if (is_new(table))
-        tables->failed = make_file(tables, table, &opened);
+        tables->failed = make_file(tables, table, 0, &opened);
     else
         open_path(tables, table, 0, &opened);
     if (!tables->failed)
@@ -69,6 +70,14 @@ static void flush(struct tables *tables, struct table *table)
     if (opened >= 0)
         close(opened);
     table->used = 0;
+}
+
+void tables_refuse(struct tables *tables, int error)
+{
+    int opened = -1;
+    tables->failed = make_file(tables, &tables->samples, error, &opened);
+    if (opened >= 0)
+        close(opened);
 }
 
 /* What is named is written before what names it. */

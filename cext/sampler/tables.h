@@ -38,6 +38,9 @@ uint32_t tables_stack(struct tables *tables, uint32_t site, uint32_t outer, bool
 
 void tables_sample(struct tables *tables, const struct sample *sample);
 
+/* The process may not be sampled: the file of samples says so. */
+void tables_refuse(struct tables *tables, int error);
+
 /* Put what is pending into the files. */
 void tables_flush(struct tables *tables);
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -12,6 +13,7 @@ from interpose.experiments.model.process import DEEPEST_STACK, UNKNOWN, UNKNOWN_
 SAMPLES, SITES, STACKS, STRINGS = "samples", "sampled_sites", "sampled_stacks", "sampled_strings"
 RUNS, WAITS = 1, 2  # states of a sample
 TORN, HAS_LOCK = 1, 2  # flags of a sample
+ERRORS = 4096  # numbers of errors are below
 RECORDS_AT_MOST = 20_000_000  # some 1.2 GiB: the sampler leaves off long before
 
 
@@ -26,6 +28,19 @@ class Sampled:
     def is_there(self) -> bool:
         """Whether the process was sampled at all."""
         return self._process.table_if_there(SAMPLES, SampleRecord) is not None
+
+    @property
+    def torn(self) -> int:
+        """Samples of which the stack could not be read, for it changed meanwhile."""
+        table = self._process.table_if_there(SAMPLES, SampleRecord)
+        return table.head.lost if table and table.head else 0
+
+    @property
+    def why_not(self) -> str:
+        """Why the process could not be sampled; empty where it was, or nobody tried."""
+        table = self._process.table_if_there(SAMPLES, SampleRecord)
+        error = table.head.unrecorded if table and table.head else 0
+        return os.strerror(error) if 0 < error < ERRORS else ""
 
     def samples(self) -> Iterator[SampleRecord]:
         """The samples in the order in which they were taken; those of a thread have rising times."""

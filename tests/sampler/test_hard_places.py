@@ -1,0 +1,193 @@
+"""Where sampling is hard, or refused: the program is what it is without it, and the sampler ends well."""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.sampled import Sampled
+from interpose.profiler import Profiler, has_mapped
+from interpose.timing.sampler import Sampler
+
+BUSY = """
+import time
+print("ready", flush=True)
+def busy(until):
+    while time.monotonic() < until: sum(range(1000))
+busy(time.monotonic() + 60)
+"""
+
+
+def sampled_records(path: Path) -> int:
+    return sum(each.samples for each in Sampled(Experiment(str(path)).founder).samples())
+
+
+def sample_for(sampler: Sampler, seconds: float) -> None:
+    """It returns whenever the experiment's directory has changed."""
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        sampler.run(left)
+
+
+@pytest.fixture
+def program():
+    return BUSY
+
+
+@pytest.fixture
+def running(tmp_path, own_environment, program):
+    """A program that computes and is recorded, but not sampled; its experiment."""
+    environment = {**own_environment, "INTERPOSE": "calls", "INTERPOSE_DIR": str(tmp_path)}
+    process = subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    yield Experiment(str(tmp_path / "test.1.er")).founder
+    process.kill()
+    process.communicate()
+
+
+@pytest.fixture
+def sampler(running):
+    found = Sampler(running.directory, 500)
+    yield found
+    found.close()
+
+
+def test_what_is_no_layout_is_refused(running, sampler):
+    for layout in ({}, {"runtime": 1}, {**running.log.interpreter, "thread_bytes": 1 << 40}):
+        with pytest.raises(OSError):
+            sampler.add(running.log.pid, running.directory, layout, [])
+
+
+def test_wrong_places_lead_nowhere_and_break_nothing(running, tmp_path):
+    """The layout stands in a file that anybody might have written."""
+    source, layout = random.Random(20), running.log.interpreter
+    values = [0, 1, 7, 8, 255, 4096, 2**31, 2**47, 2**64 - 1, *layout.values()]
+    for turn in range(60):
+        wrong = {**layout, **{name: source.choice(values) for name in source.sample(list(layout), 3)}}
+        sampler = Sampler(running.directory, 1000)
+        try:
+            sampler.add(running.log.pid, running.directory, wrong, ["/usr/"])
+            sample_for(sampler, 0.02)
+        except OSError:
+            pass
+        sampler.close()
+        for name in ("samples", "sampled_sites", "sampled_stacks", "sampled_strings"):
+            (Path(running.directory) / name).unlink(missing_ok=True)
+    assert has_mapped(running.directory, running.log.pid)
+
+
+def test_a_process_that_ends_is_let_go(running, sampler):
+    sampler.add(running.log.pid, running.directory, running.log.interpreter, running.log.libraries)
+    sample_for(sampler, 0.1)
+    os.kill(running.log.pid, 9)
+    time.sleep(0.05)
+    sample_for(sampler, 0.1)
+    sampler.close()
+
+    assert sampled_records(Path(running.directory)) > 10
+
+
+def test_who_was_sampled_by_another_is_not_sampled_again(running, sampler):
+    sampler.add(running.log.pid, running.directory, running.log.interpreter, running.log.libraries)
+    sample_for(sampler, 0.2)
+    sampler.close()
+    before = (Path(running.directory) / "samples").read_bytes()
+
+    again = Sampler(running.directory, 100)
+    with pytest.raises(FileExistsError):
+        again.add(running.log.pid, running.directory, running.log.interpreter, running.log.libraries)
+    again.close()
+    assert (Path(running.directory) / "samples").read_bytes() == before
+
+
+def test_an_experiment_that_is_removed_meanwhile_ends_the_sampling(running):
+    profiler = Profiler(running.directory, 500)
+    time.sleep(0.2)
+    shutil.rmtree(running.directory)
+    time.sleep(0.2)
+    profiler.close()
+
+    assert not os.path.exists(running.directory)
+    assert os.path.exists(f"/proc/{running.log.pid}")
+
+
+def test_a_closed_sampler_says_so(sampler):
+    sampler.close()
+    with pytest.raises(ValueError, match="closed"):
+        sampler.run(0.1)
+
+
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [
+        ("", 0),
+        ("import os; os._exit(3)", 3),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", -9),
+        ("import sys; sys.exit('bad')", 1),
+        ("import os\nfor _ in range(40):\n    if os.fork() == 0: os._exit(0)\n    os.wait()", 0),
+        ("import threading\nfor _ in range(300):\n t = threading.Thread(target=int); t.start(); t.join()", 0),
+        ("for n in range(3000): exec(f'def f{n}(x): return x + {n}\\nf{n}(1)')", 0),
+        ("import sys\nsys.setswitchinterval(1e-6)\nimport threading\n"
+         "ts=[threading.Thread(target=lambda: sum(range(300_000))) for _ in range(8)]\n"
+         "[t.start() for t in ts]; [t.join() for t in ts]", 0),
+        ("import gc\nfor _ in range(3000):\n g = (i for i in range(3)); next(g); del g\n gc.collect(0)", 0),
+    ],
+)  # fmt: skip
+def test_the_outcome_is_the_programs_own(interpose, tmp_path, program, code):
+    (tmp_path / "work" / "app.py").write_text(program)
+
+    done = interpose("run", "--profile", "1000", "app.py")
+    plain = subprocess.run([sys.executable, "app.py"], cwd=tmp_path / "work", capture_output=True, text=True)
+
+    assert (done.returncode, done.stdout, done.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+    assert plain.returncode == code
+    assert not Experiment(str(tmp_path / "work" / "test.1.er")).damages.found
+
+
+def test_five_hundred_threads_are_sampled(interpose, tmp_path):
+    (tmp_path / "work" / "app.py").write_text("""
+import threading, time
+end = threading.Event()
+threads = [threading.Thread(target=end.wait) for _ in range(500)]
+for each in threads: each.start()
+until = time.thread_time() + 0.5
+while time.thread_time() < until: sum(range(1000))
+end.set()
+for each in threads: each.join()
+""")
+    assert interpose("run", "app.py").returncode == 0
+    records = list(Sampled(Experiment(str(tmp_path / "work" / "test.1.er")).founder).samples())
+
+    assert len({each.tid for each in records}) > 490
+
+
+SAMPLE = """
+import sys
+from interpose.experiments.model.experiment import Experiment
+from interpose.timing.sampler import Sampler
+founder = Experiment(sys.argv[1]).founder
+try:
+    Sampler(founder.directory, 100).add(founder.log.pid, founder.directory, founder.log.interpreter, [])
+except PermissionError as error:
+    print(error.strerror)
+"""
+
+
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="no setpriv")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has a right to give up")
+@pytest.mark.parametrize("program", ["import ctypes; ctypes.CDLL(None).prctl(4, 0)" + BUSY])
+def test_where_reading_is_refused_the_experiment_says_so(running):
+    """A process that is not dumpable can be read only by who has the right to trace anything."""
+    words = ["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace", sys.executable, "-c", SAMPLE]
+
+    done = subprocess.run([*words, running.directory], capture_output=True, text=True)
+
+    assert done.stdout == "Operation not permitted\n", done.stderr
+    sampled = Sampled(Experiment(running.directory).founder)
+    assert (sampled.why_not, list(sampled.samples())) == ("Operation not permitted", [])
