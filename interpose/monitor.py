@@ -13,10 +13,10 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from interpose.analysis.consolidation.keeping import Keeper, slowest_wanted
-from interpose.analysis.recording.ending import DETACHED, ending, is_running
-from interpose.config.values import parse_rate
+from interpose.analysis.recording.ending import DETACHED, ending, has_mapped, is_running
 from interpose.errors import ExperimentError
 from interpose.experiments.format import compressed
 from interpose.experiments.maintenance.drain import Drain, Waiting
@@ -26,9 +26,11 @@ from interpose.experiments.metadata.pauses import Pauses, pauses_of
 from interpose.experiments.model.experiment import Experiment, with_forebears
 from interpose.experiments.model.files import Damages
 from interpose.experiments.model.process import Process
-from interpose.profiler import Profiler, has_mapped
 
-CONSOLIDATE, PROFILE = "INTERPOSE_CONSOLIDATE", "INTERPOSE_PROFILE"
+if TYPE_CHECKING:
+    from interpose.profiler import Profiler
+
+CONSOLIDATE = "INTERPOSE_CONSOLIDATE"
 CONSOLIDATED_AT_BYTES = 1 << 18  # of compressed events: some hundred thousand
 DETAILS_AT_MOST = 5_000  # records with a detail, of each process: with what is inside of them some 10 MiB
 SHORTEST_S, LONGEST_S = 0.1, 0.5  # between two looks: the shorter, the more there was to do
@@ -301,10 +303,21 @@ class Monitor:
 
     def profile(self, rate: float) -> None:
         """Sample the Python code of the processes, so many times a second; not where that cannot be."""
+        from interpose.profiler import Profiler
+
         try:
             self._profiler = Profiler(self._founder, rate)
         except OSError:
             return
+
+    def profile_as_asked(self) -> None:
+        """The same, where the program asks for it."""
+        try:
+            rate = Process(self._founder, "", "", Damages()).log.profile_hz
+        except ExperimentError:
+            return
+        if rate:
+            self.profile(rate)
 
     def close(self) -> None:
         """Let another one watch."""
@@ -349,23 +362,13 @@ class Monitor:
                 self._watched[name] = Watched(self._founder, name)
 
 
-def rate_of(founder: str) -> float | None:
-    """How often its processes are to be sampled a second, where they ask for it; None where they do not."""
-    try:
-        log = Process(founder, "", "", Damages()).log
-        return parse_rate(log.settings.get(PROFILE, "off")) if "profile" in log.recorded else None
-    except (ExperimentError, ValueError):
-        return None
-
-
 def main(founder: str) -> None:
     """Watch until every process of the experiment has ended; nothing where it is watched already."""
     try:
         monitor = Monitor(founder)
     except OSError:
         return
-    if rate := rate_of(founder):
-        monitor.profile(rate)
+    monitor.profile_as_asked()
     while True:
         pause_s = monitor.look()
         if monitor.is_done:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 
+from interpose.analysis.recording.ending import has_mapped
 from interpose.errors import ExperimentError
 from interpose.experiments.metadata import names
 from interpose.experiments.model.files import Damages
@@ -85,17 +86,3 @@ def _described(directory: str, place: str) -> Process | None:
     except (OSError, ExperimentError):
         return None
     return process if process.log.pid else None
-
-
-def has_mapped(directory: str, pid: int) -> bool:
-    """Whether the process `pid` has the record of its threads in `directory` mapped, as it has while it records; in doubt,
-    where the kernel does not tell, whether it is there.
-
-    The founder's is mapped by all processes of the experiment, also by what it becomes itself by exec.
-    """
-    try:
-        wanted = os.fsencode(f" {os.stat(os.path.join(directory, 'threads')).st_ino} ")
-        with open(f"/proc/{pid}/maps", "rb") as maps:
-            return any(wanted in line for line in maps)
-    except OSError:
-        return os.path.exists(f"/proc/{pid}")

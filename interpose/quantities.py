@@ -1,4 +1,4 @@
-"""Durations and sizes as people write them: `500us`, `2.5s`, `1h`; `512MiB`, `1.5GiB`.
+"""Durations, sizes and rates as people write them: `500us`, `2.5s`, `1h`; `512MiB`, `1.5GiB`; `100` a second.
 
 Settings, options of commands, filters and expressions all read them here, so that they know the same units. This is
 imported inside the traced program when it starts, so it imports nothing.
@@ -9,6 +9,7 @@ SIZES_BYTES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 
 LETTERS = "abcdefghijklmnopqrstuvwxyzBKMGT"
 LONGEST_NUMBER = 20
 ABOVE_ALL = 1 << 62  # what the recorder's counters can hold
+USUAL_HZ, HIGHEST_HZ = 100.0, 1000.0  # of sampling
 A_DURATION = "a duration like 2.5s"
 A_SIZE = "a size like 512MiB"
 
@@ -51,3 +52,18 @@ def times(number: str, factor: int) -> int | float:
         return int(whole) * factor
     product, rest = divmod(int(whole + part) * factor, 10 ** len(part))
     return float(number) * factor if rest else product
+
+
+def rate_hz(text: str) -> float | None:
+    """Times a second for `auto` or a number; None for `off`. Raises ValueError."""
+    if text == "auto":
+        return USUAL_HZ
+    if text in ("off", "0"):
+        return None
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found <= HIGHEST_HZ:
+        raise ValueError(f"{text!r} is not auto, off or a rate up to {HIGHEST_HZ:.0f} a second")
+    return found

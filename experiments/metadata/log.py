@@ -112,6 +112,14 @@ class Log:
         except ValueError:
             return 0
 
+    @property
+    def profile_hz(self) -> float | None:
+        """How often a second its Python code asks to be sampled; None where it does not."""
+        try:
+            return quantities.rate_hz(self.settings.get("INTERPOSE_PROFILE", "off")) if "profile" in self.recorded else None
+        except ValueError:
+            return None
+
 
 @dataclass(frozen=True)
 class Intrinsic:

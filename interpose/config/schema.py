@@ -6,6 +6,7 @@ line of cext/core/settings.h with its name.
 This is imported inside the traced program when it starts, so it imports next to nothing.
 """
 
+from interpose import quantities
 from interpose.config import values
 from interpose.config.levels import parse_arguments, parse_budget, parse_kinds, parse_levels
 
@@ -394,7 +395,7 @@ class Settings:
         " that), of 88 bytes",
     )
     profile_hz = setting(
-        values.parse_rate,
+        quantities.rate_hz,
         key="profile",
         form="auto|off|HZ",
         default="auto",

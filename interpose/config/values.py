@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 ON = ("1", "yes", "true", "on")
 OFF = ("0", "no", "false", "off")
 RECORDABLE = ("calls", "lines", "coverage", "profile")
-USUAL_HZ, HIGHEST_HZ = 100.0, 1000.0
 LEAST_SIZE_BYTES = 1 << 20
 RESERVE_AUTO = 2**64 - 1  # as much as the size of the file system demands (cext/core/reserve.h)
 FOLLOW = ("off", "on")
@@ -52,21 +51,6 @@ def parse_record(text: str) -> tuple[str, ...]:
         if word not in RECORDABLE:
             raise ValueError(f"{word!r} is not one of {', '.join(('0', '1', *RECORDABLE))}")
     return tuple(word for word in RECORDABLE if word in words)
-
-
-def parse_rate(text: str) -> float | None:
-    """Samples a second for `auto` or a number; None for `off`."""
-    if text == "auto":
-        return USUAL_HZ
-    if text in OFF:
-        return None
-    try:
-        found = float(text)
-    except ValueError:
-        found = 0.0
-    if not 0 < found <= HIGHEST_HZ:
-        raise ValueError(f"{text!r} is not auto, off or a rate up to {HIGHEST_HZ:.0f} a second")
-    return found
 
 
 def parse_directory(text: str) -> str:

@@ -39,6 +39,9 @@ def mapping(tmp_path):
     return read
 
 
+SAMPLED = {"samples", "sampled_sites", "sampled_stacks", "sampled_strings"}
+
+
 def test_a_whole_log_is_read(reading, tmp_path):
     build = Build(tmp_path, pid=812, cwd="/home/u", arguments=["app.py", "<&>", ""], call_ns=70, inside_ns=30)
     build.log_events.append('<event kind="exit" time_ns="456" signal="9"/>')
@@ -50,7 +53,7 @@ def test_a_whole_log_is_read(reading, tmp_path):
     assert (log.call_ns, log.inside_ns, log.resolution_ns) == (70, 30, 1)
     assert (log.events[0].kind, log.events[0].signal, log.events[0].status) == ("exit", 9, None)
     tables = {"events", "threads", "overview", "children", "sites", "stacks", "strings", "events.zst", "dialogue"}
-    assert set(log.data) == tables | {"covered", "places", "branches"}
+    assert set(log.data) == tables | {"covered", "places", "branches"} | SAMPLED
     assert list(log.data["events"].layout.fields) == [name for name, _ in fields("EVENT")]
     assert log.data["threads"].inner_records == OPEN_CALLS
 

@@ -26,7 +26,7 @@ INSTRUMENTATION = (*CONFIG, "interpose", "interpose.library", "interpose.instrum
 CAPTURE = (*INSTRUMENTATION, "interpose.boot", "interpose.capture")
 ANALYSIS = (*STORAGE, "interpose.analysis", "interpose.legacy")
 REPORTS = (*ANALYSIS, "interpose.reports")
-EVERYTHING = (*CAPTURE, *REPORTS, "interpose.attach", "interpose.cli", "interpose.monitor", "interpose.pytest")
+EVERYTHING = (*CAPTURE, *REPORTS, "interpose.attach", "interpose.cli", "interpose.monitor", "interpose.pytest", "interpose.profiler")
 NOT_IN_THE_PROGRAM = ("interpose.analysis", "interpose.attach", "interpose.cli", "interpose.reports")
 MAY_IMPORT = {
     "cext": (),
@@ -50,7 +50,8 @@ MAY_IMPORT = {
     "interpose/analysis": ANALYSIS,
     "interpose/legacy": REPORTS,
     "interpose/reports": REPORTS,
-    "interpose/monitor.py": ANALYSIS,
+    "interpose/monitor.py": (*ANALYSIS, "interpose.profiler"),
+    "interpose/profiler.py": (*ANALYSIS, "interpose.timing"),
     "interpose/pytest": (*CAPTURE, *REPORTS, "interpose.pytest"),
     "interpose/cli": EVERYTHING,
     "interpose/__main__.py": ("interpose.cli",),
@@ -285,6 +286,7 @@ C_MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "hooks": ("core", "cpython", "collectors"),
     "lines": ("core", "cpython"),
     "coverage": ("core", "cpython"),
+    "sampler": ("core",),
 }
 LINES_AT_MOST = 10  # of code, of a function in a header
 EACH_READING = "every reading of the clocks is one"

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from interpose.analysis.recording.ending import has_mapped
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.sampled import Sampled
-from interpose.profiler import Profiler, has_mapped
+from interpose.profiler import Profiler
 from interpose.timing.sampler import Sampler
 
 BUSY = """

@@ -118,6 +118,20 @@ def is_running(process: Process) -> bool:
     return started_ns is not None and started_ns <= process.log.time_ns + _SLACK_NS
 
 
+def has_mapped(directory: str, pid: int) -> bool:
+    """Whether the process `pid` has the record of its threads in `directory` mapped, as it has while it records; in doubt,
+    where the kernel does not tell, whether it is there.
+
+    The founder's is mapped by all processes of the experiment, also by what it becomes itself by exec.
+    """
+    try:
+        wanted = os.fsencode(f" {os.stat(os.path.join(directory, 'threads')).st_ino} ")
+        with open(f"/proc/{pid}/maps", "rb") as maps:
+            return any(wanted in line for line in maps)
+    except OSError:
+        return os.path.exists(f"/proc/{pid}")
+
+
 def _calendar_start_ns(pid: int) -> int | None:
     """The calendar time at which the living process `pid` began, or None where there is none."""
     try:
