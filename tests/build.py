@@ -172,7 +172,7 @@ class Build:
         return self.sampled_strings.index(text.encode()) + 1
 
     def thread_sample(self, time_ns: int, *, cpu_ns: int, stack: int = 0, **values: int) -> None:
-        """A sample of a thread; it ran, unless `state` says otherwise (1 ran, 2 waited)."""
+        """A sample of a thread; it ran, unless `state` says otherwise (1 ran, 2 waited, 3 had no processor)."""
         told = {"last_ns": time_ns, "samples": 1, "state": 1, "thread": 1, "tid": 1}
         self.sampled.append({**told, "time_ns": time_ns, "cpu_ns": cpu_ns, "stack": stack, **values})
 

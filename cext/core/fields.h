@@ -341,7 +341,7 @@
     X(uint32_t, tid,          "the kernel's number of the thread") \
     X(uint32_t, thread,       "a number in threads, or 0 where it had not recorded anything yet") \
     X(uint32_t, samples,      "how many samples these are") \
-    X(uint32_t, state,        "1 it ran, or was to run; 2 it waited") \
+    X(uint32_t, state,        "1 it ran; 2 it waited; 3 it was to run, and had no processor") \
     X(uint32_t, call,         "number of the innermost recorded call in progress, or 0") \
     X(uint32_t, intrinsic,    "what was called, a number in map.xml, or 0") \
     X(uint32_t, stack,        "its Python code, a number in sampled_stacks; 0 where it ran none, or it could not be read") \
@@ -393,7 +393,7 @@ enum function_kind { FUNCTION_CODE = 1, FUNCTION_OUTSIDE };
 enum covered_kind { COVERED_CODE = 1, COVERED_LEFT_OUT };
 /* Why recording stopped, where it is no error of the system's: these have lower numbers. */
 enum { RESERVE_REACHED = 4096 };
-enum sample_state { SAMPLE_RUNS = 1, SAMPLE_WAITS };
+enum sample_state { SAMPLE_RUNS = 1, SAMPLE_WAITS, SAMPLE_READY };
 enum sample_flags { SAMPLE_TORN = 1, SAMPLE_HAS_LOCK = 2 };
 enum overview_kind { OVERVIEW_BEGIN = 1, OVERVIEW_SAMPLE, OVERVIEW_END, OVERVIEW_STOPPED };
 

@@ -235,6 +235,8 @@ uint32_t codes_site(struct sampled_process *process, uint64_t address, const voi
         .first_line = half_word_at(head, CODE_BYTES_AT_MOST, layout->code_first_line),
         .units = (uint32_t)word_at(head, CODE_BYTES_AT_MOST, layout->code_units),
     };
+    if (!now.file)
+        return NO_SITE;
     int64_t bytes = (int64_t)(place - (address + layout->code_instructions));
     int64_t instruction = bytes < 0 ? -1 : bytes / UNIT_BYTES;
     if (bytes < -UNIT_BYTES || bytes % UNIT_BYTES || instruction >= now.units)

@@ -19,7 +19,9 @@ struct codes {
 struct sampled_process;
 
 /* The site of the instruction at `place` in the code object at `address`, of which `head` was read just now. 0 where that is
-   no code object, or has no such instruction, as when it is read in the middle of a change. */
+   no code object, or has no such instruction, as when it is read in the middle of a change; NO_SITE where it is code that the
+   interpreter has for itself, of no file. */
+#define NO_SITE UINT32_MAX
 uint32_t codes_site(struct sampled_process *process, uint64_t address, const void *head, uint64_t place);
 
 void codes_forget(struct codes *codes);

@@ -10,6 +10,11 @@
 #include "sampler/schedule.h"
 #include "sampler/tables.h"
 
+/* What the kernel said of a thread at a sample, and how long it had been off the processor then while it was to run. */
+struct moment {
+    uint64_t time_ns, cpu_ns, run_delay_ns, off_ns;
+};
+
 /* A thread: what was found of it last, and the sample that is not written yet because the next may be like it. */
 struct sampled_thread {
     uint64_t address; /* its state in the interpreter */
@@ -17,6 +22,7 @@ struct sampled_thread {
     struct schedule_files files;
     uint32_t record;  /* its number in threads, 0 where it has none yet */
     struct schedule schedule;
+    struct moment last;
     uint32_t waited, rests; /* samples in a row in which it only waited; rounds in which it is not looked at */
     bool is_seen, has_first, is_sampled; /* listed just now; sampled once; more than once */
     struct sample pending;
@@ -31,6 +37,7 @@ struct sampled_process {
     struct codes codes;
     struct sampled_thread *threads;
     uint32_t thread_count, thread_room;
+    uint64_t round_ns;   /* when this round of samples began */
     uint64_t heads_seen; /* a key of the first threads of its interpreters: another when one comes */
     uint32_t until_listed, failures;
     char *libraries;  /* directories of code that is not its own, a line each */

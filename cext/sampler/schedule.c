@@ -2,9 +2,11 @@
 #include "sampler/schedule.h"
 
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static int open_of_thread(pid_t process, uint32_t tid, const char *name)
@@ -14,17 +16,46 @@ static int open_of_thread(pid_t process, uint32_t tid, const char *name)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
+static int open_clock(uint32_t tid)
+{
+    struct perf_event_attr clock = {
+        .type = PERF_TYPE_SOFTWARE,
+        .size = sizeof clock,
+        .config = PERF_COUNT_SW_TASK_CLOCK,
+        .exclude_kernel = 1, /* who is no root may ask for no more; the clock counts all the same */
+        .exclude_hv = 1,
+    };
+    return (int)syscall(SYS_perf_event_open, &clock, (pid_t)tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
 struct schedule_files schedule_open(pid_t process, uint32_t tid)
 {
-    return (struct schedule_files){open_of_thread(process, tid, "schedstat"), open_of_thread(process, tid, "stat")};
+    struct schedule_files files = {
+        .schedule = open_of_thread(process, tid, "schedstat"),
+        .state = open_of_thread(process, tid, "stat"),
+        .clock = open_clock(tid),
+    };
+    struct schedule now;
+    if (files.clock >= 0 && schedule_read(files, process, tid, &now))
+        files.before_ns = now.cpu_ns;
+    return files;
 }
 
 void schedule_close(struct schedule_files files)
 {
-    if (files.schedule >= 0)
-        close(files.schedule);
-    if (files.state >= 0)
-        close(files.state);
+    int opened[] = {files.schedule, files.state, files.clock};
+    for (unsigned index = 0; index < sizeof opened / sizeof *opened; index++)
+        if (opened[index] >= 0)
+            close(opened[index]);
+}
+
+bool schedule_clock(struct schedule_files files, uint64_t *cpu_ns)
+{
+    uint64_t since_ns;
+    if (files.clock < 0 || read(files.clock, &since_ns, sizeof since_ns) != (ssize_t)sizeof since_ns)
+        return false;
+    *cpu_ns = files.before_ns + since_ns;
+    return true;
 }
 
 /* The text of a file of the thread; false where there is none any more. */

@@ -10,9 +10,12 @@ struct schedule {
     uint64_t cpu_ns, run_delay_ns, slices;
 };
 
-/* The files in which the kernel tells it; a descriptor each, or -1: then they are opened each time. */
+/* The files in which the kernel tells it; a descriptor each, or -1: then they are opened each time. Where the kernel allows it,
+   there is a clock as well, a perf event of the software sort: it is exact, where `schedule` lags up to a tick behind as long
+   as the thread runs. */
 struct schedule_files {
-    int schedule, state;
+    int schedule, state, clock;
+    uint64_t before_ns; /* CPU time that the thread had used when the clock began */
 };
 
 struct schedule_files schedule_open(pid_t process, uint32_t tid);
@@ -20,6 +23,9 @@ void schedule_close(struct schedule_files files);
 
 /* False when the thread has ended. */
 bool schedule_read(struct schedule_files files, pid_t process, uint32_t tid, struct schedule *found);
+
+/* CPU time of the thread until now by the clock; false where there is none. */
+bool schedule_clock(struct schedule_files files, uint64_t *cpu_ns);
 
 /* Does it run, or is it to run as soon as it gets a processor? */
 bool schedule_runs(struct schedule_files files, pid_t process, uint32_t tid);

@@ -131,7 +131,7 @@ static bool read_stack(struct reading_of_stack *reading, uint64_t state, uint32_
     }
     *number = 0;
     for (unsigned index = reading->count; index > 0; index--)
-        *number = tables_stack(&reading->process->tables, sites[index - 1], *number, reading->cut && index == reading->count);
+        *number = sites[index - 1] == NO_SITE ? *number : tables_stack(&reading->process->tables, sites[index - 1], *number, reading->cut && index == reading->count);
     return true;
 }
 

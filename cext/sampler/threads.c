@@ -17,6 +17,7 @@ enum {
     LISTED_EVERY = 50, /* samples, also where nothing says that a thread has come or gone */
     ALIKE_RUNNING = 20, ALIKE_WAITING = 1000, /* samples that are put together at most */
     STATE_BYTES = 1024,
+    JUST_NOW_NS = 200000,
     RESTS_AFTER = 10, RESTS = 4, RESTS_LONGER_AFTER = 50, RESTS_LONGER = 16, /* rounds */
 };
 
@@ -72,7 +73,7 @@ static struct sampled_thread *thread_of(struct sampled_process *process, uint32_
     struct sampled_thread *thread = &process->threads[process->thread_count++];
     memset(thread, 0, sizeof *thread);
     thread->tid = tid;
-    thread->files = process->thread_count <= OPENED_AT_MOST ? schedule_open(process->pid, tid) : (struct schedule_files){-1, -1};
+    thread->files = process->thread_count <= OPENED_AT_MOST ? schedule_open(process->pid, tid) : (struct schedule_files){-1, -1, -1, 0};
     return thread;
 }
 
@@ -190,18 +191,45 @@ static bool has_only_waited(const struct sampled_thread *thread, const struct sc
            now->cpu_ns == thread->schedule.cpu_ns && now->slices;
 }
 
+/* Since when the thread has been off the processor, if it did nothing but run and wait for one since the last sample; else
+   longer ago. What the kernel tells of waiting for a processor are the waits that have ended. */
+static uint64_t off_since_ns(const struct sampled_thread *thread, const struct sample *sample)
+{
+    const struct moment *last = &thread->last;
+    int64_t off_ns = (int64_t)(sample->time_ns - last->time_ns) - (int64_t)(sample->cpu_ns - last->cpu_ns) -
+                     (int64_t)(sample->run_delay_ns - last->run_delay_ns) + (int64_t)last->off_ns;
+    return sample->time_ns - (off_ns > 0 ? (uint64_t)off_ns : 0);
+}
+
+/* Whether the thread runs, waits, or is to run and has no processor. Its clock was read and is read again, where there is one:
+   it goes on only on a processor. Who lost the processor just now lost it to us, at an instant as random as any: he ran. */
+static enum sample_state state_of(const struct sampled_process *process, struct sampled_thread *thread,
+                                  const struct sample *sample)
+{
+    uint64_t now_ns, off_ns = off_since_ns(thread, sample);
+    bool goes_on = schedule_clock(thread->files, &now_ns) && now_ns > sample->cpu_ns;
+    bool runs = goes_on || schedule_runs(thread->files, process->pid, thread->tid);
+    bool ran_just_now = goes_on || off_ns + JUST_NOW_NS > process->round_ns;
+    thread->last = (struct moment){sample->time_ns, sample->cpu_ns, sample->run_delay_ns, 0};
+    if (runs && !goes_on)
+        thread->last.off_ns = sample->time_ns - off_ns;
+    return !runs ? SAMPLE_WAITS : ran_just_now ? SAMPLE_RUNS : SAMPLE_READY;
+}
+
 static void sample_what_runs(struct sampled_process *process, struct sampled_thread *thread, uint64_t holder,
                              struct sample *sample)
 {
+    schedule_clock(thread->files, &sample->cpu_ns);
     struct call_in_progress call = call_of(process, thread);
     struct found_stack stack = stack_of(process, thread->address);
-    sample->state = schedule_runs(thread->files, process->pid, thread->tid) ? SAMPLE_RUNS : SAMPLE_WAITS;
+    sample->state = state_of(process, thread, sample);
     sample->thread = thread->record;
     sample->call = call.call;
     sample->intrinsic = call.intrinsic;
     sample->stack = stack.number;
     sample->flags = (stack.torn ? SAMPLE_TORN : 0) | (holder == thread->address ? SAMPLE_HAS_LOCK : 0);
     process->tables.torn += stack.torn;
+    thread->waited = 0;
 }
 
 static void sample_what_waits(struct sampled_thread *thread, struct sample *sample)
@@ -210,6 +238,8 @@ static void sample_what_waits(struct sampled_thread *thread, struct sample *samp
     *sample = thread->pending;
     sample->time_ns = sample->last_ns = times.time_ns;
     sample->samples = 1;
+    sample->run_delay_ns = times.run_delay_ns;
+    thread->last = (struct moment){times.time_ns, sample->cpu_ns, times.run_delay_ns, 0};
     thread->waited++;
 }
 
@@ -222,14 +252,12 @@ static void sample_thread(struct sampled_process *process, struct sampled_thread
         return;
     }
     sample.last_ns = sample.time_ns;
-    if (has_only_waited(thread, &schedule)) {
-        sample_what_waits(thread, &sample);
-    } else {
-        sample_what_runs(process, thread, holder, &sample);
-        thread->waited = 0;
-    }
     sample.cpu_ns = schedule.cpu_ns;
     sample.run_delay_ns = schedule.run_delay_ns;
+    if (has_only_waited(thread, &schedule))
+        sample_what_waits(thread, &sample);
+    else
+        sample_what_runs(process, thread, holder, &sample);
     thread->schedule = schedule;
     keep_sample(process, thread, &sample);
 }
@@ -250,6 +278,7 @@ bool threads_sample(struct sampled_process *process)
     struct interpreters interpreters;
     if (!find_threads(process, &interpreters))
         return false;
+    process->round_ns = now_ns();
     uint64_t holder = interpreters.count ? holder_of(process, interpreters.address[0]) : 0;
     for (uint32_t index = 0; index < process->thread_count; index++)
         if (!may_rest(&process->threads[index]))

@@ -11,7 +11,7 @@ from interpose.experiments.format.tables import RecordTable, StringTable
 from interpose.experiments.model.process import DEEPEST_STACK, UNKNOWN, UNKNOWN_SITE, Process, Site
 
 SAMPLES, SITES, STACKS, STRINGS = "samples", "sampled_sites", "sampled_stacks", "sampled_strings"
-RUNS, WAITS = 1, 2  # states of a sample
+RUNS, WAITS, READY = 1, 2, 3  # states of a sample: READY had no processor
 TORN, HAS_LOCK = 1, 2  # flags of a sample
 ERRORS = 4096  # numbers of errors are below
 RECORDS_AT_MOST = 20_000_000  # some 1.2 GiB: the sampler leaves off long before
