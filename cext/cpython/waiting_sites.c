@@ -42,9 +42,12 @@ static size_t copy_text(PyObject *text, char room[NAME_ROOM])
     return bytes;
 }
 
+/* Own cost. */
 static uint32_t write_site(frame *frame, PyCodeObject *code, uint32_t *own_code)
 {
     char name[NAME_ROOM];
+    struct thread *thread = current_thread;
+    struct reading begin = own_begin(thread);
     int offset = frame_instruction(frame) * (int)sizeof(_Py_CODEUNIT), line = PyCode_Addr2Line(code, offset);
     struct site site = {.instruction = (uint32_t)offset, .first_line = (uint32_t)code->co_firstlineno};
     site.line = line > 0 ? (uint32_t)line : 0;
@@ -55,6 +58,7 @@ static uint32_t write_site(frame *frame, PyCodeObject *code, uint32_t *own_code)
     uint32_t number = cache_find(&written, key);
     if (!number && (number = site_add(&site)))
         cache_keep(&written, key, number);
+    own_end(thread, begin);
     return number;
 }
 

@@ -51,10 +51,12 @@ static struct thread *known_thread(void)
     return thread && __atomic_load_n(&thread->recording, __ATOMIC_RELAXED) ? thread : NULL;
 }
 
-/* The innermost frame of the calling thread; NULL also where the interpreter may have freed it, being taken down. */
+/* The innermost frame of the calling thread, where places are kept; NULL also where the interpreter may have freed it, being
+   taken down. */
 static frame *frame_here(void)
 {
-    PyThreadState *state = interpreter_ends() ? NULL : PyGILState_GetThisThreadState();
+    bool looks = recorder.stack_kept && !interpreter_ends();
+    PyThreadState *state = looks ? PyGILState_GetThisThreadState() : NULL;
     return state && state->interp == known_sites.interpreter ? frame_innermost(state) : NULL;
 }
 
@@ -67,21 +69,25 @@ static struct {
     uint32_t serial, thread, stack, detail;
 } told[TOLD];
 
-static uint32_t write_holder(uint32_t thread, frame *where)
+/* Own cost. */
+static uint32_t write_holder(struct thread *thread, frame *where)
 {
     char text[1200];
-    int length = snprintf(text, sizeof text, where ? "held by thread %u at " : "held by thread %u", thread);
+    struct reading begin = own_begin(thread);
+    int length = snprintf(text, sizeof text, where ? "held by thread %u at " : "held by thread %u", thread->number);
     size_t bytes = (size_t)length + (where ? describe_waiting(where, text + length, sizeof text - (size_t)length) : 0);
-    return detail_intern(text, bytes);
+    uint32_t detail = detail_intern(text, bytes);
+    own_end(thread, begin);
+    return detail;
 }
 
-static uint32_t detail_of_holder(uint32_t thread, uint32_t stack, frame *where)
+static uint32_t detail_of_holder(struct thread *thread, uint32_t stack, frame *where)
 {
-    unsigned place = (thread * 31 + stack) % TOLD;
-    if (told[place].serial != recorder.serial || told[place].thread != thread || told[place].stack != stack) {
+    unsigned place = (thread->number * 31 + stack) % TOLD;
+    if (told[place].serial != recorder.serial || told[place].thread != thread->number || told[place].stack != stack) {
         told[place].detail = write_holder(thread, where);
         told[place].serial = recorder.serial;
-        told[place].thread = thread;
+        told[place].thread = thread->number;
         told[place].stack = stack;
     }
     return told[place].detail;
@@ -95,13 +101,11 @@ static void note_giving(void)
     if (!thread || waits.level != LEVEL_time)
         return;
     int saved = errno;
-    struct reading begin = own_begin(thread);
     frame *where = frame_here();
     thread->lock_wait.stack = where ? stack_of_waiting(where, false) : 0;
     waits.given->state = lock_holder(&waits.lock);
     waits.given->thread = thread->number;
-    waits.given->detail = detail_of_holder(thread->number, thread->lock_wait.stack, where);
-    own_end(thread, begin);
+    waits.given->detail = detail_of_holder(thread, thread->lock_wait.stack, where);
     errno = saved;
 }
 
@@ -159,12 +163,10 @@ static void record_wait(struct span *span, struct thread *thread, bool nobody_ha
         span_pass(span);
         return;
     }
-    struct reading begin = own_begin(thread);
     if (nobody_has_it)
         describe_wait(span, thread);
     else
         span->stack = thread->lock_wait.stack;
-    own_end(thread, begin);
     if (span->wall_ns >= recorder.trigger_above_ns)
         recorder_trigger();
     span_write(span, 0, 0);
