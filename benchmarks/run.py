@@ -25,6 +25,7 @@ BENCHMARKS = (
     "sampling",
     "statements",
     "locks",
+    "gil",
     "wrapped",
     "marks",
     "collectors",

@@ -54,6 +54,9 @@ cdef str interpose_intrinsic(object module, object intrinsic):
             by = "itself"
         elif intrinsic.by == "collector":
             by = "itself"
+        elif intrinsic.by == "import":
+            know_gil_waits(intrinsic)
+            by = "import table"
         elif _wrappers is None:
             installed = put_known(module, intrinsic)
             _installed.append(installed)

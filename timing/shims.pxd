@@ -230,6 +230,10 @@ cdef extern from "hooks/call.h":
         SHAPE_METHOD
     PyObject *first_of(PyObject *)
 
+cdef extern from "hooks/gil_waits.h":
+    const char *gil_waits_begin(const slot *)
+    bint gil_waits_end()
+
 cdef extern from "hooks/hot_path.h":
     bint shim_begin(c_call *, const slot *, PyObject *, PyObject *const *, Py_ssize_t, PyObject *)
     bint begin_pair(c_call *, const slot *, PyObject *, PyObject *const *)

@@ -40,6 +40,7 @@ include "modules.pxi"
 include "calibration.pxi"
 include "levels.pxi"
 include "marks.pxi"
+include "gil_waits.pxi"
 include "control.pxi"
 include "collectors.pxi"
 include "packing.pxi"
@@ -241,6 +242,7 @@ def end(bint detached=False):
     left += [None] * (_wrappers.restore() if _wrappers is not None else 0)
     _installed.clear()
     _timed_by_wrapt.clear()
+    left += [] if gil_waits_end() else [None]
     forget_marks()
     forget_events()
     stop_collecting()

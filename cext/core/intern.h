@@ -31,7 +31,7 @@ static inline uint64_t hash_mix(uint64_t hash, uint64_t word)
 VISIBLE uint64_t hash_bytes(const char *bytes, size_t length);
 
 /* Empty, with its memory. 0 or the error's number. */
-int cache_begin(struct cache *cache);
+VISIBLE int cache_begin(struct cache *cache);
 
 /* The number kept for `key`, or 0. */
 static inline uint32_t cache_find(const struct cache *cache, uint64_t key)
@@ -46,4 +46,4 @@ static inline uint32_t cache_find(const struct cache *cache, uint64_t key)
 }
 
 /* Keep `value` for `key`, neither of which is 0; the oldest of its set gives way. */
-void cache_keep(struct cache *cache, uint64_t key, uint32_t value);
+VISIBLE void cache_keep(struct cache *cache, uint64_t key, uint32_t value);

@@ -8,14 +8,6 @@ static void look_if_due(struct thread *thread, const struct span *span)
         thread_look(thread);
 }
 
-void span_drop(const struct span *span)
-{
-    struct thread *thread = span->thread;
-    thread->record->fields.dropped++;
-    close_call(thread->record, span->index);
-    look_if_due(thread, span);
-}
-
 /* The last event of an interval stands for it, its CPU time being that until the next tick; a call in which no interval
    ends is none. Wall times are made as long, or calls would overlap that did not. What the program says is kept. */
 void span_record_sampled(const struct span *span, uint64_t bytes, uint32_t error)

@@ -100,9 +100,6 @@ static inline void span_forget(const struct span *span)
     close_call(span->thread->record, span->index);
 }
 
-/* There is no room for its event. */
-VISIBLE void span_drop(const struct span *span);
-
 static inline uint32_t charge_parent(struct thread_record *record, const struct span *span)
 {
     if (LIKELY(span->index == 0))
@@ -147,8 +144,8 @@ static inline uint64_t sampled_ns(const struct thread *thread, uint64_t end_ns, 
 /* The same, where calls are sampled. */
 VISIBLE void span_record_sampled(const struct span *span, uint64_t bytes, uint32_t error);
 
-/* Append the event. */
-static inline void span_append(const struct span *span, uint64_t bytes, uint32_t error)
+/* Write the event, and do nothing that is due besides; false where there is no room. */
+static inline bool span_write(const struct span *span, uint64_t bytes, uint32_t error)
 {
     struct thread *thread = span->thread;
     struct thread_record *record = thread->record;
@@ -156,8 +153,9 @@ static inline void span_append(const struct span *span, uint64_t bytes, uint32_t
     uint32_t parent = charge_parent(record, span);
     struct event *event = event_place(thread);
     if (UNLIKELY(!event)) {
-        span_drop(span);
-        return;
+        record->fields.dropped++;
+        close_call(record, span->index);
+        return false;
     }
     *event = (struct event){
         .start_ns = span->begin.wall_ns,
@@ -176,13 +174,18 @@ static inline void span_append(const struct span *span, uint64_t bytes, uint32_t
         .error = error,
         .task = span->task,
     };
-    uint64_t end_ns = span->begin.wall_ns + span->wall_ns;
-    event_written(thread, span->begin.wall_ns, end_ns);
+    event_written(thread, span->begin.wall_ns, span->begin.wall_ns + span->wall_ns);
     close_call(record, span->index);
-    if (UNLIKELY(recorder.governed))
+    return true;
+}
+
+/* Append the event. */
+static inline void span_append(const struct span *span, uint64_t bytes, uint32_t error)
+{
+    if (LIKELY(span_write(span, bytes, error)) && UNLIKELY(recorder.governed))
         governor_note(span->intrinsic);
-    if (UNLIKELY(end_ns >= thread->look_ns))
-        thread_look(thread);
+    if (UNLIKELY(span->begin.wall_ns + span->wall_ns >= span->thread->look_ns))
+        thread_look(span->thread);
 }
 
 /* The call has ended: its event, where it is not left out by sampling. */

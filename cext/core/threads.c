@@ -145,6 +145,7 @@ static void forget_calls(struct thread *thread)
     thread->own_depth = 0;
     thread->quiet = 0;
     thread->gatherings = 0;
+    thread->lock_wait.call = 0;
     memset(thread->named, 0, sizeof thread->named);
     thread->lines = NULL;
     thread->name[0] = 0;

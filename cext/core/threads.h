@@ -30,6 +30,14 @@ struct gathering {
     uint32_t intrinsic, stack, parent, place, fetches;
 };
 
+/* The wait for the interpreter lock that a thread is in (hooks/gil_waits.h). */
+struct lock_wait {
+    struct reading begin;
+    uint32_t call; /* 0: it is in none that is recorded */
+    uint32_t index;
+    uint32_t stack; /* where it gave the lock up last while others waited */
+};
+
 /* What a thread needs at every call. In memory that a forked child finds zeroed (MADV_WIPEONFORK), so that no child,
    however it was forked, writes into its parent's experiment. */
 struct thread {
@@ -50,6 +58,7 @@ struct thread {
     struct block *block;
     struct thread *next;
     struct clock clock;
+    struct lock_wait lock_wait;
     void *lines; /* its part of the line trace (lines/lines.h), or NULL */
     char *scratch; /* SCRATCH_BYTES, made when first asked for */
     uint32_t statements; /* short ones that were normalised */

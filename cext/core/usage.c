@@ -188,13 +188,18 @@ static bool counts_enough(void)
     return counted % LOOK_AFTER_COUNTED == 0;
 }
 
-void recorder_count(struct thread *thread, uint32_t intrinsic)
+void recorder_count_only(struct thread *thread, uint32_t intrinsic)
 {
     int failed = intrinsic < COUNTED_NUMBERS ? level_count(session.directory, intrinsic) : ERANGE;
     if (UNLIKELY(failed)) {
         thread->record->fields.made++;
         thread->record->fields.dropped++;
     }
+}
+
+void recorder_count(struct thread *thread, uint32_t intrinsic)
+{
+    recorder_count_only(thread, intrinsic);
     if (recorder.governed && counts_enough() && clock_ns(CLOCK_MONOTONIC) >= thread->look_ns)
         thread_look(thread);
 }

@@ -34,3 +34,6 @@ VISIBLE void recorder_govern(const struct governor_settings *settings);
 
 /* Count a call that is not timed. */
 VISIBLE void recorder_count(struct thread *thread, uint32_t intrinsic);
+
+/* The same, and nothing that is due besides. */
+VISIBLE void recorder_count_only(struct thread *thread, uint32_t intrinsic);

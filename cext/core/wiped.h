@@ -4,9 +4,11 @@
 
 #include <stddef.h>
 
+#include "core/visible.h"
+
 /* So many bytes, zeroed, on a cache line of their own; never given back. NULL with errno set where there is no room. The
    caller holds the exclusive lock, or is the only thread. */
-void *wiped_take(size_t bytes);
+VISIBLE void *wiped_take(size_t bytes);
 
 /* The process is a forked child: another thread may have been here when it was forked. */
 void wiped_begin_child(void);

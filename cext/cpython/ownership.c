@@ -22,7 +22,7 @@ uint32_t intern_text(PyObject *text)
     return number;
 }
 
-static bool is_own_name(const char *name)
+bool is_own_name(const char *name)
 {
     if (strncmp(name, "<frozen ", 8) == 0)
         return false;

@@ -10,6 +10,9 @@
 /* Is the code of this file the program's own? An exception must not be set. */
 VISIBLE uint32_t is_own(PyObject *file);
 
+/* The same of its name, as the file system has it. */
+bool is_own_name(const char *name);
+
 /* Code below this directory is a library's, not the program's own. False when there are too many. */
 VISIBLE bool add_library_prefix(const char *prefix);
 VISIBLE void forget_library_prefixes(void);

@@ -155,46 +155,51 @@ static uint32_t intern_sites(const uint32_t *sites, unsigned count, uint32_t cut
     return stack;
 }
 
-uint32_t stack_of(frame *frame, bool whole)
+uint32_t stack_by(site_finder *find, frame *frame, int index, bool whole)
 {
     uint32_t sites[STACK_DEPTH], own_code = 0;
     unsigned count = 0;
     while (frame && count < STACK_DEPTH && !(own_code && !whole)) {
-        struct place *place = place_of(frame, &own_code);
-        if (place && place->site)
-            sites[count++] = place->site;
+        uint32_t site = find(frame, index, &own_code);
+        if (site)
+            sites[count++] = site;
         frame = frame_outer(frame);
     }
     return intern_sites(sites, count, frame && !(own_code && !whole));
 }
 
-/* NULL also for code that several interpreters share: what hangs on it is of that which is recorded in full. */
-static struct place *place_elsewhere(frame *frame, int index, uint32_t *own_code)
+static uint32_t site_of(frame *frame, int index, uint32_t *own_code)
+{
+    const struct place *place = place_of(frame, own_code);
+    (void)index;
+    return place ? place->site : 0;
+}
+
+uint32_t stack_of(frame *frame, bool whole)
+{
+    return stack_by(site_of, frame, known_sites.index, whole);
+}
+
+/* 0 also for code that several interpreters share: what hangs on it is of that which is recorded in full. */
+static uint32_t site_elsewhere(frame *frame, int index, uint32_t *own_code)
 {
     PyCodeObject *code = frame_code(frame);
     if (code_is_immortal(code))
-        return NULL;
+        return 0;
     uint32_t instruction = (uint32_t)frame_instruction(frame);
     struct code_sites *sites = code_extra(code, index);
-    if (!is_in_sight(sites, instruction))
-        return first_sight(code, sites, instruction, own_code);
+    if (!is_in_sight(sites, instruction)) {
+        const struct place *place = first_sight(code, sites, instruction, own_code);
+        return place ? place->site : 0;
+    }
     *own_code = sites->own;
-    return &sites->places[instruction];
+    return sites->places[instruction].site;
 }
 
 static uint32_t stack_from_elsewhere(PyThreadState *state, bool whole)
 {
     int index = index_here(state);
-    uint32_t sites[STACK_DEPTH], own_code = 0;
-    unsigned count = 0;
-    frame *frame = index < 0 ? NULL : frame_innermost(state);
-    while (frame && count < STACK_DEPTH && !(own_code && !whole)) {
-        struct place *place = place_elsewhere(frame, index, &own_code);
-        if (place && place->site)
-            sites[count++] = place->site;
-        frame = frame_outer(frame);
-    }
-    return intern_sites(sites, count, frame && !(own_code && !whole));
+    return stack_by(site_elsewhere, index < 0 ? NULL : frame_innermost(state), index, whole);
 }
 
 uint32_t stack_elsewhere(PyThreadState *state)

@@ -72,6 +72,12 @@ static inline struct place *place_of(frame *frame, uint32_t *own_code)
     return &sites->places[instruction];
 }
 
+/* The number of a frame's site, or 0, and whether its code is the program's own, by what hangs on it at `index`. */
+typedef uint32_t site_finder(frame *frame, int index, uint32_t *own_code);
+
+/* The same as the next, with another way to the sites. */
+uint32_t stack_by(site_finder *find, frame *frame, int index, bool whole);
+
 /* The stack from `frame` outward; not farther than the first own code unless the whole is wanted. */
 VISIBLE uint32_t stack_of(frame *frame, bool whole);
 

@@ -20,6 +20,8 @@
        interpreter_ends()         is the interpreter being taken down? Modules may be gone then
        extra_index, extra_get, extra_set  data that is kept with code objects
 
+       LOCK_OF(interpreter)       its lock, which may be that of others as well (cpython/interpreter_lock.c)
+
    and lists: opcodes of jumps that may not be taken, backward alone or not; of what returns; of what ends a statement, beside
    what all versions have; of what stands behind a jump for the interpreter alone; of a loop's end, where lines are forgotten behind
    it (cpython/bytecode.h); the events that tell of such jumps. */

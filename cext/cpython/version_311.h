@@ -5,6 +5,8 @@
 
 #define FRAME_STATE_FINISHED(state) ((state) >= FRAME_COMPLETED)
 
+#define LOCK_OF(interpreter) (&(interpreter)->runtime->ceval.gil)
+
 static inline bool frame_is_interpreters(const frame *frame)
 {
     (void)frame;

@@ -1,6 +1,8 @@
 /* What CPython 3.12 and all later versions have alike (cpython/version.h). */
 #pragma once
 
+#define LOCK_OF(interpreter) ((interpreter)->ceval.gil)
+
 static inline bool code_is_immortal(PyCodeObject *code)
 {
     return _Py_IsImmortal((PyObject *)code);

@@ -141,8 +141,8 @@ class Settings:
         key="sync",
         form="auto|all|DURATION",
         default="auto",
-        meaning="a wait for a lock or its like is recorded from this time on, shorter ones are counted; auto measures"
-        " what free locks take, all records free locks too",
+        meaning="a wait for a lock, the interpreter's too, or its like is recorded from this time on, shorter ones are"
+        " counted; auto measures what free locks take, all records free locks too",
     )
     sample_every_ns = setting(
         values.parse_interval,
@@ -270,9 +270,9 @@ class Settings:
         parse_kinds,
         form="all|KIND[=LEVEL],...",
         default="all",
-        meaning="which kinds of calls are recorded (db, screen, file, net, process, sync, sleep, logic, import), and"
-        " how: time, count (counted, not timed) or off. all is every kind but import, and others may follow it"
-        " (all,import). What starts processes always is recorded, for descendants are followed by it",
+        meaning="which kinds of calls are recorded (db, screen, file, net, process, sync, gil, sleep,"
+        " logic, import), and how: time, count (counted, not timed) or off. all is every kind but import, and others"
+        " may follow it (all,import). What starts processes always is recorded, for descendants are followed by it",
     )
     levels: dict[str, str] = setting(
         parse_levels,

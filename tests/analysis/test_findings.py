@@ -268,6 +268,28 @@ def test_one_thread_that_waits_and_who_waits_for_threads_to_end_are_no_convoy(sh
     assert shop.found() == []
 
 
+def test_a_convoy_for_the_interpreter_lock_names_the_line_that_gave_it_up(shop):
+    for thread in (1, 2):
+        shop.call("interpreter lock", "gil", HELD, times=6, each_ns=30 * MS, thread=thread, line=88 + thread)
+    shop.call("interpreter lock", "gil", "", times=100, each_ns=MS // 1000)
+
+    (finding,) = [each for each in found_in(shop.survey()) if each.rule == "lock convoy"]
+
+    assert (finding.calls, finding.bound_ns, finding.units) == (12, 360 * MS, 2)
+    assert Sentences([finding], "/home/u/shop", SECOND).of(finding) == (
+        "2 threads waited 12 times for Python's interpreter lock held at stock.py:17 Stock.take,"
+        " from orders.py:89 line_89, orders.py:90 line_90 (360 ms of 1.00 s)."
+    )
+    assert advice_for(finding).startswith("See which lines compute: interpose run --lines own.")
+
+
+def test_short_waits_for_the_interpreter_lock_are_no_convoy(shop):
+    for thread in (1, 2):
+        shop.call("interpreter lock", "gil", HELD, times=20, each_ns=MS, thread=thread)
+
+    assert shop.found() == []
+
+
 @pytest.mark.parametrize("statement", ["BEGIN", "begin immediate", "SAVEPOINT a", "ROLLBACK", "PRAGMA user_version"])
 def test_what_begins_or_ends_transactions_is_not_asked_again_and_again(shop, statement):
     shop.ask(statement, times=200, each_ns=20 * MS)
@@ -385,6 +407,16 @@ def test_threads_that_compute_at_a_time_wait_for_the_interpreter_lock_most_likel
         "2 threads computed at a time and most likely waited for Python's interpreter lock (1."
     )
     assert advice_for(wait).startswith("See which lines compute: interpose run --lines own.")
+
+
+def test_what_is_left_where_waits_for_the_interpreter_lock_are_known_is_none(tmp_path):
+    shop = Shop(tmp_path / "t.1.er", cpu_ns=450 * MS)
+    shop.now = {1: 0, 2: 0}
+    shop.call("interpreter lock", "gil", "", each_ns=MS)
+
+    (wait,) = [each for each in found_in(shop.survey()) if each.rule == "unexplained wait"]
+
+    assert "interpreter lock" not in Sentences([wait], "/", 2 * SECOND).of(wait)
 
 
 def test_waiting_that_nobody_saw_is_told(tmp_path):

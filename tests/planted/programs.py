@@ -280,7 +280,7 @@ def work():
 threads = [threading.Thread(target=work) for _ in range(4)]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
-# cause: unexplained wait | wait for a processor
+# cause: lock convoy | wait for a processor
 """,
     "waiting in a library of C": """
 import ctypes

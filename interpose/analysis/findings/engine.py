@@ -23,6 +23,7 @@ RULES: tuple[Rule, ...] = (
     files.forced_writes,
     waits.sleeps,
     waits.convoys,
+    waits.interpreter_lock,
     statements.slow_statement,
     waits.child_processes,
     waits.slow_calls,

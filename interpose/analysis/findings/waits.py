@@ -1,4 +1,5 @@
-"""Rules about waiting: slow calls, sleeping within a transaction, contended locks, processors, unexplained waits."""
+"""Rules about waiting: slow calls, sleeping within a transaction, contended locks, the interpreter lock, processors,
+unexplained waits."""
 
 from __future__ import annotations
 
@@ -13,8 +14,9 @@ from interpose.analysis.time.run_queue import unseen_wait
 
 # What a line's calls of one kind take, below this share of the time that matters, is not worth a look by itself.
 SLOW_SHARE = 0.1
+GIL = "gil"
 # Of these, other rules know more: what waits for a lock, for its user, for work; and units of work are no waits.
-NOT_SLOW = frozenset(("sync", "screen", "idle", "logic", "process"))
+NOT_SLOW = frozenset(("sync", GIL, "screen", "idle", "logic", "process"))
 # In a thread that computes at least this share of the process's time, others may wait for the interpreter lock.
 COMPUTES_SHARE = 0.05
 INTERPRETER_LOCK = "interpreter lock"
@@ -46,6 +48,15 @@ def convoys(survey: Survey) -> Iterator[Finding]:
             yield found("lock convoy", rows, units=threads_of(rows), unit="waiting thread", about=holder)
 
 
+def interpreter_lock(survey: Survey) -> Iterator[Finding]:
+    """Threads that wait for the interpreter lock, which others give up at one line: the place where they had it."""
+    held = [(each, _HELD.fullmatch(each.detail)) for each in survey.of_kind(GIL)]
+    places = {id(each): match[1] if match else "" for each, match in held}
+    for holder, rows in grouped([each for each, _ in held], lambda each: places[id(each)]):
+        if holder and total_of(rows)[1] >= max(SLOW_SHARE * survey.matters_ns, BY_CHANCE_NS):
+            yield found("lock convoy", rows, units=threads_of(rows), unit="waiting thread", about=holder)
+
+
 def slow_calls(survey: Survey) -> Iterator[Finding]:
     """Calls from one line that took much of the time, whatever they did."""
     slow = [each for each in survey.calls if each.site and each.site.own and each.kind not in NOT_SLOW]
@@ -65,7 +76,8 @@ def child_processes(survey: Survey) -> Iterator[Finding]:
 
 def unseen_waits(survey: Survey) -> Iterator[Finding]:
     """Time in which the program was in no recorded call and on no processor: others had the processors, or nobody
-    knows why. Where several threads of a process computed, they most likely waited for the interpreter lock."""
+    knows why. Where several threads of a process computed, and waits for the interpreter lock were not recorded, it was
+    most likely that."""
     accounts = survey.analysis.accounts
     if not all("calls" in each.process.log.recorded for each in accounts):
         return
@@ -73,9 +85,15 @@ def unseen_waits(survey: Survey) -> Iterator[Finding]:
     if waited.processor_ns > 0:
         yield found("wait for a processor", (), time_ns=waited.processor_ns)
     if waited.unexplained_ns >= BY_CHANCE_NS:
-        computing = max((_computing_threads(each) for each in accounts), default=0)
+        unknown = [each for each in accounts if not _knows_interpreter_lock(each)]
+        computing = max((_computing_threads(each) for each in unknown), default=0)
         about = INTERPRETER_LOCK if computing > 1 else ""
         yield found("unexplained wait", (), time_ns=waited.unexplained_ns, about=about, units=computing, unit="thread")
+
+
+def _knows_interpreter_lock(account: ProcessAccount) -> bool:
+    """Whether waits for the interpreter lock of a process were recorded, so that all else was none."""
+    return any(each.kind == GIL and not each.why_not for each in account.process.intrinsics)
 
 
 def _computing_threads(account: ProcessAccount) -> int:

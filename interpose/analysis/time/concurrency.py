@@ -13,7 +13,7 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 
 CALLS_AT_MOST = 300_000  # each is looked at by itself: more take too long for a report
-RESTING = frozenset(("sleep", "idle", "sync"))  # who is in such a call leaves the machine to others
+RESTING = frozenset(("sleep", "idle", "sync", "gil"))  # who is in such a call leaves the machine to others
 Resource = tuple[str, str]  # a kind, and what of it: a file, an address, a statement
 _Key = tuple[Process, int]
 

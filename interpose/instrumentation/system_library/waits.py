@@ -1,4 +1,4 @@
-"""What threads wait for: locks and what is made of them, each other, and time.
+"""What threads wait for: the interpreter lock, locks and what is made of them, each other, and time.
 
 A free lock is passed through; a wait shorter than the threshold is counted. A worker that waits for its queue is idle.
 """
@@ -13,6 +13,15 @@ TOLD = {"choice": "queue", "keyword": "block"}  # idle, unless it is told not to
 TAKEN = {"detail": "holder", "argument": None, "waits": True}
 
 INTRINSICS = [
+    Intrinsic(
+        "interpreter lock",
+        "interpose.timing.shims:know_gil_waits",
+        "gil",
+        detail="holder",
+        argument=None,
+        by="import",
+        waits=True,
+    ),
     Intrinsic("time.sleep", "time:sleep", "sleep idle process"),
     *alike(*LOCK, "acquire acquire_lock __enter__", "sync idle", lock="plain", **TAKEN),
     *alike(*RLOCK, "acquire __enter__ _acquire_restore", "sync idle", lock="recursive", **TAKEN),

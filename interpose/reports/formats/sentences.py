@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from interpose.analysis.findings.finding import Calls, Finding
-from interpose.analysis.findings.waits import INTERPRETER_LOCK
+from interpose.analysis.findings.waits import GIL, INTERPRETER_LOCK
 from interpose.experiments.model.process import Site
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import clean, shortened
@@ -44,11 +44,15 @@ _LOCK_ADVICE = "See which lines compute: interpose run --lines own. Processes do
 
 def advice_for(finding: Finding) -> str:
     """What to do about a finding, in a sentence."""
-    if finding.about == INTERPRETER_LOCK:
+    if finding.about == INTERPRETER_LOCK or _is_of_interpreter(finding):
         return _LOCK_ADVICE
     if finding.rule != "slow calls" or not finding.first:
         return _ADVICE[finding.rule]
     return _ADVICE_BY_KIND.get(finding.first.kind, _SEE_CALLS)
+
+
+def _is_of_interpreter(finding: Finding) -> bool:
+    return finding.rule == "lock convoy" and finding.first is not None and finding.first.kind == GIL
 
 
 class Sentences:
@@ -160,7 +164,8 @@ def _sleep(words: Sentences, finding: Finding) -> str:
 
 def _convoy(words: Sentences, finding: Finding) -> str:
     holder, threads = words.path(finding.about), count(finding.units, "thread")
-    waited = f"{threads} waited {count(finding.calls, 'time')} for a lock held at {holder}"
+    lock = "Python's interpreter lock" if _is_of_interpreter(finding) else "a lock"
+    waited = f"{threads} waited {count(finding.calls, 'time')} for {lock} held at {holder}"
     return f"{waited}, from {words.lines(finding)} ({words.took(finding)})."
 
 

@@ -1,7 +1,7 @@
 // The time-line: a lane for each thread, drawn on a canvas, and above it how many threads were in each kind of call.
 "use strict";
 
-const KINDS = ["db", "file", "net", "process", "screen", "sync", "sleep", "logic", "import"];
+const KINDS = ["db", "file", "net", "process", "screen", "sync", "gil", "sleep", "logic", "import"];
 const LANE = 22;
 const GAP = 5;
 const TOP = 20;

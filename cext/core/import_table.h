@@ -1,0 +1,32 @@
+/* The import table of a loaded object: the slots through which its code calls a function of another object, exchanged
+   while the program runs, and the undo. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/visible.h"
+
+enum { IMPORT_SLOTS = 4 }; /* a function is called through one, and its address taken through another */
+
+struct import_slot {
+    void **address;
+    void *before; /* what stands in it as long as nothing is exchanged */
+    bool read_only; /* RELRO */
+};
+
+struct import {
+    struct import_slot slots[IMPORT_SLOTS];
+    unsigned count;
+    void *to; /* what was put there */
+    void *real; /* what is to be called in its stead; NULL where the loader has not looked for it yet */
+};
+
+/* The slots of the function `name` in the table of the object that `within` lies in. NULL, or why there are none. */
+VISIBLE const char *import_find(struct import *import, const void *within, const char *name);
+
+/* Put `to` in all of them. False where the memory cannot be written to; then all is as it was. */
+VISIBLE bool import_put(struct import *import, void *to);
+
+/* Put back what was there. False where somebody else has put his own upon ours. */
+VISIBLE bool import_restore(struct import *import);
