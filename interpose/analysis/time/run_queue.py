@@ -32,15 +32,19 @@ def unseen_wait(accounts: Iterable[ProcessAccount]) -> Unseen:
     time between calls is as much as of the CPU time; but no more than was waited there, and no less than what is more
     than all waits elsewhere.
     """
-    processor_ns = unexplained_ns = 0
-    for account in accounts:
-        delays = {thread.number: thread.record.run_delay_ns for thread in account.process.threads}
-        for number, share in account.threads.items():
-            waited_ns = max(share.program_wall_ns - share.program_cpu_ns, 0)
-            delayed_ns = _delay_of_program(share, waited_ns, delays.get(number, 0))
-            processor_ns += delayed_ns
-            unexplained_ns += waited_ns - delayed_ns
-    return Unseen(processor_ns, unexplained_ns)
+    waits = [wait for account in accounts for wait in unseen_by_thread(account).values()]
+    return Unseen(sum(each.processor_ns for each in waits), sum(each.unexplained_ns for each in waits))
+
+
+def unseen_by_thread(account: ProcessAccount) -> dict[int, Unseen]:
+    """The same of each thread of a process."""
+    found = {}
+    delays = {thread.number: thread.record.run_delay_ns for thread in account.process.threads}
+    for number, share in account.threads.items():
+        waited_ns = max(share.program_wall_ns - share.program_cpu_ns, 0)
+        delayed_ns = _delay_of_program(share, waited_ns, delays.get(number, 0))
+        found[number] = Unseen(delayed_ns, waited_ns - delayed_ns)
+    return found
 
 
 def _delay_of_program(share: Share, waited_ns: int, delay_ns: int) -> int:

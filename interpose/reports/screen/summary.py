@@ -138,10 +138,15 @@ def summary(screen: Screen) -> Iterator[str]:
 
 
 def answer(screen: Screen) -> list[str]:
-    """The verdict, where calls were recorded, and each of them: of samples no wall time is known."""
-    if screen.survey is None or screen.log.interval or "calls" not in screen.log.recorded:
+    """The verdict, where there are findings."""
+    if screen.survey is None or not has_findings(screen):
         return []
     return list(verdict(screen.survey, found_in(screen.survey), screen.log.cwd, screen.width))
+
+
+def has_findings(screen: Screen) -> bool:
+    """Whether calls were recorded, and each of them: of samples no wall time is known."""
+    return screen.survey is not None and not screen.log.interval and "calls" in screen.log.recorded
 
 
 def notes(screen: Screen) -> Iterator[str]:

@@ -1,0 +1,197 @@
+"""The profile of an experiment: what each function and line took of the time between recorded calls.
+
+Calls that contain Python code of the program (a request, a transaction, an import: the kinds in `CONTAINERS`) are
+divided like `program` itself: their self time is that of the code within them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.account import ProcessAccount
+from interpose.analysis.consolidation.records import Record
+from interpose.analysis.profile.balance import Code, Spent, divided
+from interpose.analysis.profile.weights import PROGRAM, UNREADABLE, Pool, Walked, walk
+from interpose.analysis.time.run_queue import unseen_by_thread
+from interpose.analysis.transactions.estimate import is_sampled
+from interpose.experiments.model.process import Process, Site
+from interpose.experiments.model.sampled import Sampled
+from interpose.legacy.codes import STATEMENT
+
+CONTAINERS = frozenset(("logic", "import"))
+GIL = "gil"  # the kind of waits for the interpreter lock
+FIELDS = ("intrinsic", "stack")
+NOT_CODE = frozenset((STATEMENT, "interpose.collect"))
+# What stands for code where none is known.
+NOT_SAMPLED = Site("", 0, "not sampled", False)
+NOT_READABLE = Site("", 0, "stack not readable", False)
+NO_PYTHON = Site("", 0, "no Python code", False)
+NO_CODE = frozenset((NOT_SAMPLED, NOT_READABLE, NO_PYTHON))
+
+Group = TypeVar("Group", bound=Hashable)
+
+
+@dataclass
+class Sampling:
+    """How an experiment was sampled: `processes` of which there are samples, of so many threads. `cut` are samples
+    whose stack was deeper than could be read, `torn` those whose stack could not be read at all."""
+
+    processes: int = 0
+    threads: int = 0
+    samples: int = 0
+    torn: int = 0
+    cut: int = 0
+    unplaced: int = 0
+    lost: int = 0
+
+
+@dataclass
+class ProcessProfile:
+    """What was sampled of one process, and what its pools spent. `moved` are the records whose self time is that of
+    pools: calls that contain code, and waits for the lock outside of other calls, with the pool of each."""
+
+    process: Process
+    sampled: Sampled
+    walked: Walked
+    spent: dict[Pool, Spent]
+    moved: list[tuple[Record, Pool, bool]] = field(default_factory=list)
+
+    def code(self, group_of: Callable[[Site], Group]) -> Iterator[tuple[Pool, Group, Code]]:
+        """What each group of sites took in each pool."""
+        groups = _Groups(self.sampled, group_of)
+        for pool, spent in self.spent.items():
+            for group, code in divided(spent, self.walked.pools[pool], groups, group_of(NOT_SAMPLED)).items():
+                yield pool, group, code
+        for record, pool, is_lock in self.moved:
+            if is_lock:
+                wall_ns, cpu_ns = moved_ns(record)
+                yield pool, group_of(self._site_of(record)), Code(cpu_ns=cpu_ns, lock_ns=wall_ns - cpu_ns)
+
+    def _site_of(self, record: Record) -> Site:
+        return next(self.process.frames(record.key[2]), NO_PYTHON)
+
+
+@dataclass
+class Profiled:
+    """The profile of an experiment: of each process that was sampled, and how well that was done."""
+
+    processes: list[ProcessProfile]
+    sampling: Sampling
+
+    def code(self, group_of: Callable[[Site], Group]) -> dict[Group, Code]:
+        """What each group of sites took in all."""
+        found: dict[Group, Code] = defaultdict(Code)
+        for each in self.processes:
+            for _, group, code in each.code(group_of):
+                found[group].add(code)
+        return dict(found)
+
+
+class _Groups(Generic[Group]):
+    """The group of the innermost site of each stack."""
+
+    def __init__(self, sampled: Sampled, group_of: Callable[[Site], Group]) -> None:
+        self._sampled = sampled
+        self._group_of = group_of
+        self._known: dict[int, Group] = {UNREADABLE: group_of(NOT_READABLE), 0: group_of(NO_PYTHON)}
+
+    def __call__(self, stack: int) -> Group:
+        found = self._known.get(stack)
+        if found is None:
+            site = next(self._sampled.frames(stack), NOT_READABLE)
+            found = self._known[stack] = self._group_of(site)
+        return found
+
+
+def moved_ns(record: Record) -> tuple[int, int]:
+    """The self wall and CPU time of a record that a pool has; never more CPU than wall time."""
+    return record.sums.self_wall_ns, min(record.sums.self_cpu_ns, record.sums.self_wall_ns)
+
+
+def profiled(analysis: Analysis) -> Profiled:
+    """The profile of what is analysed; nothing of a part, of calls that were sampled by CPU time, and of processes that
+    were not sampled from outside."""
+    made = Profiled([], Sampling())
+    if analysis.is_part:
+        return made
+    for account in analysis.accounts:
+        sampled = Sampled(account.process)
+        if sampled.is_there and not account.process.log.interval:
+            found = _of_process(analysis, account, sampled)
+            made.processes.append(found)
+            _count(made.sampling, found)
+    return made
+
+
+def _count(sampling: Sampling, found: ProcessProfile) -> None:
+    sampling.processes += 1
+    sampling.threads += len(found.walked.threads)
+    sampling.samples += found.walked.samples
+    sampling.torn += found.walked.torn
+    sampling.unplaced += found.walked.unplaced
+    sampling.lost += found.sampled.lost
+    for weights in found.walked.pools.values():
+        for samples in (weights.ran, weights.waited):
+            sampling.cut += sum(number for stack, number in samples.items() if found.sampled.is_cut(max(stack, 0)))
+
+
+def _of_process(analysis: Analysis, account: ProcessAccount, sampled: Sampled) -> ProcessProfile:
+    process = account.process
+    containers, locks = _numbers(process, CONTAINERS), _numbers(process, (GIL,))
+    if is_sampled(analysis.experiment):  # then times of calls are estimated, and nothing can be taken from them
+        containers, locks = set(), set()
+    started = {thread.number: thread.record.start_cpu_ns for thread in process.threads}
+    walked = walk(sampled, started, containers)
+    waits = unseen_by_thread(account)
+    spent = {
+        (number, PROGRAM): Spent(share.program_wall_ns, share.program_cpu_ns, waits[number].processor_ns)
+        for number, share in account.threads.items()
+    }
+    made = ProcessProfile(process, sampled, walked, spent)
+    roots = analysis.records_of_threads(process, FIELDS).roots
+    made.moved = [each for each in _moved(roots, containers, locks) if each[1] in walked.pools or each[1] in spent]
+    _spend_in_containers(made, account)
+    return made
+
+
+def _numbers(process: Process, kinds: Collection[str]) -> set[int]:
+    """The numbers of the intrinsics of these kinds, without what is no code of the program."""
+    known = process.numbered_intrinsics().items()
+    return {number for number, each in known if each.kind in kinds and each.name not in NOT_CODE}
+
+
+def _moved(roots: list[Record], containers: set[int], locks: set[int]) -> Iterator[tuple[Record, Pool, bool]]:
+    """The records that contain code, and the waits for the lock that lie in no other call, each with its pool."""
+    waiting: list[tuple[Record, int | None]] = [(record, PROGRAM) for record in reversed(roots)]
+    while waiting:
+        record, within = waiting.pop()
+        if record.is_call:
+            thread, intrinsic = record.key[0], record.key[1]
+            if intrinsic in locks and within is not None:
+                yield record, (thread, within), True
+            within = intrinsic if intrinsic in containers else None
+            if within is not None:
+                yield record, (thread, within), False
+        waiting.extend((each, within) for each in reversed(record.inner))
+
+
+def _spend_in_containers(made: ProcessProfile, account: ProcessAccount) -> None:
+    """What the pools of calls spent: the self time of these; a wait for a processor is as likely as in other code."""
+    for record, pool, is_lock in made.moved:
+        if not is_lock:
+            wall_ns, cpu_ns = moved_ns(record)
+            spent = made.spent.setdefault(pool, Spent())
+            spent.wall_ns += wall_ns
+            spent.cpu_ns += cpu_ns
+    delays = {thread.number: thread.record.run_delay_ns for thread in made.process.threads}
+    for (thread, within), spent in made.spent.items():
+        share = account.threads.get(thread)
+        if within != PROGRAM and share and share.cpu_ns > 0:
+            delay_ns = delays.get(thread, 0) * spent.cpu_ns // share.cpu_ns
+            spent.processor_ns = min(delay_ns, spent.wall_ns - spent.cpu_ns)
+        if (thread, within) in made.walked.pools:
+            spent.settle(made.walked.pools[thread, within], delays.get(thread, 0))
