@@ -16,7 +16,7 @@ from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.consolidation.records import Record
 from interpose.analysis.profile.balance import Code, Spent, divided
 from interpose.analysis.profile.weights import PROGRAM, UNREADABLE, Pool, Walked, walk
-from interpose.analysis.time.run_queue import unseen_by_thread
+from interpose.analysis.time.run_queue import Unseen, unseen_by_thread, unseen_wait
 from interpose.analysis.transactions.estimate import is_sampled
 from interpose.experiments.model.process import Process, Site
 from interpose.experiments.model.sampled import Sampled
@@ -32,6 +32,7 @@ NOT_READABLE = Site("", 0, "stack not readable", False)
 NO_PYTHON = Site("", 0, "no Python code", False)
 NO_CODE = frozenset((NOT_SAMPLED, NOT_READABLE, NO_PYTHON))
 
+Frames = tuple[Site, ...]  # from the innermost outward
 Group = TypeVar("Group", bound=Hashable)
 
 
@@ -60,19 +61,34 @@ class ProcessProfile:
     spent: dict[Pool, Spent]
     moved: list[tuple[Record, Pool, bool]] = field(default_factory=list)
 
-    def code(self, group_of: Callable[[Site], Group]) -> Iterator[tuple[Pool, Group, Code]]:
-        """What each group of sites took in each pool."""
+    def code(self, group_of: Callable[[Frames], Group]) -> Iterator[tuple[Pool, Group, Code]]:
+        """What each group of stacks took in each pool."""
         groups = _Groups(self.sampled, group_of)
         for pool, spent in self.spent.items():
-            for group, code in divided(spent, self.walked.pools[pool], groups, group_of(NOT_SAMPLED)).items():
+            for group, code in divided(spent, self.walked.pools[pool], groups, group_of((NOT_SAMPLED,))).items():
                 yield pool, group, code
         for record, pool, is_lock in self.moved:
             if is_lock:
                 wall_ns, cpu_ns = moved_ns(record)
-                yield pool, group_of(self._site_of(record)), Code(cpu_ns=cpu_ns, lock_ns=wall_ns - cpu_ns)
+                frames = tuple(self.process.frames(record.key[2])) or (NO_PYTHON,)
+                yield pool, group_of(frames), Code(cpu_ns=cpu_ns, lock_ns=wall_ns - cpu_ns)
 
-    def _site_of(self, record: Record) -> Site:
-        return next(self.process.frames(record.key[2]), NO_PYTHON)
+    def kind_of(self, pool: Pool) -> str:
+        """The kind of the calls that a pool is of; `program` where it is of none."""
+        return self.process.intrinsic(pool[1]).kind if pool[1] != PROGRAM else "program"
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function: its line with the most CPU time, and what it took."""
+
+    site: Site
+    code: Code
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it stands for code, and not for what is not known of it."""
+        return self.site not in NO_CODE
 
 
 @dataclass
@@ -82,28 +98,63 @@ class Profiled:
     processes: list[ProcessProfile]
     sampling: Sampling
 
-    def code(self, group_of: Callable[[Site], Group]) -> dict[Group, Code]:
-        """What each group of sites took in all."""
+    def code(self, group_of: Callable[[Frames], Group], kind: str = "") -> dict[Group, Code]:
+        """What each group of stacks took in all, or in the pools of one kind alone."""
         found: dict[Group, Code] = defaultdict(Code)
         for each in self.processes:
-            for _, group, code in each.code(group_of):
-                found[group].add(code)
+            for pool, group, code in each.code(group_of):
+                if not kind or each.kind_of(pool) == kind:
+                    found[group].add(code)
         return dict(found)
+
+    def by_function(self, kind: str = "") -> list[Function]:
+        """The functions, each with the line that has the most CPU time, those with the most CPU time first."""
+        hottest: dict[tuple[str, str], tuple[int, Site]] = {}
+        for site, code in self.code(innermost, kind).items():
+            known = hottest.get(function_of((site,)))
+            if known is None or code.cpu_ns > known[0]:
+                hottest[function_of((site,))] = (code.cpu_ns, site)
+        made = [Function(hottest[key][1], code) for key, code in self.code(function_of, kind).items()]
+        made.sort(key=lambda each: (-each.code.cpu_ns, -each.code.wall_ns, each.site.function, each.site.file))
+        return made
+
+    def caller_of(self, function: tuple[str, str]) -> Site | None:
+        """The line from which `function` used the most CPU time; None where nothing called it."""
+        callers = self.code(lambda frames: _caller_in(frames, function))
+        callers.pop(None, None)
+        return max(callers, key=lambda site: callers[site].cpu_ns, default=None)
+
+
+def innermost(frames: Frames) -> Site:
+    """The line that was executed."""
+    return frames[0]
+
+
+def function_of(frames: Frames) -> tuple[str, str]:
+    """The function that was executed, and its file."""
+    return frames[0].function, frames[0].file
+
+
+def _caller_in(frames: Frames, function: tuple[str, str]) -> Site | None:
+    """The line that called `function` in a stack in which it was executed: the next one outward of another function."""
+    if function_of(frames) != function:
+        return None
+    return next((site for site in frames if (site.function, site.file) != function), None)
 
 
 class _Groups(Generic[Group]):
-    """The group of the innermost site of each stack."""
+    """The group of each stack."""
 
-    def __init__(self, sampled: Sampled, group_of: Callable[[Site], Group]) -> None:
+    def __init__(self, sampled: Sampled, group_of: Callable[[Frames], Group]) -> None:
         self._sampled = sampled
         self._group_of = group_of
-        self._known: dict[int, Group] = {UNREADABLE: group_of(NOT_READABLE), 0: group_of(NO_PYTHON)}
+        self._known: dict[int, Group] = {UNREADABLE: group_of((NOT_READABLE,)), 0: group_of((NO_PYTHON,))}
 
     def __call__(self, stack: int) -> Group:
         found = self._known.get(stack)
         if found is None:
-            site = next(self._sampled.frames(stack), NOT_READABLE)
-            found = self._known[stack] = self._group_of(site)
+            frames = tuple(self._sampled.frames(stack)) or (NOT_READABLE,)
+            found = self._known[stack] = self._group_of(frames)
         return found
 
 
@@ -195,3 +246,14 @@ def _spend_in_containers(made: ProcessProfile, account: ProcessAccount) -> None:
             spent.processor_ns = min(delay_ns, spent.wall_ns - spent.cpu_ns)
         if (thread, within) in made.walked.pools:
             spent.settle(made.walked.pools[thread, within], delays.get(thread, 0))
+
+
+def program_waits(analysis: Analysis, found: Profiled) -> Unseen:
+    """What the program waited outside of its calls; of processes that were sampled as their samples say."""
+    sampled = {each.process for each in found.processes}
+    other = unseen_wait(each for each in analysis.accounts if each.process not in sampled)
+    spent = [spent for each in found.processes for pool, spent in each.spent.items() if pool[1] == PROGRAM]
+    return Unseen(
+        other.processor_ns + sum(each.processor_ns for each in spent),
+        other.unexplained_ns + sum(each.unexplained_ns for each in spent),
+    )

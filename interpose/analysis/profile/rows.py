@@ -13,7 +13,7 @@ from dataclasses import replace
 from interpose.analysis.calls.profile import GROUPINGS, PROGRAM, Profile, Row, closing_row, largest_first, ranked
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.profile.balance import Code
-from interpose.analysis.profile.profiled import GIL, NO_CODE, Profiled, moved_ns, profiled
+from interpose.analysis.profile.profiled import GIL, NO_CODE, Profiled, innermost, moved_ns, profiled
 from interpose.analysis.profile.weights import PROGRAM as OUTSIDE_CALLS
 from interpose.experiments.model.process import UNKNOWN, Site
 
@@ -35,24 +35,19 @@ def with_code(made: Profile, by: str) -> Profile:
 
 
 def _by_site(found: Profiled) -> Iterator[Row]:
-    for site, code in found.code(lambda site: site).items():
-        name = site.function if site in NO_CODE else f"{site.file}:{site.line or UNKNOWN}"
-        yield _row({"site": name, "function": site.function}, site, code)
+    for site, code in found.code(innermost).items():
+        where = "" if site in NO_CODE else f"{site.file}:{site.line or UNKNOWN}"
+        yield _row({"site": where, "function": site.function}, site, code)
 
 
 def _by_function(found: Profiled) -> Iterator[Row]:
-    hottest: dict[tuple[str, str], tuple[int, Site]] = {}
-    for site, code in found.code(lambda site: site).items():
-        function, known = (site.function, site.file), hottest.get((site.function, site.file))
-        if known is None or code.cpu_ns > known[0]:
-            hottest[function] = (code.cpu_ns, site)
-    for (name, file), code in found.code(lambda site: (site.function, site.file)).items():
-        yield _row({"function": name, "file": file}, hottest[name, file][1], code)
+    for each in found.by_function():
+        yield _row({"function": each.site.function, "file": each.site.file}, each.site, each.code)
 
 
 def _row(labels: dict[str, str], site: Site, code: Code) -> Row:
     times = Sums(wall_ns=code.wall_ns, cpu_ns=code.cpu_ns, self_wall_ns=code.wall_ns, self_cpu_ns=code.cpu_ns)
-    return Row(CODE, None, labels, site, sums=times, is_of_calls=False, code=code)
+    return Row(CODE, None, labels, None if site in NO_CODE else site, sums=times, is_of_calls=False, code=code)
 
 
 def _without_moved(rows: Iterable[Row], found: Profiled, by: str) -> list[Row]:

@@ -15,6 +15,7 @@ from interpose.reports.screen.summary import (
     libraries,
     not_followed,
     not_interposed,
+    stacks_not_known,
     warnings,
 )
 from interpose.reports.tables.findings import findings_table
@@ -53,5 +54,5 @@ def _warnings(screen: Screen) -> Iterator[str]:
     told = completeness(screen.analysis)
     if not is_well(told):
         yield told
-    for lines in (warnings, not_interposed, libraries, not_followed):
+    for lines in (warnings, stacks_not_known, not_interposed, libraries, not_followed):
         yield from (" ".join(line.split()) for line in lines(screen))
