@@ -61,14 +61,17 @@ class ProcessProfile:
     spent: dict[Pool, Spent]
     moved: list[tuple[Record, Pool, bool]] = field(default_factory=list)
 
-    def code(self, group_of: Callable[[Frames], Group]) -> Iterator[tuple[Pool, Group, Code]]:
-        """What each group of stacks took in each pool."""
+    def code(
+        self, group_of: Callable[[Frames], Group], with_locks: bool = True
+    ) -> Iterator[tuple[Pool, Group, Code]]:
+        """What each group of stacks took in each pool; without their waits for the interpreter lock if one has these
+        otherwise."""
         groups = _Groups(self.sampled, group_of)
         for pool, spent in self.spent.items():
             for group, code in divided(spent, self.walked.pools[pool], groups, group_of((NOT_SAMPLED,))).items():
                 yield pool, group, code
         for record, pool, is_lock in self.moved:
-            if is_lock:
+            if is_lock and with_locks:
                 wall_ns, cpu_ns = moved_ns(record)
                 frames = tuple(self.process.frames(record.key[2])) or (NO_PYTHON,)
                 yield pool, group_of(frames), Code(cpu_ns=cpu_ns, lock_ns=wall_ns - cpu_ns)
