@@ -101,6 +101,16 @@ def test_waits_are_for_a_processor_or_unexplained(tmp_path):
     assert (code.cpu_ns, code.processor_ns, code.unexplained_ns) == (500 * MS, 200 * MS, 300 * MS)
 
 
+def test_what_samples_tell_of_the_wait_for_a_processor_counts_where_nobody_looked_at_the_thread_later(tmp_path):
+    build = built(tmp_path / "t.1.er", Schedule([("run", "parse", 50 * MS), ("ready", "parse", 50 * MS)] * 10))
+    build.threads[0][0]["run_delay_ns"] = 0
+
+    code = by_function(analysis_of(build))["parse"].code
+
+    assert code.cpu_ns == 500 * MS
+    assert code.processor_ns == pytest.approx(500 * MS, rel=0.1)
+
+
 SEGMENTS = st.lists(
     st.tuples(
         st.sampled_from(["run", "wait", "call", "wait in call", "ready"]),

@@ -13,7 +13,7 @@ from interpose.analysis.profile.profiled import function_of
 
 # A program that computes less than this share of the time has its problem elsewhere.
 COMPUTES_SHARE = 0.3
-# What a function has of the time that matters as CPU time of its own is worth a look from here on.
+# A function with this part of such a program's CPU time is worth a look.
 HOT_SHARE = 0.1
 
 
@@ -27,14 +27,14 @@ def computing(survey: Survey) -> Iterator[Finding]:
         used[program_label(each.process)] += sum(share.program_cpu_ns for share in each.threads.values())
     for program, cpu_ns in used.most_common(1):
         if cpu_ns >= COMPUTES_SHARE * (min(survey.matters_ns, survey.elapsed_ns) - survey.unseen.processor_ns):
-            functions = list(_hot_functions(survey))
+            functions = list(_hot_functions(survey, HOT_SHARE * cpu_ns))
             yield from functions or [found("computing", (), time_ns=cpu_ns, about=program)]
 
 
-def _hot_functions(survey: Survey) -> Iterator[Finding]:
-    """The functions with much of the time as CPU time of their own, and the lines that they are mostly called from."""
+def _hot_functions(survey: Survey, least_ns: float) -> Iterator[Finding]:
+    """The functions with so much CPU time of their own, and the lines that they are mostly called from."""
     for each in survey.profiled.by_function():
-        if each.is_known and each.code.cpu_ns >= HOT_SHARE * survey.matters_ns:
+        if each.is_known and each.code.cpu_ns >= least_ns:
             made = found("computing", (), time_ns=each.code.cpu_ns, about=f"{each.site.file}:{each.site.function}")
             caller = survey.profiled.caller_of(function_of((each.site,)))
             yield replace(made, code=each.site, caller=caller)

@@ -7,7 +7,7 @@ divided like `program` itself: their self time is that of the code within them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -16,7 +16,7 @@ from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.consolidation.records import Record
 from interpose.analysis.profile.balance import Code, Spent, divided
 from interpose.analysis.profile.weights import PROGRAM, UNREADABLE, Pool, Walked, walk
-from interpose.analysis.time.run_queue import Unseen, unseen_by_thread, unseen_wait
+from interpose.analysis.time.run_queue import Unseen, delays_of, unseen_by_thread, unseen_wait
 from interpose.analysis.transactions.estimate import is_sampled
 from interpose.experiments.model.process import Process, Site
 from interpose.experiments.model.sampled import Sampled
@@ -183,7 +183,7 @@ def profiled(analysis: Analysis) -> Profiled:
 
 def _count(sampling: Sampling, found: ProcessProfile) -> None:
     sampling.processes += 1
-    sampling.threads += len(found.walked.threads)
+    sampling.threads += len(found.walked.delays_ns)
     sampling.samples += found.walked.samples
     sampling.torn += found.walked.torn
     sampling.unplaced += found.walked.unplaced
@@ -200,7 +200,9 @@ def _of_process(analysis: Analysis, account: ProcessAccount, sampled: Sampled) -
         containers, locks = set(), set()
     started = {thread.number: thread.record.start_cpu_ns for thread in process.threads}
     walked = walk(sampled, started, containers)
-    waits = unseen_by_thread(account)
+    known = delays_of(account)
+    delays = {number: max(known.get(number, 0), walked.delays_ns.get(number, 0)) for number in account.threads}
+    waits = unseen_by_thread(account, delays)
     spent = {
         (number, PROGRAM): Spent(share.program_wall_ns, share.program_cpu_ns, waits[number].processor_ns)
         for number, share in account.threads.items()
@@ -208,7 +210,7 @@ def _of_process(analysis: Analysis, account: ProcessAccount, sampled: Sampled) -
     made = ProcessProfile(process, sampled, walked, spent)
     roots = analysis.records_of_threads(process, FIELDS).roots
     made.moved = [each for each in _moved(roots, containers, locks) if each[1] in walked.pools or each[1] in spent]
-    _spend_in_containers(made, account)
+    _spend_in_containers(made, account, delays)
     return made
 
 
@@ -233,7 +235,7 @@ def _moved(roots: list[Record], containers: set[int], locks: set[int]) -> Iterat
         waiting.extend((each, within) for each in reversed(record.inner))
 
 
-def _spend_in_containers(made: ProcessProfile, account: ProcessAccount) -> None:
+def _spend_in_containers(made: ProcessProfile, account: ProcessAccount, delays: Mapping[int, int]) -> None:
     """What the pools of calls spent: the self time of these; a wait for a processor is as likely as in other code."""
     for record, pool, is_lock in made.moved:
         if not is_lock:
@@ -241,7 +243,6 @@ def _spend_in_containers(made: ProcessProfile, account: ProcessAccount) -> None:
             spent = made.spent.setdefault(pool, Spent())
             spent.wall_ns += wall_ns
             spent.cpu_ns += cpu_ns
-    delays = {thread.number: thread.record.run_delay_ns for thread in made.process.threads}
     for (thread, within), spent in made.spent.items():
         share = account.threads.get(thread)
         if within != PROGRAM and share and share.cpu_ns > 0:

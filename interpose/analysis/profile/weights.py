@@ -47,10 +47,11 @@ class Weights:
 
 @dataclass
 class Walked:
-    """The samples of one process. `unplaced` are those of threads that had not recorded anything yet."""
+    """The samples of one process. `delays_ns` is how long each thread waited for a processor between its first sample
+    and its last one; `unplaced` are samples of threads that had not recorded anything yet."""
 
     pools: dict[Pool, Weights] = field(default_factory=lambda: defaultdict(Weights))
-    threads: set[int] = field(default_factory=set)
+    delays_ns: dict[int, int] = field(default_factory=dict)
     samples: int = 0
     torn: int = 0
     unplaced: int = 0
@@ -62,6 +63,8 @@ class _Thread:
 
     counted_ns: int
     first_ns: int
+    delayed_before_ns: int
+    delay_ns: int = 0
     last_ns: int = 0
     samples: int = 0
     opening: tuple[Weights | None, int, int, int] | None = None
@@ -86,11 +89,12 @@ def walk(sampled: Sampled, started_cpu_ns: Mapping[int, int], containers: Collec
             continue
         thread = threads.get(sample.thread)
         if thread is None:
-            thread = threads[sample.thread] = _Thread(started_cpu_ns[sample.thread], sample.time_ns)
+            started_ns = started_cpu_ns[sample.thread]
+            thread = threads[sample.thread] = _Thread(started_ns, sample.time_ns, sample.run_delay_ns)
         _take(made, thread, sample, containers)
     for thread in threads.values():
         _open(thread)
-    made.threads.update(threads)
+    made.delays_ns.update({number: thread.delay_ns for number, thread in threads.items()})
     return made
 
 
@@ -99,6 +103,7 @@ def _take(made: Walked, thread: _Thread, sample: SampleRecord, containers: Colle
     made.samples += samples
     thread.samples += samples
     thread.last_ns = sample.last_ns
+    thread.delay_ns = max(sample.run_delay_ns - thread.delayed_before_ns, 0)
     stack = sample.stack
     if sample.flags & TORN:
         stack = UNREADABLE

@@ -53,7 +53,7 @@ _OWN_LINES = 3
 _FUNCTIONS = 3
 # Where a screen is narrower than this, names of functions and comments are so short that no column is left out.
 _WIDE = 100
-_LONGEST_FUNCTION, _LONGEST_COMMENT = 11, 20
+_LONGEST_FUNCTION, _LEAST_COMMENT = 11, 12
 _LEAST_SHARE = 0.01  # of the CPU time, or of the thread time: what is less has no line
 _CHILDREN = 3
 _OPEN_CALLS = 5
@@ -259,7 +259,7 @@ def kinds(screen: Screen) -> list[str]:
             for line in (_kind_cells(row, scale, screen.log, whole.wall_ns), *code_cells(screen, row, scale))
         ]
         if screen.profiled.processes and screen.width < _WIDE:
-            cells = [[*others, shortened(comment, _LONGEST_COMMENT)] for *others, comment in cells]
+            cells = _with_room(cells, screen.width - 1)
     return [f" {line}" for line in lines(_KIND_COLUMNS, cells, screen.width - 1)]
 
 
@@ -310,6 +310,14 @@ def stacks_not_known(screen: Screen) -> Iterator[str]:
     parts = [f"{number:,} {what}" for number, what in told if number]
     if parts and sum(number for number, _ in told) * 100 >= found.samples:
         yield f" samples of code  {found.samples:,}: {', '.join(parts)} (docs/profile.md)"
+
+
+def _with_room(cells: list[list[str]], width: int) -> list[list[str]]:
+    """The cells, comments so short that no column is left out."""
+    heads = [column.title for column in _KIND_COLUMNS[:-1]]
+    taken = sum(max(map(columns_of, column)) for column in zip(heads, *(line[:-1] for line in cells), strict=True))
+    room = max(width - taken - 2 * len(heads), _LEAST_COMMENT)
+    return [[*others, shortened(comment, room)] for *others, comment in cells]
 
 
 def triggers(screen: Screen) -> Iterator[str]:
