@@ -82,15 +82,29 @@ class RecordTable(Generic[Record]):
                 return
             yield found
 
+    def plain(self) -> Iterator[Record]:
+        """All records in their order, those that are all zeros too; faster than `all`."""
+        if not self.readable:
+            return
+        with self._file.opened() as file:
+            for _, data in self._windows(file) if file else ():
+                yield from self._unpacker.many(data)
+
     def _records(self, file: OpenFile) -> Iterator[tuple[int, Record, bytes]]:
+        size = self._unpacker.record_bytes
+        for number, data in self._windows(file):
+            for place in range(0, len(data), size):
+                record = data[place : place + size]
+                if record.count(0) < size:
+                    yield number + place // size, self._unpacker.one(record), record
+
+    def _windows(self, file: OpenFile) -> Iterator[tuple[int, bytes]]:
+        """The whole records of each window, and the number of the first; no windows that are holes."""
         size, number = self._unpacker.record_bytes, self.first
         in_first = (self._data.block_bytes - self._data.head_bytes) // size
         start, room = self._data.head_bytes, in_first
         while data := file.read(start, room * size):
-            for place in range(0, len(data) - size + 1, size):
-                record = data[place : place + size]
-                if record.count(0) < size:
-                    yield number + place // size, self._unpacker.one(record), record
+            yield number, data[: len(data) // size * size]
             window = start // self._data.block_bytes + 1
             if data.count(0) == len(data):
                 window = _window_with_data(file, window, self._data.block_bytes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 
 from interpose.experiments.format.records import SampleRecord, SiteRecord, StackRecord
 from interpose.experiments.format.tables import RecordTable, StringTable
@@ -27,7 +28,7 @@ class Sampled:
     @property
     def is_there(self) -> bool:
         """Whether the process was sampled at all."""
-        return self._process.table_if_there(SAMPLES, SampleRecord) is not None
+        return self._samples is not None
 
     @property
     def torn(self) -> int:
@@ -44,10 +45,18 @@ class Sampled:
 
     def samples(self) -> Iterator[SampleRecord]:
         """The samples in the order in which they were taken; those of a thread have rising times."""
-        table = self._process.table_if_there(SAMPLES, SampleRecord)
-        for _, record, _ in table.bounded(RECORDS_AT_MOST) if table else ():
+        records = self._samples.plain() if self._samples else iter(())
+        for record in islice(records, RECORDS_AT_MOST):
             if record.time_ns and record.last_ns >= record.time_ns:
                 yield record
+        if next(records, None):
+            place = f"{self._process.place}/{SAMPLES}"
+            self._process.damages.add(place, f"more than {RECORDS_AT_MOST:,} records, the rest was not read")
+
+    @property
+    def lost(self) -> int:
+        """Samples for which there was no room."""
+        return self._samples.head.lost if self._samples and self._samples.head else 0
 
     def frames(self, stack: int) -> Iterator[Site]:
         """The sites of the stack `stack`, from the innermost outward; none where it is not there."""
@@ -82,6 +91,10 @@ class Sampled:
     def _string(self, number: int) -> str:
         text = self._strings.get(number) if number and self._strings else None
         return UNKNOWN if text is None else text
+
+    @cached_property
+    def _samples(self) -> RecordTable[SampleRecord] | None:
+        return self._process.table_if_there(SAMPLES, SampleRecord)
 
     @cached_property
     def _sites(self) -> RecordTable[SiteRecord] | None:

@@ -237,3 +237,23 @@ def test_calls_whose_stack_is_not_there_are_of_unknown_callers(tmp_path, stack):
 
 def test_functions_of_one_name_in_two_files_are_two():
     assert Function("get", "a.py", True) != Function("get", "b.py", True)
+
+
+def test_sampled_code_stands_in_the_tree_in_the_place_of_the_program(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    request = build.intrinsic("flask.Flask.wsgi_app", "logic")
+    build.block([event(0, 400, 300, intrinsic=request)])
+    view = build.sampled_stack(("app.py", 3, "serve"), ("app.py", 9, "view"))
+    for place in range(1, 5):
+        build.thread_sample(START_NS + place * 100, cpu_ns=place * 70, stack=view, call=1, intrinsic=request)
+    build.thread_sample(START_NS + 500, cpu_ns=300, stack=build.sampled_stack(("app.py", 3, "serve")))
+    build.thread(end_ns=START_NS + 1000, end_cpu_ns=800, tid=1, main=1, recorded=1, made=1)
+    build.ended(1000, 800)
+
+    tree = calls_of(Analysis(Experiment(str(build.write())))).tree
+    totals = {node.frame.function.name: figures[:2] for node, figures in tree.totals().items()}
+
+    assert totals["<Total>"] == [1000, 800]
+    assert totals["view"][1] == 300
+    assert totals["flask.Flask.wsgi_app"] == [0, 0]
+    assert "<program>" not in totals

@@ -585,3 +585,32 @@ def verdicts(rows):
 def spread_of(name, runs):
     medians = [each.rows[name].percentile_ns(50) for each in runs]
     return statistics.stdev(medians) / statistics.fmean(medians)
+
+
+def sampled_run(directory, parse):
+    """A run in which `parse` computes for so many times 10 ms and `save` for 300 ms."""
+    build = Build(directory, call_ns=0, inside_ns=0)
+    stacks = [build.sampled_stack(("/home/u/shop/app.py", line, name)) for line, name in ((3, "parse"), (9, "save"))]
+    for place in range(1, parse + 31):
+        stack = stacks[0] if place <= parse else stacks[1]
+        build.thread_sample(START_NS + place * 10 * MS, cpu_ns=place * 10 * MS, stack=stack)
+    end_ns = (parse + 30) * 10 * MS
+    build.thread(end_ns=START_NS + end_ns, end_cpu_ns=end_ns, tid=1, main=1)
+    build.ended(end_ns, end_ns)
+    return str(build.write())
+
+
+def test_functions_that_were_sampled_are_compared(tmp_path):
+    runs = [run_of(Analysis(Experiment(sampled_run(tmp_path / f"t{n}.1.er", n))), "function") for n in (40, 80)]
+
+    figures = [{name.parts[0]: each.cpu_ns for name, each in run.rows.items() if name.kind == "code"} for run in runs]
+
+    assert figures == [{"parse": 400 * MS, "save": 300 * MS}, {"parse": 800 * MS, "save": 300 * MS}]
+    assert [run.total_ns for run in runs] == [700 * MS, 1100 * MS]
+
+
+@pytest.mark.parametrize(("limit", "code"), [("+50%", 4), ("+150%", 0)])
+def test_a_condition_may_name_a_function(tmp_path, limit, code):
+    before, after = sampled_run(tmp_path / "a.1.er", 40), sampled_run(tmp_path / "b.1.er", 80)
+
+    assert main(["compare", before, after, "--by", "function", "--fail-if", f"cpu(parse) > {limit}"]) == code

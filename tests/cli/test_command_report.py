@@ -265,7 +265,7 @@ def test_every_grouping_in_every_format(interpose, by, written):
 def test_json_rows_have_the_promised_keys_and_add_up(interpose):
     ended(orders()).write()
 
-    _, out, _ = interpose("report", "--format", "json")
+    _, out, _ = interpose("report", "--by", "intrinsic", "--format", "json")
     rows = json.loads(out)
 
     assert list(rows[0]) == [
@@ -288,6 +288,57 @@ def test_json_rows_have_the_promised_keys_and_add_up(interpose):
         ("program", None),
         ("interpose", None),
     ]
+
+
+def test_json_without_a_grouping_is_one_object(interpose):
+    build = ended(orders())
+    build.log_events.append(f'<event kind="warning" time_ns="{START_NS}" text="no such library"/>')
+    build.write()
+
+    code, out, err = interpose("report", "--format", "json")
+    found = json.loads(out)
+
+    assert (code, err) == (0, "")
+    assert list(found) == ["elapsed_ns", "thread_ns", "cpu_ns", "complete", "rows", "findings", "warnings"]
+    assert [row["kind"] for row in found["rows"]] == ["db", "file", "program", "interpose"]
+    assert sum(row["self_wall_ns"] for row in found["rows"]) == found["thread_ns"] == 20 * SECOND
+    assert sum(row["self_cpu_ns"] for row in found["rows"]) == found["cpu_ns"]
+    assert found["complete"] is True
+    assert found["findings"][0]["bound_ns"] > 0
+    assert found["warnings"] == ["not done no such library"]
+
+
+def test_json_says_where_an_experiment_is_incomplete(interpose):
+    build = ended(orders())
+    build.threads[0][0]["dropped"] = 7
+    build.write()
+
+    found = json.loads(interpose("report", "--format", "json")[1])
+
+    assert found["complete"] is False
+    assert any("7 events lost" in line for line in found["warnings"])
+
+
+@pytest.mark.parametrize("by", ["function", "line"])
+def test_functions_that_were_sampled_are_rows_beside_calls(interpose, by):
+    build = ended(orders())
+    stack = build.sampled_stack(("/home/u/shop/orders.py", 3, "main"), ("/home/u/shop/orders.py", 9, "work"))
+    for place in range(1, 100):
+        build.thread_sample(START_NS + place * SECOND // 10, cpu_ns=place * SECOND // 50, stack=stack)
+    build.write()
+
+    rows = json.loads(interpose("report", "--by", by, "--format", "json")[1])
+    text = interpose("report", "--by", by)[1]
+
+    found = next(row for row in rows if row["kind"] == "code")
+    assert (found["function"], found["file"], found["line"]) == ("work", "/home/u/shop/orders.py", 9)
+    assert found["samples"] == 99
+    assert found["margin_ns"] > 0
+    waits = found["gil_ns"] + found["runqueue_ns"] + found["unexplained_ns"]
+    assert found["self_wall_ns"] == found["self_cpu_ns"] + waits
+    assert sum(row["self_wall_ns"] for row in rows) == 20 * SECOND
+    assert "\u00b1" in text
+    assert next(row for row in rows if row["kind"] == "db")["samples"] is None
 
 
 def test_rows_are_sorted_and_limited(interpose):
@@ -420,7 +471,7 @@ def test_the_inclusive_time_is_that_of_the_outer_call(interpose):
     build.write()
 
     text = interpose("report", "--by", "intrinsic", "--sort", "inclusive")[1].splitlines()
-    rows = json.loads(interpose("report", "--format", "json")[1])
+    rows = json.loads(interpose("report", "--by", "intrinsic", "--format", "json")[1])
     calls = json.loads(interpose("events", "--format", "json")[1])
 
     assert [" ".join(line.split()) for line in text[1:4]] == [

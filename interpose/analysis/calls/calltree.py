@@ -2,12 +2,14 @@
 
 What stands at a node was called by what stands above it. A call stands below the frames that it was made from, as far
 as its stack was recorded, and these below the recorded call that it was made inside, if any. Only what was called has
-figures of its own, and they are self times: so the sum of all is the thread time, and no second is there twice.
+figures of its own, and they are self times: so the sum of all is the thread time, and no second is there twice. Where
+the program's code was sampled, its functions have the time between the calls, by CPU time and wall time as estimated,
+and the self time of the calls that contain Python code.
 
     <Total>                    all of it
     <Truncated-stack>          calls whose callers were left out: by default a stack ends with the first own line
     <Unknown>                  calls whose stack was not recorded
-    <program>                  time between the calls
+    <program>                  time between the calls, of processes that were not sampled
     <interpose>                own cost of recording
     <before-the-ring>          time whose calls were overwritten by newer ones
     <paused>                   time when nothing was recorded
@@ -16,7 +18,7 @@ figures of its own, and they are self times: so the sum of all is the thread tim
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from interpose.analysis.analysis import Analysis
@@ -24,6 +26,7 @@ from interpose.analysis.calls.account import ProcessAccount, Share
 from interpose.analysis.calls.chosen import call_of, is_shell
 from interpose.analysis.calls.figures import Figures, Vector, figures_of, put
 from interpose.analysis.consolidation.records import Record, Records
+from interpose.analysis.profile.profiled import NO_CODE, ProcessProfile, profiled
 from interpose.experiments.model.process import UNKNOWN_SITE, Process, Site
 
 NODES_AT_MOST = 1_000_000
@@ -121,10 +124,13 @@ def calls_of(analysis: Analysis) -> Calls:
     """The calls of what is analysed."""
     experiment = analysis.experiment
     made = Calls(analysis, Tree(figures_of(experiment)))
+    sampled = {each.process: each for each in profiled(analysis).processes}
     for process in experiment.processes:
-        _Planter(made, process).plant(analysis.records(process, _BY))
+        planter = _Planter(made, process, sampled.get(process))
+        planter.plant(analysis.records(process, _BY))
+        planter.plant_code()
     for each in analysis.accounts:
-        _add_shares(made, each)
+        _add_shares(made, each, each.process in sampled)
     if made.tree.is_full:
         experiment.damages.add(experiment.name, f"more than {NODES_AT_MOST:,} call paths: the rest is <Unknown>")
     return made
@@ -133,7 +139,9 @@ def calls_of(analysis: Analysis) -> Calls:
 class _Planter:
     """Puts the calls of one process into the tree."""
 
-    def __init__(self, calls: Calls, process: Process) -> None:
+    def __init__(self, calls: Calls, process: Process, sampled: ProcessProfile | None) -> None:
+        self._sampled = sampled
+        self._left = {pool: [each.wall_ns, each.cpu_ns] for pool, each in sampled.spent.items()} if sampled else {}
         self._calls = calls
         self._tree = calls.tree
         self._process = process
@@ -155,9 +163,31 @@ class _Planter:
                 self._add(node, record)
             waiting += [(each, node, frames) for each in record.inner]
 
+    def plant_code(self) -> None:
+        """Put the code that was sampled into the tree, each stack below those of its callers."""
+        for pool, frames, code in self._sampled.code(lambda frames: frames, with_locks=False) if self._sampled else ():
+            node = self._tree.root
+            for site in reversed(frames):
+                node = self._tree.inside(node, self._frame_of_code(site))
+            self._put(node, pool[0], self._tree.figures.of_times(code.wall_ns, code.cpu_ns))
+
+    def _frame_of_code(self, site: Site) -> Frame:
+        if site in NO_CODE:
+            return Frame(Function(f"<{site.function.replace(' ', '-')}>"))
+        self._calls.files.setdefault(site.file, self._process)
+        return frame_of(site)
+
     def _add(self, node: Node, record: Record) -> None:
         thread, intrinsic, _ = record.key
-        vector = self._tree.figures.of_calls(self._process.intrinsic(intrinsic).kind, record.sums)
+        sums = record.sums
+        left = self._left.get((thread, intrinsic))
+        if left:  # its self time is that of the code in it
+            wall_ns, cpu_ns = min(left[0], sums.self_wall_ns), min(left[1], sums.self_cpu_ns)
+            left[:] = left[0] - wall_ns, left[1] - cpu_ns
+            sums = replace(sums, self_wall_ns=sums.self_wall_ns - wall_ns, self_cpu_ns=sums.self_cpu_ns - cpu_ns)
+        self._put(node, thread, self._tree.figures.of_calls(self._process.intrinsic(intrinsic).kind, sums))
+
+    def _put(self, node: Node, thread: int, vector: Vector) -> None:
         self._tree.add(node, vector)
         threads = self._calls.threads
         put(threads.setdefault((self._process, thread), self._tree.figures.nothing()), vector)
@@ -222,11 +252,11 @@ def _shared_from(frames: Sequence[Frame], outer: Sequence[Frame]) -> int:
     return len(frames)
 
 
-def _add_shares(made: Calls, of: ProcessAccount) -> None:
-    """Put what is in no call into the tree and to its threads."""
+def _add_shares(made: Calls, of: ProcessAccount, is_sampled: bool) -> None:
+    """Put what is in no call into the tree and to its threads; of processes that were sampled their code is there."""
     for number, share in of.threads.items():
         for function, wall_ns, cpu_ns in _closing(share):
-            if wall_ns or cpu_ns:
+            if (wall_ns or cpu_ns) and not (is_sampled and function is PROGRAM):
                 vector = made.tree.figures.of_times(wall_ns, cpu_ns)
                 made.tree.add(made.tree.inside(made.tree.root, Frame(function)), vector)
                 put(made.threads.setdefault((of.process, number), made.tree.figures.nothing()), vector)

@@ -61,6 +61,11 @@ class Figures:
         """The time of the calls of one kind."""
         return vector[len(_BASE) + 2 * self.kinds.index(kind)]
 
+    def kind_of(self, vector: Sequence[int]) -> str:
+        """The kind of which there are most calls; empty where there are none."""
+        counts = list(vector[len(_BASE) + 1 :: 2])
+        return self.kinds[counts.index(max(counts))] if any(counts) else ""
+
     def made(self, vector: Sequence[int]) -> list[Metric]:
         """The metrics of all calls, and of the kinds those of which there is anything in `vector`."""
         return [each for each in self.metrics().values() if each.place < len(_BASE) or vector[each.place]]

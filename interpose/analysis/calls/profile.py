@@ -15,6 +15,7 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import NOTHING, ProcessAccount, Share
 from interpose.analysis.consolidation.records import Key, Record, Records, grouped
 from interpose.analysis.consolidation.sums import Sums, total
+from interpose.analysis.profile.balance import Code
 from interpose.analysis.recording.lineage import script_of
 from interpose.analysis.transactions.estimate import (
     ALWAYS,
@@ -60,7 +61,8 @@ class Row:
     `is_of_calls` is false of the program's row and our own. `passed` are calls of the kind `sync` that did not
     wait, in the rows of that kind, of a thread or a process; they are in no other figure. `counted` are calls of
     the kind or the intrinsic that were not timed: no other figure has them, and their time is the program's.
-    `margin` is of what is estimated of it, where transactions were sampled and enough were kept.
+    `margin` is of what is estimated of it, where transactions were sampled and enough were kept. `code` is there in the
+    rows of functions and lines that were sampled: what they took between the calls.
     """
 
     kind: str | None
@@ -73,6 +75,17 @@ class Row:
     passed: int = 0
     counted: int = 0
     margin: Margin | None = None
+    code: Code | None = None
+
+    @property
+    def likeness(self) -> tuple[object, ...]:
+        """What no other row of the same grouping has."""
+        return (self.kind, self.intrinsic, self.site, *self.labels.items())
+
+    @property
+    def is_of_code(self) -> bool:
+        """Whether it is of a function or a line that was sampled."""
+        return self.code is not None
 
     @property
     def is_timed(self) -> bool:
@@ -133,13 +146,13 @@ def profile(analysis: Analysis, by: str, is_scaled: bool = True) -> Profile:
         rows.add_records(process, grouping, analysis.records_of_threads(process, grouping.needs))
     if analysis.is_part:
         estimate = _estimate_of(experiment, {}, is_scaled=False) if sampled else None
-        return Profile(analysis, ranked(sorted(rows.made, key=_largest_first)), estimate)
+        return Profile(analysis, ranked(sorted(rows.made, key=largest_first)), estimate)
     if by in WHOLES:
         rows.add_passed(by, experiment.processes)
     if by in COUNTED:
         rows.add_counted(grouping, experiment.processes)
     estimate = rows.finish(experiment, is_scaled) if isinstance(rows, _Sampled) else None
-    made = Profile(analysis, sorted(rows.made, key=_largest_first), estimate)
+    made = Profile(analysis, sorted(rows.made, key=largest_first), estimate)
     if by == "kind":
         add_passed(made.rows, made.passed)
     closing = closing_rows_by(by, analysis.accounts) if by in WHOLES else closing_rows(made.total)
@@ -147,14 +160,14 @@ def profile(analysis: Analysis, by: str, is_scaled: bool = True) -> Profile:
     return made
 
 
-def _largest_first(row: Row) -> tuple[object, ...]:
-    """By self wall time; where that is the same by name, for the order of records says nothing."""
+def largest_first(row: Row) -> tuple[object, ...]:
+    """The order of rows: by self wall time; where that is the same by name, for the order of records says nothing."""
     return (-row.sums.self_wall_ns, row.kind or "", row.intrinsic or "", *row.labels.values())
 
 
 def ranked(rows: Iterable[Row]) -> list[Row]:
-    """The rows of calls, then those of the program and our own, then those of calls that waited for work."""
-    return sorted(rows, key=lambda row: 2 if row.is_idle else 0 if row.is_of_calls else 1)
+    """The rows of calls and of code, then those of the program and our own, then what waited for work."""
+    return sorted(rows, key=lambda row: 2 if row.is_idle else 0 if row.is_of_calls or row.is_of_code else 1)
 
 
 def add_passed(kinds: list[Row], passed: int) -> None:
@@ -177,8 +190,7 @@ class _Rows:
 
     def number(self, row: Row) -> int:
         """The place in `made` of the row that is like `row`."""
-        likeness = (row.kind, row.intrinsic, row.site, *row.labels.items())
-        number = self._numbers.setdefault(likeness, len(self.made))
+        number = self._numbers.setdefault(row.likeness, len(self.made))
         if number == len(self.made):
             self.made.append(row)
         return number
@@ -303,7 +315,7 @@ class _Sampled(_Rows):
 def _of_not_kept(population: Population) -> Row:
     """The row of what transactions took of which nothing else is known."""
     comment = f"in transactions that were passed over: {population.kept:,} of {population.seen:,} kept"
-    return _closing_row(NOT_KEPT, population.passed_wall_ns, population.passed_cpu_ns, comment)
+    return closing_row(NOT_KEPT, population.passed_wall_ns, population.passed_cpu_ns, comment)
 
 
 def _estimate_of(experiment: Experiment, populations: Mapping[str, Population], is_scaled: bool) -> Estimate:
@@ -336,16 +348,16 @@ def by_kind(made: Profile) -> list[Row]:
 def closing_rows(whole: Share) -> list[Row]:
     """The rows of the program, of our own cost, of the time whose events a ring no longer has, and of the time when
     recording was paused."""
-    before = _closing_row(BEFORE, whole.before_wall_ns, whole.before_cpu_ns, "its calls were overwritten")
+    before = closing_row(BEFORE, whole.before_wall_ns, whole.before_cpu_ns, "its calls were overwritten")
     rows = [
-        _closing_row(PROGRAM, whole.program_wall_ns, whole.program_cpu_ns, "between the calls"),
-        _closing_row(
+        closing_row(PROGRAM, whole.program_wall_ns, whole.program_cpu_ns, "between the calls"),
+        closing_row(
             INTERPOSE, whole.own_wall_ns, whole.own_cpu_ns, "own cost: start measured, calls calibrated"
         ),
         *([before] if whole.before_wall_ns else []),
     ]
     if whole.paused_wall_ns:
-        rows.append(_closing_row(PAUSED, whole.paused_wall_ns, whole.paused_cpu_ns, "not recorded; CPU estimated"))
+        rows.append(closing_row(PAUSED, whole.paused_wall_ns, whole.paused_cpu_ns, "not recorded; CPU estimated"))
     return rows
 
 
@@ -359,7 +371,7 @@ def closing_rows_by(by: str, accounts: Iterable[ProcessAccount]) -> list[Row]:
     rows = [replace(row, labels=dict(labels)) for labels, share in shares.items() for row in closing_rows(share)]
     there = [row for row in rows if row.sums.self_wall_ns or row.sums.self_cpu_ns]
     order = {kind: place for place, kind in enumerate((PROGRAM, INTERPOSE, BEFORE, PAUSED))}
-    return sorted(there, key=lambda row: (order[row.kind or ""], *_largest_first(row)))
+    return sorted(there, key=lambda row: (order[row.kind or ""], *largest_first(row)))
 
 
 def wait_ns(row: Row) -> int:
@@ -379,7 +391,8 @@ def own_lines(rows: Iterable[Row]) -> list[Row]:
     return [row for row in own if not row.is_idle and row.intrinsic != STATEMENT]
 
 
-def _closing_row(kind: str, wall_ns: int, cpu_ns: int, comment: str) -> Row:
+def closing_row(kind: str, wall_ns: int, cpu_ns: int, comment: str) -> Row:
+    """A row of time that is in no call."""
     sums = Sums(wall_ns=wall_ns, cpu_ns=cpu_ns, self_wall_ns=wall_ns, self_cpu_ns=cpu_ns)
     return Row(kind, None, sums=sums, comment=comment, is_of_calls=False)
 

@@ -15,6 +15,7 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import GROUPINGS, PROGRAM, Row, profile
 from interpose.analysis.consolidation.histogram import FINE
 from interpose.analysis.consolidation.sums import Sums
+from interpose.analysis.profile.rows import WITH_CODE, with_code
 from interpose.analysis.transactions.response_times import transactions
 from interpose.analysis.transactions.tracking import IDLE, NUMBER, PSEUDO
 
@@ -130,11 +131,12 @@ def run_of(analysis: Analysis, by: str, with_calls: bool = False) -> Run:
         return Run(experiment.name, rows, frozenset(name for name in rows if _IDLE in name.parts))
     cwd = experiment.founder.log.cwd
     rows, aside = {}, set()
-    for row in profile(analysis, by).rows:
+    made = profile(analysis, by)
+    for row in (with_code(made, by) if by in WITH_CODE else made).rows:
         sums, name = row.sums, _name(row, cwd)
         found = Figures(sums.calls + row.counted, sums.self_wall_ns, sums.wall_ns, sums.self_cpu_ns)
         rows.setdefault(name, Figures()).add(found)
-        if row.is_idle or not (row.is_of_calls or row.kind == PROGRAM):
+        if row.is_idle or not (row.is_of_calls or row.is_of_code or row.kind == PROGRAM):
             aside.add(name)
     for name, spread in (spreads(analysis, by) if with_calls else {}).items():
         rows.setdefault(name, Figures()).spread.add(spread)

@@ -42,7 +42,8 @@ class Finding:
 
     `bound_ns` is the wall time that could be won at most: never more than `wall_ns`, what the evidence adds up to. For
     what would be done often enough `units` times, these are so many of what `unit` names. `about` is what else the rule
-    names: the line that holds a lock, a program. `time_ns` is the time of what is no call.
+    names: the line that holds a lock, a program. `time_ns` is the time of what is no call; `code` is the line of a
+    function that computes, `caller` the one that it is mostly called from.
     """
 
     rule: str
@@ -52,6 +53,8 @@ class Finding:
     unit: str = ""
     about: str = ""
     time_ns: int = 0
+    code: Site | None = None
+    caller: Site | None = None
 
     @property
     def transactions(self) -> list[str]:

@@ -4,27 +4,40 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from interpose.analysis.calls.profile import program_label
 from interpose.analysis.findings.finding import Finding, found
 from interpose.analysis.findings.survey import Survey, total_of
-from interpose.analysis.time.run_queue import unseen_wait
+from interpose.analysis.profile.profiled import function_of
 
 # A program that computes less than this share of the time has its problem elsewhere.
 COMPUTES_SHARE = 0.3
+# A function with this part of such a program's CPU time is worth a look.
+HOT_SHARE = 0.1
 
 
 def computing(survey: Survey) -> Iterator[Finding]:
-    """A program whose own CPU time, between its calls, is much of the time: its lines show where."""
+    """A program whose own CPU time, between its calls, is much of the time: the functions that have most of it, or
+    where none is known or none stands out, the program, whose lines show where."""
     if any("lines" in each.process.log.settings.get("INTERPOSE", "").split(",") for each in survey.analysis.accounts):
         return
     used: Counter[str] = Counter()
     for each in survey.analysis.accounts:
         used[program_label(each.process)] += sum(share.program_cpu_ns for share in each.threads.values())
-    kept_waiting_ns = unseen_wait(survey.analysis.accounts).processor_ns
     for program, cpu_ns in used.most_common(1):
-        if cpu_ns >= COMPUTES_SHARE * (min(survey.matters_ns, survey.elapsed_ns) - kept_waiting_ns):
-            yield found("computing", (), time_ns=cpu_ns, about=program)
+        if cpu_ns >= COMPUTES_SHARE * (min(survey.matters_ns, survey.elapsed_ns) - survey.unseen.processor_ns):
+            functions = list(_hot_functions(survey, HOT_SHARE * cpu_ns))
+            yield from functions or [found("computing", (), time_ns=cpu_ns, about=program)]
+
+
+def _hot_functions(survey: Survey, least_ns: float) -> Iterator[Finding]:
+    """The functions with so much CPU time of their own, and the lines that they are mostly called from."""
+    for each in survey.profiled.by_function():
+        if each.is_known and each.code.cpu_ns >= least_ns:
+            made = found("computing", (), time_ns=each.code.cpu_ns, about=f"{each.site.file}:{each.site.function}")
+            caller = survey.profiled.caller_of(function_of((each.site,)))
+            yield replace(made, code=each.site, caller=caller)
 
 
 def calls_without_lines(survey: Survey) -> Iterator[Finding]:

@@ -10,6 +10,8 @@ from typing import TypeVar
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.consolidation.records import Record, Records
 from interpose.analysis.findings.finding import Calls
+from interpose.analysis.profile.profiled import Profiled, profiled, program_waits
+from interpose.analysis.time.run_queue import Unseen
 from interpose.analysis.transactions.response_times import plain_name
 from interpose.analysis.transactions.tracking import (
     BEGINS,
@@ -73,6 +75,16 @@ class Survey:
         """From the first process's beginning to the last one's end."""
         accounts = self.analysis.accounts
         return max(max(each.latest_ns for each in accounts) - min(each.process.log.start_ns for each in accounts), 1)
+
+    @cached_property
+    def profiled(self) -> Profiled:
+        """The sampled profile of the time between calls."""
+        return profiled(self.analysis)
+
+    @cached_property
+    def unseen(self) -> Unseen:
+        """What the program waited outside of its calls."""
+        return program_waits(self.analysis, self.profiled)
 
     def of_kind(self, *kinds: str) -> list[Calls]:
         """The calls of these kinds, those that took most first."""

@@ -10,7 +10,6 @@ from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.findings.finding import Finding, found
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
 from interpose.analysis.recording.children import children_of
-from interpose.analysis.time.run_queue import unseen_wait
 
 # What a line's calls of one kind take, below this share of the time that matters, is not worth a look by itself.
 SLOW_SHARE = 0.1
@@ -81,7 +80,7 @@ def unseen_waits(survey: Survey) -> Iterator[Finding]:
     accounts = survey.analysis.accounts
     if not all("calls" in each.process.log.recorded for each in accounts):
         return
-    waited = unseen_wait(accounts)
+    waited = survey.unseen
     if waited.processor_ns > 0:
         yield found("wait for a processor", (), time_ns=waited.processor_ns)
     if waited.unexplained_ns >= BY_CHANCE_NS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from interpose.analysis.calls.account import ProcessAccount, Share
@@ -32,15 +32,23 @@ def unseen_wait(accounts: Iterable[ProcessAccount]) -> Unseen:
     time between calls is as much as of the CPU time; but no more than was waited there, and no less than what is more
     than all waits elsewhere.
     """
-    processor_ns = unexplained_ns = 0
-    for account in accounts:
-        delays = {thread.number: thread.record.run_delay_ns for thread in account.process.threads}
-        for number, share in account.threads.items():
-            waited_ns = max(share.program_wall_ns - share.program_cpu_ns, 0)
-            delayed_ns = _delay_of_program(share, waited_ns, delays.get(number, 0))
-            processor_ns += delayed_ns
-            unexplained_ns += waited_ns - delayed_ns
-    return Unseen(processor_ns, unexplained_ns)
+    waits = [wait for account in accounts for wait in unseen_by_thread(account, delays_of(account)).values()]
+    return Unseen(sum(each.processor_ns for each in waits), sum(each.unexplained_ns for each in waits))
+
+
+def delays_of(account: ProcessAccount) -> dict[int, int]:
+    """How long each thread of a process waited for a processor, as the kernel had counted when last asked."""
+    return {thread.number: thread.record.run_delay_ns for thread in account.process.threads}
+
+
+def unseen_by_thread(account: ProcessAccount, delays: Mapping[int, int]) -> dict[int, Unseen]:
+    """The same of each thread of a process, which waited for a processor so long in all."""
+    found = {}
+    for number, share in account.threads.items():
+        waited_ns = max(share.program_wall_ns - share.program_cpu_ns, 0)
+        delayed_ns = _delay_of_program(share, waited_ns, delays.get(number, 0))
+        found[number] = Unseen(delayed_ns, waited_ns - delayed_ns)
+    return found
 
 
 def _delay_of_program(share: Share, waited_ns: int, delay_ns: int) -> int:
@@ -66,7 +74,7 @@ def spent_by_thread(accounts: Iterable[ProcessAccount]) -> dict[tuple[str, int],
     """
     found: dict[tuple[str, int], Spent] = {}
     for account in accounts:
-        delays = {thread.number: thread.record.run_delay_ns for thread in account.process.threads}
+        delays = delays_of(account)
         for number, share in account.threads.items():
             cpu_ns = min(share.cpu_ns, share.wall_ns)
             stretch_ns = min(delays.get(number, 0), share.wall_ns - cpu_ns)

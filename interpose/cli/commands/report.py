@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from interpose.analysis.calls.selection import Within
 from interpose.analysis.calls.structure import structure
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
+from interpose.analysis.profile.rows import WITH_CODE, with_code
 from interpose.analysis.recording.secrets import revealed
 from interpose.analysis.transactions.response_times import transactions
 from interpose.cli.experiment_choice import (
@@ -47,6 +49,7 @@ from interpose.legacy.code_tables import NATURAL, with_codes
 from interpose.reports.formats import text
 from interpose.reports.formats.table import Table
 from interpose.reports.screen.summary import summary
+from interpose.reports.screen.whole import whole_report
 from interpose.reports.tables.findings import findings_table
 from interpose.reports.tables.rows import SORTS, arranged, profile_table
 from interpose.reports.tables.secrets import secrets_table
@@ -134,7 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.open:
             show_page(path)
     elif by is None:
-        _write_summary(experiment, arguments.output)
+        _write_summary(experiment, arguments)
     else:
         if by in UNSCALED or arguments.label or arguments.unscaled:
             note_sampled(experiment)
@@ -179,6 +182,7 @@ def _table(experiment: Experiment, by: str, arguments: argparse.Namespace) -> Ta
         note_clipped(within.has_clipped)
     else:
         made = profile(analysis, by, is_scaled=not arguments.unscaled)
+        made = with_code(made, by) if by in WITH_CODE else made
     made.rows = arranged(made.rows, arguments.sort, arguments.limit, with_rest=arguments.format == "text")
     table = profile_table(made, by, experiment.founder.log)
     return with_codes(table) if arguments.codes else table
@@ -216,10 +220,15 @@ def _by_when_not_said(arguments: argparse.Namespace) -> str | None:
         return "kind"
     if arguments.label:
         return "intrinsic"
-    return "intrinsic" if arguments.format != "text" or arguments.sort or arguments.limit else None
+    return "intrinsic" if arguments.format == "csv" or arguments.sort or arguments.limit else None
 
 
-def _write_summary(experiment: Experiment, path: str | None) -> None:
-    with opened_output(path) as out:
-        for line in summary(screen_for(out, Analysis(experiment))):
+def _write_summary(experiment: Experiment, arguments: argparse.Namespace) -> None:
+    """Write the first screen, or what it says as one object."""
+    with opened_output(arguments.output) as out:
+        screen = screen_for(out, Analysis(experiment))
+        if arguments.format == "json":
+            out.write(json.dumps(whole_report(screen), indent=1) + "\n")
+            return
+        for line in summary(screen):
             out.write(line + "\n")

@@ -39,6 +39,7 @@ _ADVICE_BY_KIND = {
     "import": "Import it when it is needed.",
 }
 _SEE_CALLS = "See what they were about: interpose report --by detail."
+_HOT_ADVICE = "See its lines: interpose report --by line."
 _LOCK_ADVICE = "See which lines compute: interpose run --lines own. Processes do not share the lock."
 
 
@@ -46,6 +47,8 @@ def advice_for(finding: Finding) -> str:
     """What to do about a finding, in a sentence."""
     if finding.about == INTERPRETER_LOCK or _is_of_interpreter(finding):
         return _LOCK_ADVICE
+    if finding.code:
+        return _HOT_ADVICE
     if finding.rule != "slow calls" or not finding.first:
         return _ADVICE[finding.rule]
     return _ADVICE_BY_KIND.get(finding.first.kind, _SEE_CALLS)
@@ -62,7 +65,9 @@ class Sentences:
     """
 
     def __init__(self, findings: Iterable[Finding], cwd: str, matters_ns: int) -> None:
-        sites = {row.site for each in findings for row in each.rows if row.site}
+        listed = list(findings)
+        sites = {row.site for each in listed for row in each.rows if row.site}
+        sites |= {site for each in listed for site in (each.code, each.caller) if site}
         self._places = Places([site.file for site in sites], cwd)
         self._cwd = cwd
         self._matters_ns = matters_ns
@@ -204,6 +209,9 @@ def _unexplained(words: Sentences, finding: Finding) -> str:
 
 
 def _computing(words: Sentences, finding: Finding) -> str:
+    if finding.code:
+        caller = f", called from {words.line(finding.caller)}" if finding.caller else ""
+        return f"{words.line(finding.code)} computes: its own CPU time ({words.took(finding)}){caller}."
     return f"{words.path(finding.about)} computes: CPU time between its calls ({words.took(finding)})."
 
 

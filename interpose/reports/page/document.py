@@ -25,8 +25,8 @@ LICENSE = "uPlot.LICENSE"
 
 def write(material: Material, out: TextIO) -> None:
     """Write the page of `material` to `out`."""
-    styles = [_asset(name) for name in STYLES]
-    scripts = [_asset(name) for name in SCRIPTS]
+    styles = [asset(name) for name in STYLES]
+    scripts = [asset(name) for name in SCRIPTS]
     head = [
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=policy(styles, scripts)),
@@ -72,7 +72,7 @@ def _hash(text: str) -> str:
     return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
     """A file that goes with this package, as it lies there."""
     return (files("interpose.reports.page") / "assets" / name).read_text(encoding="utf-8")
 
@@ -80,5 +80,5 @@ def _asset(name: str) -> str:
 def _license() -> Markup:
     """The licence of what others made, which goes with every copy of it."""
     told = "The charts of activity are drawn by uPlot 1.6.32 (github.com/leeoniya/uPlot), whose licence is:"
-    text = element("pre", Markup("\n".join(map(lines, _asset(LICENSE).splitlines()))))
+    text = element("pre", Markup("\n".join(map(lines, asset(LICENSE).splitlines()))))
     return element("details", [element("summary", "licence of uPlot"), element("p", told), text])

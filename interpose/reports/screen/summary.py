@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import itemgetter
 
 from interpose.analysis.analysis import Analysis
@@ -14,6 +15,7 @@ from interpose.analysis.calls.account import OpenCallFound, ProcessAccount
 from interpose.analysis.calls.profile import (
     BEFORE,
     INTERPOSE,
+    PROGRAM,
     Profile,
     Row,
     by_kind,
@@ -23,9 +25,10 @@ from interpose.analysis.calls.profile import (
 )
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
+from interpose.analysis.profile.profiled import CONTAINERS, Function, Profiled, profiled, program_waits
 from interpose.analysis.recording.children import children_of
 from interpose.analysis.recording.lineage import program_of, unfollowed, why_not
-from interpose.analysis.time.run_queue import Unseen, unseen_wait
+from interpose.analysis.time.run_queue import Unseen
 from interpose.analysis.transactions.estimate import ALL
 from interpose.experiments.metadata.control import control_of
 from interpose.experiments.metadata.log import FILTERED, LOWERED, WARNING, Log
@@ -45,7 +48,13 @@ NEXT = {
     "coverage": ("interpose coverage report",),
 }
 LIST = "interpose list"
+BY_FUNCTION = "interpose report --by function"
 _OWN_LINES = 3
+_FUNCTIONS = 3
+# Where a screen is narrower than this, names of functions and comments are so short that no column is left out.
+_WIDE = 100
+_LONGEST_FUNCTION, _LEAST_COMMENT = 11, 12
+_LEAST_SHARE = 0.01  # of the CPU time, or of the thread time: what is less has no line
 _CHILDREN = 3
 _OPEN_CALLS = 5
 _NOTES = 10
@@ -88,6 +97,16 @@ class Screen:
     paint: Paint
     survey: Survey | None = None
 
+    @cached_property
+    def profiled(self) -> Profiled:
+        """The sampled profile."""
+        return self.survey.profiled if self.survey else profiled(self.analysis)
+
+    @property
+    def unseen(self) -> Unseen:
+        """What the program waited outside of its calls."""
+        return program_waits(self.analysis, self.profiled)
+
     @property
     def analysis(self) -> Analysis:
         return self.profile.analysis
@@ -121,6 +140,7 @@ def summary(screen: Screen) -> Iterator[str]:
         *(() if screen.log.interval else wait_not_seen(screen)),
         *cpu_not_seen(screen),
         *sampled(screen),
+        *stacks_not_known(screen),
         *chosen(screen),
         *(() if screen.log.interval else lines_of_ones_own(screen)),
         *children(screen),
@@ -138,10 +158,15 @@ def summary(screen: Screen) -> Iterator[str]:
 
 
 def answer(screen: Screen) -> list[str]:
-    """The verdict, where calls were recorded, and each of them: of samples no wall time is known."""
-    if screen.survey is None or screen.log.interval or "calls" not in screen.log.recorded:
+    """The verdict, where there are findings."""
+    if screen.survey is None or not has_findings(screen):
         return []
     return list(verdict(screen.survey, found_in(screen.survey), screen.log.cwd, screen.width))
+
+
+def has_findings(screen: Screen) -> bool:
+    """Whether calls were recorded, and each of them: of samples no wall time is known."""
+    return screen.survey is not None and not screen.log.interval and "calls" in screen.log.recorded
 
 
 def notes(screen: Screen) -> Iterator[str]:
@@ -228,8 +253,71 @@ def kinds(screen: Screen) -> list[str]:
     if screen.log.interval:
         cells = [_sampled_cells(row, scale, whole.cpu_ns) for row in rows]
     else:
-        cells = [_kind_cells(row, scale, screen.log, whole.wall_ns) for row in rows]
+        cells = [
+            line
+            for row in rows
+            for line in (_kind_cells(row, scale, screen.log, whole.wall_ns), *code_cells(screen, row, scale))
+        ]
+        if screen.profiled.processes and screen.width < _WIDE:
+            cells = _with_room(cells, screen.width - 1)
     return [f" {line}" for line in lines(_KIND_COLUMNS, cells, screen.width - 1)]
+
+
+def code_cells(screen: Screen, row: Row, scale: Scale) -> Iterator[list[str]]:
+    """Below a row of code: the functions with the most CPU time in it; below that of the program also what it waited
+    for."""
+    kind = row.kind or ""
+    if not screen.profiled.processes or kind not in (PROGRAM, *CONTAINERS) or row.is_of_calls != (kind != PROGRAM):
+        return
+    functions = [each for each in screen.profiled.by_function(kind) if each.is_known]
+    places = Places([each.site.file for each in functions], screen.log.cwd)
+    for each in functions[:_FUNCTIONS]:
+        if each.code.cpu_ns >= max(_LEAST_SHARE * screen.profile.total.cpu_ns, 1):
+            yield _function_cells(each, scale, places, row.sums.self_cpu_ns, screen.width >= _WIDE)
+    if kind == PROGRAM:
+        yield from _wait_cells(screen, scale)
+
+
+def _function_cells(each: Function, scale: Scale, places: Places, whole_ns: int, is_wide: bool) -> list[str]:
+    name, told = clean(each.site.function), f"{places.line(each.site)} {percent(each.code.cpu_ns, whole_ns)}"
+    if not is_wide and columns_of(name) > _LONGEST_FUNCTION:
+        name = shortened(name.rpartition(".")[2], _LONGEST_FUNCTION)
+    if is_wide:
+        told += f" of CPU {margin_percent(each.code.margin_ns, each.code.cpu_ns)}".rstrip()
+    return [f"  {name}", "", "", scale.show(each.code.cpu_ns), "", "", clean(told)]
+
+
+def _wait_cells(screen: Screen, scale: Scale) -> Iterator[list[str]]:
+    """What the program waited for outside of its calls; the wait for the interpreter lock is a kind of its own."""
+    waits = screen.unseen
+    whole_ns = screen.profile.total.wall_ns
+    told = {"processor": (waits.processor_ns, "others had them"),
+            "unexplained": (waits.unexplained_ns, "in no known call")}  # fmt: skip
+    for name, (ns, comment) in told.items():
+        if ns >= max(_LEAST_SHARE * whole_ns, 1):
+            yield [f"  {name}", "", "", "", scale.show(ns), "", comment]
+
+
+def stacks_not_known(screen: Screen) -> Iterator[str]:
+    """A line where samples of the program's code are missing or not whole."""
+    found = screen.profiled.sampling
+    told = [
+        (found.torn, "could not be read"),
+        (found.cut, "were too deep to be read whole"),
+        (found.unplaced, "were of threads that made no recorded call"),
+        (found.lost, "were lost"),
+    ]
+    parts = [f"{number:,} {what}" for number, what in told if number]
+    if parts and sum(number for number, _ in told) * 100 >= found.samples:
+        yield f" samples of code  {found.samples:,}: {', '.join(parts)} (docs/profile.md)"
+
+
+def _with_room(cells: list[list[str]], width: int) -> list[list[str]]:
+    """The cells, comments so short that no column is left out."""
+    heads = [column.title for column in _KIND_COLUMNS[:-1]]
+    taken = sum(max(map(columns_of, column)) for column in zip(heads, *(line[:-1] for line in cells), strict=True))
+    room = max(width - taken - 2 * len(heads), _LEAST_COMMENT)
+    return [[*others, shortened(comment, room)] for *others, comment in cells]
 
 
 def triggers(screen: Screen) -> Iterator[str]:
@@ -278,9 +366,11 @@ def chosen(screen: Screen) -> Iterator[str]:
 
 def wait_not_seen(screen: Screen) -> Iterator[str]:
     """Lines where the program waited outside of its calls, for a processor or for what nobody saw; nothing where calls
-    were not recorded."""
+    were not recorded, and where the table says it."""
+    if screen.profiled.processes:
+        return
     least_ns = max(screen.profile.total.wall_ns // 100, 1)
-    found = unseen_wait(screen.analysis.accounts) if "calls" in screen.log.recorded else Unseen()
+    found = screen.unseen if "calls" in screen.log.recorded else Unseen()
     if found.processor_ns >= least_ns:
         yield f" waiting for a processor  {duration(found.processor_ns)}  in program, estimated: others had them"
     if found.unexplained_ns >= least_ns:
@@ -407,7 +497,8 @@ def not_followed(screen: Screen) -> Iterator[str]:
 def next_commands(screen: Screen) -> str:
     """What to ask next, as many commands as fit; lines and coverage first where they were recorded."""
     recorded = sorted(screen.log.recorded & NEXT.keys(), reverse=True)
-    first, *others = [*(command for word in recorded for command in NEXT[word]), LIST]
+    of_code = [BY_FUNCTION] if screen.profiled.processes else []
+    first, *others = [*of_code, *(command for word in recorded for command in NEXT[word]), LIST]
     line = f" next: {first}"
     for command in others:
         if columns_of(f"{line} \u00b7 {command}") <= screen.width:

@@ -50,7 +50,7 @@ def findings_table(findings: Sequence[Finding], matters_ns: int, cwd: str) -> Ta
 
 def _values(finding: Finding, words: Sentences) -> dict[str, Any]:
     first = finding.first
-    site = first.site if first else None
+    site = first.site if first else finding.code
     return {
         "finding": finding.rule,
         "bound_ns": finding.bound_ns,

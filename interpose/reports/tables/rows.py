@@ -9,10 +9,12 @@ from typing import Any
 
 from interpose.analysis.calls.profile import COUNTED, WHOLES, Profile, Row, is_uncertain, ranked, wait_ns
 from interpose.analysis.consolidation.sums import total
+from interpose.analysis.profile.balance import Code
+from interpose.analysis.profile.rows import WITH_CODE
 from interpose.experiments.metadata.log import Log
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, Table, clean
-from interpose.reports.formats.units import count, margin_percent, percent, scale_for
+from interpose.reports.formats.units import Scale, count, margin_percent, percent, scale_for
 
 LABELS = {
     "site": ("site", "function"),
@@ -26,6 +28,7 @@ LABELS = {
 ABOUT = ("statement", "file")
 COUNTING_PASSED = ("kind", *WHOLES)
 NUMBERS = ("calls", "errors", "wall_ns", "cpu_ns", "self_wall_ns", "self_cpu_ns", "bytes", "rows")
+CODE = ("file", "line", "samples", "gil_ns", "runqueue_ns", "unexplained_ns", "margin_ns")  # of functions and lines
 MARGINS = ("calls_margin", "self_wall_margin_ns")  # for 95 %, where transactions were sampled
 SAMPLED = ("cpu_ns", "self_cpu_ns")  # what is known of calls that were sampled
 SORTS = ("name", "calls", "errors", "wall", "cpu", "wait", "inclusive", "bytes", "rows")
@@ -40,14 +43,16 @@ def profile_table(profile: Profile, by: str, log: Log) -> Table:
     unknown = dict.fromkeys(blank)
     numbers = _number_columns(profile, by, log)
     margins = MARGINS if profile.estimate and profile.estimate.is_scaled else ()
+    code = tuple(name for name in CODE if name not in labels) if by in WITH_CODE else ()
     return Table(
-        names=("kind", "intrinsic", *labels, *NUMBERS, *passed, *counted, *margins),
+        names=("kind", "intrinsic", *labels, *NUMBERS, *passed, *counted, *margins, *code),
         values=lambda row: (
             _values(row, labels)
             | dict.fromkeys(passed, row.passed)
             | dict.fromkeys(counted, row.counted)
             | dict(zip(margins, _margins(row), strict=False))
             | unknown
+            | (_of_code(row) if code else {})
         ),
         columns=[*_name_columns(profile, by, log), *(_of_sampled(profile, numbers) if log.interval else numbers)],
         rows=profile.rows,
@@ -57,6 +62,21 @@ def profile_table(profile: Profile, by: str, log: Log) -> Table:
 def _margins(row: Row) -> tuple[int | None, int | None]:
     """How far the calls and the self time of a row may be off; None where nothing is estimated, or it is not known."""
     return (round(row.margin.calls), round(row.margin.self_wall_ns)) if row.margin else (None, None)
+
+
+def _of_code(row: Row) -> dict[str, Any]:
+    """Where the code of a row is, and what was sampled of it; nothing of calls was sampled."""
+    found = row.code
+    file = row.labels.get("file", row.site.file if row.site else None)
+    return {
+        "file": file,
+        "line": row.site.line or None if row.site else None,
+        "samples": found.samples if found else None,
+        "gil_ns": found.lock_ns if found else None,
+        "runqueue_ns": found.processor_ns if found else None,
+        "unexplained_ns": found.unexplained_ns if found else None,
+        "margin_ns": round(found.margin_ns) if found else None,
+    }
 
 
 def _of_sampled(profile: Profile, columns: Sequence[Column]) -> list[Column]:
@@ -69,17 +89,18 @@ def _of_sampled(profile: Profile, columns: Sequence[Column]) -> list[Column]:
 
 
 def arranged(rows: Sequence[Row], sort: str | None, limit: int | None, with_rest: bool = False) -> list[Row]:
-    """The rows of calls, sorted by one of `SORTS` if any, at most `limit`; then the closing rows, of each kind as many;
-    last, `with_rest`, the sum of the rows of calls that are left out.
+    """The rows of calls and code, sorted by one of `SORTS` if any, at most `limit`; then the closing rows, of each kind
+    as many; last, `with_rest`, the sum of the first rows that are left out.
 
     What waited for work comes last of all, and is the first to go where there are more rows than `limit`.
     """
-    calls = [row for row in rows if row.is_of_calls]
+    calls = [row for row in rows if row.is_of_calls or row.is_of_code]
     if sort:
         calls.sort(key=lambda row: _sort_key(row, sort))
     calls.sort(key=lambda row: row.is_idle)
+    closing = (row for row in rows if not row.is_of_calls and not row.is_of_code)
     rest = [_rest_of(calls[limit:])] if with_rest and limit is not None and len(calls) > limit else []
-    return [*ranked([*calls[:limit], *_limited((row for row in rows if not row.is_of_calls), limit)]), *rest]
+    return [*ranked([*calls[:limit], *_limited(closing, limit)]), *rest]
 
 
 def _rest_of(rows: Sequence[Row]) -> Row:
@@ -193,8 +214,11 @@ def _number_columns(profile: Profile, by: str, log: Log) -> list[Column]:
             "share", lambda row: percent(row.sums.self_wall_ns, whole_ns) if row.is_timed else "", optional=True
         ),
     ]
+    if any(row.is_of_code for row in profile.rows):
+        columns[_place(columns, "wait") : _place(columns, "wait")] = [_code_margin_column()]
+        columns[_place(columns, "share") : _place(columns, "share")] = _code_columns(scale)
     if any(row.margin for row in profile.rows):
-        place = [each.title for each in columns].index("self wall")
+        place = _place(columns, "self wall")
         columns.insert(place + 1, _margin_column(is_time=True))
         columns.insert(1, _margin_column(is_time=False))
     if any(row.counted for row in profile.rows):
@@ -208,6 +232,32 @@ def _number_columns(profile: Profile, by: str, log: Log) -> list[Column]:
     elif any(row.passed for row in profile.rows):
         columns.append(Column("passed", lambda row: _count(row.passed, row), optional=True))
     return columns
+
+
+def _place(columns: Sequence[Column], title: str) -> int:
+    return [each.title for each in columns].index(title)
+
+
+def _code_margin_column() -> Column:
+    """How far the CPU time of sampled code may be off, 19 times of 20."""
+
+    def show(row: Row) -> str:
+        return margin_percent(row.code.margin_ns, row.sums.self_cpu_ns) if row.code else ""
+
+    return Column("\u00b1 95 %", show, optional=True)
+
+
+def _code_columns(scale: Scale) -> list[Column]:
+    """What the wait of sampled code is: for the interpreter lock, for a processor, the rest unexplained."""
+
+    def column(title: str, ns_of: Callable[[Code], int]) -> Column:
+        return Column(title, lambda row: scale.show(ns_of(row.code)) if row.code else "", optional=True)
+
+    return [
+        column("GIL", lambda code: code.lock_ns),
+        column("processor", lambda code: code.processor_ns),
+        column("unexplained", lambda code: code.unexplained_ns),
+    ]
 
 
 def _margin_column(is_time: bool) -> Column:

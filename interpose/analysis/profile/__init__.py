@@ -1,0 +1,1 @@
+"""The sampled profile: which functions and lines used the time between recorded calls."""

@@ -1,0 +1,124 @@
+"""The time of a pool (what a thread spent in `program`, or in calls that contain Python code), divided among its code.
+
+Without remainder, for each pool:
+
+    wall = CPU + wait for the interpreter lock + wait for a processor + unexplained
+
+Wall and CPU time are exact: the account has them (`interpose.analysis.calls.account`). Waits for the interpreter lock
+are events, exact too, and each names its line. The wait for a processor is what the kernel counted of the thread, as
+much of it as of its CPU time unless samples say otherwise. A thread that waits for the lock may wait for a processor
+as well; that counts as a wait for the lock alone. The rest is unexplained. Samples say only how CPU time, the wait for
+a processor (like CPU time) and the unexplained rest (by samples that waited) divide among functions and lines.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from math import sqrt
+from typing import TypeVar
+
+from interpose.analysis.profile.margin import margin
+from interpose.analysis.profile.weights import Weights
+
+Group = TypeVar("Group", bound=Hashable)
+
+
+@dataclass
+class Code:
+    """What some code took: its samples, and its time, which `wall_ns` is the sum of. `margin_ns` is how far its CPU
+    time may be off, 19 times of 20."""
+
+    samples: int = 0
+    cpu_ns: int = 0
+    lock_ns: int = 0
+    processor_ns: int = 0
+    unexplained_ns: int = 0
+    margin_ns: float = 0.0
+
+    @property
+    def wall_ns(self) -> int:
+        """Wall time."""
+        return self.cpu_ns + self.lock_ns + self.processor_ns + self.unexplained_ns
+
+    def add(self, other: Code) -> None:
+        """Add what the same code took in another pool: errors of the two have nothing to do with each other."""
+        self.samples += other.samples
+        self.cpu_ns += other.cpu_ns
+        self.lock_ns += other.lock_ns
+        self.processor_ns += other.processor_ns
+        self.unexplained_ns += other.unexplained_ns
+        self.margin_ns = sqrt(self.margin_ns**2 + other.margin_ns**2)
+
+
+@dataclass
+class Spent:
+    """What a pool spent in all, without its waits for the interpreter lock."""
+
+    wall_ns: int = 0
+    cpu_ns: int = 0
+    processor_ns: int = 0
+
+    @property
+    def unexplained_ns(self) -> int:
+        """What it waited for nobody knows what."""
+        return self.wall_ns - self.cpu_ns - self.processor_ns
+
+    def settle(self, weights: Weights, delay_ns: int) -> None:
+        """Believe the samples where they contradict what is estimated: a thread that hardly ever waited when it was
+        sampled was ready to run, as long as the kernel says that it was (`delay_ns`, of the whole thread)."""
+        ran, waited = sum(weights.ran.values()), sum(weights.waited.values())
+        if ran + waited:
+            share = waited / (ran + waited)
+            off = margin(share, ran + waited)
+            unexplained_ns = min(max(self.unexplained_ns, (share - off) * self.wall_ns), (share + off) * self.wall_ns)
+            waited_ns = self.wall_ns - self.cpu_ns
+            self.processor_ns = max(min(round(waited_ns - unexplained_ns), delay_ns, waited_ns), 0)
+
+
+def divided(spent: Spent, weights: Weights, group_of: Callable[[int], Group], unsampled: Group) -> dict[Group, Code]:
+    """What each group of stacks took of what was `spent`; what no sample tells is of the group `unsampled`."""
+    found: dict[Group, Code] = defaultdict(Code)
+    ran = _grouped(weights.cpu_ns, group_of)
+    whole = sum(ran.values())
+    if not whole:  # the kernel had counted nothing yet: samples are all alike
+        ran = _grouped(weights.ran, group_of)
+        whole = sum(ran.values())
+    for stack, samples in weights.ran.items():
+        found[group_of(stack)].samples += samples
+    for group, cpu_ns in _apportioned(spent.cpu_ns, ran, unsampled):
+        found[group].cpu_ns += cpu_ns
+    for group, processor_ns in _apportioned(spent.processor_ns, ran, unsampled):
+        found[group].processor_ns += processor_ns
+    for group, unexplained_ns in _apportioned(spent.unexplained_ns, _grouped(weights.waited, group_of), unsampled):
+        found[group].unexplained_ns += unexplained_ns
+    for stack, samples in weights.waited.items():
+        found[group_of(stack)].samples += samples
+    for group, weight in ran.items():
+        found[group].margin_ns = margin(weight / whole, weights.effective) * spent.cpu_ns
+    return dict(found)
+
+
+def _grouped(weights: Mapping[int, float], group_of: Callable[[int], Group]) -> dict[Group, float]:
+    found: dict[Group, float] = defaultdict(float)
+    for stack, weight in weights.items():
+        found[group_of(stack)] += weight
+    return found
+
+
+def _apportioned(total_ns: int, weights: Mapping[Group, float], otherwise: Group) -> Iterable[tuple[Group, int]]:
+    """`total_ns` in whole nanoseconds by weight; all of it to `otherwise` where nothing has any."""
+    whole = sum(weights.values())
+    if total_ns and not whole:
+        yield otherwise, total_ns
+    if not total_ns or not whole:
+        return
+    so_far, given_ns = 0.0, 0
+    for group, weight in weights.items():
+        so_far += weight
+        until_ns = min(round(total_ns * (so_far / whole)), total_ns)
+        yield group, until_ns - given_ns
+        given_ns = until_ns
+    if given_ns < total_ns:
+        yield group, total_ns - given_ns

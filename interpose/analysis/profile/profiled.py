@@ -1,0 +1,263 @@
+"""The profile of an experiment: what each function and line took of the time between recorded calls.
+
+Calls that contain Python code of the program (a request, a transaction, an import: the kinds in `CONTAINERS`) are
+divided like `program` itself: their self time is that of the code within them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.account import ProcessAccount
+from interpose.analysis.consolidation.records import Record
+from interpose.analysis.profile.balance import Code, Spent, divided
+from interpose.analysis.profile.weights import PROGRAM, UNREADABLE, Pool, Walked, walk
+from interpose.analysis.time.run_queue import Unseen, delays_of, unseen_by_thread, unseen_wait
+from interpose.analysis.transactions.estimate import is_sampled
+from interpose.experiments.model.process import Process, Site
+from interpose.experiments.model.sampled import Sampled
+from interpose.legacy.codes import STATEMENT
+
+CONTAINERS = frozenset(("logic", "import"))
+GIL = "gil"  # the kind of waits for the interpreter lock
+FIELDS = ("intrinsic", "stack")
+NOT_CODE = frozenset((STATEMENT, "interpose.collect"))
+# What stands for code where none is known.
+NOT_SAMPLED = Site("", 0, "not sampled", False)
+NOT_READABLE = Site("", 0, "stack not readable", False)
+NO_PYTHON = Site("", 0, "no Python code", False)
+NO_CODE = frozenset((NOT_SAMPLED, NOT_READABLE, NO_PYTHON))
+
+Frames = tuple[Site, ...]  # from the innermost outward
+Group = TypeVar("Group", bound=Hashable)
+
+
+@dataclass
+class Sampling:
+    """How an experiment was sampled: `processes` of which there are samples, of so many threads. `cut` are samples
+    whose stack was deeper than could be read, `torn` those whose stack could not be read at all."""
+
+    processes: int = 0
+    threads: int = 0
+    samples: int = 0
+    torn: int = 0
+    cut: int = 0
+    unplaced: int = 0
+    lost: int = 0
+
+
+@dataclass
+class ProcessProfile:
+    """What was sampled of one process, and what its pools spent. `moved` are the records whose self time is that of
+    pools: calls that contain code, and waits for the lock outside of other calls, with the pool of each."""
+
+    process: Process
+    sampled: Sampled
+    walked: Walked
+    spent: dict[Pool, Spent]
+    moved: list[tuple[Record, Pool, bool]] = field(default_factory=list)
+
+    def code(
+        self, group_of: Callable[[Frames], Group], with_locks: bool = True
+    ) -> Iterator[tuple[Pool, Group, Code]]:
+        """What each group of stacks took in each pool; without their waits for the interpreter lock if one has these
+        otherwise."""
+        groups = _Groups(self.sampled, group_of)
+        for pool, spent in self.spent.items():
+            for group, code in divided(spent, self.walked.pools[pool], groups, group_of((NOT_SAMPLED,))).items():
+                yield pool, group, code
+        for record, pool, is_lock in self.moved:
+            if is_lock and with_locks:
+                wall_ns, cpu_ns = moved_ns(record)
+                frames = tuple(self.process.frames(record.key[2])) or (NO_PYTHON,)
+                yield pool, group_of(frames), Code(cpu_ns=cpu_ns, lock_ns=wall_ns - cpu_ns)
+
+    def kind_of(self, pool: Pool) -> str:
+        """The kind of the calls that a pool is of; `program` where it is of none."""
+        return self.process.intrinsic(pool[1]).kind if pool[1] != PROGRAM else "program"
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function: its line with the most CPU time, and what it took."""
+
+    site: Site
+    code: Code
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it stands for code, and not for what is not known of it."""
+        return self.site not in NO_CODE
+
+
+@dataclass
+class Profiled:
+    """The profile of an experiment: of each process that was sampled, and how well that was done."""
+
+    processes: list[ProcessProfile]
+    sampling: Sampling
+
+    def code(self, group_of: Callable[[Frames], Group], kind: str = "") -> dict[Group, Code]:
+        """What each group of stacks took in all, or in the pools of one kind alone."""
+        found: dict[Group, Code] = defaultdict(Code)
+        for each in self.processes:
+            for pool, group, code in each.code(group_of):
+                if not kind or each.kind_of(pool) == kind:
+                    found[group].add(code)
+        return dict(found)
+
+    def by_function(self, kind: str = "") -> list[Function]:
+        """The functions, each with the line that has the most CPU time, those with the most CPU time first."""
+        hottest: dict[tuple[str, str], tuple[int, Site]] = {}
+        for site, code in self.code(innermost, kind).items():
+            known = hottest.get(function_of((site,)))
+            if known is None or code.cpu_ns > known[0]:
+                hottest[function_of((site,))] = (code.cpu_ns, site)
+        made = [Function(hottest[key][1], code) for key, code in self.code(function_of, kind).items()]
+        made.sort(key=lambda each: (-each.code.cpu_ns, -each.code.wall_ns, each.site.function, each.site.file))
+        return made
+
+    def caller_of(self, function: tuple[str, str]) -> Site | None:
+        """The line from which `function` used the most CPU time; None where nothing called it."""
+        callers = self.code(lambda frames: _caller_in(frames, function))
+        callers.pop(None, None)
+        return max(callers, key=lambda site: callers[site].cpu_ns, default=None)
+
+
+def innermost(frames: Frames) -> Site:
+    """The line that was executed."""
+    return frames[0]
+
+
+def function_of(frames: Frames) -> tuple[str, str]:
+    """The function that was executed, and its file."""
+    return frames[0].function, frames[0].file
+
+
+def _caller_in(frames: Frames, function: tuple[str, str]) -> Site | None:
+    """The line that called `function` in a stack in which it was executed: the next one outward of another function."""
+    if function_of(frames) != function:
+        return None
+    return next((site for site in frames if (site.function, site.file) != function), None)
+
+
+class _Groups(Generic[Group]):
+    """The group of each stack."""
+
+    def __init__(self, sampled: Sampled, group_of: Callable[[Frames], Group]) -> None:
+        self._sampled = sampled
+        self._group_of = group_of
+        self._known: dict[int, Group] = {UNREADABLE: group_of((NOT_READABLE,)), 0: group_of((NO_PYTHON,))}
+
+    def __call__(self, stack: int) -> Group:
+        found = self._known.get(stack)
+        if found is None:
+            frames = tuple(self._sampled.frames(stack)) or (NOT_READABLE,)
+            found = self._known[stack] = self._group_of(frames)
+        return found
+
+
+def moved_ns(record: Record) -> tuple[int, int]:
+    """The self wall and CPU time of a record that a pool has; never more CPU than wall time."""
+    return record.sums.self_wall_ns, min(record.sums.self_cpu_ns, record.sums.self_wall_ns)
+
+
+def profiled(analysis: Analysis) -> Profiled:
+    """The profile of what is analysed; nothing of a part, of calls that were sampled by CPU time, and of processes that
+    were not sampled from outside."""
+    made = Profiled([], Sampling())
+    if analysis.is_part:
+        return made
+    for account in analysis.accounts:
+        sampled = Sampled(account.process)
+        if sampled.is_there and not account.process.log.interval:
+            found = _of_process(analysis, account, sampled)
+            made.processes.append(found)
+            _count(made.sampling, found)
+    return made
+
+
+def _count(sampling: Sampling, found: ProcessProfile) -> None:
+    sampling.processes += 1
+    sampling.threads += len(found.walked.delays_ns)
+    sampling.samples += found.walked.samples
+    sampling.torn += found.walked.torn
+    sampling.unplaced += found.walked.unplaced
+    sampling.lost += found.sampled.lost
+    for weights in found.walked.pools.values():
+        for samples in (weights.ran, weights.waited):
+            sampling.cut += sum(number for stack, number in samples.items() if found.sampled.is_cut(max(stack, 0)))
+
+
+def _of_process(analysis: Analysis, account: ProcessAccount, sampled: Sampled) -> ProcessProfile:
+    process = account.process
+    containers, locks = _numbers(process, CONTAINERS), _numbers(process, (GIL,))
+    if is_sampled(analysis.experiment):  # then times of calls are estimated, and nothing can be taken from them
+        containers, locks = set(), set()
+    started = {thread.number: thread.record.start_cpu_ns for thread in process.threads}
+    walked = walk(sampled, started, containers)
+    known = delays_of(account)
+    delays = {number: max(known.get(number, 0), walked.delays_ns.get(number, 0)) for number in account.threads}
+    waits = unseen_by_thread(account, delays)
+    spent = {
+        (number, PROGRAM): Spent(share.program_wall_ns, share.program_cpu_ns, waits[number].processor_ns)
+        for number, share in account.threads.items()
+    }
+    made = ProcessProfile(process, sampled, walked, spent)
+    roots = analysis.records_of_threads(process, FIELDS).roots
+    made.moved = [each for each in _moved(roots, containers, locks) if each[1] in walked.pools or each[1] in spent]
+    _spend_in_containers(made, account, delays)
+    return made
+
+
+def _numbers(process: Process, kinds: Collection[str]) -> set[int]:
+    """The numbers of the intrinsics of these kinds, without what is no code of the program."""
+    known = process.numbered_intrinsics().items()
+    return {number for number, each in known if each.kind in kinds and each.name not in NOT_CODE}
+
+
+def _moved(roots: list[Record], containers: set[int], locks: set[int]) -> Iterator[tuple[Record, Pool, bool]]:
+    """The records that contain code, and the waits for the lock that lie in no other call, each with its pool."""
+    waiting: list[tuple[Record, int | None]] = [(record, PROGRAM) for record in reversed(roots)]
+    while waiting:
+        record, within = waiting.pop()
+        if record.is_call:
+            thread, intrinsic = record.key[0], record.key[1]
+            if intrinsic in locks and within is not None:
+                yield record, (thread, within), True
+            within = intrinsic if intrinsic in containers else None
+            if within is not None:
+                yield record, (thread, within), False
+        waiting.extend((each, within) for each in reversed(record.inner))
+
+
+def _spend_in_containers(made: ProcessProfile, account: ProcessAccount, delays: Mapping[int, int]) -> None:
+    """What the pools of calls spent: the self time of these; a wait for a processor is as likely as in other code."""
+    for record, pool, is_lock in made.moved:
+        if not is_lock:
+            wall_ns, cpu_ns = moved_ns(record)
+            spent = made.spent.setdefault(pool, Spent())
+            spent.wall_ns += wall_ns
+            spent.cpu_ns += cpu_ns
+    for (thread, within), spent in made.spent.items():
+        share = account.threads.get(thread)
+        if within != PROGRAM and share and share.cpu_ns > 0:
+            delay_ns = delays.get(thread, 0) * spent.cpu_ns // share.cpu_ns
+            spent.processor_ns = min(delay_ns, spent.wall_ns - spent.cpu_ns)
+        if (thread, within) in made.walked.pools:
+            spent.settle(made.walked.pools[thread, within], delays.get(thread, 0))
+
+
+def program_waits(analysis: Analysis, found: Profiled) -> Unseen:
+    """What the program waited outside of its calls; of processes that were sampled as their samples say."""
+    sampled = {each.process for each in found.processes}
+    other = unseen_wait(each for each in analysis.accounts if each.process not in sampled)
+    spent = [spent for each in found.processes for pool, spent in each.spent.items() if pool[1] == PROGRAM]
+    return Unseen(
+        other.processor_ns + sum(each.processor_ns for each in spent),
+        other.unexplained_ns + sum(each.unexplained_ns for each in spent),
+    )

@@ -1,0 +1,80 @@
+"""Rows of functions and lines that were sampled, beside those of recorded calls.
+
+They take the place of the row `program`, and of the self time of calls that contain Python code, and of waits for the
+interpreter lock outside of other calls: so all rows together still add up to the thread time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from interpose.analysis.calls.profile import GROUPINGS, PROGRAM, Profile, Row, closing_row, largest_first, ranked
+from interpose.analysis.consolidation.sums import Sums
+from interpose.analysis.profile.balance import Code
+from interpose.analysis.profile.profiled import GIL, NO_CODE, Profiled, innermost, moved_ns, profiled
+from interpose.analysis.profile.weights import PROGRAM as OUTSIDE_CALLS
+from interpose.experiments.model.process import UNKNOWN, Site
+
+CODE = "code"  # the kind of the rows
+WITH_CODE = ("function", "site")  # groupings that have them
+
+
+def with_code(made: Profile, by: str) -> Profile:
+    """The profile, which is grouped by one of `WITH_CODE`, with the rows of what was sampled."""
+    found = profiled(made.analysis)
+    if not found.processes:
+        return made
+    code = _by_function(found) if by == "function" else _by_site(found)
+    calls = _without_moved((row for row in made.rows if row.is_of_calls), found, by)
+    others = [row for row in made.rows if not row.is_of_calls and row.kind != PROGRAM]
+    rows = sorted([*code, *calls], key=largest_first)
+    made.rows = ranked([*rows, *_program_not_sampled(made, found), *others])
+    return made
+
+
+def _by_site(found: Profiled) -> Iterator[Row]:
+    for site, code in found.code(innermost).items():
+        where = "" if site in NO_CODE else f"{site.file}:{site.line or UNKNOWN}"
+        yield _row({"site": where, "function": site.function}, site, code)
+
+
+def _by_function(found: Profiled) -> Iterator[Row]:
+    for each in found.by_function():
+        yield _row({"function": each.site.function, "file": each.site.file}, each.site, each.code)
+
+
+def _row(labels: dict[str, str], site: Site, code: Code) -> Row:
+    times = Sums(wall_ns=code.wall_ns, cpu_ns=code.cpu_ns, self_wall_ns=code.wall_ns, self_cpu_ns=code.cpu_ns)
+    return Row(CODE, None, labels, None if site in NO_CODE else site, sums=times, is_of_calls=False, code=code)
+
+
+def _without_moved(rows: Iterable[Row], found: Profiled, by: str) -> list[Row]:
+    """The rows of calls without the self time that rows of code have."""
+    moved: dict[tuple[object, ...], list[int]] = defaultdict(lambda: [0, 0])
+    for each in found.processes:
+        for record, _, _ in each.moved:
+            key = dict(zip(("thread", "intrinsic", "stack"), record.key, strict=False))
+            times = moved[GROUPINGS[by].row_of(each.process, key).likeness]
+            wall_ns, cpu_ns = moved_ns(record)
+            times[0] += wall_ns
+            times[1] += cpu_ns
+    kept = [_less(row, *moved[row.likeness]) if row.likeness in moved else row for row in rows]
+    return [row for row in kept if row.kind != GIL or row.sums.self_wall_ns]
+
+
+def _less(row: Row, wall_ns: int, cpu_ns: int) -> Row:
+    sums = row.sums
+    return replace(
+        row, sums=replace(sums, self_wall_ns=sums.self_wall_ns - wall_ns, self_cpu_ns=sums.self_cpu_ns - cpu_ns)
+    )
+
+
+def _program_not_sampled(made: Profile, found: Profiled) -> Iterator[Row]:
+    """The row `program` of processes that were not sampled."""
+    spent = [spent for each in found.processes for (_, within), spent in each.spent.items() if within == OUTSIDE_CALLS]
+    wall_ns = made.total.program_wall_ns - sum(each.wall_ns for each in spent)
+    cpu_ns = made.total.program_cpu_ns - sum(each.cpu_ns for each in spent)
+    if wall_ns or cpu_ns:
+        yield closing_row(PROGRAM, wall_ns, cpu_ns, "between the calls")

@@ -1,0 +1,131 @@
+"""From the samples of threads to weights of stacks: what each stack stands for of its thread's CPU time.
+
+The kernel's CPU time is carried from sample to sample. A sample of a thread that runs outside of recorded calls gives
+its stack what was carried; one that runs within a recorded call leaves that to the call; one that waits carries it on.
+So a thread that computes for a millisecond and then waits for nine is divided as well as one that always computes, and
+where samples were lost the next one stands for more.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from interpose.experiments.format.records import SampleRecord
+from interpose.experiments.model.sampled import RUNS, TORN, WAITS, Sampled
+
+PROGRAM = 0  # the pool of what is in no call; the others have the number of their intrinsic
+UNREADABLE = -1  # the stack of a sample whose stack could not be read
+USUAL_NS = 10_000_000  # between two samples, where a thread has only one
+
+Pool = tuple[int, int]  # the number of a thread, and of the intrinsic that contains its code or PROGRAM
+
+
+@dataclass
+class Weights:
+    """What was sampled of one pool, by the number of the stack: samples while running and their weights in nanoseconds
+    of CPU time, samples while waiting. `squares` is the sum of the squared weights of single samples."""
+
+    cpu_ns: dict[int, float] = field(default_factory=lambda: defaultdict(float))
+    ran: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    waited: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    squares: float = 0.0
+
+    def add(self, stack: int, samples: int, cpu_ns: float) -> None:
+        """Add samples of a thread that ran, which together have this weight."""
+        self.ran[stack] += samples
+        self.cpu_ns[stack] += cpu_ns
+        self.squares += cpu_ns * cpu_ns / samples
+
+    @property
+    def effective(self) -> float:
+        """As many samples of the same weight would be as good."""
+        whole = sum(self.cpu_ns.values())
+        return whole * whole / self.squares if self.squares else float(sum(self.ran.values()))
+
+
+@dataclass
+class Walked:
+    """The samples of one process. `delays_ns` is how long each thread waited for a processor between its first sample
+    and its last one; `unplaced` are samples of threads that had not recorded anything yet."""
+
+    pools: dict[Pool, Weights] = field(default_factory=lambda: defaultdict(Weights))
+    delays_ns: dict[int, int] = field(default_factory=dict)
+    samples: int = 0
+    torn: int = 0
+    unplaced: int = 0
+
+
+@dataclass
+class _Thread:
+    """Where the walk through the samples of a thread is; `opening` is its first sample that ran."""
+
+    counted_ns: int
+    first_ns: int
+    delayed_before_ns: int
+    delay_ns: int = 0
+    last_ns: int = 0
+    samples: int = 0
+    opening: tuple[Weights | None, int, int, int] | None = None
+
+    @property
+    def usual_ns(self) -> float:
+        return (self.last_ns - self.first_ns) / (self.samples - 1) if self.samples > 1 else USUAL_NS
+
+
+def walk(sampled: Sampled, started_cpu_ns: Mapping[int, int], containers: Collection[int]) -> Walked:
+    """The weights of all samples of a process, whose threads had used so much CPU time when they were first seen.
+
+    `containers` are the numbers of the intrinsics that contain the program's own Python code: they are pools, too.
+    """
+    made = Walked()
+    threads: dict[int, _Thread] = {}
+    for sample in sampled.samples():
+        if sample.state not in (RUNS, WAITS):
+            continue
+        if sample.thread not in started_cpu_ns:
+            made.unplaced += sample.samples
+            continue
+        thread = threads.get(sample.thread)
+        if thread is None:
+            started_ns = started_cpu_ns[sample.thread]
+            thread = threads[sample.thread] = _Thread(started_ns, sample.time_ns, sample.run_delay_ns)
+        _take(made, thread, sample, containers)
+    for thread in threads.values():
+        _open(thread)
+    made.delays_ns.update({number: thread.delay_ns for number, thread in threads.items()})
+    return made
+
+
+def _take(made: Walked, thread: _Thread, sample: SampleRecord, containers: Collection[int]) -> None:
+    samples = max(sample.samples, 1)
+    made.samples += samples
+    thread.samples += samples
+    thread.last_ns = sample.last_ns
+    thread.delay_ns = max(sample.run_delay_ns - thread.delayed_before_ns, 0)
+    stack = sample.stack
+    if sample.flags & TORN:
+        stack = UNREADABLE
+        made.torn += samples
+    within = sample.intrinsic
+    is_code = within in containers if within else not sample.call
+    pool = made.pools[sample.thread, within] if is_code else None
+    if sample.state == WAITS:
+        if pool is not None:
+            pool.waited[stack] += samples
+        return
+    carried_ns = max(sample.cpu_ns - thread.counted_ns, 0)
+    thread.counted_ns = sample.cpu_ns
+    if thread.opening is None:
+        thread.opening = (pool, stack, samples, carried_ns)
+    elif pool is not None:
+        pool.add(stack, samples, carried_ns)
+
+
+def _open(thread: _Thread) -> None:
+    """Give the first sample that ran its weight: that of what went before it nobody knows, so one interval at most."""
+    if thread.opening:
+        pool, stack, samples, carried_ns = thread.opening
+        if pool is not None:
+            pool.add(stack, samples, min(carried_ns, thread.usual_ns * samples))

@@ -1,0 +1,42 @@
+"""A flame graph as a page: one file, with zoom and search, that loads nothing."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from interpose.analysis.profile.flame import Flame
+from interpose.reports.flame.colours import styles
+from interpose.reports.flame.drawing import drawing, heading
+from interpose.reports.page.document import asset, policy
+from interpose.reports.page.markup import Markup, element
+
+KEYS = "Click a frame, or press Enter, to see it as wide as the page; Escape shows all. Arrows go to other frames."
+
+
+def write(flame: Flame, name: str, cwd: str, out: TextIO) -> None:
+    """Write the page of the experiment `name`, whose program ran in `cwd`, to `out`."""
+    sheets, scripts = [styles(), asset("flame.css")], [asset("flame.js")]
+    head = [
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy(sheets, scripts)),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("link", rel="icon", href="data:,"),
+        element("title", f"{name} · interpose flame"),
+        *(Markup(f"<style>{each}</style>") for each in sheets),
+    ]
+    tools = [
+        element("button", "Show all", id="all", type="button"),
+        element("input", id="search", type="search", placeholder="Search functions", aria_label="Search functions"),
+        element("output", id="told", aria_live="polite"),
+    ]
+    body = [
+        element("h1", heading(flame, name)),
+        element("p", tools),
+        element("div", [drawing(flame, name, cwd)], id="graph", tabindex="0", aria_describedby="keys"),
+        element("p", KEYS, id="keys"),
+        *(Markup(f"<script>{each}</script>") for each in scripts),
+    ]
+    out.write("<!DOCTYPE html>\n")
+    out.write(element("html", [element("head", head), element("body", body)], lang="en"))
+    out.write("\n")

@@ -1,0 +1,58 @@
+"""The report as one object, for machines: what the first screen says, with times in nanoseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from interpose.analysis.calls.profile import Profile, by_kind
+from interpose.analysis.findings.engine import found_in
+from interpose.reports.screen.state import completeness, is_well
+from interpose.reports.screen.summary import (
+    Screen,
+    elapsed_ns,
+    has_findings,
+    libraries,
+    not_followed,
+    not_interposed,
+    stacks_not_known,
+    warnings,
+)
+from interpose.reports.tables.findings import findings_table
+from interpose.reports.tables.rows import profile_table
+
+
+def whole_report(screen: Screen) -> dict[str, Any]:
+    """Totals, the rows of the kinds (which add up to `thread_ns`), findings, and warnings as sentences."""
+    whole = screen.profile.total
+    return {
+        "elapsed_ns": elapsed_ns(screen),
+        "thread_ns": whole.wall_ns,
+        "cpu_ns": whole.cpu_ns,
+        "complete": is_well(completeness(screen.analysis)),
+        "rows": _rows(screen),
+        "findings": _findings(screen),
+        "warnings": list(_warnings(screen)),
+    }
+
+
+def _rows(screen: Screen) -> list[dict[str, Any]]:
+    made = Profile(screen.analysis, by_kind(screen.profile), screen.profile.estimate)
+    table = profile_table(made, "kind", screen.log)
+    return [dict(table.values(row)) for row in table.rows]
+
+
+def _findings(screen: Screen) -> list[dict[str, Any]]:
+    if screen.survey is None or not has_findings(screen):
+        return []
+    table = findings_table(found_in(screen.survey), screen.survey.matters_ns, screen.log.cwd)
+    return [dict(table.values(each)) for each in table.rows]
+
+
+def _warnings(screen: Screen) -> Iterator[str]:
+    """What could not be done or is incomplete, in the words of the first screen."""
+    told = completeness(screen.analysis)
+    if not is_well(told):
+        yield told
+    for lines in (warnings, stacks_not_known, not_interposed, libraries, not_followed):
+        yield from (" ".join(line.split()) for line in lines(screen))

@@ -1,0 +1,246 @@
+"""The sampled profile: shares are true within their margins, without bias, and rows always add up."""
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.profile import profile
+from interpose.analysis.profile.profiled import profiled
+from interpose.analysis.profile.rows import with_code
+from interpose.experiments.model.experiment import Experiment
+from tests.build import START_NS, Build, event
+from tests.schedules import KINDS, MS, Schedule, put_thread
+
+pytestmark = pytest.mark.any_python
+
+PROGRAMS = 25  # of each kind
+
+
+def built(directory, *schedules, seed=0, **how):
+    build = Build(directory, call_ns=0, inside_ns=0)
+    random = Random(seed)
+    for thread, schedule in enumerate(schedules, 1):
+        put_thread(build, schedule, random, thread=thread, **how)
+    build.ended(max(each.wall_ns for each in schedules), sum(each.of("run", "call").total() for each in schedules))
+    return build
+
+
+def analysis_of(build):
+    return Analysis(Experiment(str(build.write())))
+
+
+def by_function(analysis):
+    rows = with_code(profile(analysis, "function"), "function").rows
+    return {row.labels["function"]: row for row in rows if row.code}
+
+
+@pytest.mark.parametrize("how", [{}, {"lost": 0.4}, {"tick_ns": 4 * MS}], ids=["all", "some lost", "counted at ticks"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_shares_are_within_their_margins_19_times_of_20_and_have_no_bias(kind, how, tmp_path):
+    within, errors = [], []
+    for seed in range(PROGRAMS):
+        schedule = KINDS[kind](Random(seed))
+        true = schedule.of("run")
+        found = by_function(analysis_of(built(tmp_path / f"t{seed}.1.er", schedule, seed=seed, **how)))
+        for function, cpu_ns in true.items():
+            code = found[function].code if function in found else None
+            margin_ns = code.margin_ns if code else true.total()
+            off_ns = (code.cpu_ns if code else 0) - cpu_ns
+            within.append(abs(off_ns) <= margin_ns)
+            if function == "f0":
+                errors.append(off_ns / true.total())
+        assert sum(row.code.cpu_ns for row in found.values()) == true.total()
+
+    assert sum(within) >= 0.94 * len(within)
+    spread = (sum(error**2 for error in errors) / len(errors)) ** 0.5
+    assert abs(sum(errors) / len(errors)) < 3 * spread / len(errors) ** 0.5 + 0.001
+
+
+def share_of(found, function):
+    return found[function].code.cpu_ns / sum(row.code.cpu_ns for row in found.values())
+
+
+def test_a_function_whose_samples_are_lost_keeps_its_share(tmp_path):
+    schedule = Schedule([("run", name, 2000 * MS) for _ in range(3) for name in ("f0", "f1")])
+
+    found = by_function(analysis_of(built(tmp_path / "t.1.er", schedule, lost={"f0": 0.7})))
+
+    assert share_of(found, "f0") == pytest.approx(0.5, abs=0.02)
+
+
+def test_a_function_that_computes_for_a_millisecond_in_ten_has_as_much_as_one_that_always_computes(tmp_path):
+    random = Random(3)
+    now_and_then = [("run", "f0", MS), ("wait", "f0", random.randint(5 * MS, 13 * MS))] * 1000
+    schedule = Schedule([*now_and_then, ("run", "f1", 1000 * MS)] * 6)
+
+    found = by_function(analysis_of(built(tmp_path / "t.1.er", schedule)))
+
+    assert share_of(found, "f0") == pytest.approx(0.5, abs=0.03)
+
+
+def test_threads_are_divided_each_by_its_own_samples(tmp_path):
+    busy = Schedule([("run", "parse", 400 * MS), ("wait", "parse", 600 * MS)])
+    other = Schedule([("run", "save", 100 * MS), ("wait", "save", 900 * MS)])
+
+    found = by_function(analysis_of(built(tmp_path / "t.1.er", busy, other)))
+
+    assert {name: (row.code.cpu_ns, row.code.wall_ns) for name, row in found.items()} == {
+        "parse": (400 * MS, 1000 * MS),
+        "save": (100 * MS, 1000 * MS),
+    }
+
+
+def test_waits_are_for_a_processor_or_unexplained(tmp_path):
+    schedule = Schedule([("run", "parse", 500 * MS), ("ready", "parse", 200 * MS), ("wait", "parse", 300 * MS)])
+
+    code = by_function(analysis_of(built(tmp_path / "t.1.er", schedule)))["parse"].code
+
+    assert (code.cpu_ns, code.processor_ns, code.unexplained_ns) == (500 * MS, 200 * MS, 300 * MS)
+
+
+def test_what_samples_tell_of_the_wait_for_a_processor_counts_where_nobody_looked_at_the_thread_later(tmp_path):
+    build = built(tmp_path / "t.1.er", Schedule([("run", "parse", 50 * MS), ("ready", "parse", 50 * MS)] * 10))
+    build.threads[0][0]["run_delay_ns"] = 0
+
+    code = by_function(analysis_of(build))["parse"].code
+
+    assert code.cpu_ns == 500 * MS
+    assert code.processor_ns == pytest.approx(500 * MS, rel=0.1)
+
+
+SEGMENTS = st.lists(
+    st.tuples(
+        st.sampled_from(["run", "wait", "call", "wait in call", "ready"]),
+        st.sampled_from(["parse", "save", "main"]),
+        st.integers(1, 80 * MS),
+    ),
+    min_size=1,
+    max_size=40,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(SEGMENTS, min_size=1, max_size=3), st.sampled_from(["function", "site"]), st.integers(0, 9))
+def test_rows_always_add_up_to_the_thread_time(tmp_path_factory, threads, by, seed):
+    schedules = [Schedule(segments) for segments in threads]
+    build = built(tmp_path_factory.mktemp("t") / "t.1.er", *schedules, seed=seed, lost=seed / 10)
+    analysis = analysis_of(build)
+
+    rows = with_code(profile(analysis, by), by).rows
+
+    assert sum(row.sums.self_wall_ns for row in rows) == analysis.total.wall_ns
+    assert sum(row.sums.self_cpu_ns for row in rows) == analysis.total.cpu_ns
+    assert all(row.code.wall_ns == row.sums.self_wall_ns for row in rows if row.code)
+    assert all(min(row.code.cpu_ns, row.code.processor_ns, row.code.unexplained_ns) >= 0 for row in rows if row.code)
+    if build.sampled:
+        assert "program" not in {row.kind for row in rows}
+
+
+def served(directory):
+    """A request in which a function computes and queries, and waits for the interpreter lock; then the same outside."""
+    build = Build(directory, call_ns=0, inside_ns=0)
+    request, query = build.intrinsic("flask.Flask.wsgi_app", "logic"), build.intrinsic("sqlite3.Cursor.execute", "db")
+    lock = build.intrinsic("interpreter lock", "gil")
+    view = build.stack(build.site("app.py", 7, "view"))
+    batch = build.stack(build.site("app.py", 20, "batch"))
+    build.events(
+        [
+            event(100 * MS, 50 * MS, 0, call=3, parent=1, intrinsic=query, stack=view),
+            event(210 * MS, 30 * MS, 0, call=4, parent=1, intrinsic=lock, stack=view),
+            event(0, 400 * MS, 320 * MS, call=1, intrinsic=request, stack=0, inner_wall_ns=80 * MS),
+            event(500 * MS, 40 * MS, 0, call=5, intrinsic=lock, stack=batch),
+            event(610 * MS, 20 * MS, 0, call=7, parent=6, intrinsic=lock, stack=batch),
+            event(600 * MS, 60 * MS, 10 * MS, call=6, intrinsic=query, stack=batch, inner_wall_ns=20 * MS),
+        ]
+    )
+    within, outside = (build.sampled_stack(("app.py", line, name)) for line, name in ((7, "view"), (20, "batch")))
+    for place in range(1, 40):
+        build.thread_sample(START_NS + place * 10 * MS, cpu_ns=place * 8 * MS, stack=within, call=1, intrinsic=request)
+    for place in range(1, 60):
+        build.thread_sample(START_NS + (400 + place * 10) * MS, cpu_ns=(320 + place * 8) * MS, stack=outside)
+    build.thread(end_ns=START_NS + 1000 * MS, end_cpu_ns=800 * MS, tid=1, main=1, recorded=6, made=6)
+    build.ended(1000 * MS, 800 * MS)
+    return build
+
+
+def test_code_within_a_request_and_waits_for_the_lock_are_of_their_functions(tmp_path):
+    analysis = analysis_of(served(tmp_path / "t.1.er"))
+
+    rows = with_code(profile(analysis, "function"), "function").rows
+    code = {row.labels["function"]: row.code for row in rows if row.code}
+    calls = {(row.kind, row.labels["function"]): row.sums.self_wall_ns for row in rows if row.is_of_calls}
+
+    assert (code["view"].cpu_ns, code["view"].lock_ns, code["view"].unexplained_ns) == (320 * MS, 30 * MS, 0)
+    assert (code["batch"].cpu_ns, code["batch"].lock_ns) == (470 * MS, 40 * MS)
+    assert calls["gil", "batch"] == 20 * MS
+    assert calls["logic", "?"] == 0
+    assert sum(row.sums.self_wall_ns for row in rows) == 1000 * MS
+
+
+def test_what_cannot_be_read_and_what_was_not_sampled_are_rows_of_their_own(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    build.thread(end_ns=START_NS + 100 * MS, end_cpu_ns=80 * MS, tid=1, main=1)
+    build.thread(end_ns=START_NS + 100 * MS, end_cpu_ns=60 * MS, tid=2)
+    build.thread_sample(START_NS + 10 * MS, cpu_ns=10 * MS, flags=1)
+    build.thread_sample(START_NS + 20 * MS, cpu_ns=20 * MS)
+    build.thread_sample(START_NS + 20 * MS, cpu_ns=20 * MS, thread=0, tid=9)
+    build.ended(100 * MS, 140 * MS)
+
+    analysis = analysis_of(build)
+    found = {name: row.code.cpu_ns for name, row in by_function(analysis).items()}
+
+    assert found == {"stack not readable": 40 * MS, "no Python code": 40 * MS, "not sampled": 60 * MS}
+    sampling = profiled(analysis).sampling
+    assert (sampling.samples, sampling.torn, sampling.unplaced, sampling.threads) == (2, 1, 1, 1)
+
+
+def test_without_samples_the_program_stays_one_row(tmp_path):
+    build = Build(tmp_path / "t.1.er")
+    build.thread(end_ns=START_NS + 100 * MS, end_cpu_ns=80 * MS, tid=1, main=1)
+    build.ended(100 * MS, 80 * MS)
+
+    made = with_code(profile(analysis_of(build), "function"), "function")
+
+    assert [row.kind for row in made.rows] == ["program", "interpose"]
+
+
+def test_a_child_that_was_not_sampled_keeps_its_row(tmp_path):
+    founder = built(tmp_path / "t.1.er", Schedule([("run", "parse", 200 * MS)]))
+    founder.write()
+    child = Build(tmp_path / "t.1.er" / "_f1.er", pid=900, call_ns=0, inside_ns=0)
+    child.thread(end_ns=START_NS + 50 * MS, end_cpu_ns=30 * MS, tid=900)
+    child.write()
+
+    rows = with_code(profile(analysis_of(founder), "function"), "function").rows
+
+    assert {row.kind: row.sums.self_wall_ns for row in rows if row.sums.self_wall_ns} == {
+        "code": 200 * MS,
+        "program": 50 * MS,
+    }
+
+
+def test_hostile_samples_do_no_harm(tmp_path):
+    build = built(tmp_path / "t.1.er", Schedule([("run", "parse", 300 * MS)]))
+    for values in (
+        {"cpu_ns": 2**64 - 1},
+        {"cpu_ns": 0, "samples": 0},
+        {"cpu_ns": 5, "stack": 2**32 - 1, "thread": 7},
+        {"cpu_ns": 2**63, "stack": 9999, "samples": 2**32 - 1, "state": 77},
+        {"cpu_ns": 1, "intrinsic": 2**32 - 1, "call": 1},
+    ):
+        build.thread_sample(START_NS + 310 * MS, **values)
+
+    analysis = analysis_of(build)
+    rows = with_code(profile(analysis, "function"), "function").rows
+
+    assert sum(row.sums.self_cpu_ns for row in rows) == analysis.total.cpu_ns == 300 * MS
+
+
+def test_the_margin_is_known_where_all_samples_are_of_one_function(tmp_path):
+    code = by_function(analysis_of(built(tmp_path / "t.1.er", Schedule([("run", "parse", 300 * MS)]))))["parse"].code
+
+    assert code.cpu_ns == 300 * MS
+    assert 0 < code.margin_ns < 60 * MS

@@ -1,0 +1,124 @@
+"""The first screen names the functions that compute and what the program waited for; findings name their callers."""
+
+import pytest
+
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.profile import profile
+from interpose.analysis.findings.engine import found_in
+from interpose.analysis.findings.survey import Survey
+from interpose.experiments.model.experiment import Experiment
+from interpose.reports.formats.colour import Paint
+from interpose.reports.formats.sentences import Sentences
+from interpose.reports.screen.summary import Screen, summary
+from interpose.reports.screen.whole import whole_report
+from tests.build import START_NS, Build, event
+from tests.schedules import MS
+
+pytestmark = pytest.mark.any_python
+
+SHOP = "/home/u/shop"
+
+
+@pytest.fixture
+def batch(tmp_path):
+    """A program that computes in two functions, waits for a processor, waits for something, and serves a request."""
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    request = build.intrinsic("flask.Flask.wsgi_app", "logic")
+    build.events([event(2000 * MS, 300 * MS, 300 * MS, call=1, intrinsic=request)])
+    main = (f"{SHOP}/batch.py", 20, "main")
+    parse = build.sampled_stack(main, (f"{SHOP}/batch.py", 3, "parse"))
+    inner = build.sampled_stack(main, (f"{SHOP}/batch.py", 8, "Totals.aggregate_all_of_them"))
+    view = build.sampled_stack((f"{SHOP}/web.py", 7, "view"))
+    now = cpu = 0
+    for stack, state, times, advance in [(parse, 1, 100, 10), (inner, 1, 40, 10), (inner, 2, 30, 0), (parse, 1, 30, 0)]:
+        for _ in range(times):
+            now, cpu = now + 10 * MS, cpu + advance * MS
+            build.thread_sample(START_NS + now, cpu_ns=cpu, stack=stack, state=state)
+    for _ in range(30):
+        now, cpu = now + 10 * MS, cpu + 10 * MS
+        build.thread_sample(START_NS + now, cpu_ns=cpu, stack=view, call=1, intrinsic=request)
+    build.thread(end_ns=START_NS + now, end_cpu_ns=cpu, tid=1, main=1, recorded=1, made=1, run_delay_ns=300 * MS)
+    build.ended(now, cpu)
+    return build
+
+
+def screen_of(build, width=80):
+    analysis = Analysis(Experiment(str(build.write())))
+    return Screen(profile(analysis, "site"), 0.0, width, Paint(False), Survey(analysis))
+
+
+def rows_of(screen):
+    return [" ".join(line.split()) for line in summary(screen)]
+
+
+def test_the_functions_with_the_most_cpu_time_stand_below_the_program(batch):
+    rows = rows_of(screen_of(batch))
+
+    place = next(number for number, line in enumerate(rows) if line.startswith("program"))
+    assert rows[place + 1 : place + 5] == [
+        "parse 1.000 s batch.py:3 71 %",
+        "aggregate_… 0.400 s batch.py:8 29 %",
+        "processor 0.300 s others had them",
+        "unexplained 0.300 s in no known call",
+    ]
+    assert not any(line.startswith("unexplained wait") for line in rows)
+
+
+def test_the_functions_of_requests_stand_below_their_kind(batch):
+    rows = rows_of(screen_of(batch))
+
+    place = next(number for number, line in enumerate(rows) if line.startswith("logic"))
+    assert rows[place + 1] == "view 0.300 s web.py:7 100 %"
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_no_line_is_wider_than_the_screen(batch, width):
+    assert max(map(len, summary(screen_of(batch, width)))) <= width
+
+
+def test_the_columns_stay_where_names_are_long(batch):
+    head = next(line for line in summary(screen_of(batch)) if " calls " in line and "share" in line)
+
+    assert head.split() == ["calls", "self", "wall", "self", "CPU", "wait", "share"]
+    assert any("own cost" in line for line in summary(screen_of(batch)))
+
+
+def test_a_wide_screen_has_whole_names_and_margins(batch):
+    row = next(line for line in summary(screen_of(batch, 130)) if "aggregate" in line and "of CPU" in line)
+
+    assert "Totals.aggregate_all_of_them" in row
+    assert "\u00b1" in row
+
+
+def test_the_verdict_names_the_hot_function_its_line_and_its_caller(batch):
+    screen = screen_of(batch)
+
+    first = found_in(screen.survey)[0]
+    told = Sentences([first], SHOP, screen.survey.matters_ns).of(first)
+
+    assert (first.rule, first.bound_ns) == ("computing", 1000 * MS)
+    assert told == "batch.py:3 parse computes: its own CPU time (1.00 s of 2.30 s), called from batch.py:20 main."
+    assert "Slowest: batch.py:3 parse computes" in " ".join(rows_of(screen))
+
+
+def test_names_of_functions_cannot_move_the_cursor(batch):
+    batch.sampled_strings = [text.replace(b"parse", b"par\x1b[2J") for text in batch.sampled_strings]
+
+    assert not any("\x1b" in line for line in summary(screen_of(batch)))
+
+
+def test_the_report_as_an_object_has_the_function(batch):
+    found = whole_report(screen_of(batch))["findings"][0]
+
+    assert (found["function"], found["site"]) == ("parse", f"{SHOP}/batch.py:3")
+
+
+def test_samples_that_could_not_be_read_are_told(batch):
+    for place in range(20):
+        batch.thread_sample(START_NS + 2300 * MS + place, cpu_ns=2000 * MS, flags=1)
+
+    screen = screen_of(batch)
+
+    told = "samples of code 250: 20 could not be read (docs/profile.md)"
+    assert told in rows_of(screen)
+    assert told in whole_report(screen)["warnings"]
