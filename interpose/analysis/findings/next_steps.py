@@ -21,9 +21,11 @@ def computing(survey: Survey) -> Iterator[Finding]:
     used: Counter[str] = Counter()
     for each in survey.analysis.accounts:
         used[program_label(each.process)] += sum(share.program_cpu_ns for share in each.threads.values())
+    blocking_ns = sum(each.wall_ns for each in survey.blocks if not each.intrinsic)
     kept_waiting_ns = unseen_wait(survey.analysis.accounts).processor_ns
     for program, cpu_ns in used.most_common(1):
-        if cpu_ns >= COMPUTES_SHARE * (min(survey.matters_ns, survey.elapsed_ns) - kept_waiting_ns):
+        is_told = 2 * blocking_ns > cpu_ns  # with its lines, as code that blocked an event loop
+        if not is_told and cpu_ns >= COMPUTES_SHARE * (min(survey.matters_ns, survey.elapsed_ns) - kept_waiting_ns):
             yield found("computing", (), time_ns=cpu_ns, about=program)
 
 
