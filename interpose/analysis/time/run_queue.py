@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from interpose.analysis.calls.account import ProcessAccount, Share
+from interpose.analysis.calls.account import OpenCallFound, ProcessAccount, Share
 
 
 class Spent(NamedTuple):
@@ -30,17 +30,31 @@ def unseen_wait(accounts: Iterable[ProcessAccount]) -> Unseen:
 
     The kernel tells how long a thread waited for a processor, but not where. Who is preempted was computing, so of that
     time between calls is as much as of the CPU time; but no more than was waited there, and no less than what is more
-    than all waits elsewhere.
+    than all waits elsewhere. Waits in calls that are in progress are explained: reports name these calls.
     """
     processor_ns = unexplained_ns = 0
     for account in accounts:
         delays = {thread.number: thread.record.run_delay_ns for thread in account.process.threads}
+        in_progress_ns = _in_progress_ns(account)
         for number, share in account.threads.items():
             waited_ns = max(share.program_wall_ns - share.program_cpu_ns, 0)
             delayed_ns = _delay_of_program(share, waited_ns, delays.get(number, 0))
             processor_ns += delayed_ns
-            unexplained_ns += waited_ns - delayed_ns
+            unexplained_ns += max(waited_ns - delayed_ns - in_progress_ns.get(number, 0), 0)
     return Unseen(processor_ns, unexplained_ns)
+
+
+def _in_progress_ns(account: ProcessAccount) -> dict[int, int]:
+    """For each thread how long it has been in its outermost call in progress, without the recorded calls inside."""
+    outermost: dict[int, OpenCallFound] = {}
+    for each in account.open_calls:
+        before = outermost.setdefault(each.thread, each)
+        if each.call.start_ns < before.call.start_ns:
+            outermost[each.thread] = each
+    return {
+        number: max(each.until_ns - each.call.start_ns - each.call.inner_wall_ns, 0)
+        for number, each in outermost.items()
+    }
 
 
 def _delay_of_program(share: Share, waited_ns: int, delay_ns: int) -> int:
