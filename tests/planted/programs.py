@@ -36,6 +36,20 @@ threading.Thread(target=server.serve_forever, daemon=True).start()
 url = f"http://127.0.0.1:{server.server_address[1]}/"
 """
 
+LOOP = """
+import asyncio, sqlite3, subprocess, threading, time
+async def others(turns=40):
+    for _ in range(turns):
+        await asyncio.sleep(0.02)
+async def beside(*tasks):
+    await asyncio.gather(*tasks, *[others() for _ in range(5)])
+"""
+POSTGRESQL = """
+import asyncio, asyncpg
+async def connected():
+    return await asyncpg.connect(host="127.0.0.1", user="postgres", database="test")
+"""
+
 SLOW = {
     "a customer for each order": SHOP
     + """
@@ -282,6 +296,92 @@ threads = [threading.Thread(target=work) for _ in range(4)]
 [thread.join() for thread in threads]
 # cause: lock convoy | wait for a processor
 """,
+    "a sleep in a coroutine": LOOP
+    + """
+async def handle():
+    for _ in range(5):
+        await asyncio.sleep(0.01)
+        time.sleep(0.1)  # cause: blocked event loop
+asyncio.run(beside(handle()))
+""",
+    "a child process in a coroutine": LOOP
+    + """
+async def convert():
+    await asyncio.sleep(0.01)
+    subprocess.run(["sleep", "0.4"], check=True)  # cause: blocked event loop
+asyncio.run(beside(convert()))
+""",
+    "a slow statement in a coroutine": LOOP
+    + """
+db = sqlite3.connect(":memory:")
+async def ask():
+    for _ in range(3):
+        await asyncio.sleep(0.01)
+        many = "with recursive n(i) as (select ? union all select i + 1 from n where i < 2000000) select sum(i) from n"
+        db.execute(many, (1,)).fetchone()  # cause: blocked event loop
+asyncio.run(beside(ask()))
+""",
+    "a request in a coroutine": SERVER
+    + LOOP
+    + """
+class Handler(Handler):
+    def do_GET(self):
+        time.sleep(0.15)  # cause: sleep within a transaction
+        super().do_GET()
+server.RequestHandlerClass = Handler
+import urllib.request
+async def ask():
+    for _ in range(3):
+        await asyncio.sleep(0.01)
+        urllib.request.urlopen(url).read()  # cause: blocked event loop
+asyncio.run(beside(ask()))
+""",
+    "a lock in a coroutine": LOOP
+    + """
+lock = threading.Lock()
+def hold():
+    with lock:
+        time.sleep(0.4)  # cause: slow calls
+async def update():
+    await asyncio.sleep(0.05)
+    with lock:  # cause: blocked event loop
+        pass
+threading.Thread(target=hold).start()
+asyncio.run(beside(update()))
+""",
+    "code in a coroutine": LOOP
+    + """
+async def count():
+    for _ in range(4):
+        await asyncio.sleep(0.01)  # cause: blocked event loop
+        sum(number * number % 7 for number in range(1_500_000))
+asyncio.run(beside(count()))
+""",
+    "a customer for each order, awaited": POSTGRESQL
+    + """
+async def customer_of(db, number):
+    return await db.fetchrow("select $1::int, pg_sleep(0.002)", number)  # cause: awaits one by one
+async def listing():
+    db = await connected()
+    for number in range(150):
+        await customer_of(db, number)
+asyncio.run(listing())
+""",
+    "a request for each customer, awaited": SERVER
+    + """
+class Handler(Handler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        time.sleep(0.005)  # cause: sleep within a transaction
+        super().do_GET()
+server.RequestHandlerClass = Handler
+import asyncio, httpx
+async def listing():
+    async with httpx.AsyncClient() as client:
+        for number in range(100):
+            await client.get(f"{url}customers/{number}")  # cause: awaits one by one
+asyncio.run(listing())
+""",
     "waiting in a library of C": """
 import ctypes
 ctypes.CDLL(None).usleep(600_000)
@@ -346,6 +446,33 @@ for _ in threads:
 for number in range(2000):
     print("line", number)
 """,
+    "many coroutines": LOOP
+    + """
+asyncio.run(beside(*[others(3) for _ in range(200)]))
+""",
+    "blocking calls in an executor": LOOP
+    + """
+async def handle():
+    await asyncio.to_thread(time.sleep, 0.2)
+asyncio.run(beside(handle(), handle()))
+""",
+    "a coroutine that sleeps while nobody waits": """
+import asyncio, time
+async def main():
+    time.sleep(0.02)
+    await asyncio.sleep(0.3)
+asyncio.run(main())
+""",
+    "statements awaited together": POSTGRESQL
+    + """
+async def one(number):
+    db = await connected()
+    await db.fetchrow("select $1::int", number)
+    await db.close()
+async def listing():
+    await asyncio.gather(*[one(number) for number in range(6)])
+asyncio.run(listing())
+""",
     "data sorted": """
 import random
 sorted(random.Random(1).random() for _ in range(20_000))
@@ -360,6 +487,16 @@ class Program:
     name: str
     source: str
     causes: frozenset[tuple[str, int]]
+
+    @property
+    def packages(self) -> list[str]:
+        """What must be installed for it."""
+        return [name for name in ("asyncpg", "httpx") if re.search(rf"^import.* {name}", self.source, re.MULTILINE)]
+
+    @property
+    def server(self) -> tuple[str, int] | None:
+        """The server that must run."""
+        return ("127.0.0.1", 5432) if "asyncpg" in self.packages else None
 
 
 def program(name: str, source: str) -> Program:

@@ -107,7 +107,7 @@ def test_a_folder_uses_only_what_its_row_names(folder):
 
 
 @pytest.mark.parametrize(
-    "page", [*sorted((TOP / "docs").glob("*.md")), TOP / "CONTRIBUTING.md"], ids=lambda it: it.name
+    "page", [*sorted((TOP / "docs").rglob("*.md")), TOP / "CONTRIBUTING.md"], ids=lambda it: it.name
 )
 def test_every_path_of_a_page_is_there(page):
     named = {found.rstrip(".") for found in IN_THE_REPOSITORY.findall(page.read_text(encoding="utf-8"))}

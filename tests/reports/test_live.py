@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 from tracing import environment, write_program
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.trace import last
 from interpose.analysis.consolidation.consolidate import consolidated
+from interpose.analysis.time.run_queue import unseen_wait
 from interpose.experiments.model.experiment import Experiment
 from interpose.monitor import Monitor
 
@@ -40,10 +42,10 @@ over.set()
 
 
 @pytest.fixture
-def busy(tmp_path):
-    """A program that writes without end, until it gets a line or the test ends."""
+def busy(request, tmp_path):
+    """A program that writes without end, until it gets a line or the test ends; or another one."""
     program = subprocess.Popen(
-        [sys.executable, str(write_program(tmp_path, BUSY))],
+        [sys.executable, str(write_program(tmp_path, getattr(request, "param", BUSY)))],
         cwd=tmp_path,
         env=environment(INTERPOSE="1", XDG_STATE_HOME=str(tmp_path / "state")),
         stdin=subprocess.PIPE,
@@ -111,6 +113,37 @@ def test_a_killed_writer_is_read_once_however_much_is_in_the_middle(busy, tmp_pa
     found = sum(each.calls for each in consolidated(experiment.founder, ("thread",)).sums().values())
 
     assert found == sum(thread.record.recorded for thread in experiment.founder.threads)
+
+
+WAITING = """
+import sys, threading, time
+def work():
+    time.sleep(0.2)
+    time.sleep(60)
+for _ in range(2):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.3)
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize("busy", [WAITING], indirect=True)
+def test_no_thread_has_more_time_than_went_by_while_calls_are_in_progress(busy, tmp_path):
+    for _ in range(5):
+        analysis = Analysis(opened(tmp_path))
+        (account,) = analysis.accounts
+        now_ns = time.monotonic_ns()
+        records = analysis.records(account.process, ("thread", "intrinsic")).by_thread()
+        in_calls_ns = {number: sums.self_wall_ns for number, sums in records.items()}
+        for thread in account.process.threads:
+            share = account.threads[thread.number]
+            assert in_calls_ns.get(thread.number, 0) <= share.wall_ns <= now_ns - thread.record.start_ns
+        names = [account.process.intrinsic(each.call.intrinsic).name for each in account.open_calls]
+        assert names.count("time.sleep") == 2
+        assert all(each.until_ns <= now_ns for each in account.open_calls)
+        assert unseen_wait(analysis.accounts).unexplained_ns < max(in_calls_ns.values())
+        time.sleep(0.1)
 
 
 # --- report --follow

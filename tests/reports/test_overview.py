@@ -198,3 +198,16 @@ def test_what_is_waited_for_a_processor_lies_where_the_cpu_time_does(tmp_path, d
     accounts = Analysis(Experiment(str(build.write()))).accounts
 
     assert unseen_wait(accounts) == tuple(each * MS for each in told_ms)
+
+
+def test_what_is_waited_in_a_call_in_progress_is_explained(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    poll = build.intrinsic("select.poll.poll", "idle")
+    outer = {"start_ns": START_NS + 300 * MS, "call": 2, "intrinsic": poll, "inner_wall_ns": 100 * MS}
+    inner = {"start_ns": START_NS + 800 * MS, "call": 3, "intrinsic": poll}
+    build.events([event(400 * MS, 100 * MS, intrinsic=poll)])
+    build.thread(open_calls=[outer, inner], main=1, tid=812, recorded=1, made=3)
+    build.ended(1000 * MS, 0)
+    accounts = Analysis(Experiment(str(build.write()))).accounts
+
+    assert unseen_wait(accounts) == (0, 300 * MS)

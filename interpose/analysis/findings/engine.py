@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.findings import files, next_steps, statements, waits
+from interpose.analysis.findings import event_loops, files, next_steps, statements, waits
 from interpose.analysis.findings.finding import Finding, merged
 from interpose.analysis.findings.survey import Survey
 
@@ -15,17 +15,20 @@ Rule = Callable[[Survey], Iterator[Finding]]
 LEAST_SHARE = 0.01
 # What a rule found is not told where most of its evidence is that of one before it, which says it more closely.
 RULES: tuple[Rule, ...] = (
+    event_loops.awaits_one_by_one,
     statements.repeated_statements,
     statements.commits_one_by_one,
     statements.reconnects,
     files.work_repeated,
     files.tiny_transfers,
     files.forced_writes,
+    event_loops.blocked,
     waits.sleeps,
     waits.convoys,
     waits.interpreter_lock,
     statements.slow_statement,
     waits.child_processes,
+    event_loops.slow_awaits,
     waits.slow_calls,
     waits.unseen_waits,
     next_steps.computing,
@@ -51,6 +54,7 @@ def found_in(survey: Survey, least_share: float = LEAST_SHARE, rules: tuple[Rule
 
 
 def _is_claimed(finding: Finding, claimed: set[int]) -> bool:
-    """Whether most of its time is in the evidence of others."""
-    taken_ns = sum(row.wall_ns for row in finding.rows if id(row) in claimed)
-    return bool(finding.rows) and 2 * taken_ns > finding.wall_ns
+    """Whether most of its calls' time is in the evidence of others, or all of its calls are."""
+    theirs = [row for row in finding.rows if id(row) in claimed]
+    taken_ns, whole_ns = (sum(row.wall_ns for row in rows) for rows in (theirs, finding.rows))
+    return bool(theirs) and (2 * taken_ns > whole_ns or len(theirs) == len(finding.rows))

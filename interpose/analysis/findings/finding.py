@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from interpose.experiments.model.process import Site
 
@@ -42,8 +43,10 @@ class Finding:
 
     `bound_ns` is the wall time that could be won at most: never more than `wall_ns`, what the evidence adds up to. For
     what would be done often enough `units` times, these are so many of what `unit` names. `about` is what else the rule
-    names: the line that holds a lock, a program. `time_ns` is the time of what is no call; `code` is the line of a
-    function that computes, `caller` the one that it is mostly called from.
+    names: the line that holds a lock, a program. `time_ns` is the time of what is no call. Where the evidence is not
+    what is to be named, `intrinsic` and `site` are; of code there is no intrinsic. `caller` is the line that a function
+    which computes is mostly called from. `each_ns` is the mean of the calls where they overlap, `longest_ns` the longest
+    of what blocked an event loop, and `waiting` how many tasks waited for it at most.
     """
 
     rule: str
@@ -53,8 +56,12 @@ class Finding:
     unit: str = ""
     about: str = ""
     time_ns: int = 0
-    code: Site | None = None
     caller: Site | None = None
+    intrinsic: str = ""
+    site: Site | None = None
+    each_ns: int = 0
+    longest_ns: int = 0
+    waiting: int = 0
 
     @property
     def transactions(self) -> list[str]:
@@ -82,16 +89,14 @@ class Finding:
         return self.rows[0] if self.rows else None
 
 
-def found(rule: str, rows: Iterable[Calls], bound_ns: int | None = None, **more: int | str) -> Finding:
+def found(rule: str, rows: Iterable[Calls], bound_ns: int | None = None, *, time_ns: int = 0, **more: Any) -> Finding:
     """A finding with its evidence in order; without a bound all of its time could be won, never more."""
     ordered = tuple(
         sorted(rows, key=lambda row: (-row.wall_ns, row.intrinsic, row.site.line if row.site else 0, row.transaction))
     )
-    time_ns = int(more.pop("time_ns", 0))
     whole_ns = time_ns + sum(row.wall_ns for row in ordered)
     bound_ns = whole_ns if bound_ns is None else max(min(bound_ns, whole_ns), 0)
-    units, unit, about = int(more.get("units", 0)), str(more.get("unit", "")), str(more.get("about", ""))
-    return Finding(rule, ordered, bound_ns, units, unit, about, time_ns)
+    return Finding(rule, ordered, bound_ns, time_ns=time_ns, **more)
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
@@ -99,20 +104,29 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
     alike: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for each in findings:
         first = each.first
-        alike[each.rule, each.about, each.unit, first and first.site, first and first.intrinsic].append(each)
+        named = (each.intrinsic, each.site) if each.site or not first else (first.intrinsic, first.site)
+        alike[each.rule, each.about, each.unit, named].append(each)
     return [_together(group) if len(group) > 1 else group[0] for group in alike.values()]
 
 
 def _together(alike: Sequence[Finding]) -> Finding:
     one = alike[0]
-    return found(
+    together = found(
         one.rule,
         [row for each in alike for row in each.rows],
         sum(each.bound_ns for each in alike),
-        units=sum(each.units for each in alike),
-        unit=one.unit,
-        about=one.about,
         time_ns=sum(each.time_ns for each in alike),
+    )
+    longest_ns, waiting = (max(getattr(each, name) for each in alike) for name in ("longest_ns", "waiting"))
+    units = sum(each.units for each in alike)
+    return replace(
+        one,
+        rows=together.rows,
+        bound_ns=together.bound_ns,
+        time_ns=together.time_ns,
+        units=units,
+        longest_ns=longest_ns,
+        waiting=waiting,
     )
 
 

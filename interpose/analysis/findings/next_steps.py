@@ -25,8 +25,10 @@ def computing(survey: Survey) -> Iterator[Finding]:
     used: Counter[str] = Counter()
     for each in survey.analysis.accounts:
         used[program_label(each.process)] += sum(share.program_cpu_ns for share in each.threads.values())
+    blocking_ns = sum(each.wall_ns for each in survey.blocks if not each.intrinsic)
     for program, cpu_ns in used.most_common(1):
-        if cpu_ns >= COMPUTES_SHARE * (min(survey.matters_ns, survey.elapsed_ns) - survey.unseen.processor_ns):
+        is_told = 2 * blocking_ns > cpu_ns  # with its lines, as code that blocked an event loop
+        if not is_told and cpu_ns >= COMPUTES_SHARE * (min(survey.matters_ns, survey.elapsed_ns) - survey.unseen.processor_ns):
             functions = list(_hot_functions(survey, HOT_SHARE * cpu_ns))
             yield from functions or [found("computing", (), time_ns=cpu_ns, about=program)]
 
@@ -37,7 +39,7 @@ def _hot_functions(survey: Survey, least_ns: float) -> Iterator[Finding]:
         if each.is_known and each.code.cpu_ns >= least_ns:
             made = found("computing", (), time_ns=each.code.cpu_ns, about=f"{each.site.file}:{each.site.function}")
             caller = survey.profiled.caller_of(function_of((each.site,)))
-            yield replace(made, code=each.site, caller=caller)
+            yield replace(made, site=each.site, caller=caller)
 
 
 def calls_without_lines(survey: Survey) -> Iterator[Finding]:

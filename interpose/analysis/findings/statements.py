@@ -111,10 +111,13 @@ def _commits(each: Calls) -> bool:
 
 def _controls(each: Calls) -> bool:
     """Whether it begins or ends a transaction of the database, or a part of one: it asks for nothing."""
-    return _commits(each) or bool(_CONTROLS.match(each.detail))
+    return _commits(each) or is_control(each.detail)
+
+
+def is_control(statement: str) -> bool:
+    """Whether a statement begins or ends a transaction of the database, or sets something."""
+    return bool(_ENDS.match(statement) or _CONTROLS.match(statement))
 
 
 def _connects(each: Calls) -> bool:
     return each.verb in CONNECTING and not _OF_ITS_OWN.fullmatch(each.detail)
-
-

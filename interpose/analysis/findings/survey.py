@@ -12,6 +12,9 @@ from interpose.analysis.consolidation.records import Record, Records
 from interpose.analysis.findings.finding import Calls
 from interpose.analysis.profile.profiled import Profiled, profiled, program_waits
 from interpose.analysis.time.run_queue import Unseen
+from interpose.analysis.time.awaited import Awaited, awaited
+from interpose.analysis.time.blocks_of_loops import Block, blocks_of
+from interpose.analysis.time.turns import SELECTORS, waits_of_loops
 from interpose.analysis.transactions.response_times import plain_name
 from interpose.analysis.transactions.tracking import (
     BEGINS,
@@ -34,6 +37,7 @@ WITH_WHAT_IS_INSIDE = frozenset(("db", "net", "process"))
 # Transactions that begin or end at a call, or have their name from one inside, take following every call in its order.
 NOT_SEEN = READS | BEGINS | ENDS | MARKED
 Group = TypeVar("Group", bound=Hashable)
+Item = TypeVar("Item")
 
 
 class Survey:
@@ -85,6 +89,27 @@ class Survey:
     def unseen(self) -> Unseen:
         """What the program waited outside of its calls."""
         return program_waits(self.analysis, self.profiled)
+    def blocks(self) -> list[Block]:
+        """What blocked event loops while other tasks waited; nothing of a part."""
+        return [] if self.analysis.is_part else [one for each in self.per_process() for one in blocks_of(*each)]
+
+    @cached_property
+    def awaited(self) -> list[Awaited]:
+        """What tasks of event loops awaited of databases and the network; nothing of a part."""
+        return [] if self.analysis.is_part else [one for each in self.per_process() for one in awaited(*each)]
+
+    @cached_property
+    def waits_of_loops(self) -> list[Calls]:
+        """The waits of asyncio's loops in their selectors, where these were for more than timers and work."""
+        lines = {
+            process.own_line(stack) for process, kept in self.per_process() for stack in waits_of_loops(process, kept)
+        }
+        return [each for each in self.of_kind("net") if each.intrinsic in SELECTORS and each.site in lines]
+
+    def per_process(self) -> Iterator[tuple[Process, Records]]:
+        """Each process, and the records of its calls by thread, intrinsic and stack at least."""
+        for process in self.analysis.experiment.processes:
+            yield process, self.analysis.records_of_threads(process, ("intrinsic", "stack"))
 
     def of_kind(self, *kinds: str) -> list[Calls]:
         """The calls of these kinds, those that took most first."""
@@ -177,10 +202,10 @@ class _Reading:
         return found
 
 
-def grouped(calls: Iterable[Calls], group_of: Callable[[Calls], Group]) -> Iterator[tuple[Group, list[Calls]]]:
-    """The calls by what `group_of` gives of them."""
-    groups: dict[Group, list[Calls]] = defaultdict(list)
-    for each in calls:
+def grouped(found: Iterable[Item], group_of: Callable[[Item], Group]) -> Iterator[tuple[Group, list[Item]]]:
+    """The calls, or what else was found, by what `group_of` gives of them."""
+    groups: dict[Group, list[Item]] = defaultdict(list)
+    for each in found:
         groups[group_of(each)].append(each)
     return iter(groups.items())
 

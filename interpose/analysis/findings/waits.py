@@ -58,7 +58,9 @@ def interpreter_lock(survey: Survey) -> Iterator[Finding]:
 
 def slow_calls(survey: Survey) -> Iterator[Finding]:
     """Calls from one line that took much of the time, whatever they did."""
-    slow = [each for each in survey.calls if each.site and each.site.own and each.kind not in NOT_SLOW]
+    waits = {id(each) for each in survey.waits_of_loops}
+    calls = [each for each in survey.calls if id(each) not in waits]
+    slow = [each for each in calls if each.site and each.site.own and each.kind not in NOT_SLOW]
     for _, rows in grouped(slow, lambda each: (each.site, each.intrinsic)):
         if total_of(rows)[1] >= max(SLOW_SHARE * survey.matters_ns, BY_CHANCE_NS):
             yield found("slow calls", rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from interpose.analysis.calls.account import ProcessAccount, Share
+from interpose.analysis.calls.account import OpenCallFound, ProcessAccount, Share
 
 
 class Spent(NamedTuple):
@@ -30,7 +30,7 @@ def unseen_wait(accounts: Iterable[ProcessAccount]) -> Unseen:
 
     The kernel tells how long a thread waited for a processor, but not where. Who is preempted was computing, so of that
     time between calls is as much as of the CPU time; but no more than was waited there, and no less than what is more
-    than all waits elsewhere.
+    than all waits elsewhere. Waits in calls that are in progress are explained: reports name these calls.
     """
     waits = [wait for account in accounts for wait in unseen_by_thread(account, delays_of(account)).values()]
     return Unseen(sum(each.processor_ns for each in waits), sum(each.unexplained_ns for each in waits))
@@ -43,12 +43,26 @@ def delays_of(account: ProcessAccount) -> dict[int, int]:
 
 def unseen_by_thread(account: ProcessAccount, delays: Mapping[int, int]) -> dict[int, Unseen]:
     """The same of each thread of a process, which waited for a processor so long in all."""
-    found = {}
+    in_progress_ns, found = _in_progress_ns(account), {}
     for number, share in account.threads.items():
         waited_ns = max(share.program_wall_ns - share.program_cpu_ns, 0)
         delayed_ns = _delay_of_program(share, waited_ns, delays.get(number, 0))
-        found[number] = Unseen(delayed_ns, waited_ns - delayed_ns)
+        unexplained_ns = max(waited_ns - delayed_ns - in_progress_ns.get(number, 0), 0)
+        found[number] = Unseen(delayed_ns, unexplained_ns)
     return found
+
+
+def _in_progress_ns(account: ProcessAccount) -> dict[int, int]:
+    """For each thread how long it has been in its outermost call in progress, without the recorded calls inside."""
+    outermost: dict[int, OpenCallFound] = {}
+    for each in account.open_calls:
+        before = outermost.setdefault(each.thread, each)
+        if each.call.start_ns < before.call.start_ns:
+            outermost[each.thread] = each
+    return {
+        number: max(each.until_ns - each.call.start_ns - each.call.inner_wall_ns, 0)
+        for number, each in outermost.items()
+    }
 
 
 def _delay_of_program(share: Share, waited_ns: int, delay_ns: int) -> int:

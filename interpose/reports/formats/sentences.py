@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from interpose.analysis.findings.event_loops import BEFORE
 from interpose.analysis.findings.finding import Calls, Finding
 from interpose.analysis.findings.waits import GIL, INTERPRETER_LOCK
 from interpose.experiments.model.process import Site
@@ -28,6 +29,9 @@ _ADVICE = {
     "wait for a processor": "Use fewer threads and processes, or a machine with more processors.",
     "unexplained wait": "Calls that interpose does not know may be the cause: interpose doctor, docs/limits.md.",
     "computing": "See which lines: interpose run --lines own.",
+    "awaits one by one": "Ask for them together, or await them together: asyncio.gather.",
+    "slow awaits": "Look at what answers meanwhile, or ask for less.",
+    "waits of event loop": "See what was awaited: interpose events.",
     "no lines": "Record with INTERPOSE_STACK=own.",
 }
 # Of calls that are slow, and that no other rule knows more of.
@@ -40,6 +44,8 @@ _ADVICE_BY_KIND = {
 }
 _SEE_CALLS = "See what they were about: interpose report --by detail."
 _HOT_ADVICE = "See its lines: interpose report --by line."
+_BLOCKING_CALL = "Await an asynchronous form of it, or run it in a thread: asyncio.to_thread."
+_BLOCKING_CODE = "Run it in a process, or let other tasks run in between: await asyncio.sleep(0)."
 _LOCK_ADVICE = "See which lines compute: interpose run --lines own. Processes do not share the lock."
 
 
@@ -47,8 +53,10 @@ def advice_for(finding: Finding) -> str:
     """What to do about a finding, in a sentence."""
     if finding.about == INTERPRETER_LOCK or _is_of_interpreter(finding):
         return _LOCK_ADVICE
-    if finding.code:
+    if finding.rule == "computing" and finding.site:
         return _HOT_ADVICE
+    if finding.rule == "blocked event loop":
+        return _BLOCKING_CALL if finding.intrinsic else _BLOCKING_CODE
     if finding.rule != "slow calls" or not finding.first:
         return _ADVICE[finding.rule]
     return _ADVICE_BY_KIND.get(finding.first.kind, _SEE_CALLS)
@@ -67,7 +75,7 @@ class Sentences:
     def __init__(self, findings: Iterable[Finding], cwd: str, matters_ns: int) -> None:
         listed = list(findings)
         sites = {row.site for each in listed for row in each.rows if row.site}
-        sites |= {site for each in listed for site in (each.code, each.caller) if site}
+        sites |= {site for each in listed for site in (each.site, each.caller) if site}
         self._places = Places([site.file for site in sites], cwd)
         self._cwd = cwd
         self._matters_ns = matters_ns
@@ -78,7 +86,11 @@ class Sentences:
 
     def took(self, finding: Finding) -> str:
         """The time of its evidence in the time that matters: `1.90 s of 2.60 s`."""
-        return f"{duration(finding.wall_ns)} of {duration(self._matters_ns)}"
+        return self.of_time(finding.wall_ns)
+
+    def of_time(self, wall_ns: int) -> str:
+        """A time in the time that matters."""
+        return f"{duration(wall_ns)} of {duration(self._matters_ns)}"
 
     def where(self, row: Calls | None) -> str:
         """The line that calls were made from."""
@@ -95,7 +107,8 @@ class Sentences:
 
     def lines(self, finding: Finding) -> str:
         """The lines of the evidence, those that took most first."""
-        told = list(dict.fromkeys(self.line(row.site) for row in finding.rows))
+        sites = [finding.site] if finding.site else [row.site for row in finding.rows]
+        told = list(dict.fromkeys(map(self.line, sites)))
         more = f" and {len(told) - _LINES} more" if len(told) > _LINES else ""
         return clean(", ".join(told[:_LINES]) + more)
 
@@ -185,6 +198,44 @@ def _slow_statement(words: Sentences, finding: Finding) -> str:
     return f"{made} ({words.took(finding)}): {_quoted(finding.about)}."
 
 
+def _blocked(words: Sentences, finding: Finding) -> str:
+    where = words.line(finding.site)
+    side = "before" if finding.unit == BEFORE else "after"
+    what = f"{finding.intrinsic} from {where}" if finding.intrinsic else f"Code of {finding.about} {side} {where}"
+    times = f"{count(finding.units, 'time')}, for up to {duration(finding.longest_ns)}"
+    waited = f"while up to {count(finding.waiting, 'other task')} waited"
+    return f"{what} blocked the event loop {times}, {waited} ({words.of_time(finding.bound_ns)})."
+
+
+def _one_by_one(words: Sentences, finding: Finding) -> str:
+    each = per_unit(finding, finding.calls) if finding.units > 1 else ""
+    return f"{_awaits(words, finding)}{each}, one after the other{_of_each(finding)}{_about(words, finding)}."
+
+
+def _slow_awaits(words: Sentences, finding: Finding) -> str:
+    return f"{_awaits(words, finding)}{_of_each(finding)}{_about(words, finding)}."
+
+
+def _awaits(words: Sentences, finding: Finding) -> str:
+    assert finding.first is not None
+    return f"{count(finding.calls, 'await')} of {finding.first.intrinsic} from {words.where(finding.first)}"
+
+
+def _of_each(finding: Finding) -> str:
+    return f", {duration(finding.each_ns)} each" if finding.calls > 1 else ""
+
+
+def _about(words: Sentences, finding: Finding) -> str:
+    about = f": {_quoted(finding.about)}" if finding.about else ""
+    return f" ({words.took(finding)}){about}"
+
+
+def _loop_waits(words: Sentences, finding: Finding) -> str:
+    return (
+        f"The event loop waited for the network, in no await that interpose knows ({words.of_time(finding.bound_ns)})."
+    )
+
+
 def _slow_calls(words: Sentences, finding: Finding) -> str:
     assert finding.first is not None
     made = f"{count(finding.calls, 'call')} of {finding.first.intrinsic} from {words.where(finding.first)}"
@@ -209,9 +260,9 @@ def _unexplained(words: Sentences, finding: Finding) -> str:
 
 
 def _computing(words: Sentences, finding: Finding) -> str:
-    if finding.code:
+    if finding.site:
         caller = f", called from {words.line(finding.caller)}" if finding.caller else ""
-        return f"{words.line(finding.code)} computes: its own CPU time ({words.took(finding)}){caller}."
+        return f"{words.line(finding.site)} computes: its own CPU time ({words.took(finding)}){caller}."
     return f"{words.path(finding.about)} computes: CPU time between its calls ({words.took(finding)})."
 
 
@@ -230,6 +281,10 @@ _SENTENCES: dict[str, Callable[[Sentences, Finding], str]] = {
     "repeated work": _again,
     "slow statement": _slow_statement,
     "slow calls": _slow_calls,
+    "blocked event loop": _blocked,
+    "awaits one by one": _one_by_one,
+    "slow awaits": _slow_awaits,
+    "waits of event loop": _loop_waits,
     "child processes": _children,
     "wait for a processor": _processor,
     "unexplained wait": _unexplained,

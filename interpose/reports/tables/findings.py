@@ -19,6 +19,9 @@ NAMES = (
     "units",
     "unit",
     "about",
+    "each_ns",
+    "longest_ns",
+    "waiting_tasks",
     "transaction",
     "kind",
     "intrinsic",
@@ -50,7 +53,7 @@ def findings_table(findings: Sequence[Finding], matters_ns: int, cwd: str) -> Ta
 
 def _values(finding: Finding, words: Sentences) -> dict[str, Any]:
     first = finding.first
-    site = first.site if first else finding.code
+    site = finding.site or (first.site if first else None)
     return {
         "finding": finding.rule,
         "bound_ns": finding.bound_ns,
@@ -60,9 +63,12 @@ def _values(finding: Finding, words: Sentences) -> dict[str, Any]:
         "units": finding.units,
         "unit": finding.unit,
         "about": finding.about,
+        "each_ns": finding.each_ns,
+        "longest_ns": finding.longest_ns,
+        "waiting_tasks": finding.waiting,
         "transaction": first.transaction if first else "",
         "kind": first.kind if first else "",
-        "intrinsic": first.intrinsic if first else "",
+        "intrinsic": finding.intrinsic or (first.intrinsic if first and not finding.site else ""),
         "site": f"{site.file}:{site.line}" if site else "",
         "function": site.function if site else "",
         "lines": words.lines(finding),

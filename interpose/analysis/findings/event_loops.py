@@ -1,0 +1,95 @@
+"""Rules about event loops: what blocked them while other tasks waited, and awaits one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from interpose.analysis.findings.finding import Calls, Finding, found, spared_ns
+from interpose.analysis.findings.statements import is_control
+from interpose.analysis.findings.survey import Survey, grouped, total_of
+from interpose.analysis.findings.waits import BY_CHANCE_NS, SLOW_SHARE
+from interpose.analysis.time.awaited import Awaited, covered_ns
+from interpose.analysis.time.blocks_of_loops import Block, Named
+from interpose.experiments.model.process import Site
+
+# Fewer of one statement in a task may be steps that differ; fewer in all are not worth a change.
+TIMES_IN_A_TASK = 5
+AWAITS_AT_LEAST = 20
+# A task that did other things for longer may have waited for its work, and not for these answers.
+AWAITS_SHARE = 0.5
+# The code of a task that blocks its loop comes before a call at a line, or after one.
+BEFORE, AFTER = "block before", "block"
+# Of the network these ask for something; other awaits may wait for whatever comes.
+REQUESTS = frozenset(("send", "request"))
+
+
+def blocked(survey: Survey) -> Iterator[Finding]:
+    """Calls, or code, of one task that kept an event loop while other tasks waited."""
+    for (task, intrinsic, site, is_before), alike in grouped(survey.blocks, _cause):
+        wall_ns = sum(each.wall_ns for each in alike)
+        rows = _rows_of(survey, (name for each in alike for name in each.calls))
+        yield found(
+            "blocked event loop",
+            rows,
+            wall_ns,
+            time_ns=max(wall_ns - total_of(rows)[1], 0),
+            units=len(alike),
+            unit=BEFORE if is_before else AFTER,
+            about=task,
+            intrinsic=intrinsic,
+            site=site,
+            longest_ns=max(each.wall_ns for each in alike),
+            waiting=max(each.waiting for each in alike),
+        )
+
+
+def _cause(block: Block) -> tuple[str, str, Site | None, bool]:
+    return block.task, block.intrinsic, block.site, block.is_before
+
+
+def awaits_one_by_one(survey: Survey) -> Iterator[Finding]:
+    """Statements or requests that a task awaited one after the other, from one line."""
+    for each in survey.awaited:
+        calls, tasks = len(each.spans), len(each.tasks)
+        is_often = calls >= max(AWAITS_AT_LEAST, TIMES_IN_A_TASK * tasks)
+        if is_often and _is_request(each) and each.sum_ns >= AWAITS_SHARE * each.tasks_ns:
+            rows, wall_ns, facts = _evidence(survey, [each])
+            unit = "transaction" if any(row.transaction for row in rows) else "task"
+            bound_ns = spared_ns(wall_ns, calls, tasks)
+            yield found("awaits one by one", rows, bound_ns, units=tasks, unit=unit, about=each.detail, **facts)
+
+
+def slow_awaits(survey: Survey) -> Iterator[Finding]:
+    """Calls awaited at one line for much of the time, and what loops waited for that is in no recorded await."""
+    least_ns = max(SLOW_SHARE * survey.matters_ns, BY_CHANCE_NS)
+    for _, alike in grouped(survey.awaited, lambda each: (each.site, each.intrinsic)):
+        if covered_ns(span for each in alike for span in each.spans) >= least_ns:
+            rows, wall_ns, facts = _evidence(survey, alike)
+            yield found("slow awaits", rows, wall_ns, **facts)
+    known_ns = covered_ns(span for each in survey.awaited for span in each.spans)
+    _, waited_ns = total_of(survey.waits_of_loops)
+    if waited_ns - known_ns >= least_ns:
+        yield found("waits of event loop", survey.waits_of_loops, waited_ns - known_ns)
+
+
+def _is_request(each: Awaited) -> bool:
+    """Whether something was asked for that could have been asked for together with others."""
+    if each.kind == "db":
+        return bool(each.detail) and not is_control(each.detail)
+    return each.intrinsic.rpartition(".")[2] in REQUESTS
+
+
+def _evidence(survey: Survey, alike: list[Awaited]) -> tuple[list[Calls], int, dict[str, int]]:
+    """The calls that were awaited, for how long (no longer than what matters), and what more a finding has."""
+    wall_ns = min(covered_ns(span for each in alike for span in each.spans), survey.matters_ns)
+    rows = _rows_of(survey, ((each.intrinsic, each.site) for each in alike))
+    details = {each.detail for each in alike}
+    if details != {""}:
+        rows = [row for row in rows if row.detail in details]
+    each_ns = sum(each.sum_ns for each in alike) // sum(len(each.spans) for each in alike)
+    return rows, wall_ns, {"time_ns": max(wall_ns - total_of(rows)[1], 0), "each_ns": each_ns}
+
+
+def _rows_of(survey: Survey, names: Iterable[Named]) -> list[Calls]:
+    wanted = set(names)
+    return [each for each in survey.calls if (each.intrinsic, each.site) in wanted]

@@ -1,0 +1,179 @@
+"""What blocked event loops: the calls, or the code, of one task in a long turn, and how many tasks waited meanwhile."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import NamedTuple
+
+from interpose.analysis.consolidation.records import Records
+from interpose.analysis.time.turns import LONG_NS, Call, Turn, long_turns
+from interpose.experiments.model.process import Process, Site
+
+# Less of it on the processor was waiting for one, or for the interpreter lock.
+COMPUTES_SHARE = 0.5
+# Requests and tasks that are served are no cause: what is called inside of them is.
+SERVED = "logic"
+Named = tuple[str, Site | None]
+
+
+@dataclass(frozen=True)
+class Block:
+    """What one task did in one turn of its loop, for LONG_NS or more.
+
+    `intrinsic` was called at `site`, by itself or more often, and `calls` are with it those inside, by name and own
+    line; without one it was code that followed what was called at `site`, or came before it where `is_before`.
+    `waiting` other tasks awaited something all the time.
+    """
+
+    task: str
+    intrinsic: str
+    site: Site | None
+    wall_ns: int
+    waiting: int = 0
+    calls: frozenset[Named] = frozenset()
+    is_before: bool = False
+
+
+class _Point(NamedTuple):
+    at_ns: int
+    call: Call
+
+
+class _Step(NamedTuple):
+    """What is known of a task in a turn: from when to when it ran, and the calls at both ends, where there are."""
+
+    start_ns: int
+    end_ns: int
+    first: Call | None
+    last: Call | None
+    task: int
+
+
+def blocks_of(process: Process, records: Records) -> Iterator[Block]:
+    """What blocked the event loops of `process` while other tasks waited; none where its events are not kept."""
+    turns, long = long_turns(process, records)
+    waiting = _Waiting(long)
+    for turn in turns:
+        for step in _steps(turn):
+            count = waiting.during(turn.thread, step)
+            if count:
+                yield from (replace(each, waiting=count) for each in _Reading(process, turn, step).blocks())
+
+
+def _steps(turn: Turn) -> Iterator[_Step]:
+    """The tasks that ran in a turn, one after the other, each from its first to its last call in it.
+
+    Code before the first call of the turn's first task is most likely that task's, and code behind a call is of the
+    task that made it where what follows is the end of another task's await, or of the turn.
+    """
+    ends = [_Point(call.end_ns, call) for call in turn.calls if call.end_ns <= turn.end_ns]
+    points = sorted(ends + [_Point(each.start_ns, each) for each in turn.calls if each.start_ns >= turn.start_ns])
+    groups = [list(group) for _, group in groupby(points, key=lambda point: point.call.task)]
+    for place, group in enumerate(groups):
+        first, last = group[0], group[-1]
+        if not first.call.task:
+            continue
+        following = groups[place + 1][0] if place + 1 < len(groups) else None
+        is_first = place == 0 and first.at_ns == first.call.start_ns
+        is_last = last.at_ns == last.call.end_ns and (not following or following.call.start_ns < turn.start_ns)
+        end_ns = following.at_ns if following else turn.end_ns
+        yield _Step(
+            turn.start_ns if is_first else first.at_ns,
+            end_ns if is_last else last.at_ns,
+            None if is_first else first.call,
+            None if is_last else last.call,
+            first.call.task,
+        )
+
+
+class _Waiting:
+    """Counts the tasks that awaited something all through a step; steps are asked for in order."""
+
+    def __init__(self, long: Iterable[Call]) -> None:
+        self._starting: dict[int, list[Call]] = defaultdict(list)
+        for call in sorted(long, key=lambda call: -call.start_ns):
+            self._starting[call.thread].append(call)
+        self._ends: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        self._tasks: dict[int, Counter[int]] = defaultdict(Counter)
+
+    def during(self, thread: int, step: _Step) -> int:
+        """How many tasks other than its own began to await something before the step and went on after it."""
+        starting, ends, tasks = self._starting[thread], self._ends[thread], self._tasks[thread]
+        while starting and starting[-1].start_ns <= step.start_ns:
+            call = starting.pop()
+            heapq.heappush(ends, (call.end_ns, call.task))
+            tasks[call.task] += 1
+        while ends and ends[0][0] < step.end_ns:
+            _, task = heapq.heappop(ends)
+            tasks[task] -= 1
+            if not tasks[task]:
+                del tasks[task]
+        return len(tasks) - (step.task in tasks)
+
+
+class _Reading:
+    """Reads what a task did in a step."""
+
+    def __init__(self, process: Process, turn: Turn, step: _Step) -> None:
+        self._process = process
+        self._step = step
+        self._turn = turn
+        calls = [each for each in turn.calls if turn.start_ns <= each.start_ns and each.end_ns <= turn.end_ns]
+        whole = [each for each in calls if process.intrinsic(each.intrinsic).kind != SERVED]
+        self._inside = [each for each in whole if each.task == step.task and _is_within(each, step)]
+        self._outer = list(_outermost(self._inside))
+        self._code_cpu_ns = turn.cpu_ns - sum(each.cpu_ns for each in _outermost(whole))
+
+    def blocks(self) -> Iterator[Block]:
+        """The calls from one line that took long, and the code between the calls."""
+        for (intrinsic, site), calls in self._by_line().items():
+            wall_ns = sum(each.wall_ns for each in calls)
+            if wall_ns >= LONG_NS:
+                inside = [each for each in self._inside if any(_is_within(each, call) for call in calls)]
+                yield Block(self._task, intrinsic, site, wall_ns, calls=frozenset(map(self._named, inside)))
+        yield from self._code()
+
+    @property
+    def _task(self) -> str:
+        return self._process.task_names.get(self._step.task, f"task {self._step.task}")
+
+    def _named(self, call: Call) -> Named:
+        return self._process.intrinsic(call.intrinsic).name, self._process.own_line(call.stack)
+
+    def _by_line(self) -> dict[Named, list[Call]]:
+        found: dict[Named, list[Call]] = defaultdict(list)
+        for call in self._outer:
+            found[self._named(call)].append(call)
+        return found
+
+    def _code(self) -> Iterator[Block]:
+        step, outer = self._step, self._outer
+        starts = [*(call.start_ns for call in outer), step.end_ns]
+        ends = [step.start_ns, *(call.end_ns for call in outer)]
+        code_ns = sum(start - end for start, end in zip(starts, ends, strict=True))
+        cpu_ns = min(self._code_cpu_ns, code_ns)
+        if cpu_ns < LONG_NS or cpu_ns < COMPUTES_SHARE * code_ns:
+            return
+        _, place = max((start - end, -place) for place, (start, end) in enumerate(zip(starts, ends, strict=True)))
+        before = outer[-place - 1] if place else step.first
+        after = outer[-place] if -place < len(outer) else step.last
+        call = before or after
+        site = self._process.own_line(call.stack) if call else None
+        yield Block(self._task, "", site, cpu_ns, is_before=before is None)
+
+
+def _is_within(call: Call, around: Call | _Step) -> bool:
+    return around.start_ns <= call.start_ns and call.end_ns <= around.end_ns
+
+
+def _outermost(calls: Sequence[Call]) -> Iterator[Call]:
+    """The calls that are in no other; they follow each other."""
+    latest_ns = 0
+    for call in sorted(calls, key=lambda call: (call.start_ns, -call.wall_ns)):
+        if call.start_ns >= latest_ns:
+            latest_ns = call.end_ns
+            yield call

@@ -1,0 +1,174 @@
+"""Turns of asyncio's event loops that took long, and the calls in them.
+
+The loop waits in its selector once a turn, and runs a task at most once a turn. So between two calls of a task in one
+turn nothing else ran. Of a loop written in C (uvloop) no turns are recorded: there each long call that was never
+suspended counts as one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
+
+from interpose.analysis.consolidation.records import Records
+from interpose.analysis.consolidation.sums import LATEST_NS, LONGEST_NS
+from interpose.experiments.model.process import Process
+
+# asyncio itself warns from 100 ms on (`slow_callback_duration`). What takes half of it, others notice when it is often.
+LONG_NS = 50_000_000
+# Reading more takes longer than somebody who asks for a report wants to wait; the beginning tells the pattern.
+EVENTS_AT_MOST = 500_000
+SELECTORS = frozenset(("select.epoll.poll", "select.poll.poll", "select.select", "select.kqueue.control"))
+_LOOP = "_run_once"
+_FRAMES_OF_LOOP = 4
+_GREENLETS = ("gevent.", "eventlet.", "greenlet.")
+
+
+class Call(NamedTuple):
+    """What is read of an event."""
+
+    start_ns: int
+    wall_ns: int
+    start_cpu_ns: int
+    cpu_ns: int
+    inner_wall_ns: int
+    thread: int
+    intrinsic: int
+    stack: int
+    detail: int
+    task: int
+
+    @property
+    def end_ns(self) -> int:
+        """When it ended."""
+        return self.start_ns + self.wall_ns
+
+    @property
+    def end_cpu_ns(self) -> int:
+        """The thread's CPU time then, of a call that was not suspended."""
+        return self.start_cpu_ns + self.cpu_ns
+
+
+@dataclass
+class Turn:
+    """A long turn of a loop: between two of its waits, or one long call. `cpu_ns` is the CPU time of its thread.
+
+    `calls` are those that began or ended in it.
+    """
+
+    thread: int
+    start_ns: int
+    end_ns: int
+    cpu_ns: int
+    calls: list[Call] = field(default_factory=list)
+
+
+def long_turns(process: Process, records: Records) -> tuple[list[Turn], list[Call]]:
+    """The long turns of the process's loops, each with its calls, and the awaited calls that may have spanned one.
+
+    `records` tell, by stack, which calls are a loop's waits; without events there are no turns.
+    """
+    waits = waits_of_loops(process, records)
+    if process.log.interval_ns or not has_tasks(process, records):
+        return [], []
+    reading = _Turns(process, waits)
+    for call in calls_of(process):
+        reading.add(call)
+    turns = reading.turns()
+    if turns:
+        _put_calls(turns, calls_of(process), waits)
+    return turns, reading.long
+
+
+def waits_of_loops(process: Process, records: Records) -> set[int]:
+    """The stacks that asyncio's loops waited from in their selectors."""
+    intrinsic, stack = (records.by.index(name) for name in ("intrinsic", "stack"))
+    asked = {each.key[stack] for each in records.calls() if process.intrinsic(each.key[intrinsic]).name in SELECTORS}
+    return {each for each in asked if _is_in_loop(process, each)}
+
+
+def _is_in_loop(process: Process, stack: int) -> bool:
+    return any(frame.function.endswith(_LOOP) for frame in islice(process.frames(stack), _FRAMES_OF_LOOP))
+
+
+def has_tasks(process: Process, records: Records) -> bool:
+    """Whether coroutines were suspended, and no greenlets, which are tasks as well."""
+    place = records.by.index("intrinsic")
+    names = {process.intrinsic(each.key[place]).name for each in records.calls()}
+    has_greenlets = any(name.startswith(_GREENLETS) for name in names)
+    return not has_greenlets and any(each.suspended_ns for each in records.calls())
+
+
+def calls_of(process: Process) -> Iterator[Call]:
+    """The events in the order of their ends, thread by thread; not more than EVENTS_AT_MOST."""
+    events = process.events
+    if events is None:
+        return
+    left = EVENTS_AT_MOST
+    picker = events.layout.unsigned(Call._fields).picker(Call._fields)
+    for block in events.blocks():
+        for values in picker.many(block.events):
+            call = Call._make(values)
+            if call.wall_ns <= LONGEST_NS and call.start_ns <= LATEST_NS:
+                yield call
+        left -= len(block.events) // events.layout.record_bytes
+        if left <= 0:
+            return
+
+
+class _Turns:
+    """Finds the long turns among events, and keeps the long calls of tasks."""
+
+    def __init__(self, process: Process, waits: set[int]) -> None:
+        self._waits = waits
+        self._whole = {each.number for each in process.threads if not each.record.dropped}
+        self._latest: dict[int, Call] = {}
+        self._turns: list[Turn] = []
+        self.long: list[Call] = []
+
+    def add(self, call: Call) -> None:
+        """Take the next event of its thread."""
+        if call.stack in self._waits and not call.task:
+            self._add_wait(call)
+        elif call.task and call.wall_ns >= LONG_NS and call.thread in self._whole:
+            self.long.append(call)
+
+    def _add_wait(self, wait: Call) -> None:
+        before = self._latest.get(wait.thread)
+        self._latest[wait.thread] = wait
+        if not before or before.stack != wait.stack or wait.thread not in self._whole:
+            return
+        if wait.start_ns - before.end_ns >= LONG_NS:
+            cpu_ns = max(wait.start_cpu_ns - before.end_cpu_ns, 0)
+            self._turns.append(Turn(wait.thread, before.end_ns, wait.start_ns, cpu_ns))
+
+    def turns(self) -> list[Turn]:
+        """The long turns, and of threads without any the long calls that were never suspended."""
+        unseen = [each for each in self.long if each.thread not in self._latest and not each.inner_wall_ns]
+        alone = [Turn(each.thread, each.start_ns, each.end_ns, each.cpu_ns) for each in unseen]
+        return sorted(self._turns + alone, key=lambda turn: (turn.thread, turn.start_ns))
+
+
+def _put_calls(turns: list[Turn], calls: Iterable[Call], waits: set[int]) -> None:
+    """Put each of the calls into the turn that it began or ended in."""
+    of_thread: dict[int, list[Turn]] = defaultdict(list)
+    for turn in turns:
+        of_thread[turn.thread].append(turn)
+    starts = {thread: [turn.start_ns for turn in mine] for thread, mine in of_thread.items()}
+    for call in calls:
+        mine = of_thread.get(call.thread)
+        if not mine or call.stack in waits:
+            continue
+        around = [_turn_at(mine, starts[call.thread], at_ns) for at_ns in (call.start_ns, call.end_ns)]
+        for turn in around[: 1 if around[0] is around[1] else 2]:
+            if turn:
+                turn.calls.append(call)
+
+
+def _turn_at(turns: list[Turn], starts: list[int], at_ns: int) -> Turn | None:
+    place = bisect_right(starts, at_ns) - 1
+    return turns[place] if place >= 0 and at_ns <= turns[place].end_ns else None

@@ -1,0 +1,222 @@
+"""Event loops: what blocked them, and what was awaited one after the other."""
+
+import json
+
+import pytest
+
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.findings.engine import found_in
+from interpose.analysis.findings.survey import Survey
+from interpose.analysis.time.turns import LONG_NS
+from tests.analysis.test_findings import MS, Shop
+from tests.build import event
+
+pytestmark = pytest.mark.any_python
+
+HANDLER, OTHER = 6, 7
+BY_NUMBER = "SELECT * FROM orders WHERE number = $1"
+BLOCKING = """
+import asyncio, json, sys, time
+took = {"time.sleep": [], "": []}
+def timed(name, work):
+    begun_ns, used_ns = time.monotonic_ns(), time.thread_time_ns()
+    work()
+    took[name].append([time.monotonic_ns() - begun_ns, time.thread_time_ns() - used_ns])
+def compute():
+    sum(number * number % 7 for number in range(1_500_000))
+async def other():
+    await asyncio.sleep(60)
+async def handle():
+    for _ in range(3):
+        await asyncio.sleep(0.01)
+        timed("time.sleep", lambda: time.sleep(0.06))
+        timed("", compute)
+        await asyncio.sleep(0.01)
+async def main():
+    others = [asyncio.create_task(other()) for _ in range(4)]
+    await handle()
+    [each.cancel() for each in others]
+asyncio.run(main())
+print(json.dumps(took))
+"""
+RULES = ("blocked event loop", "awaits one by one", "slow awaits", "waits of event loop", "slow calls")
+
+
+class Loop(Shop):
+    """A thread on which an event loop runs: what it does follows one another, on the clock `now`; CPU time beside."""
+
+    def __init__(self, directory, **log):
+        super().__init__(directory, **log)
+        self.used_ns = 0
+
+    def wait(self, each_ns=MS, kind="idle"):
+        """The loop waits for its selector."""
+        if "loop" not in self.stacks_of:
+            outer = self.stack(self.site("app.py", 99, "<module>"))
+            once = self.site("asyncio/base_events.py", 5, "BaseEventLoop._run_once", own=0)
+            self.stacks_of["loop"] = self.stack(once, outer)
+        self.run("select.epoll.poll" if kind == "idle" else "select.select", kind, each_ns, line="loop")
+
+    def run(self, name, kind, each_ns, *, cpu_ns=0, task=0, **more):
+        """A call that is not suspended."""
+        self.call(name, kind, each_ns=each_ns, task=task, start_cpu_ns=self.used_ns, cpu_ns=cpu_ns, **more)
+        self.used_ns += cpu_ns
+
+    def compute(self, wall_ns, cpu_ns=None):
+        """Code runs between the calls."""
+        self.now[1] = self.now.get(1, 0) + wall_ns
+        self.used_ns += wall_ns if cpu_ns is None else cpu_ns
+
+    def awaiting(self, since_ns, *, task=OTHER, name="asyncio.sleep", kind="sleep", detail="", line=50):
+        """An await that began at `since_ns`, was suspended, and ends now."""
+        wall_ns = self.now[1] - since_ns
+        values = {"intrinsic": self.number_of(name, kind), "stack": self.stack_of(line), "task": task, "thread": 1}
+        values |= {"detail": self.string(detail) if detail else 0, "call": len(self.rows) + 1}
+        self.rows.append(event(since_ns, wall_ns, inner_wall_ns=wall_ns, **values))
+
+    def told(self):
+        found = [each for each in found_in(self.survey()) if each.rule in RULES]
+        return [(each.rule, each.units, each.bound_ns // MS, each.waiting) for each in found]
+
+
+@pytest.fixture
+def loop(tmp_path):
+    made = Loop(tmp_path / "t.1.er")
+    made.wait()
+    return made
+
+
+def a_turn_with(loop, act):
+    """A turn of the loop in which a task resumes, acts, and awaits again; another awaits all the time."""
+    act()
+    loop.wait()
+    loop.awaiting(0)
+
+
+def test_a_call_of_a_task_blocks_the_loop_of_those_that_wait(loop):
+    a_turn_with(loop, lambda: loop.run("time.sleep", "sleep", 200 * MS, task=HANDLER))
+    (finding,) = [each for each in found_in(loop.survey()) if each.rule in RULES]
+
+    assert (finding.rule, finding.intrinsic, finding.site.line) == ("blocked event loop", "time.sleep", 88)
+    assert (finding.bound_ns, finding.longest_ns, finding.units, finding.waiting) == (200 * MS, 200 * MS, 1, 1)
+
+
+def test_where_no_other_task_waits_nothing_is_blocked(loop):
+    loop.run("time.sleep", "sleep", 200 * MS, task=HANDLER)
+    loop.wait()
+    loop.awaiting(0, task=HANDLER)
+
+    assert [rule for rule, *_ in loop.told()] == ["slow calls"]
+
+
+def test_short_calls_are_what_loops_are_for(loop):
+    for _ in range(5):
+        loop.run("time.sleep", "sleep", 40 * MS, task=HANDLER)
+        loop.wait()
+    loop.awaiting(0)
+
+    assert [rule for rule, *_ in loop.told()] == ["slow calls"]
+
+
+def test_what_is_called_by_no_task_is_not_told_as_one_that_blocks(loop):
+    a_turn_with(loop, lambda: loop.run("time.sleep", "sleep", 200 * MS))
+
+    assert [rule for rule, *_ in loop.told()] == ["slow calls"]
+
+
+def test_many_short_calls_in_one_turn_block_it_together(loop):
+    a_turn_with(loop, lambda: [loop.run("os.stat", "file", 5 * MS, task=HANDLER) for _ in range(20)])
+
+    assert loop.told() == [("blocked event loop", 1, 100, 1)]
+
+
+def test_code_between_two_calls_of_a_task_blocks_the_loop(loop):
+    def act():
+        loop.run("os.stat", "file", MS, task=HANDLER, line=70)
+        loop.compute(300 * MS)
+        loop.run("os.stat", "file", MS, task=HANDLER, line=72)
+
+    a_turn_with(loop, act)
+    (finding,) = [each for each in found_in(loop.survey()) if each.rule in RULES]
+
+    assert (finding.rule, finding.intrinsic, finding.site.line) == ("blocked event loop", "", 70)
+    assert (finding.bound_ns, finding.about, finding.waiting) == (300 * MS, f"task {HANDLER}", 1)
+
+
+def test_code_that_did_not_have_the_processor_is_not_said_to_have_computed(loop):
+    def act():
+        loop.run("os.stat", "file", MS, task=HANDLER)
+        loop.compute(300 * MS, cpu_ns=60 * MS)
+        loop.run("os.stat", "file", MS, task=HANDLER)
+
+    a_turn_with(loop, act)
+
+    assert loop.told() == []
+
+
+def test_code_between_calls_of_two_tasks_is_nobodys(loop):
+    def act():
+        loop.run("os.stat", "file", MS, task=HANDLER)
+        loop.compute(300 * MS)
+        loop.run("os.stat", "file", MS, task=8)
+
+    a_turn_with(loop, act)
+
+    assert loop.told() == []
+
+
+def asked(loop, times, task_of):
+    for number in range(times):
+        since_ns = loop.now[1]
+        loop.wait(10 * MS, kind="net")
+        loop.awaiting(since_ns, task=task_of(number), name="asyncpg.fetch", kind="db", detail=BY_NUMBER)
+
+
+def test_awaits_of_one_task_one_after_the_other_could_be_together(loop):
+    asked(loop, 40, lambda number: HANDLER)
+
+    assert loop.told() == [("awaits one by one", 1, 390, 0)]
+
+
+def test_a_few_in_each_of_many_tasks_are_slow_awaits(loop):
+    asked(loop, 40, lambda number: 10 + number // 2)
+
+    assert loop.told() == [("slow awaits", 0, 400, 0)]
+
+
+def test_awaits_that_overlap_are_counted_once(loop):
+    for _ in range(3):
+        since_ns = loop.now[1]
+        loop.wait(100 * MS, kind="net")
+        for task in range(10, 40):
+            loop.awaiting(since_ns, task=task, name="asyncpg.fetch", kind="db", detail=BY_NUMBER)
+
+    assert loop.told() == [("slow awaits", 0, 300, 0)]
+
+
+def test_a_task_that_waited_longer_for_its_work_did_not_ask_one_by_one(loop):
+    for _ in range(40):
+        loop.wait(10 * MS)
+        asked(loop, 1, lambda number: HANDLER)
+        loop.wait(10 * MS)
+
+    assert [rule for rule, *_ in loop.told()] == ["slow awaits"]
+
+
+def test_what_the_loop_waited_for_in_no_recorded_await_is_told_as_that(loop):
+    loop.wait(300 * MS, kind="net")
+    loop.awaiting(0)
+
+    assert loop.told() == [("waits of event loop", 0, 300, 0)]
+
+
+def test_a_loop_is_said_to_be_blocked_for_as_long_as_the_program_measured(traced):
+    done = traced(BLOCKING)
+    took = json.loads(done.stdout)
+    blocks = Survey(Analysis(done.experiment)).blocks
+
+    slept, code = ([each.wall_ns for each in blocks if each.intrinsic == name] for name in ("time.sleep", ""))
+    assert len(slept) == 3 and sum(slept) <= sum(wall_ns for wall_ns, _ in took["time.sleep"])
+    assert len(code) >= sum(cpu_ns > max(LONG_NS, 0.6 * wall_ns) + 5 * MS for wall_ns, cpu_ns in took[""])
+    assert sum(code) <= sum(cpu_ns for _, cpu_ns in took[""]) + 5 * MS
+    assert {(each.task, each.waiting) for each in blocks} == {("main", 4)}

@@ -1,0 +1,71 @@
+"""The pages of docs/: short, linked, and with examples that run."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from interpose.config import schema
+from tests.project.test_readme import blocks, commands_in, shell, variables_in, wrong_options
+
+__all__ = ["shell"]  # the fixture
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = sorted(page for page in DOCS.rglob("*.md") if page.parent.parts[len(DOCS.parts) :][:1] != ("made",))
+RUN = [page for page in PAGES if blocks("sh", page.read_text(encoding="utf-8"))]
+LONGEST = 300
+
+pytestmark = pytest.mark.any_python
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(DOCS).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_page_is_short_enough_to_be_read(page):
+    assert len(page.read_text(encoding="utf-8").splitlines()) <= LONGEST
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_what_a_page_points_to_is_there(page):
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    made = [link for link in links if link.startswith("made/")]
+
+    assert [link for link in set(links) - set(made) if not (page.parent / link).is_file()] == []
+
+
+def test_every_page_is_in_the_table_of_contents():
+    toctrees = re.findall(r"```\{toctree\}\n(.*?)```", (DOCS / "index.md").read_text(encoding="utf-8"), re.S)
+    entries = [line for toctree in toctrees for line in toctree.splitlines() if line and not line.startswith(":")]
+    found = {name_of(page) for entry in entries for page in DOCS.glob(f"{entry}.md")}
+
+    assert {name_of(page) for page in PAGES} - found == {"index.md"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_command_and_setting_of_a_page_is_one(page, capsys):
+    text = page.read_text(encoding="utf-8")
+    shown = [line for language in ("sh", "console") for block in blocks(language, text) for line in block.splitlines()]
+    steps = re.findall(r"^(?:- run:|\s+)\s*(INTERPOSE\S*|interpose .*)$", "\n".join(blocks("yaml", text)), re.M)
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    inline = re.findall(r"`(interpose [^`\n<…]+|INTERPOSE\w*=[^`\n]*)`", prose)
+    commands = commands_in(re.sub(r" > [\w./]+$", "", line) for line in [*shown, *steps, *inline])
+
+    assert variables_in([*shown, *steps, *inline]) <= {each.variable for each in schema.SETTINGS}
+    assert [wrong for command in commands for wrong in wrong_options(command, capsys)] == []
+
+
+@pytest.mark.parametrize("page", RUN, ids=name_of)
+def test_the_examples_of_a_page_run_as_they_stand_there(page, shell):
+    text = page.read_text(encoding="utf-8")
+    files = re.findall(r"^```python\n(# (\w+\.py)\n.*?)^```", text, re.M | re.S)
+    written = "".join(f"cat > {name} <<'END'\n{source}END\n" for source, name in files)
+
+    done = shell(written + "".join(blocks("sh", text)))
+
+    assert done.returncode == 0
+    assert [line for line in done.stderr.splitlines() if not line.startswith("interpose: ")] == []
+    shown = [line for block in blocks("text", text) for line in block.splitlines()]
+    told = " ".join(done.stdout.split())
+    assert [line for line in shown if line not in told] == []
