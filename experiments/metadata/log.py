@@ -115,8 +115,9 @@ class Log:
     @property
     def profile_hz(self) -> float | None:
         """How often a second its Python code asks to be sampled; None where it does not."""
+        text = self.settings.get("INTERPOSE_PROFILE", "off")
         try:
-            return quantities.rate_hz(self.settings.get("INTERPOSE_PROFILE", "off")) if "profile" in self.recorded else None
+            return quantities.rate_hz(text) if "profile" in self.recorded else None
         except ValueError:
             return None
 

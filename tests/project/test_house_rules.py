@@ -26,7 +26,8 @@ INSTRUMENTATION = (*CONFIG, "interpose", "interpose.library", "interpose.instrum
 CAPTURE = (*INSTRUMENTATION, "interpose.boot", "interpose.capture")
 ANALYSIS = (*STORAGE, "interpose.analysis", "interpose.legacy")
 REPORTS = (*ANALYSIS, "interpose.reports")
-EVERYTHING = (*CAPTURE, *REPORTS, "interpose.attach", "interpose.cli", "interpose.monitor", "interpose.pytest", "interpose.profiler")
+OUTSIDE = ("interpose.attach", "interpose.cli", "interpose.monitor", "interpose.profiler", "interpose.pytest")
+EVERYTHING = (*CAPTURE, *REPORTS, *OUTSIDE)
 NOT_IN_THE_PROGRAM = ("interpose.analysis", "interpose.attach", "interpose.cli", "interpose.reports")
 MAY_IMPORT = {
     "cext": (),

@@ -69,7 +69,7 @@ def test_wrong_places_lead_nowhere_and_break_nothing(running, tmp_path):
     """The layout stands in a file that anybody might have written."""
     source, layout = random.Random(20), running.log.interpreter
     values = [0, 1, 7, 8, 255, 4096, 2**31, 2**47, 2**64 - 1, *layout.values()]
-    for turn in range(60):
+    for _ in range(60):
         wrong = {**layout, **{name: source.choice(values) for name in source.sample(list(layout), 3)}}
         sampler = Sampler(running.directory, 1000)
         try:

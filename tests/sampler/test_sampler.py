@@ -1,4 +1,4 @@
-"""Python code is sampled from outside: functions, lines, threads and children by what the programs themselves measured."""
+"""Python code is sampled from outside: functions, lines, threads and children, by what the programs measured."""
 
 import json
 from collections import Counter

@@ -56,8 +56,11 @@ def dictionary():
     del found
 
 
-def sorting(source=tuple(random.Random(1).sample(range(1000), 200))):
-    found = sorted(source)
+SHUFFLED = random.Random(1).sample(range(1000), 200)
+
+
+def sorting():
+    found = sorted(SHUFFLED)
     del found
 
 

@@ -28,7 +28,8 @@ def computing(survey: Survey) -> Iterator[Finding]:
     blocking_ns = sum(each.wall_ns for each in survey.blocks if not each.intrinsic)
     for program, cpu_ns in used.most_common(1):
         is_told = 2 * blocking_ns > cpu_ns  # with its lines, as code that blocked an event loop
-        if not is_told and cpu_ns >= COMPUTES_SHARE * (min(survey.matters_ns, survey.elapsed_ns) - survey.unseen.processor_ns):
+        matters_ns = min(survey.matters_ns, survey.elapsed_ns) - survey.unseen.processor_ns
+        if not is_told and cpu_ns >= COMPUTES_SHARE * matters_ns:
             functions = list(_hot_functions(survey, HOT_SHARE * cpu_ns))
             yield from functions or [found("computing", (), time_ns=cpu_ns, about=program)]
 

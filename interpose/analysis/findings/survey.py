@@ -11,9 +11,9 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.consolidation.records import Record, Records
 from interpose.analysis.findings.finding import Calls
 from interpose.analysis.profile.profiled import Profiled, profiled, program_waits
-from interpose.analysis.time.run_queue import Unseen
 from interpose.analysis.time.awaited import Awaited, awaited
 from interpose.analysis.time.blocks_of_loops import Block, blocks_of
+from interpose.analysis.time.run_queue import Unseen
 from interpose.analysis.time.turns import SELECTORS, waits_of_loops
 from interpose.analysis.transactions.response_times import plain_name
 from interpose.analysis.transactions.tracking import (
@@ -89,6 +89,8 @@ class Survey:
     def unseen(self) -> Unseen:
         """What the program waited outside of its calls."""
         return program_waits(self.analysis, self.profiled)
+
+    @cached_property
     def blocks(self) -> list[Block]:
         """What blocked event loops while other tasks waited; nothing of a part."""
         return [] if self.analysis.is_part else [one for each in self.per_process() for one in blocks_of(*each)]

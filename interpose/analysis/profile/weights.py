@@ -1,7 +1,8 @@
 """From the samples of threads to weights of stacks: what each stack stands for of its thread's CPU time.
 
 The kernel's CPU time is carried from sample to sample. A sample of a thread that runs outside of recorded calls gives
-its stack what was carried; one that runs within a recorded call leaves that to the call; one that waits carries it on.
+its stack what was carried; one that runs within a recorded call leaves that to the call; one that waits, be it for a
+processor, carries it on: a thread loses its processor at some places of its code more often than at others.
 So a thread that computes for a millisecond and then waits for nine is divided as well as one that always computes, and
 where samples were lost the next one stands for more.
 """
@@ -13,7 +14,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from interpose.experiments.format.records import SampleRecord
-from interpose.experiments.model.sampled import RUNS, TORN, WAITS, Sampled
+from interpose.experiments.model.sampled import READY, RUNS, TORN, WAITS, Sampled
 
 PROGRAM = 0  # the pool of what is in no call; the others have the number of their intrinsic
 UNREADABLE = -1  # the stack of a sample whose stack could not be read
@@ -82,7 +83,7 @@ def walk(sampled: Sampled, started_cpu_ns: Mapping[int, int], containers: Collec
     made = Walked()
     threads: dict[int, _Thread] = {}
     for sample in sampled.samples():
-        if sample.state not in (RUNS, WAITS):
+        if sample.state not in (RUNS, WAITS, READY):
             continue
         if sample.thread not in started_cpu_ns:
             made.unplaced += sample.samples
@@ -111,8 +112,8 @@ def _take(made: Walked, thread: _Thread, sample: SampleRecord, containers: Colle
     within = sample.intrinsic
     is_code = within in containers if within else not sample.call
     pool = made.pools[sample.thread, within] if is_code else None
-    if sample.state == WAITS:
-        if pool is not None:
+    if sample.state != RUNS:
+        if sample.state == WAITS and pool is not None:
             pool.waited[stack] += samples
         return
     carried_ns = max(sample.cpu_ns - thread.counted_ns, 0)

@@ -119,8 +119,8 @@ def is_running(process: Process) -> bool:
 
 
 def has_mapped(directory: str, pid: int) -> bool:
-    """Whether the process `pid` has the record of its threads in `directory` mapped, as it has while it records; in doubt,
-    where the kernel does not tell, whether it is there.
+    """Whether the process `pid` has the record of its threads in `directory` mapped, as it has while it records; where
+    the kernel does not tell, whether it is there.
 
     The founder's is mapped by all processes of the experiment, also by what it becomes itself by exec.
     """

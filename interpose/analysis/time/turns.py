@@ -164,9 +164,9 @@ def _put_calls(turns: list[Turn], calls: Iterable[Call], waits: set[int]) -> Non
         if not mine or call.stack in waits:
             continue
         around = [_turn_at(mine, starts[call.thread], at_ns) for at_ns in (call.start_ns, call.end_ns)]
-        for turn in around[: 1 if around[0] is around[1] else 2]:
-            if turn:
-                turn.calls.append(call)
+        for found in around[: 1 if around[0] is around[1] else 2]:
+            if found:
+                found.calls.append(call)
 
 
 def _turn_at(turns: list[Turn], starts: list[int], at_ns: int) -> Turn | None:
