@@ -23,6 +23,7 @@ BENCHMARKS = (
     "calls",
     "control",
     "sampling",
+    "profile",
     "statements",
     "locks",
     "gil",

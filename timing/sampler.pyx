@@ -5,6 +5,9 @@ import os
 from libc.errno cimport errno
 from libc.stdint cimport uint64_t
 
+cdef extern from "stdbool.h":
+    ctypedef bint c_bool "bool"
+
 cdef extern from "core/interpreter_layout.h":
     struct interpreter_layout:
         pass
@@ -15,6 +18,7 @@ cdef extern from "sampler/sampler.h" nogil:
         pass
     c_sampler *sampler_begin(const char *, double)
     int sampler_add(c_sampler *, int, const char *, const interpreter_layout *, const char *)
+    int sampler_try(int, uint64_t, c_bool *)
     void sampler_run(c_sampler *, uint64_t)
     void sampler_stop(c_sampler *)
     void sampler_end(c_sampler *)
@@ -75,3 +79,10 @@ cdef class Sampler:
     cdef check(self):
         if self.sampler == NULL:
             raise ValueError("the sampler is closed")
+
+
+def try_process(int pid, uint64_t address):
+    """Why the process `pid` may not be read at this address, empty where it may; and whether it can have an exact clock."""
+    cdef c_bool has_clock = False
+    cdef int failed = sampler_try(pid, address, &has_clock)
+    return os.strerror(failed) if failed else "", bool(has_clock)

@@ -214,6 +214,16 @@ void sampler_run(struct sampler *sampler, uint64_t for_ns)
     }
 }
 
+int sampler_try(pid_t pid, uint64_t address, bool *has_clock)
+{
+    char word[sizeof(uint64_t)];
+    struct schedule_files files = schedule_open(pid, (uint32_t)pid);
+    *has_clock = files.clock >= 0;
+    schedule_close(files);
+    errno = EPERM; /* where nothing is told of what is mapped */
+    return remote_read(pid, address, word, sizeof word) ? 0 : errno;
+}
+
 void sampler_stop(struct sampler *sampler)
 {
     __atomic_store_n(&sampler->stopped, true, __ATOMIC_RELEASE);

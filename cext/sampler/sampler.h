@@ -22,6 +22,9 @@ int sampler_add(struct sampler *sampler, pid_t pid, const char *directory, const
 /* Sample for so long, or until the experiment's directory has changed, or somebody says `sampler_stop`. */
 void sampler_run(struct sampler *sampler, uint64_t for_ns);
 
+/* May the process be read, at this address? 0 or the error's number; and may it have an exact clock? */
+int sampler_try(pid_t pid, uint64_t address, bool *has_clock);
+
 /* Any thread may say so. */
 void sampler_stop(struct sampler *sampler);
 

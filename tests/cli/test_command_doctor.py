@@ -2,12 +2,14 @@
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from interpose.config.schema import SETTINGS
+from interpose.timing.sampler import try_process
 
 
 @pytest.fixture
@@ -43,6 +45,17 @@ def test_the_clock_is_the_one_that_was_wanted(examine):
     found, _ = examine(variables={"INTERPOSE_CLOCK": "syscall"})
 
     assert found["clock"]["kind"] == "syscall"
+
+
+def test_it_says_whether_programs_can_be_sampled(examine):
+    found, _ = examine()
+
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        first = int(Path(f"/proc/{child.pid}/maps").read_text().partition("-")[0], 16)
+        why_not, has_clock = try_process(child.pid, first)
+        child.communicate(b"\n")
+    assert found["sampling"].startswith("not possible: " if why_not else "possible: ")
+    assert why_not or ("perf event" in found["sampling"] and ("exact" in found["sampling"]) == has_clock)
 
 
 def test_settings_are_shown_with_where_they_came_from(examine, tmp_path):

@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 import stat
+import subprocess
 import sys
 from collections.abc import Iterator
 
@@ -40,6 +41,7 @@ class Findings:
     clock: dict[str, str]
     cost: dict[str, int]
     interposed: dict[str, str]
+    sampling: str
     intrinsics: int
     not_interposed: dict[str, str]
     libraries: list[str]
@@ -86,6 +88,7 @@ def examine(words: list[str]) -> Findings:
         clock=trial.clock,
         cost={"call_ns": trial.call_ns, "inside_ns": trial.inside_ns} if trial.clock else {},
         interposed=trial.interposed,
+        sampling=examine_sampling(),
         intrinsics=trial.intrinsics,
         not_interposed=trial.not_interposed,
         libraries=examine_libraries(words),
@@ -114,6 +117,30 @@ def examine_interpreter(
     if trial.why_not and variables and not in_the_way:
         in_the_way.append(f"a trial with {interpreter.path} recorded nothing: {trial.why_not}")
     return answer, trial, in_the_way
+
+
+def examine_sampling() -> str:
+    """Whether the Python code of programs that are started here can be sampled; else why not."""
+    try:
+        from interpose.timing.sampler import try_process
+    except ImportError as error:
+        return f"not possible: {error}"
+    with subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE) as child:
+        why_not, has_clock = try_process(child.pid, _first_address(child.pid))
+        child.communicate(b"\n")
+    if why_not:
+        return f"not possible: memory of a child cannot be read: {why_not}"
+    clock = "exact, by a perf event" if has_clock else "to the kernel's tick, for no perf event can be had"
+    return f"possible: memory of a child can be read, its CPU time is {clock}"
+
+
+def _first_address(pid: int) -> int:
+    """Where the first thing lies that the process has mapped; 0 where that is not told."""
+    try:
+        with open(f"/proc/{pid}/maps") as maps:
+            return int(maps.readline().partition("-")[0], 16)
+    except (OSError, ValueError):
+        return 0
 
 
 def examine_libraries(words: list[str]) -> list[str]:
@@ -245,6 +272,7 @@ def sections(found: Findings) -> Iterator[tuple[str, list[str]]]:
     if cost := found.cost:
         inside = f"{cost['inside_ns']} ns of it lie between its own two readings"
         yield "shim", [f"a recorded call costs {cost['call_ns']} ns; {inside}"]
+    yield "sampling", [found.sampling]
     if found.intrinsics:
         yield "interposed", [interposed_line(found)]
         yield "not so", [f"{name}: {why}" for name, why in sorted(found.not_interposed.items())]
