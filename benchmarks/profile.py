@@ -28,8 +28,8 @@ WAYS = {"phases of 200 ms": (200, 6), "turns of 1 ms": (1, 6)}
 
 
 class Sampled(NamedTuple):
-    """What came of a run: the program's CPU seconds by function as it measured them, all CPU seconds of the program and of
-    whoever sampled it, and the shares of functions that were sampled, in percent."""
+    """What came of a run: the program's CPU seconds by function as it measured them, the CPU seconds of all processes
+    together, and the sampled shares of functions, in percent."""
 
     spent: dict[str, float]
     all_s: float
@@ -65,7 +65,8 @@ def _rows(name: str, sampled: list[Sampled], plain: list[Sampled], is_ours: bool
     beside = [one.all_s - other.all_s for one, other in zip(sampled, plain, strict=True)]
     part = median(beside) / median(each.all_s for each in plain)
     yield Row(f"{name}: CPU in all", f"{part:+.1%}", times(1 + part), "not sampled", reach["all"])
-    yield Row(f"{name}: worst share", f"{median(each.furthest for each in sampled):.1f} points off", reach=reach["share"])
+    furthest = median(each.furthest for each in sampled)
+    yield Row(f"{name}: worst share", f"{furthest:.1f} points off", reach=reach["share"])
 
 
 def _run(environments: Environments, words: tuple[float, float], rate: str) -> Sampled:
