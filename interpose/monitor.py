@@ -333,6 +333,9 @@ class Monitor:
         if self._page is None and names.is_recorded(self._founder):
             self._page = page_of(self._founder)
         is_low = self._page is not None and self._page.tell_if_low(_free_bytes(self._founder))
+        if is_low and self._profiler:  # samples would take more of it
+            self._profiler.close()
+            self._profiler = None
         worked = [each.look(deadline_s, is_low) for each in self._watched.values()]
         if self._page:
             left_bytes = sum(each.left_bytes() for each in self._watched.values())

@@ -40,5 +40,6 @@ struct sampled_process {
     uint64_t round_ns;   /* when this round of samples began */
     uint64_t heads_seen; /* a key of the first threads of its interpreters: another when one comes */
     uint32_t until_listed, failures;
+    uint32_t rounds, halvings; /* how often the rate was halved */
     char *libraries;  /* directories of code that is not its own, a line each */
 };

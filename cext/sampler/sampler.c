@@ -18,6 +18,8 @@ enum {
     PROCESSES_AT_MOST = 1024,
     FAILURES_AT_MOST = 20, /* samples in a row: it is another program now */
     FLUSHED_EVERY_NS = 500000000,
+    AT_EACH_RATE_BYTES = 8 * 1024 * 1024,
+    HALVINGS = 20,
 };
 
 struct sampler {
@@ -171,11 +173,22 @@ static void drop_ended(struct sampler *sampler)
     }
 }
 
+/* What is sampled for long is sampled more and more rarely: at half the rate the same room lasts twice as long, so a week
+   takes no more than ten times what the first minutes do. */
+static bool is_its_turn(struct sampled_process *process)
+{
+    if (process->tables.samples.end > (uint64_t)AT_EACH_RATE_BYTES * (process->halvings + 1) && process->halvings < HALVINGS)
+        process->halvings++;
+    return process->rounds++ % (1u << process->halvings) == 0;
+}
+
 static void sample_all(struct sampler *sampler)
 {
     drop_ended(sampler);
     for (unsigned index = sampler->count; index > 0; index--) {
         struct sampled_process *process = sampler->processes[index - 1];
+        if (!is_its_turn(process))
+            continue;
         process->failures = threads_sample(process) ? 0 : process->failures + 1;
         if (process->failures == FAILURES_AT_MOST || process->tables.failed)
             drop(sampler, index - 1);
