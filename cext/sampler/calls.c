@@ -32,6 +32,12 @@ static bool find_record(const struct sampled_process *process, struct sampled_th
     return false;
 }
 
+bool call_is_recorded(const struct sampled_process *process, const struct sampled_thread *thread)
+{
+    struct thread_record record;
+    return thread->record && read_record(process, thread->record, &record) && is_of(&record, thread);
+}
+
 struct call_in_progress call_of(struct sampled_process *process, struct sampled_thread *thread)
 {
     struct thread_record record;

@@ -9,3 +9,6 @@ struct call_in_progress {
 
 /* Also finds the number of the thread's record, where that is not known yet. */
 struct call_in_progress call_of(struct sampled_process *process, struct sampled_thread *thread);
+
+/* Is the thread one that is recorded, as its record says now? */
+bool call_is_recorded(const struct sampled_process *process, const struct sampled_thread *thread);

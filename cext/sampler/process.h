@@ -37,9 +37,10 @@ struct sampled_process {
     struct codes codes;
     struct sampled_thread *threads;
     uint32_t thread_count, thread_room;
-    uint64_t round_ns;   /* when this round of samples began */
+    uint64_t round_ns;   /* when the sampler woke for this round */
     uint64_t heads_seen; /* a key of the first threads of its interpreters: another when one comes */
     uint32_t until_listed, failures;
+    bool was_recorded, is_over; /* its recording has ended, and not the process */
     uint32_t rounds, halvings; /* how often the rate was halved */
     char *libraries;  /* directories of code that is not its own, a line each */
 };

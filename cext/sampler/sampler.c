@@ -25,7 +25,7 @@ enum {
 struct sampler {
     struct sampled_process *processes[PROCESSES_AT_MOST];
     unsigned count;
-    int founder;
+    int founder, control; /* descriptors: of its directory, and of its control page, or -1 */
     uint64_t interval_ns, flushed_ns, next_ns;
     uint64_t random;
     struct timespec changed; /* the directory, when it was looked at last */
@@ -45,6 +45,7 @@ struct sampler *sampler_begin(const char *founder, double rate)
     if (!sampler)
         return NULL;
     sampler->founder = open(founder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    sampler->control = -1;
     sampler->interval_ns = (uint64_t)(1e9 / rate);
     sampler->next_ns = now_ns();
     sampler->random = key_of(sampler->next_ns, (uint64_t)getpid());
@@ -173,6 +174,16 @@ static void drop_ended(struct sampler *sampler)
     }
 }
 
+/* Whether nothing is to be recorded for now, as the founder's control page says. */
+static bool is_paused(struct sampler *sampler)
+{
+    off_t at = sizeof(struct file_head) + offsetof(struct control, paused);
+    uint32_t paused = 0;
+    if (sampler->control < 0)
+        sampler->control = openat(sampler->founder, data_types[DATA_THREADS].name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    return sampler->control >= 0 && pread(sampler->control, &paused, sizeof paused, at) == (ssize_t)sizeof paused && paused;
+}
+
 /* What is sampled for long is sampled more and more rarely: at half the rate the same room lasts twice as long, so a week
    takes no more than ten times what the first minutes do. */
 static bool is_its_turn(struct sampled_process *process)
@@ -184,11 +195,15 @@ static bool is_its_turn(struct sampled_process *process)
 
 static void sample_all(struct sampler *sampler)
 {
+    uint64_t round_ns = now_ns();
     drop_ended(sampler);
+    if (is_paused(sampler))
+        return;
     for (unsigned index = sampler->count; index > 0; index--) {
         struct sampled_process *process = sampler->processes[index - 1];
         if (!is_its_turn(process))
             continue;
+        process->round_ns = round_ns;
         process->failures = threads_sample(process) ? 0 : process->failures + 1;
         if (process->failures == FAILURES_AT_MOST || process->tables.failed)
             drop(sampler, index - 1);
@@ -247,5 +262,7 @@ void sampler_end(struct sampler *sampler)
     while (sampler->count)
         drop(sampler, sampler->count - 1);
     close(sampler->founder);
+    if (sampler->control >= 0)
+        close(sampler->control);
     free(sampler);
 }

@@ -17,7 +17,7 @@ enum {
     LISTED_EVERY = 50, /* samples, also where nothing says that a thread has come or gone */
     ALIKE_RUNNING = 20, ALIKE_WAITING = 1000, /* samples that are put together at most */
     STATE_BYTES = 1024,
-    JUST_NOW_NS = 200000,
+    JUST_NOW_NS = 50000, AN_INSTANT_NS = 50000, TRIES = 4,
     RESTS_AFTER = 10, RESTS = 4, RESTS_LONGER_AFTER = 50, RESTS_LONGER = 16, /* rounds */
 };
 
@@ -126,6 +126,16 @@ static void list_threads(struct sampled_process *process, const struct interpret
             forget_thread(process, index - 1);
 }
 
+/* Whether threads that were recorded are no longer: the recording has ended. Who has recorded nothing yet may still do so. */
+static void see_whether_it_is_over(struct sampled_process *process)
+{
+    bool is_recorded = false;
+    for (uint32_t index = 0; index < process->thread_count && !is_recorded; index++)
+        is_recorded = call_is_recorded(process, &process->threads[index]);
+    process->is_over = process->was_recorded && process->thread_count && !is_recorded;
+    process->was_recorded = process->was_recorded || is_recorded;
+}
+
 static bool find_threads(struct sampled_process *process, struct interpreters *interpreters)
 {
     uint64_t heads = 1;
@@ -137,6 +147,7 @@ static bool find_threads(struct sampled_process *process, struct interpreters *i
         list_threads(process, interpreters);
         process->heads_seen = heads;
         process->until_listed = LISTED_EVERY;
+        see_whether_it_is_over(process);
     }
     process->until_listed--;
     return true;
@@ -219,7 +230,6 @@ static enum sample_state state_of(const struct sampled_process *process, struct 
 static void sample_what_runs(struct sampled_process *process, struct sampled_thread *thread, uint64_t holder,
                              struct sample *sample)
 {
-    schedule_clock(thread->files, &sample->cpu_ns);
     struct call_in_progress call = call_of(process, thread);
     struct found_stack stack = stack_of(process, thread->address);
     sample->state = state_of(process, thread, sample);
@@ -243,17 +253,32 @@ static void sample_what_waits(struct sampled_thread *thread, struct sample *samp
     thread->waited++;
 }
 
+/* The times of a thread belong to one instant. Who reads them may lose the processor in between: then they are read again. */
+static bool read_times(const struct sampled_process *process, const struct sampled_thread *thread, struct schedule *schedule,
+                       struct sample *sample)
+{
+    for (int tries = 0; tries < TRIES; tries++) {
+        uint64_t began_ns = now_ns();
+        if (!schedule_read(thread->files, process->pid, thread->tid, schedule))
+            return false;
+        sample->cpu_ns = schedule->cpu_ns;
+        sample->run_delay_ns = schedule->run_delay_ns;
+        schedule_clock(thread->files, &sample->cpu_ns);
+        sample->time_ns = sample->last_ns = now_ns();
+        if (sample->time_ns - began_ns < AN_INSTANT_NS)
+            break;
+    }
+    return true;
+}
+
 static void sample_thread(struct sampled_process *process, struct sampled_thread *thread, uint64_t holder)
 {
     struct schedule schedule;
-    struct sample sample = {.time_ns = now_ns(), .tid = thread->tid, .samples = 1};
-    if (!schedule_read(thread->files, process->pid, thread->tid, &schedule)) {
+    struct sample sample = {.tid = thread->tid, .samples = 1};
+    if (!read_times(process, thread, &schedule, &sample)) {
         process->until_listed = 0;
         return;
     }
-    sample.last_ns = sample.time_ns;
-    sample.cpu_ns = schedule.cpu_ns;
-    sample.run_delay_ns = schedule.run_delay_ns;
     if (has_only_waited(thread, &schedule))
         sample_what_waits(thread, &sample);
     else
@@ -278,12 +303,11 @@ bool threads_sample(struct sampled_process *process)
     struct interpreters interpreters;
     if (!find_threads(process, &interpreters))
         return false;
-    process->round_ns = now_ns();
     uint64_t holder = interpreters.count ? holder_of(process, interpreters.address[0]) : 0;
     for (uint32_t index = 0; index < process->thread_count; index++)
         if (!may_rest(&process->threads[index]))
             sample_thread(process, &process->threads[index], holder);
-    return true;
+    return !process->is_over;
 }
 
 void threads_forget(struct sampled_process *process)

@@ -1,0 +1,44 @@
+"""Shares of CPU time by function are those that the program measures itself, wherever its functions take turns.
+
+Some minutes on a quiet machine: `tox -e truth`.
+"""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from interpose.experiments.metadata import names
+from interpose.experiments.model.experiment import Experiment
+from tests.sampler.test_sampler import chosen, cpu_by, shares_of
+
+pytestmark = [pytest.mark.truth, pytest.mark.slow, pytest.mark.alone]
+
+TURNS = Path(__file__).with_name("turns.py")
+SECONDS = 20
+PHASES_MS, PHASES_POINTS = 200, 1.0
+TURNS_MS, TURNS_POINTS = 1, 2.0
+
+
+def errors(tmp_path, environment, turn_ms: float, where: str) -> dict[str, float]:
+    """By how many points the sampled share of each function is off."""
+    run = [sys.executable, "-m", "interpose", "run", "--profile", "100"]
+    words = [*run, str(TURNS), str(turn_ms), str(SECONDS), where]
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    spent, found = json.loads(done.stdout), Counter()
+    for process in Experiment(names.newest(str(tmp_path))).processes:
+        found.update(cpu_by(process, lambda frames: chosen(frames, spent)))
+    sampled, truth = shares_of({name: found[name] for name in spent}), shares_of(spent)
+    return {name: round(sampled[name] - truth[name], 2) for name in spent}
+
+
+@pytest.mark.parametrize("where", ["main", "thread", "child", "task"])
+@pytest.mark.parametrize(("turn_ms", "points"), [(PHASES_MS, PHASES_POINTS), (TURNS_MS, TURNS_POINTS)])
+def test_shares_are_those_that_the_program_measured(tmp_path, own_environment, where, turn_ms, points):
+    off = errors(tmp_path, own_environment, turn_ms, where)
+
+    print(where, turn_ms, off)
+    assert max(map(abs, off.values())) <= points, off
