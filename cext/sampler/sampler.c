@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -26,10 +27,10 @@ struct sampler {
     struct sampled_process *processes[PROCESSES_AT_MOST];
     unsigned count;
     int founder, control; /* descriptors: of its directory, and of its control page, or -1 */
+    int stop;             /* readable when it is over */
     uint64_t interval_ns, flushed_ns, next_ns;
     uint64_t random;
     struct timespec changed; /* the directory, when it was looked at last */
-    bool stopped;
 };
 
 static uint64_t now_ns(void)
@@ -44,14 +45,17 @@ struct sampler *sampler_begin(const char *founder, double rate)
     struct sampler *sampler = calloc(1, sizeof *sampler);
     if (!sampler)
         return NULL;
-    sampler->founder = open(founder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     sampler->control = -1;
     sampler->interval_ns = (uint64_t)(1e9 / rate);
     sampler->next_ns = now_ns();
     sampler->random = key_of(sampler->next_ns, (uint64_t)getpid());
-    if (sampler->founder >= 0)
+    sampler->founder = open(founder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    sampler->stop = sampler->founder < 0 ? -1 : eventfd(0, EFD_CLOEXEC);
+    if (sampler->stop >= 0)
         return sampler;
     int failed = errno;
+    if (sampler->founder >= 0)
+        close(sampler->founder);
     free(sampler);
     errno = failed;
     return NULL;
@@ -158,11 +162,17 @@ static void choose_next(struct sampler *sampler)
         sampler->next_ns = now + after;
 }
 
-static void wait_until(uint64_t time_ns)
+/* False where somebody has said that it is over. */
+static bool wait_until(const struct sampler *sampler, uint64_t time_ns)
 {
-    struct timespec time = {(time_t)(time_ns / 1000000000u), (long)(time_ns % 1000000000u)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) == EINTR)
-        ;
+    struct pollfd said = {.fd = sampler->stop, .events = POLLIN};
+    for (uint64_t now = now_ns(); now < time_ns; now = now_ns()) {
+        uint64_t left = time_ns - now;
+        struct timespec time = {(time_t)(left / 1000000000u), (long)(left % 1000000000u)};
+        if (ppoll(&said, 1, &time, NULL) > 0)
+            return false;
+    }
+    return poll(&said, 1, 0) == 0;
 }
 
 static void drop_ended(struct sampler *sampler)
@@ -232,10 +242,10 @@ static bool has_changed(struct sampler *sampler)
 void sampler_run(struct sampler *sampler, uint64_t for_ns)
 {
     uint64_t end_ns = now_ns() + for_ns;
-    while (!__atomic_load_n(&sampler->stopped, __ATOMIC_ACQUIRE) && !has_changed(sampler)) {
-        if (sampler->next_ns > end_ns)
-            return wait_until(end_ns);
-        wait_until(sampler->next_ns);
+    while (!has_changed(sampler)) {
+        bool is_due = sampler->next_ns <= end_ns;
+        if (!wait_until(sampler, is_due ? sampler->next_ns : end_ns) || !is_due)
+            return;
         sample_all(sampler);
         flush_all(sampler, now_ns());
         choose_next(sampler);
@@ -254,7 +264,7 @@ int sampler_try(pid_t pid, uint64_t address, bool *has_clock)
 
 void sampler_stop(struct sampler *sampler)
 {
-    __atomic_store_n(&sampler->stopped, true, __ATOMIC_RELEASE);
+    (void)!write(sampler->stop, &(uint64_t){1}, sizeof(uint64_t));
 }
 
 void sampler_end(struct sampler *sampler)
@@ -262,6 +272,7 @@ void sampler_end(struct sampler *sampler)
     while (sampler->count)
         drop(sampler, sampler->count - 1);
     close(sampler->founder);
+    close(sampler->stop);
     if (sampler->control >= 0)
         close(sampler->control);
     free(sampler);
