@@ -16,9 +16,6 @@
 #include "cpython/waiting_sites.h"
 #include "hooks/filtering.h"
 
-typedef int timed_wait_function(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
-typedef int plain_wait_function(pthread_cond_t *, pthread_mutex_t *);
-
 /* Who gave the lock up last while others waited for it, noted by that thread itself. Only read and written by who holds the
    mutex that guards the lock; a forked child finds nothing here. */
 struct given {
@@ -191,7 +188,7 @@ static void count_wait(struct thread *thread)
     errno = saved;
 }
 
-/* --- in the place of the two functions */
+/* --- in the place of the three functions */
 
 /* As long as the lock is held the interpreter goes on waiting: all of that is one wait. */
 static int wait_until_freed(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until)
@@ -274,17 +271,14 @@ static const char *find_imports(void)
     return NULL;
 }
 
-/* Where ours could not be taken out again, it is called still. */
 static const char *put(void)
 {
     const char *wrong = find_imports();
-    if (wrong)
-        return wrong;
-    if (import_put(&waits.timed, (void *)timed_wait) && import_put(&waits.plain, (void *)plain_wait) &&
+    if (!wrong && import_put(&waits.timed, (void *)timed_wait) && import_put(&waits.plain, (void *)plain_wait) &&
         import_put(&waits.signalled, (void *)signal_freed))
         return NULL;
     gil_waits_end();
-    return "the import table is read-only";
+    return wrong ? wrong : "the import table is read-only";
 }
 
 const char *gil_waits_begin(const struct slot *slot)
@@ -292,7 +286,8 @@ const char *gil_waits_begin(const struct slot *slot)
     if (waits.level != LEVEL_off)
         return "it is interposed already";
     const char *wrong = prepare();
-    wrong = wrong ? wrong : waits.timed.count ? NULL : put();
+    bool stayed = waits.timed.count > 0; /* ours could not be taken out, and is called still */
+    wrong = wrong || stayed ? wrong : put();
     if (wrong)
         return wrong;
     waits.intrinsic = slot->intrinsic;
