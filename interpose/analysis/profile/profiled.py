@@ -189,7 +189,7 @@ def _count(sampling: Sampling, found: ProcessProfile) -> None:
     sampling.unplaced += found.walked.unplaced
     sampling.lost += found.sampled.lost
     for weights in found.walked.pools.values():
-        for samples in (weights.ran, weights.waited):
+        for samples in (weights.ran, weights.waited, weights.ready):
             sampling.cut += sum(number for stack, number in samples.items() if found.sampled.is_cut(max(stack, 0)))
 
 
@@ -249,7 +249,8 @@ def _spend_in_containers(made: ProcessProfile, account: ProcessAccount, delays: 
             delay_ns = delays.get(thread, 0) * spent.cpu_ns // share.cpu_ns
             spent.processor_ns = min(delay_ns, spent.wall_ns - spent.cpu_ns)
         if (thread, within) in made.walked.pools:
-            spent.settle(made.walked.pools[thread, within], delays.get(thread, 0))
+            ready = made.walked.ready.get(thread, 0)
+            spent.settle(made.walked.pools[thread, within], delays.get(thread, 0), ready)
 
 
 def program_waits(analysis: Analysis, found: Profiled) -> Unseen:

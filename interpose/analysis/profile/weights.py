@@ -26,11 +26,13 @@ Pool = tuple[int, int]  # the number of a thread, and of the intrinsic that cont
 @dataclass
 class Weights:
     """What was sampled of one pool, by the number of the stack: samples while running and their weights in nanoseconds
-    of CPU time, samples while waiting. `squares` is the sum of the squared weights of single samples."""
+    of CPU time, samples while waiting, samples while ready to run. `squares` is the sum of the squared weights of
+    single samples."""
 
     cpu_ns: dict[int, float] = field(default_factory=lambda: defaultdict(float))
     ran: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     waited: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    ready: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     squares: float = 0.0
 
     def add(self, stack: int, samples: int, cpu_ns: float) -> None:
@@ -38,6 +40,11 @@ class Weights:
         self.ran[stack] += samples
         self.cpu_ns[stack] += cpu_ns
         self.squares += cpu_ns * cpu_ns / samples
+
+    @property
+    def samples(self) -> int:
+        """All of them."""
+        return sum(sum(each.values()) for each in (self.ran, self.waited, self.ready))
 
     @property
     def effective(self) -> float:
@@ -49,10 +56,11 @@ class Weights:
 @dataclass
 class Walked:
     """The samples of one process. `delays_ns` is how long each thread waited for a processor between its first sample
-    and its last one; `unplaced` are samples of threads that had not recorded anything yet."""
+    and its last one, `ready` in how many of them; `unplaced` are samples of threads that had not recorded anything yet."""
 
     pools: dict[Pool, Weights] = field(default_factory=lambda: defaultdict(Weights))
     delays_ns: dict[int, int] = field(default_factory=dict)
+    ready: dict[int, int] = field(default_factory=dict)
     samples: int = 0
     torn: int = 0
     unplaced: int = 0
@@ -68,6 +76,7 @@ class _Thread:
     delay_ns: int = 0
     last_ns: int = 0
     samples: int = 0
+    ready: int = 0
     opening: tuple[Weights | None, int, int, int] | None = None
 
     @property
@@ -96,6 +105,7 @@ def walk(sampled: Sampled, started_cpu_ns: Mapping[int, int], containers: Collec
     for thread in threads.values():
         _open(thread)
     made.delays_ns.update({number: thread.delay_ns for number, thread in threads.items()})
+    made.ready.update({number: thread.ready for number, thread in threads.items()})
     return made
 
 
@@ -112,9 +122,10 @@ def _take(made: Walked, thread: _Thread, sample: SampleRecord, containers: Colle
     within = sample.intrinsic
     is_code = within in containers if within else not sample.call
     pool = made.pools[sample.thread, within] if is_code else None
+    thread.ready += samples if sample.state == READY else 0
     if sample.state != RUNS:
-        if sample.state == WAITS and pool is not None:
-            pool.waited[stack] += samples
+        if pool is not None:
+            (pool.waited if sample.state == WAITS else pool.ready)[stack] += samples
         return
     carried_ns = max(sample.cpu_ns - thread.counted_ns, 0)
     thread.counted_ns = sample.cpu_ns
