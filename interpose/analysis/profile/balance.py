@@ -90,12 +90,12 @@ def divided(spent: Spent, weights: Weights, group_of: Callable[[int], Group], un
         whole = sum(ran.values())
     for stack, samples in weights.ran.items():
         found[group_of(stack)].samples += samples
-    for group, cpu_ns in _apportioned(spent.cpu_ns, ran, unsampled):
+    for group, cpu_ns in apportioned(spent.cpu_ns, ran, unsampled):
         found[group].cpu_ns += cpu_ns
     ready = _grouped(weights.ready, group_of)
-    for group, processor_ns in _apportioned(spent.processor_ns, ready or ran, unsampled):
+    for group, processor_ns in apportioned(spent.processor_ns, ready or ran, unsampled):
         found[group].processor_ns += processor_ns
-    for group, unexplained_ns in _apportioned(spent.unexplained_ns, _grouped(weights.waited, group_of), unsampled):
+    for group, unexplained_ns in apportioned(spent.unexplained_ns, _grouped(weights.waited, group_of), unsampled):
         found[group].unexplained_ns += unexplained_ns
     for counted in (weights.waited, weights.ready):
         for stack, samples in counted.items():
@@ -112,7 +112,7 @@ def _grouped(weights: Mapping[int, float], group_of: Callable[[int], Group]) -> 
     return found
 
 
-def _apportioned(total_ns: int, weights: Mapping[Group, float], otherwise: Group) -> Iterable[tuple[Group, int]]:
+def apportioned(total_ns: int, weights: Mapping[Group, float], otherwise: Group) -> Iterable[tuple[Group, int]]:
     """`total_ns` in whole nanoseconds by weight; all of it to `otherwise` where nothing has any."""
     whole = sum(weights.values())
     if total_ns and not whole:
