@@ -1,4 +1,4 @@
-"""What the code of threads did along time, from their samples: it ran, waited for a processor, or for something unknown.
+"""What the code of threads did along time, from samples: it ran, waited for a processor, or for something unknown.
 
 A sample stands for the time since the one before it, a tenth of a second at most. Where a slice has calls, samples have
 what these leave of it.
