@@ -6,7 +6,7 @@ divided like `program` itself: their self time is that of the code within them.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -193,9 +193,11 @@ def _count(sampling: Sampling, found: ProcessProfile) -> None:
     sampling.torn += found.walked.torn
     sampling.unplaced += found.walked.unplaced
     sampling.lost += found.sampled.lost
+    counts: Counter[int] = Counter()
     for weights in found.walked.pools.values():
         for samples in (weights.ran, weights.waited, weights.ready):
-            sampling.cut += sum(number for stack, number in samples.items() if found.sampled.is_cut(max(stack, 0)))
+            counts.update(samples)
+    sampling.cut += sum(number for stack, number in counts.items() if found.sampled.is_cut(max(stack, 0)))
 
 
 def _of_process(analysis: Analysis, account: ProcessAccount, sampled: Sampled) -> ProcessProfile:
