@@ -61,9 +61,7 @@ class ProcessProfile:
     spent: dict[Pool, Spent]
     moved: list[tuple[Record, Pool, bool]] = field(default_factory=list)
 
-    def code(
-        self, group_of: Callable[[Frames], Group], with_locks: bool = True
-    ) -> Iterator[tuple[Pool, Group, Code]]:
+    def code(self, group_of: Callable[[Frames], Group], with_locks: bool = True) -> Iterator[tuple[Pool, Group, Code]]:
         """What each group of stacks took in each pool; without their waits for the interpreter lock if one has these
         otherwise."""
         groups = Groups(self.sampled, group_of)
