@@ -9,7 +9,7 @@ from random import Random
 from tests.build import START_NS, Build, event
 
 MS = 1_000_000
-RUNS, WAITS = 1, 2
+RUNS, WAITS, READY = 1, 2, 3
 
 
 @dataclass
@@ -60,7 +60,7 @@ def put_thread(
                     START_NS + int(next_sample),
                     cpu_ns=cpu + into // tick_ns * tick_ns if is_running else cpu,
                     run_delay_ns=delay + into if what == "ready" else delay,
-                    state=RUNS if is_running or what == "ready" else WAITS,
+                    state=RUNS if is_running else READY if what == "ready" else WAITS,
                     stack=stacks[function],
                     thread=thread,
                     **({"call": calls + 1, "intrinsic": query} if is_call else {}),

@@ -15,6 +15,7 @@ SAMPLES, SITES, STACKS, STRINGS = "samples", "sampled_sites", "sampled_stacks", 
 RUNS, WAITS, READY = 1, 2, 3  # states of a sample: READY had no processor
 TORN, HAS_LOCK = 1, 2  # flags of a sample
 ERRORS = 4096  # numbers of errors are below
+_KEPT_STACKS = 500_000
 RECORDS_AT_MOST = 20_000_000  # some 1.2 GiB: the sampler leaves off long before
 
 
@@ -24,6 +25,7 @@ class Sampled:
     def __init__(self, process: Process) -> None:
         self._process = process
         self._sites_seen: dict[int, Site] = {}
+        self._stacks_seen: dict[int, StackRecord | None] = {}
 
     @property
     def is_there(self) -> bool:
@@ -61,7 +63,7 @@ class Sampled:
     def frames(self, stack: int) -> Iterator[Site]:
         """The sites of the stack `stack`, from the innermost outward; none where it is not there."""
         for _ in range(DEEPEST_STACK):
-            record = self._stacks.get(stack) if stack and self._stacks else None
+            record = self._stack(stack)
             if record is None or not record.site:
                 return
             yield self._site(record.site)
@@ -72,11 +74,20 @@ class Sampled:
     def is_cut(self, stack: int) -> bool:
         """Whether the stack `stack` was deeper than could be read."""
         for _ in range(DEEPEST_STACK):
-            record = self._stacks.get(stack) if stack and self._stacks else None
+            record = self._stack(stack)
             if record is None or record.cut or record.outer >= stack:
                 return record is not None and bool(record.cut)
             stack = record.outer
         return True
+
+    def _stack(self, number: int) -> StackRecord | None:
+        if number in self._stacks_seen:
+            return self._stacks_seen[number]
+        if len(self._stacks_seen) >= _KEPT_STACKS:
+            self._stacks_seen.clear()
+        found = self._stacks.get(number) if number and self._stacks else None
+        self._stacks_seen[number] = found
+        return found
 
     def _site(self, number: int) -> Site:
         if number not in self._sites_seen:

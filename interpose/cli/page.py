@@ -11,6 +11,7 @@ from interpose.analysis.calls.hot_lines import hot_files
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
+from interpose.analysis.profile.rows import WITH_CODE, with_code
 from interpose.analysis.time.timeline import timeline
 from interpose.analysis.time.usage import usages
 from interpose.analysis.transactions.response_times import transactions
@@ -28,10 +29,12 @@ def write_page(analysis: Analysis, out: TextIO) -> None:
     """Write the HTML report to `out`; events are read three times, by line, transaction and time."""
     survey = Survey(analysis)
     experiment = analysis.experiment
+    profiles = {by: profile(analysis, by) for by in dict.fromkeys(PROFILES)}
     made = Material(
         survey=survey,
         findings=found_in(survey),
-        profiles={by: profile(analysis, by) for by in dict.fromkeys(PROFILES)},
+        profiles=profiles,
+        code={by: with_code(profiles[by], by) for by in WITH_CODE},
         transactions=transactions(analysis),
         timeline=timeline(analysis),
         usages=[] if isinstance(experiment, Collection) else list(usages(experiment, lambda _: None)),

@@ -101,6 +101,15 @@ def test_waits_are_for_a_processor_or_unexplained(tmp_path):
     assert (code.cpu_ns, code.processor_ns, code.unexplained_ns) == (500 * MS, 200 * MS, 300 * MS)
 
 
+def test_the_wait_for_a_processor_is_where_the_thread_was_found_ready(tmp_path):
+    turn = [("run", "parse", 20 * MS), ("call", "query", 20 * MS), ("ready", "save", 20 * MS), ("run", "save", 20 * MS)]
+
+    found = by_function(analysis_of(built(tmp_path / "t.1.er", Schedule(turn * 30))))
+
+    assert found["save"].code.processor_ns == pytest.approx(600 * MS, rel=0.02)
+    assert found["parse"].code.processor_ns == 0
+
+
 def test_what_samples_tell_of_the_wait_for_a_processor_counts_where_nobody_looked_at_the_thread_later(tmp_path):
     build = built(tmp_path / "t.1.er", Schedule([("run", "parse", 50 * MS), ("ready", "parse", 50 * MS)] * 10))
     build.threads[0][0]["run_delay_ns"] = 0

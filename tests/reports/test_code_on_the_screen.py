@@ -30,7 +30,7 @@ def batch(tmp_path):
     inner = build.sampled_stack(main, (f"{SHOP}/batch.py", 8, "Totals.aggregate_all_of_them"))
     view = build.sampled_stack((f"{SHOP}/web.py", 7, "view"))
     now = cpu = 0
-    for stack, state, times, advance in [(parse, 1, 100, 10), (inner, 1, 40, 10), (inner, 2, 30, 0), (parse, 1, 30, 0)]:
+    for stack, state, times, advance in [(parse, 1, 100, 10), (inner, 1, 40, 10), (inner, 2, 30, 0), (parse, 3, 30, 0)]:
         for _ in range(times):
             now, cpu = now + 10 * MS, cpu + advance * MS
             build.thread_sample(START_NS + now, cpu_ns=cpu, stack=stack, state=state)

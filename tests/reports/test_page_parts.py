@@ -225,3 +225,53 @@ def test_a_pie_has_a_slice_for_each_share_and_one_for_the_rest():
     assert len([tag for tag, _ in drawn.elements if tag == "path"]) == 9
     assert "the rest 20 %" in drawn.elements[0][1]["aria-label"]
     assert [tag for tag, _ in whole.elements] == ["svg", "g", "circle", "title"]
+
+
+def test_lanes_show_what_code_did_as_sampled(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    query = build.intrinsic("sqlite3.Cursor.execute", "db")
+    build.block([event(0, 200, intrinsic=query)])
+    stack = build.sampled_stack(("app.py", 3, "work"))
+    build.thread_sample(START_NS + 200, cpu_ns=0, stack=stack, state=1, call=1, intrinsic=query)
+    for end, state in ((300, 1), (500, 3), (700, 2), (1000, 1)):
+        build.thread_sample(START_NS + end, cpu_ns=end, stack=stack, state=state)
+    build.thread(end_ns=START_NS + 1000, end_cpu_ns=800, tid=1, main=1, recorded=1, made=1)
+    build.ended(1000, 800)
+
+    (lane,) = timeline(Analysis(Experiment(str(build.write()))), slices=10).lanes
+
+    assert lane.kinds["db"] == [100, 100, 0, 0, 0, 0, 0, 0, 0, 0]
+    assert lane.kinds["running"] == [0, 0, 100, 0, 0, 0, 0, 100, 100, 100]
+    assert lane.kinds["processor"] == [0, 0, 0, 100, 100, 0, 0, 0, 0, 0]
+    assert lane.kinds["unexplained"] == [0, 0, 0, 0, 0, 100, 100, 0, 0, 0]
+
+
+def test_code_within_a_request_has_the_request_s_slices(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    request = build.intrinsic("flask.Flask.wsgi_app", "logic")
+    build.block([event(0, 1000, 1000, intrinsic=request)])
+    stack = build.sampled_stack(("app.py", 3, "view"))
+    for end in range(0, 1001, 100):
+        build.thread_sample(START_NS + end, cpu_ns=end, stack=stack, call=1, intrinsic=request)
+    build.thread(end_ns=START_NS + 1000, end_cpu_ns=1000, tid=1, main=1, recorded=1, made=1)
+    build.ended(1000, 1000)
+
+    (lane,) = timeline(Analysis(Experiment(str(build.write()))), slices=10).lanes
+
+    assert lane.kinds["running"] == [100] * 10
+    assert lane.kinds["logic"] == [0] * 10
+
+
+def test_the_page_s_tables_have_sampled_functions(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    stack = build.sampled_stack(("app.py", 3, "<b>work</b>"))
+    for end in range(10, 1000, 10):
+        build.thread_sample(START_NS + end, cpu_ns=end, stack=stack)
+    build.thread(end_ns=START_NS + 1000, end_cpu_ns=1000, tid=1, main=1)
+    build.ended(1000, 1000)
+
+    assert main(["report", str(build.write()), "--format", "html", "-o", str(tmp_path / "out.html")]) == 0
+    text = (tmp_path / "out.html").read_text()
+
+    assert "&lt;b&gt;work&lt;/b&gt;" in text
+    assert "<b>work" not in text

@@ -497,6 +497,11 @@ def consolidated(
     return records
 
 
+def follow(process: Process, tracker: Tracker) -> None:
+    """Have `tracker` follow the transactions of `process`, as far as its events are kept."""
+    _from_events(process, ("thread", "intrinsic"), None, None, False, tracker, None)
+
+
 def _once(
     process: Process,
     by: tuple[str, ...],

@@ -6,9 +6,10 @@ Without remainder, for each pool:
 
 Wall and CPU time are exact: the account has them (`interpose.analysis.calls.account`). Waits for the interpreter lock
 are events, exact too, and each names its line. The wait for a processor is what the kernel counted of the thread, as
-much of it as of its CPU time unless samples say otherwise. A thread that waits for the lock may wait for a processor
-as well; that counts as a wait for the lock alone. The rest is unexplained. Samples say only how CPU time, the wait for
-a processor (like CPU time) and the unexplained rest (by samples that waited) divide among functions and lines.
+much of it as of the samples that found the thread ready to run, or where there are none as of its CPU time. A thread
+that waits for the lock may wait for a processor as well; that counts as a wait for the lock alone. The rest is
+unexplained. Samples say how CPU time, the wait for a processor (by samples that were ready to run) and the unexplained
+rest (by samples that waited) divide among functions and lines.
 """
 
 from __future__ import annotations
@@ -65,15 +66,17 @@ class Spent:
         """What it waited for nobody knows what."""
         return self.wall_ns - self.cpu_ns - self.processor_ns
 
-    def settle(self, weights: Weights, delay_ns: int) -> None:
-        """Believe the samples where they contradict what is estimated: a thread that hardly ever waited when it was
-        sampled was ready to run, as long as the kernel says that it was (`delay_ns`, of the whole thread)."""
-        ran, waited = sum(weights.ran.values()), sum(weights.waited.values())
-        if ran + waited:
-            share = waited / (ran + waited)
-            off = margin(share, ran + waited)
+    def settle(self, weights: Weights, delay_ns: int, ready: int) -> None:
+        """Believe the samples of a thread that the kernel says waited for a processor for `delay_ns`, and that was
+        found `ready` so often: it waited where it was found so. Where it hardly ever waited for anything else when it
+        was sampled, little is unexplained."""
+        waited_ns = self.wall_ns - self.cpu_ns
+        if ready:
+            self.processor_ns = min(delay_ns * sum(weights.ready.values()) // ready, waited_ns)
+        if samples := weights.samples:
+            share = sum(weights.waited.values()) / samples
+            off = margin(share, samples)
             unexplained_ns = min(max(self.unexplained_ns, (share - off) * self.wall_ns), (share + off) * self.wall_ns)
-            waited_ns = self.wall_ns - self.cpu_ns
             self.processor_ns = max(min(round(waited_ns - unexplained_ns), delay_ns, waited_ns), 0)
 
 
@@ -87,14 +90,16 @@ def divided(spent: Spent, weights: Weights, group_of: Callable[[int], Group], un
         whole = sum(ran.values())
     for stack, samples in weights.ran.items():
         found[group_of(stack)].samples += samples
-    for group, cpu_ns in _apportioned(spent.cpu_ns, ran, unsampled):
+    for group, cpu_ns in apportioned(spent.cpu_ns, ran, unsampled):
         found[group].cpu_ns += cpu_ns
-    for group, processor_ns in _apportioned(spent.processor_ns, ran, unsampled):
+    ready = _grouped(weights.ready, group_of)
+    for group, processor_ns in apportioned(spent.processor_ns, ready or ran, unsampled):
         found[group].processor_ns += processor_ns
-    for group, unexplained_ns in _apportioned(spent.unexplained_ns, _grouped(weights.waited, group_of), unsampled):
+    for group, unexplained_ns in apportioned(spent.unexplained_ns, _grouped(weights.waited, group_of), unsampled):
         found[group].unexplained_ns += unexplained_ns
-    for stack, samples in weights.waited.items():
-        found[group_of(stack)].samples += samples
+    for counted in (weights.waited, weights.ready):
+        for stack, samples in counted.items():
+            found[group_of(stack)].samples += samples
     for group, weight in ran.items():
         found[group].margin_ns = margin(weight / whole, weights.effective) * spent.cpu_ns
     return dict(found)
@@ -107,7 +112,7 @@ def _grouped(weights: Mapping[int, float], group_of: Callable[[int], Group]) -> 
     return found
 
 
-def _apportioned(total_ns: int, weights: Mapping[Group, float], otherwise: Group) -> Iterable[tuple[Group, int]]:
+def apportioned(total_ns: int, weights: Mapping[Group, float], otherwise: Group) -> Iterable[tuple[Group, int]]:
     """`total_ns` in whole nanoseconds by weight; all of it to `otherwise` where nothing has any."""
     whole = sum(weights.values())
     if total_ns and not whole:

@@ -6,7 +6,7 @@ divided like `program` itself: their self time is that of the code within them.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -61,12 +61,10 @@ class ProcessProfile:
     spent: dict[Pool, Spent]
     moved: list[tuple[Record, Pool, bool]] = field(default_factory=list)
 
-    def code(
-        self, group_of: Callable[[Frames], Group], with_locks: bool = True
-    ) -> Iterator[tuple[Pool, Group, Code]]:
+    def code(self, group_of: Callable[[Frames], Group], with_locks: bool = True) -> Iterator[tuple[Pool, Group, Code]]:
         """What each group of stacks took in each pool; without their waits for the interpreter lock if one has these
         otherwise."""
-        groups = _Groups(self.sampled, group_of)
+        groups = Groups(self.sampled, group_of)
         for pool, spent in self.spent.items():
             for group, code in divided(spent, self.walked.pools[pool], groups, group_of((NOT_SAMPLED,))).items():
                 yield pool, group, code
@@ -112,14 +110,7 @@ class Profiled:
 
     def by_function(self, kind: str = "") -> list[Function]:
         """The functions, each with the line that has the most CPU time, those with the most CPU time first."""
-        hottest: dict[tuple[str, str], tuple[int, Site]] = {}
-        for site, code in self.code(innermost, kind).items():
-            known = hottest.get(function_of((site,)))
-            if known is None or code.cpu_ns > known[0]:
-                hottest[function_of((site,))] = (code.cpu_ns, site)
-        made = [Function(hottest[key][1], code) for key, code in self.code(function_of, kind).items()]
-        made.sort(key=lambda each: (-each.code.cpu_ns, -each.code.wall_ns, each.site.function, each.site.file))
-        return made
+        return functions_from(self.code(innermost, kind), self.code(function_of, kind))
 
     def caller_of(self, function: tuple[str, str]) -> Site | None:
         """The line from which `function` used the most CPU time; None where nothing called it."""
@@ -138,6 +129,18 @@ def function_of(frames: Frames) -> tuple[str, str]:
     return frames[0].function, frames[0].file
 
 
+def functions_from(lines: Mapping[Site, Code], functions: Mapping[tuple[str, str], Code]) -> list[Function]:
+    """The functions, each with the line that has the most CPU time, those with the most CPU time first."""
+    hottest: dict[tuple[str, str], tuple[int, Site]] = {}
+    for site, code in lines.items():
+        known = hottest.get(function_of((site,)))
+        if known is None or code.cpu_ns > known[0]:
+            hottest[function_of((site,))] = (code.cpu_ns, site)
+    made = [Function(hottest[key][1], code) for key, code in functions.items()]
+    made.sort(key=lambda each: (-each.code.cpu_ns, -each.code.wall_ns, each.site.function, each.site.file))
+    return made
+
+
 def _caller_in(frames: Frames, function: tuple[str, str]) -> Site | None:
     """The line that called `function` in a stack in which it was executed: the next one outward of another function."""
     if function_of(frames) != function:
@@ -145,7 +148,7 @@ def _caller_in(frames: Frames, function: tuple[str, str]) -> Site | None:
     return next((site for site in frames if (site.function, site.file) != function), None)
 
 
-class _Groups(Generic[Group]):
+class Groups(Generic[Group]):
     """The group of each stack."""
 
     def __init__(self, sampled: Sampled, group_of: Callable[[Frames], Group]) -> None:
@@ -188,14 +191,16 @@ def _count(sampling: Sampling, found: ProcessProfile) -> None:
     sampling.torn += found.walked.torn
     sampling.unplaced += found.walked.unplaced
     sampling.lost += found.sampled.lost
+    counts: Counter[int] = Counter()
     for weights in found.walked.pools.values():
-        for samples in (weights.ran, weights.waited):
-            sampling.cut += sum(number for stack, number in samples.items() if found.sampled.is_cut(max(stack, 0)))
+        for samples in (weights.ran, weights.waited, weights.ready):
+            counts.update(samples)
+    sampling.cut += sum(number for stack, number in counts.items() if found.sampled.is_cut(max(stack, 0)))
 
 
 def _of_process(analysis: Analysis, account: ProcessAccount, sampled: Sampled) -> ProcessProfile:
     process = account.process
-    containers, locks = _numbers(process, CONTAINERS), _numbers(process, (GIL,))
+    containers, locks = numbers_of(process, CONTAINERS), numbers_of(process, (GIL,))
     if is_sampled(analysis.experiment):  # then times of calls are estimated, and nothing can be taken from them
         containers, locks = set(), set()
     started = {thread.number: thread.record.start_cpu_ns for thread in process.threads}
@@ -214,7 +219,7 @@ def _of_process(analysis: Analysis, account: ProcessAccount, sampled: Sampled) -
     return made
 
 
-def _numbers(process: Process, kinds: Collection[str]) -> set[int]:
+def numbers_of(process: Process, kinds: Collection[str]) -> set[int]:
     """The numbers of the intrinsics of these kinds, without what is no code of the program."""
     known = process.numbered_intrinsics().items()
     return {number for number, each in known if each.kind in kinds and each.name not in NOT_CODE}
@@ -249,7 +254,8 @@ def _spend_in_containers(made: ProcessProfile, account: ProcessAccount, delays: 
             delay_ns = delays.get(thread, 0) * spent.cpu_ns // share.cpu_ns
             spent.processor_ns = min(delay_ns, spent.wall_ns - spent.cpu_ns)
         if (thread, within) in made.walked.pools:
-            spent.settle(made.walked.pools[thread, within], delays.get(thread, 0))
+            ready = made.walked.ready.get(thread, 0)
+            spent.settle(made.walked.pools[thread, within], delays.get(thread, 0), ready)
 
 
 def program_waits(analysis: Analysis, found: Profiled) -> Unseen:

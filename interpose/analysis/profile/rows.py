@@ -30,8 +30,7 @@ def with_code(made: Profile, by: str) -> Profile:
     calls = _without_moved((row for row in made.rows if row.is_of_calls), found, by)
     others = [row for row in made.rows if not row.is_of_calls and row.kind != PROGRAM]
     rows = sorted([*code, *calls], key=largest_first)
-    made.rows = ranked([*rows, *_program_not_sampled(made, found), *others])
-    return made
+    return replace(made, rows=ranked([*rows, *_program_not_sampled(made, found), *others]))
 
 
 def _by_site(found: Profiled) -> Iterator[Row]:

@@ -10,7 +10,7 @@ where samples were lost the next one stands for more.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from interpose.experiments.format.records import SampleRecord
@@ -21,16 +21,20 @@ UNREADABLE = -1  # the stack of a sample whose stack could not be read
 USUAL_NS = 10_000_000  # between two samples, where a thread has only one
 
 Pool = tuple[int, int]  # the number of a thread, and of the intrinsic that contains its code or PROGRAM
+# The pool of a sample of code; None where it has none.
+PoolOf = Callable[[SampleRecord], Pool | None]
 
 
 @dataclass
 class Weights:
     """What was sampled of one pool, by the number of the stack: samples while running and their weights in nanoseconds
-    of CPU time, samples while waiting. `squares` is the sum of the squared weights of single samples."""
+    of CPU time, samples while waiting, samples while ready to run. `squares` is the sum of the squared weights of
+    single samples."""
 
     cpu_ns: dict[int, float] = field(default_factory=lambda: defaultdict(float))
     ran: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     waited: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    ready: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     squares: float = 0.0
 
     def add(self, stack: int, samples: int, cpu_ns: float) -> None:
@@ -38,6 +42,22 @@ class Weights:
         self.ran[stack] += samples
         self.cpu_ns[stack] += cpu_ns
         self.squares += cpu_ns * cpu_ns / samples
+
+    def add_scaled(self, other: Weights, factor: float, is_counted: bool) -> None:
+        """Add another pool, its weights so many times; or `is_counted`, where the kernel had counted no CPU time, each
+        of its samples as much."""
+        weights: Mapping[int, float] = other.ran if is_counted else other.cpu_ns
+        for stack, weight in weights.items():
+            self.cpu_ns[stack] += weight * factor
+        for mine, given in ((self.ran, other.ran), (self.waited, other.waited), (self.ready, other.ready)):
+            for stack, samples in given.items():
+                mine[stack] += samples
+        self.squares += (sum(other.ran.values()) if is_counted else other.squares) * factor**2
+
+    @property
+    def samples(self) -> int:
+        """All of them."""
+        return sum(sum(each.values()) for each in (self.ran, self.waited, self.ready))
 
     @property
     def effective(self) -> float:
@@ -49,10 +69,11 @@ class Weights:
 @dataclass
 class Walked:
     """The samples of one process. `delays_ns` is how long each thread waited for a processor between its first sample
-    and its last one; `unplaced` are samples of threads that had not recorded anything yet."""
+    and its last one, `ready` in how many of them; `unplaced` are samples of threads that had recorded nothing yet."""
 
     pools: dict[Pool, Weights] = field(default_factory=lambda: defaultdict(Weights))
     delays_ns: dict[int, int] = field(default_factory=dict)
+    ready: dict[int, int] = field(default_factory=dict)
     samples: int = 0
     torn: int = 0
     unplaced: int = 0
@@ -68,6 +89,7 @@ class _Thread:
     delay_ns: int = 0
     last_ns: int = 0
     samples: int = 0
+    ready: int = 0
     opening: tuple[Weights | None, int, int, int] | None = None
 
     @property
@@ -75,11 +97,15 @@ class _Thread:
         return (self.last_ns - self.first_ns) / (self.samples - 1) if self.samples > 1 else USUAL_NS
 
 
-def walk(sampled: Sampled, started_cpu_ns: Mapping[int, int], containers: Collection[int]) -> Walked:
+def walk(
+    sampled: Sampled, started_cpu_ns: Mapping[int, int], containers: Collection[int], pool_of: PoolOf | None = None
+) -> Walked:
     """The weights of all samples of a process, whose threads had used so much CPU time when they were first seen.
 
-    `containers` are the numbers of the intrinsics that contain the program's own Python code: they are pools, too.
+    `containers` are the numbers of the intrinsics that contain the program's own Python code: they are pools, unless
+    `pool_of` says which pool a sample of code is of.
     """
+    put_into = pool_of or (lambda sample: (sample.thread, sample.intrinsic))
     made = Walked()
     threads: dict[int, _Thread] = {}
     for sample in sampled.samples():
@@ -92,14 +118,20 @@ def walk(sampled: Sampled, started_cpu_ns: Mapping[int, int], containers: Collec
         if thread is None:
             started_ns = started_cpu_ns[sample.thread]
             thread = threads[sample.thread] = _Thread(started_ns, sample.time_ns, sample.run_delay_ns)
-        _take(made, thread, sample, containers)
+        _take(made, thread, sample, put_into if is_code(sample, containers) else None)
     for thread in threads.values():
         _open(thread)
     made.delays_ns.update({number: thread.delay_ns for number, thread in threads.items()})
+    made.ready.update({number: thread.ready for number, thread in threads.items()})
     return made
 
 
-def _take(made: Walked, thread: _Thread, sample: SampleRecord, containers: Collection[int]) -> None:
+def is_code(sample: SampleRecord, containers: Collection[int]) -> bool:
+    """Whether a sample is of the program's own code: in no call, or in one that contains such."""
+    return sample.intrinsic in containers if sample.intrinsic else not sample.call
+
+
+def _take(made: Walked, thread: _Thread, sample: SampleRecord, pool_of: PoolOf | None) -> None:
     samples = max(sample.samples, 1)
     made.samples += samples
     thread.samples += samples
@@ -109,12 +141,12 @@ def _take(made: Walked, thread: _Thread, sample: SampleRecord, containers: Colle
     if sample.flags & TORN:
         stack = UNREADABLE
         made.torn += samples
-    within = sample.intrinsic
-    is_code = within in containers if within else not sample.call
-    pool = made.pools[sample.thread, within] if is_code else None
+    key = pool_of(sample) if pool_of else None
+    pool = made.pools[key] if key is not None else None
+    thread.ready += samples if sample.state == READY else 0
     if sample.state != RUNS:
-        if sample.state == WAITS and pool is not None:
-            pool.waited[stack] += samples
+        if pool is not None:
+            (pool.waited if sample.state == WAITS else pool.ready)[stack] += samples
         return
     carried_ns = max(sample.cpu_ns - thread.counted_ns, 0)
     thread.counted_ns = sample.cpu_ns

@@ -16,6 +16,7 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.consolidation.consolidate import fastest_consolidator
 from interpose.analysis.consolidation.sums import FIGURES, LATEST_NS, LONGEST_NS
+from interpose.analysis.time.sampled_states import lay_samples
 from interpose.experiments.format.blocks import Block
 from interpose.experiments.format.layout import Layout
 from interpose.experiments.model.collection import Collection
@@ -44,7 +45,8 @@ _SELF_WALL = FIGURES.index("self_wall_ns")
 
 @dataclass
 class Lane:
-    """A thread of a process: from when to when it lived, and for how long it was in each kind, slice by slice."""
+    """A thread of a process: from when to when it lived, and for how long it was in each kind of call, slice by slice;
+    where it was sampled also for how long its code was in each of `STATES`."""
 
     process: Process
     thread: int
@@ -93,6 +95,7 @@ def timeline(analysis: Analysis, slices: int = SLICES) -> Timeline:
     slice_ns = max(-(-(last_ns - first_ns) // slices), 1)
     made = Timeline(first_ns, slice_ns, slices, [lane for lane, _ in kept], left_out=len(lanes) - len(kept))
     _Laying(made, is_calendar).lay(experiment.processes)
+    lay_samples(made, {process: _moved_ns(process, is_calendar) for process in experiment.processes})
     return made
 
 

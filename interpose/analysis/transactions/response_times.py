@@ -123,13 +123,14 @@ class Transactions:
 
     `has_cpu` is false of experiments whose events do not tell when on the CPU's clock they began (before version 4):
     there the CPU time between calls is not known by transaction. `thread_ns` is the time of all threads without think
-    time, of which shares are.
+    time, of which shares are. `by_key` has the rows by what `key_of` gives.
     """
 
     rows: list[Transaction]
     has_cpu: bool = True
     thread_ns: int = 0
     estimate: Estimate | None = None
+    by_key: Found = field(default_factory=dict)
 
     @property
     def overlapped(self) -> bool:
@@ -155,6 +156,7 @@ def transactions(analysis: Analysis, is_scaled: bool = True) -> Transactions:
             made.has_cpu = False
         _Splitter(analysis, process, found).split()
     _tell_apart(found)
+    made.by_key = found
     if is_sampled(experiment):
         made.estimate = _estimated(experiment, found, is_scaled)
     made.thread_ns = sum(row.thread_ns for row in found.values())
@@ -186,6 +188,11 @@ def _tell_apart(found: Found) -> None:
         for (_, site), row in found.items() if number > 1 else ():
             if site and row.name == name:
                 row.name = f"{name} ({site.file})"
+
+
+def key_of(process: Process, name: int) -> tuple[str, Site | None]:
+    """What the transactions of `process` that are told by `name` have in common with those of other processes."""
+    return plain_name(name_of(process, name)), site_of(process, name)
 
 
 def plain_name(name: str) -> str:
@@ -221,8 +228,8 @@ class _Splitter:
                 self._add_left_over(record)
 
     def _row(self, name: int) -> Transaction:
-        text = plain_name(name_of(self._process, name))
-        return self._found.setdefault((text, site_of(self._process, name)), Transaction(text))
+        key = key_of(self._process, name)
+        return self._found.setdefault(key, Transaction(key[0]))
 
     def _add_implicit(self, record: Record) -> None:
         """Add a transaction that is no call. Those inside of one without a name are not part of it."""

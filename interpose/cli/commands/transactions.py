@@ -5,19 +5,29 @@ from __future__ import annotations
 import argparse
 
 from interpose.analysis.analysis import Analysis
+from interpose.analysis.profile.by_transaction import code_by_transaction
 from interpose.analysis.transactions.response_times import transactions
 from interpose.cli.experiment_choice import add_experiments_argument, note_damages, open_experiments, refuse_sampled
 from interpose.cli.messages import say
 from interpose.cli.output import add_output_arguments, positive, write_table
-from interpose.reports.tables.transactions import SORTS, arranged, transactions_table
+from interpose.errors import UsageError
+from interpose.reports.tables.transactions import SORTS, arranged, code_table, transactions_table
 
 NAME = "transactions"
 HELP = "show response times and think times by transaction"
 EXAMPLE = "interpose transactions"
+TRANSACTION, FUNCTION = "transaction", "function"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiments_argument(parser)
+    parser.add_argument(
+        "--by",
+        choices=(TRANSACTION, FUNCTION),
+        metavar="WHAT",
+        default=TRANSACTION,
+        help="one row for each transaction (default), or for each function that ran in it, with its CPU time",
+    )
     parser.add_argument("--sort", choices=SORTS, metavar="COLUMN", help=f"sort rows by {', '.join(SORTS)}")
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows of transactions with a name")
     parser.add_argument(
@@ -31,9 +41,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     experiment = open_experiments(arguments.experiments)
     refuse_sampled(experiment)
-    made = transactions(Analysis(experiment), is_scaled=not arguments.unscaled)
+    analysis = Analysis(experiment)
+    made = transactions(analysis, is_scaled=not arguments.unscaled)
     made.rows = arranged(made.rows, arguments.sort, arguments.limit)
-    write_table(transactions_table(made), arguments)
+    if arguments.by == FUNCTION:
+        rows = code_by_transaction(analysis, made)
+        if not rows:
+            raise UsageError("--by function: no Python code was sampled (record with interpose run --profile)")
+        write_table(code_table(rows, experiment.founder.log), arguments)
+    else:
+        write_table(transactions_table(made), arguments)
     if made.estimate:
         of = made.estimate.population
         how = "what the others' time was is estimated from these (interpose report --by kind has the margins)"

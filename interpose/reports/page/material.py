@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from interpose.analysis.calls.hot_lines import HotFile
 from interpose.analysis.calls.profile import Profile
@@ -18,7 +18,8 @@ from interpose.legacy.programs import Program
 
 @dataclass(frozen=True)
 class Material:
-    """All of it. `profiles` are by the name of their grouping; `now_s` is the present on the calendar."""
+    """All of it. `profiles` are by the name of their grouping, `code` those of them that have what was sampled as well;
+    `now_s` is the present on the calendar."""
 
     survey: Survey
     findings: Sequence[Finding]
@@ -30,6 +31,7 @@ class Material:
     files: Sequence[HotFile]
     now_s: float
     version: str
+    code: Mapping[str, Profile] = field(default_factory=dict)
 
     @property
     def experiment(self) -> Experiment:

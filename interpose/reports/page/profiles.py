@@ -52,9 +52,9 @@ def calls(material: Material) -> Markup:
 
 
 def _table(material: Material, by: str) -> Markup:
-    made = material.profiles[by]
-    rows = [row for row in made.rows if row.is_of_calls]
-    closing = [row for row in made.rows if not row.is_of_calls]
+    made = material.code.get(by, material.profiles[by])
+    rows = [row for row in made.rows if row.is_of_calls or row.is_of_code]
+    closing = [row for row in made.rows if not row.is_of_calls and not row.is_of_code]
     fields = [*_names(material, made, by), *_numbers(made, made.rows)]
     return grid(f"table-{by}", TITLES[by], fields, rows, closing, _MORE.format(by=by), _rest)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from interpose.analysis.calls.profile import process_label, thread_label
+from interpose.analysis.time.sampled_states import STATES
 from interpose.analysis.time.timeline import Lane, Timeline
 from interpose.analysis.time.usage import Usage
 from interpose.reports.formats.short_paths import Places
@@ -29,6 +30,11 @@ def strip(material: Material) -> Markup:
     ]
     if not any(each.events for each in material.experiment.processes):
         remarks = ["Not recorded: the calls were put together as they came (record without INTERPOSE_CONSOLIDATE)."]
+    if any(state in lane.kinds for lane in made.lanes for state in STATES):
+        remarks.append(
+            " Sampled, outside of calls: running, waiting for a processor, and waiting for what is not known"
+            " (unexplained); in requests and other calls of the kinds logic and import, too."
+        )
     if made.is_estimated:
         remarks.append(" Estimated: of the most crowded stretches only sums were read, and are spread evenly.")
     if made.left_out:

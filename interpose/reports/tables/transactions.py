@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from interpose.analysis.profile.by_transaction import InTransaction
 from interpose.analysis.transactions.response_times import Transaction, Transactions
+from interpose.experiments.metadata.log import Log
+from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, Table, clean
-from interpose.reports.formats.units import percent, scale_for
+from interpose.reports.formats.units import margin_percent, percent, scale_for
 
 PERCENTS = (50, 90, 95, 99)
 SORTS = ("name", "count", "think", "response", "mean", "p95", "longest", "cpu")
@@ -24,6 +27,32 @@ def transactions_table(made: Transactions) -> Table:
         columns=[Column("transaction", lambda row: clean(row.name), right=False, flexible=True), *_columns(made)],
         rows=made.rows,
     )
+
+
+def code_table(rows: Sequence[InTransaction], log: Log) -> Table:
+    """The table of the functions that transactions ran: a row for each function of each transaction."""
+    scale = scale_for(max((each.function.code.cpu_ns for each in rows), default=0))
+    places = Places([each.function.site.file for each in rows if each.function.is_known], log.cwd)
+    return Table(
+        names=("transaction", "function", "file", "line", "samples", "self_cpu_ns", "margin_ns"),
+        values=_values_of_code,
+        columns=[
+            Column("transaction", lambda each: clean(each.transaction), right=False, flexible=True),
+            Column("function", lambda each: clean(each.function.site.function), right=False, flexible=True),
+            Column("line", lambda each: clean(places.line(each.function.site)) if each.function.is_known else "",
+                   right=False, flexible=True, keep="end"),
+            Column("samples", lambda each: f"{each.function.code.samples:,}"),
+            Column("self CPU", lambda each: scale.show(each.function.code.cpu_ns)),
+            Column("\u00b1 95 %", lambda each: margin_percent(each.function.code.margin_ns, each.function.code.cpu_ns)),
+        ],
+        rows=rows,
+    )  # fmt: skip
+
+
+def _values_of_code(each: InTransaction) -> dict[str, Any]:
+    site, code = each.function.site, each.function.code
+    named = {"transaction": each.transaction, "function": site.function, "file": site.file, "line": site.line or None}
+    return named | {"samples": code.samples, "self_cpu_ns": code.cpu_ns, "margin_ns": round(code.margin_ns)}
 
 
 def arranged(rows: Sequence[Transaction], sort: str | None, limit: int | None) -> list[Transaction]:

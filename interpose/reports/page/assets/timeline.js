@@ -1,7 +1,8 @@
 // The time-line: a lane for each thread, drawn on a canvas, and above it how many threads were in each kind of call.
 "use strict";
 
-const KINDS = ["db", "file", "net", "process", "screen", "sync", "gil", "sleep", "logic", "import"];
+const KINDS = ["db", "file", "net", "process", "screen", "sync", "gil", "sleep", "logic", "import",
+  "running", "processor", "unexplained"];
 const LANE = 22;
 const GAP = 5;
 const TOP = 20;
@@ -115,7 +116,7 @@ class Timeline {
       scales: { x: { time: false }, y: { range: (_, least, most) => [0, Math.max(most, 1)] } },
       axes: [
         { ...axis, values: (_, ticks) => ticks.map((tick) => timeText(tick * SECOND)) },
-        { ...axis, size: this.leftOf(this.canvas.parentElement.clientWidth) - 18, label: "threads in a call", labelSize: 18, labelFont: "11px system-ui" },
+        { ...axis, size: this.leftOf(this.canvas.parentElement.clientWidth) - 18, label: "threads", labelSize: 18, labelFont: "11px system-ui" },
       ],
       series: [
         {},

@@ -1,0 +1,174 @@
+"""CPU time by function within each transaction: samples lie in time, and so do the transactions of their thread.
+
+The CPU time of a transaction between its calls is known (its part `logic`); samples divide it among functions. Where
+transactions overlap on a thread, as those that await do, nobody knows which one a sample is of: it is of none, and the
+others stand for it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.consolidation.consolidate import follow
+from interpose.analysis.profile.balance import Code, Spent, apportioned, divided
+from interpose.analysis.profile.profiled import (
+    CONTAINERS,
+    NOT_SAMPLED,
+    Function,
+    Groups,
+    ProcessProfile,
+    function_of,
+    functions_from,
+    innermost,
+    numbers_of,
+    profiled,
+)
+from interpose.analysis.profile.weights import Pool, Weights, walk
+from interpose.analysis.time.lifetimes import lives_of
+from interpose.analysis.transactions.response_times import LOGIC, Transaction, Transactions, key_of
+from interpose.analysis.transactions.tracking import SPAN, Closing, Outermost, Step, Tracker
+from interpose.experiments.format.records import SampleRecord
+from interpose.experiments.model.process import Process, Site
+from interpose.experiments.model.sampled import Sampled
+
+
+class InTransaction(NamedTuple):
+    """A function as transactions of one name ran it."""
+
+    transaction: str
+    function: Function
+
+
+@dataclass
+class _Spans:
+    """From when to when which transactions of a thread were, by their beginnings."""
+
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    names: list[int] = field(default_factory=list)
+
+    def sort(self) -> None:
+        """Put them into order, and note until when any before was there."""
+        order = sorted(range(len(self.starts)), key=self.starts.__getitem__)
+        self.starts, self.ends, self.names = (
+            [each[place] for place in order] for each in (self.starts, self.ends, self.names)
+        )
+        self._until, until_ns = [], 0
+        for end_ns in self.ends:
+            self._until.append(until_ns)
+            until_ns = max(until_ns, end_ns)
+
+    def name_at(self, time_ns: int) -> int:
+        """What the transaction at that instant is told by; 0 where there is none, or several."""
+        place = bisect_right(self.starts, time_ns) - 1
+        if place < 0 or time_ns >= self.ends[place] or time_ns < self._until[place]:
+            return 0
+        return self.names[place]
+
+
+class _Noting(Tracker):
+    """A tracker that notes when transactions were."""
+
+    def __init__(self, process: Process, analysis: Analysis) -> None:
+        super().__init__(lives_of(process), analysis.pauses)
+        self.spans: dict[int, _Spans] = defaultdict(_Spans)
+
+    def step(self, thread: int, call: Outermost, is_busy: bool) -> Step:
+        """What the tracker says, noted."""
+        made = super().step(thread, call, is_busy)
+        end_ns = call.start_ns + call.wall_ns
+        if made.before:
+            self._note(thread, made.before, call.start_ns)
+        if made.is_its_own and call.bits & SPAN:
+            self._note(thread, Closing(call.name, call.start_ns, call.wall_ns, call.cpu_ns), end_ns)
+        if made.after:
+            self._note(thread, made.after, end_ns)
+        return made
+
+    def finish(self) -> Iterator[tuple[int, Closing]]:
+        """What each thread was in when it ended, noted."""
+        for thread, closing in super().finish():
+            self._note(thread, closing, self._lives[thread].end_ns)
+            yield thread, closing
+
+    def _note(self, thread: int, closing: Closing, end_ns: int) -> None:
+        spans = self.spans[thread]
+        if end_ns > closing.start_ns:
+            spans.starts.append(closing.start_ns)
+            spans.ends.append(end_ns)
+            spans.names.append(closing.name)
+
+
+def code_by_transaction(analysis: Analysis, made: Transactions) -> list[InTransaction]:
+    """The functions that each of the transactions `made` ran, in their order, those with the most CPU time first."""
+    found = {id(row): _Found(row) for row in made.rows}
+    for each in profiled(analysis).processes:
+        for row, weights in _weights(analysis, each, made) if each.process.events else ():
+            if id(row) in found:
+                found[id(row)].parts.append((each.sampled, weights))
+    return [InTransaction(each.row.name, function) for each in found.values() for function in each.functions()]
+
+
+@dataclass
+class _Found:
+    """What was sampled of the transactions of one name, process by process."""
+
+    row: Transaction
+    parts: list[tuple[Sampled, Weights]] = field(default_factory=list)
+
+    def functions(self) -> list[Function]:
+        """The functions; each process has as much of the CPU time as it has of the weights."""
+        lines: dict[Site, Code] = defaultdict(Code)
+        functions: dict[tuple[str, str], Code] = defaultdict(Code)
+        weights = [sum(each.cpu_ns.values()) for _, each in self.parts]
+        cpu_ns = self.row.split[LOGIC].cpu_ns if LOGIC in self.row.split else 0
+        for place, part_ns in apportioned(cpu_ns, dict(enumerate(weights)), 0) if self.parts else ():
+            sampled, of = self.parts[place]
+            spent = Spent(part_ns, part_ns)
+            for site, code in divided(spent, of, Groups(sampled, innermost), NOT_SAMPLED).items():
+                lines[site].add(code)
+            for key, code in divided(spent, of, Groups(sampled, function_of), function_of((NOT_SAMPLED,))).items():
+                functions[key].add(code)
+        return functions_from(lines, functions)
+
+
+def _weights(analysis: Analysis, of: ProcessProfile, made: Transactions) -> Iterator[tuple[Transaction, Weights]]:
+    """The weights of the samples in each transaction of a process; those of a thread stand for its CPU time."""
+    tracker, process = _Noting(of.process, analysis), of.process
+    follow(process, tracker)
+    for spans in tracker.spans.values():
+        spans.sort()
+
+    def pool_of(sample: SampleRecord) -> Pool | None:
+        spans = tracker.spans.get(sample.thread)
+        name = spans.name_at(sample.last_ns) if spans else 0
+        return sample.thread, name
+
+    started = {thread.number: thread.record.start_cpu_ns for thread in process.threads}
+    pools = walk(of.sampled, started, numbers_of(process, CONTAINERS), pool_of).pools
+    for name, weights in _scaled(of, pools).items():
+        row = made.by_key.get(key_of(process, name)) if name else None
+        if row:
+            yield row, weights
+
+
+def _scaled(of: ProcessProfile, pools: Mapping[Pool, Weights]) -> dict[int, Weights]:
+    """The weights by transaction alone: all of a thread's together stand for the CPU time of its code."""
+    cpu_ns: dict[int, int] = defaultdict(int)
+    for (thread, _), spent in of.spent.items():
+        cpu_ns[thread] += spent.cpu_ns
+    whole: dict[int, float] = defaultdict(float)
+    samples: dict[int, int] = defaultdict(int)
+    for (thread, _), weights in pools.items():
+        whole[thread] += sum(weights.cpu_ns.values())
+        samples[thread] += sum(weights.ran.values())
+    made: dict[int, Weights] = defaultdict(Weights)
+    for (thread, name), weights in pools.items():
+        alike = whole[thread] or samples[thread]
+        made[name].add_scaled(weights, cpu_ns[thread] / alike if alike else 0.0, not whole[thread])
+    return made

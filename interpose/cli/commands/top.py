@@ -1,0 +1,54 @@
+"""`interpose top`: the functions and calls of the last seconds of a program that runs, again and again."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from interpose.analysis.profile.recent import last_seconds
+from interpose.cli.experiment_choice import note_damages, open_experiments, refuse_sampled
+from interpose.cli.following import follow
+from interpose.cli.output import positive, seconds, width_of
+from interpose.errors import UsageError
+from interpose.experiments.model.collection import Collection
+from interpose.experiments.model.experiment import Experiment
+from interpose.reports.formats.units import SECOND_NS
+from interpose.reports.tables.recent import recent_lines
+
+NAME = "top"
+HELP = "follow a running program: functions and calls of the last seconds"
+EXAMPLE = "interpose top"
+EVERY_S, LAST_S, ROWS = 2.0, 5.0, 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("experiments", nargs="?", metavar="EXPERIMENT", help="the newest unless said")
+    parser.add_argument(
+        "--every", type=seconds, default=EVERY_S, metavar="SECONDS", help=f"look so often ({EVERY_S:g} unless said)"
+    )
+    parser.add_argument(
+        "--last", type=seconds, default=LAST_S, metavar="SECONDS", help=f"of so long ({LAST_S:g} unless said)"
+    )
+    parser.add_argument("--limit", type=positive, default=ROWS, metavar="N", help=f"at most N rows each ({ROWS})")
+    parser.add_argument("--once", action="store_true", help="look once, and end")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    for name in ("every", "last"):
+        if isinstance(getattr(arguments, name), str):
+            raise UsageError(f"--{name} {getattr(arguments, name)}: is no number of seconds")
+    experiment = open_experiments([arguments.experiments] if arguments.experiments else [])
+    if isinstance(experiment, Collection):
+        raise UsageError("one experiment at a time")
+    refuse_sampled(experiment)
+
+    def draw(now: Experiment) -> str:
+        found = last_seconds(now, round(arguments.last * SECOND_NS))
+        width = width_of(sys.stdout)
+        return "".join(f"{line}\n" for line in recent_lines(found, now.founder.log.cwd, width, arguments.limit))
+
+    if arguments.once:
+        sys.stdout.write(draw(experiment))
+    else:
+        experiment = follow(experiment, draw, arguments.every, sys.stdout)
+    return note_damages(experiment)

@@ -1,0 +1,140 @@
+"""`interpose top`: functions and calls of the last seconds, of programs that have ended and of one that runs."""
+
+import subprocess
+import sys
+
+import pytest
+from tracing import environment, write_program
+
+from interpose.analysis.profile.recent import last_seconds
+from interpose.cli.main import main
+from interpose.experiments.model.experiment import Experiment
+from tests.build import SECOND, START_NS, Build, event
+from tests.schedules import MS
+
+pytestmark = pytest.mark.any_python
+
+RUNNING = """
+import os, sys, time
+sink = os.open(os.devnull, os.O_WRONLY)
+def compute():
+    return sum(i * i for i in range(20000))
+print("ready", flush=True)
+until = time.monotonic() + 30
+while time.monotonic() < until and not os.path.exists("over"):
+    compute()
+    os.write(sink, b"x")
+"""
+
+
+def built(directory):
+    """A program that computed in `old` for 10 s, then in `new` for 2 s, with calls in both."""
+    build = Build(directory, call_ns=0, inside_ns=0)
+    query = build.intrinsic("sqlite3.Cursor.execute", "db")
+    stack = build.stack(build.site("/home/u/shop/app.py", 7, "save"))
+    stacks = [build.sampled_stack(("/home/u/shop/app.py", line, name)) for line, name in ((3, "old"), (9, "new"))]
+    for place in range(1, 1201):
+        now = place * 10 * MS
+        build.thread_sample(START_NS + now, cpu_ns=now * 8 // 10, stack=stacks[now > 10 * SECOND])
+    build.block([event(SECOND, 500 * MS, call=1, intrinsic=query, stack=stack)])
+    recent = [
+        event(10500 * MS, 100 * MS, 10 * MS, call=3, parent=2, intrinsic=query, stack=stack),
+        event(10400 * MS, 300 * MS, 10 * MS, call=2, intrinsic=query, stack=stack, inner_wall_ns=100 * MS,
+              inner_cpu_ns=10 * MS),
+    ]  # fmt: skip
+    build.block(recent)
+    build.thread(end_ns=START_NS + 12 * SECOND, end_cpu_ns=10 * SECOND, tid=1, main=1, recorded=3, made=3)
+    build.ended(12 * SECOND, 10 * SECOND)
+    return build
+
+
+def test_only_the_last_seconds_count(tmp_path):
+    found = last_seconds(Experiment(str(built(tmp_path / "t.1.er").write())), 2 * SECOND)
+
+    rows = {each.name: each for each in found.rows}
+    assert rows["new"].cpu_ns == 1600 * MS
+    assert rows["new"].samples == 200
+    assert rows["old"].samples == 1  # at the very instant at which they begin
+    query = rows["sqlite3.Cursor.execute"]
+    assert (query.calls, query.wall_ns, query.cpu_ns) == (2, 300 * MS, 10 * MS)
+    assert found.threads == 1
+
+
+def test_threads_that_live_for_a_sample_count_and_requests_leave_their_cpu_time_to_functions(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    request = build.intrinsic("flask.Flask.wsgi_app", "logic")
+    stack = build.sampled_stack(("app.py", 3, "view"))
+    for thread in range(1, 11):
+        build.thread_sample(START_NS + thread * 100 * MS, cpu_ns=8 * MS, stack=stack, thread=thread, tid=thread,
+                            call=1, intrinsic=request)  # fmt: skip
+        build.block([event(thread * 100 * MS, 20 * MS, 16 * MS, thread=thread, intrinsic=request)])
+        build.thread(end_ns=START_NS + 1200 * MS, end_cpu_ns=16 * MS, tid=thread, main=thread == 1, recorded=1, made=1)
+    build.ended(1200 * MS, 160 * MS)
+
+    rows = {each.name: each for each in last_seconds(Experiment(str(build.write())), 2 * SECOND).rows}
+
+    assert (rows["view"].cpu_ns, rows["view"].samples) == (80 * MS, 10)
+    assert (rows["flask.Flask.wsgi_app"].cpu_ns, rows["flask.Flask.wsgi_app"].calls) == (0, 10)
+
+
+def test_it_is_written_as_tables(tmp_path, capsys):
+    path = str(built(tmp_path / "t.1.er").write())
+
+    assert main(["top", path, "--last", "1"]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+
+    assert lines[0] == "the last 1.00 s: 1 thread did something, CPU 81 % of a processor"
+    assert lines[2:4] == ["CPU samples functions line", "80.8 % 101 new app.py:9"]
+    assert lines[-1] == "no calls"
+
+
+def test_names_are_data(tmp_path, capsys):
+    build = built(tmp_path / "t.1.er")
+    build.sampled_strings = [text.replace(b"new", b"n\x1b[2Jw") for text in build.sampled_strings]
+
+    main(["top", str(build.write()), "--once"])
+
+    assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"), [(["--every", "x"], "--every x: is no number of seconds"), (["--last", "0"], "'0' is no time")]
+)
+def test_what_is_no_time_is_refused_in_a_line(tmp_path, monkeypatch, capsys, words, told):
+    monkeypatch.chdir(tmp_path)
+    built(tmp_path / "t.1.er").write()
+
+    try:
+        code = main(["top", "t.1.er", *words])
+    except SystemExit as ended:
+        code = ended.code
+
+    assert code == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_running_program_is_followed_until_it_ends(tmp_path):
+    program = subprocess.Popen(
+        [sys.executable, str(write_program(tmp_path, RUNNING))],
+        cwd=tmp_path,
+        env=environment(INTERPOSE="1", XDG_STATE_HOME=str(tmp_path / "state")),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        program.stdout.readline()
+        words = [sys.executable, "-m", "interpose", "top", "test.1.er", "--every", "0.2", "--last", "60"]
+        top = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+        shown = []
+        while sum("os.write" in line for line in shown) < 2:
+            shown.append(top.stdout.readline())
+        (tmp_path / "over").touch()
+        rest = top.communicate(timeout=60)[0]
+    finally:
+        (tmp_path / "over").touch()
+        program.communicate(timeout=60)
+
+    assert top.returncode == 0
+    assert "os.write" in rest
+    assert "\x1b" not in "".join(shown) + rest
+    assert program.returncode == 0
