@@ -1,5 +1,6 @@
 #include "hooks/call_kind.h"
 
+#include <string.h>
 #include <sys/wait.h>
 
 #include "cpython/attributes.h"
@@ -52,6 +53,25 @@ static enum kind kind_of_wait_for_child(const struct call *call)
     return way == P_PID || way == P_PIDFD ? KIND_process : KIND_idle;
 }
 
+/* Is it multiprocessing's pool of threads, which has all from the one of processes? */
+static bool is_pool_of_threads(PyObject *pool)
+{
+    for (PyTypeObject *type = pool ? Py_TYPE(pool) : NULL; type; type = type->tp_base)
+        if (strcmp(type->tp_name, "ThreadPool") == 0)
+            return true;
+    return false;
+}
+
+/* Whose result somebody waits for; once that is there it has no pool any more. */
+static enum kind kind_of_result(const struct call *call)
+{
+    PyObject *ways = call->slot->attributes;
+    PyObject *pool = call->owner && ways ? attribute_at(call->owner, PyTuple_GET_ITEM(ways, 0)) : NULL;
+    bool is_of_threads = is_pool_of_threads(pool);
+    Py_XDECREF(pool);
+    return is_of_threads ? KIND_sync : KIND_process;
+}
+
 static uint32_t kind_by_choice(const struct call *call)
 {
     const struct slot *slot = call->slot;
@@ -68,6 +88,8 @@ static uint32_t kind_by_choice(const struct call *call)
         return slot->kinds[kind_of_watched(call->owner)];
     case CHOICE_child:
         return slot->kinds[kind_of_wait_for_child(call)];
+    case CHOICE_pool:
+        return slot->kinds[kind_of_result(call)];
     case CHOICE_queue:
         return subject_of(call) == Py_False;
     default:

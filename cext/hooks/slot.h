@@ -55,7 +55,8 @@
     X(blocking,   "idle where the first argument is a command that waits for what others put there") \
     X(connection, "passed through where a server's handlers take the requests of a connection one by one, as HTTP's do") \
     X(queue,      "the first kind, unless it is told not to wait") \
-    X(child,      "the first kind where it waits for one child by its number; idle where for whichever ends first")
+    X(child,      "the first kind where it waits for one child by its number; idle where for whichever ends first") \
+    X(pool,       "process; sync where what `attribute` leads to is a pool of threads")
 
 /* What a call changes in what is known of descriptors and of children. */
 #define EFFECTS(X) \

@@ -1181,7 +1181,7 @@ def test_lines_are_not_recorded_of_a_program_that_runs_already(interpose):
     done = interpose("attach", "1", variables={"INTERPOSE": "lines"})
 
     assert done.returncode == 2
-    assert "attach records calls, and the profile" in done.stderr
+    assert "attach records calls and the profile" in done.stderr
 
 
 def test_how_lines_are_to_be_recorded_has_no_meaning_for_a_program_that_runs_already(interpose):
@@ -1189,7 +1189,8 @@ def test_how_lines_are_to_be_recorded_has_no_meaning_for_a_program_that_runs_alr
 
     assert done.returncode == 2
     assert done.stderr == (
-        "interpose: --lines: attach records calls, and the profile; lines and coverage are recorded of a program from its beginning on\n"
+        "interpose: --lines: attach records calls and the profile; lines and coverage are recorded of a program"
+        " from its beginning on\n"
     )
 
 

@@ -588,7 +588,42 @@ def test_a_pool_of_processes_waits_for_its_work_idly(traced):
     for name, _, event in found:
         if name != "time.sleep":
             assert kinds_inside(done, child, event) == {"idle"}
-    assert [each for each in kinds(main) if each[0] == "threading.Event.wait"] == [("threading.Event.wait", "sync")] * 2
+    assert [each for each in kinds(main) if each[0] == "multiprocessing.Pool.wait"] == [
+        ("multiprocessing.Pool.wait", "process")
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("pool", "kind"),
+    [("multiprocessing.get_context('fork').Pool(1)", "process"), ("multiprocessing.pool.ThreadPool(1)", "sync")],
+    ids=["of processes", "of threads"],
+)
+@pytest.mark.parametrize(
+    ("ask", "name"),
+    [
+        ("pool.map(time.sleep, [0.15])", "multiprocessing.Pool.wait"),
+        ("pool.apply_async(time.sleep, [0.15]).get(60)", "multiprocessing.Pool.wait"),
+        ("next(pool.imap(time.sleep, [0.15]))", "multiprocessing.Pool.next"),
+        ("list(pool.imap_unordered(time.sleep, [0.15]))", "multiprocessing.Pool.next"),
+    ],
+)
+def test_who_waits_for_the_result_of_a_pool_waits_for_what_it_is_of(pool, kind, ask, name, traced):
+    done = traced(f"""
+        import multiprocessing.pool, time
+        with {pool} as pool:
+            begun_ns = time.monotonic_ns()
+            {ask}
+            print(time.monotonic_ns() - begun_ns)
+    """)
+    main = done.experiment.founder
+    events = [event for event in done.events() if event.thread == 1]
+    told = [event for event in events if main.intrinsic(event.intrinsic).name == name and event.wall_ns >= 100e6]
+    inside = {main.intrinsic(event.intrinsic).kind for event in events if event.parent in {each.call for each in told}}
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [main.intrinsic(event.intrinsic).kind for event in told] == [kind]
+    assert inside == {kind}
+    assert told[0].wall_ns <= int(done.stdout)
 
 
 def test_the_workers_of_an_executor_of_processes_are_idle_without_work(traced):

@@ -107,5 +107,8 @@ simple = queue.SimpleQueue()
 for _ in range(2):
     later(simple.put, "task")
     simple.get()  #: 2 queue.SimpleQueue.get
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    pool.map(time.sleep, [LONG_S])  #: within multiprocessing.Pool.wait process & within threading.Event.wait process
+    list(pool.imap(time.sleep, [LONG_S]))  #: multiprocessing.Pool.next & within threading.Condition.wait process
 threading.Thread(target=time.sleep, args=(0.05,)).start()
 #: nowhere threading._shutdown

@@ -11,6 +11,7 @@ from interpose.experiments.model.process import Process, Site
 
 KINDS = ("db", "net")
 Span = tuple[int, int]
+_PLACE = slice(Call._fields.index("intrinsic"), Call._fields.index("stack") + 1)
 
 
 @dataclass
@@ -67,8 +68,8 @@ def awaited(process: Process, records: Records) -> list[Awaited]:
     if not wanted or not has_tasks(process, records):
         return []
     found: dict[tuple[object, ...], Awaited] = {}
-    for call in calls_of(process):
-        if call.task and (call.intrinsic, call.stack) in wanted:
+    for call in calls_of(process, lambda values: values[_PLACE] in wanted):
+        if call.task:
             _group(process, call, found).add(call)
     return list(found.values())
 

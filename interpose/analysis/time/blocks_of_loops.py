@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -58,10 +59,12 @@ def blocks_of(process: Process, records: Records) -> Iterator[Block]:
     turns, long = long_turns(process, records)
     waiting = _Waiting(long)
     for turn in turns:
-        for step in _steps(turn):
+        steps = [step for step in _steps(turn) if step.end_ns - step.start_ns >= LONG_NS]
+        done = _Done(process, turn) if steps else None
+        for step in steps:
             count = waiting.during(turn.thread, step)
-            if count:
-                yield from (replace(each, waiting=count) for each in _Reading(process, turn, step).blocks())
+            if done and count:
+                yield from (replace(each, waiting=count) for each in _Reading(process, done, step).blocks())
 
 
 def _steps(turn: Turn) -> Iterator[_Step]:
@@ -115,26 +118,34 @@ class _Waiting:
         return len(tasks) - (step.task in tasks)
 
 
+class _Done:
+    """What was done in a turn: the calls that lie in it as a whole, by task, and the CPU time outside of them all."""
+
+    def __init__(self, process: Process, turn: Turn) -> None:
+        inside = [each for each in turn.calls if turn.start_ns <= each.start_ns and each.end_ns <= turn.end_ns]
+        whole = [each for each in inside if process.intrinsic(each.intrinsic).kind != SERVED]
+        self.by_task: dict[int, list[Call]] = defaultdict(list)
+        for each in whole:
+            self.by_task[each.task].append(each)
+        self.code_cpu_ns = turn.cpu_ns - sum(each.cpu_ns for each in _outermost(whole))
+
+
 class _Reading:
     """Reads what a task did in a step."""
 
-    def __init__(self, process: Process, turn: Turn, step: _Step) -> None:
+    def __init__(self, process: Process, done: _Done, step: _Step) -> None:
         self._process = process
         self._step = step
-        self._turn = turn
-        calls = [each for each in turn.calls if turn.start_ns <= each.start_ns and each.end_ns <= turn.end_ns]
-        whole = [each for each in calls if process.intrinsic(each.intrinsic).kind != SERVED]
-        self._inside = [each for each in whole if each.task == step.task and _is_within(each, step)]
+        self._inside = [each for each in done.by_task[step.task] if _is_within(each, step)]
         self._outer = list(_outermost(self._inside))
-        self._code_cpu_ns = turn.cpu_ns - sum(each.cpu_ns for each in _outermost(whole))
+        self._code_cpu_ns = done.code_cpu_ns
 
     def blocks(self) -> Iterator[Block]:
         """The calls from one line that took long, and the code between the calls."""
         for (intrinsic, site), calls in self._by_line().items():
             wall_ns = sum(each.wall_ns for each in calls)
             if wall_ns >= LONG_NS:
-                inside = [each for each in self._inside if any(_is_within(each, call) for call in calls)]
-                yield Block(self._task, intrinsic, site, wall_ns, calls=frozenset(map(self._named, inside)))
+                yield Block(self._task, intrinsic, site, wall_ns, calls=self._names_in(calls))
         yield from self._code()
 
     @property
@@ -143,6 +154,12 @@ class _Reading:
 
     def _named(self, call: Call) -> Named:
         return self._process.intrinsic(call.intrinsic).name, self._process.own_line(call.stack)
+
+    def _names_in(self, outer: Sequence[Call]) -> frozenset[Named]:
+        """What was called in these calls, themselves included; they follow each other."""
+        starts = [each.start_ns for each in outer]
+        around = [(each, outer[bisect_right(starts, each.start_ns) - 1]) for each in self._inside]
+        return frozenset(self._named(each) for each, call in around if _is_within(each, call))
 
     def _by_line(self) -> dict[Named, list[Call]]:
         found: dict[Named, list[Call]] = defaultdict(list)

@@ -10,6 +10,7 @@ OS = ("os.", "posix:")
 SIGNAL = ("signal.", "_signal:")
 POPEN = ("subprocess.Popen.", "subprocess:Popen.")
 TOLD = {"choice": "queue", "keyword": "block"}  # idle, unless it is told not to wait
+RESULT = {"choice": "pool", "attribute": "_pool", "waits": True}  # a pool of threads has results of the same types
 CHANNEL = ("multiprocessing.connection.Connection.", "multiprocessing.connection:_ConnectionBase.")
 
 INTRINSICS = [
@@ -37,6 +38,8 @@ INTRINSICS = [
     *alike("asyncio.subprocess.Process.", "asyncio.subprocess:Process.", "wait communicate", "process"),
     Intrinsic("multiprocessing.Process.start", "multiprocessing.process:BaseProcess.start", "process"),
     Intrinsic("multiprocessing.Process.join", "multiprocessing.process:BaseProcess.join", "process"),
+    Intrinsic("multiprocessing.Pool.wait", "multiprocessing.pool:ApplyResult.wait", "process sync", **RESULT),
+    Intrinsic("multiprocessing.Pool.next", "multiprocessing.pool:IMapIterator.next", "process sync", **RESULT),
     *alike(*CHANNEL, "send send_bytes", "process"),
     *alike(*CHANNEL, "recv recv_bytes recv_bytes_into poll", "idle process"),
     Intrinsic("multiprocessing.connection.wait", "multiprocessing.connection:wait", "idle process"),

@@ -1,6 +1,7 @@
 """What threads wait for: the interpreter lock, locks and what is made of them, each other, and time.
 
-A free lock is passed through; a wait shorter than the threshold is counted. A worker that waits for its queue is idle.
+A free lock is passed through; a wait shorter than the threshold is counted. A worker that waits for its queue is idle;
+what waits inside of a wait for processes is a part of that.
 """
 
 from interpose.library import Intrinsic, alike
@@ -23,16 +24,16 @@ INTRINSICS = [
         waits=True,
     ),
     Intrinsic("time.sleep", "time:sleep", "sleep idle process"),
-    *alike(*LOCK, "acquire acquire_lock __enter__", "sync idle", lock="plain", **TAKEN),
-    *alike(*RLOCK, "acquire __enter__ _acquire_restore", "sync idle", lock="recursive", **TAKEN),
+    *alike(*LOCK, "acquire acquire_lock __enter__", "sync idle process", lock="plain", **TAKEN),
+    *alike(*RLOCK, "acquire __enter__ _acquire_restore", "sync idle process", lock="recursive", **TAKEN),
     *alike(*SEMAPHORE, "acquire __enter__", "sync idle", lock="semaphore", waits=True),
-    *alike("threading.Condition.", "threading:Condition.", "wait", "sync idle", waits=True),
+    *alike("threading.Condition.", "threading:Condition.", "wait", "sync idle process", waits=True),
     *alike("threading.Semaphore.", "threading:Semaphore.", "acquire", "sync idle", waits=True),
-    *alike("threading.Event.", "threading:Event.", "wait", "sync idle", waits=True),
+    *alike("threading.Event.", "threading:Event.", "wait", "sync idle process", waits=True),
     *alike("threading.Barrier.", "threading:Barrier.", "wait", "sync idle", waits=True),
-    *alike("threading.Thread.", "threading:Thread.", "join", "sync idle", waits=True),
+    *alike("threading.Thread.", "threading:Thread.", "join", "sync idle process", waits=True),
     *alike("threading.", "threading:", "_shutdown", "sync", waits=True),
-    *alike("_thread._ThreadHandle.", "_thread:_ThreadHandle.", "join", "sync idle", waits=True),
+    *alike("_thread._ThreadHandle.", "_thread:_ThreadHandle.", "join", "sync idle process", waits=True),
     *alike("queue.Queue.", "queue:Queue.", "get", "idle sync", **TOLD, waits=True),
     *alike("queue.Queue.", "queue:Queue.", "put join", "sync idle", waits=True),
     Intrinsic("asyncio.sleep", "asyncio.tasks:sleep", "sleep idle"),
