@@ -1,4 +1,4 @@
-"""What programs did between their calls is explained: CPU time, waits for the interpreter lock and for a processor leave
+"""What programs do between their calls is explained: CPU time, waits for the interpreter lock and for a processor leave
 no more than one part in a hundred of the thread time."""
 
 import http.client
@@ -102,23 +102,22 @@ def unexplained(directory, environment) -> float:
     return sum(row["unexplained_ns"] or 0 for row in rows) / whole_ns
 
 
-def start(directory, environment, program: str) -> subprocess.Popen:
+def words(directory, program: str) -> list[str]:
     (directory / "app.py").write_text(program)
-    words = [sys.executable, "-m", "interpose", "run", "app.py"]
-    return subprocess.Popen(words, cwd=directory, env=environment, stdout=subprocess.PIPE, text=True)
+    return [sys.executable, "-m", "interpose", "run", "app.py"]
 
 
-def ask(port: int, times: int) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", port)
+def ask(port: int, times: int, path: str = "/") -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     for _ in range(times):
-        connection.request("GET", "/")
+        connection.request("GET", path)
         connection.getresponse().read()
     connection.close()
 
 
 @pytest.mark.parametrize("program", [COMPUTING, CONVOY, POOL], ids=["threads", "convoy", "pool"])
 def test_what_a_program_computes_and_waits_for_is_known(tmp_path, own_environment, program):
-    assert start(tmp_path, own_environment, program).wait() == 0
+    subprocess.run(words(tmp_path, program), cwd=tmp_path, env=own_environment, check=True, timeout=60)
 
     assert unexplained(tmp_path, own_environment) <= 0.01
 
@@ -127,14 +126,16 @@ def test_what_a_program_computes_and_waits_for_is_known(tmp_path, own_environmen
 def test_so_is_what_a_server_does(tmp_path, own_environment, program):
     if program == FLASK:
         pytest.importorskip("flask")
-    process = start(tmp_path, own_environment, program)
-    port = int(process.stdout.readline())
-    clients = [threading.Thread(target=ask, args=(port, 100)) for _ in range(4)]
-    for each in clients:
-        each.start()
-    for each in clients:
-        each.join()
-    http.client.HTTPConnection("127.0.0.1", port).request("GET", "/stop")
-    assert process.wait() == 0
+    run = words(tmp_path, program)
+    how = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    with subprocess.Popen(run, cwd=tmp_path, env=own_environment, **how) as process:
+        port = int(process.stdout.readline())
+        clients = [threading.Thread(target=ask, args=(port, 100)) for _ in range(4)]
+        for each in clients:
+            each.start()
+        for each in clients:
+            each.join()
+        ask(port, 1, "/stop")
+        assert process.wait(timeout=60) == 0
 
     assert unexplained(tmp_path, own_environment) <= 0.01
