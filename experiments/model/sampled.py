@@ -33,16 +33,9 @@ class Sampled:
         return self._samples is not None
 
     @property
-    def torn(self) -> int:
-        """Samples of which the stack could not be read, for it changed meanwhile."""
-        table = self._process.table_if_there(SAMPLES, SampleRecord)
-        return table.head.lost if table and table.head else 0
-
-    @property
     def why_not(self) -> str:
         """Why the process could not be sampled; empty where it was, or nobody tried."""
-        table = self._process.table_if_there(SAMPLES, SampleRecord)
-        error = table.head.unrecorded if table and table.head else 0
+        error = self._samples.head.unrecorded if self._samples and self._samples.head else 0
         return os.strerror(error) if 0 < error < ERRORS else ""
 
     def samples(self) -> Iterator[SampleRecord]:
@@ -54,11 +47,6 @@ class Sampled:
         if next(records, None):
             place = f"{self._process.place}/{SAMPLES}"
             self._process.damages.add(place, f"more than {RECORDS_AT_MOST:,} records, the rest was not read")
-
-    @property
-    def lost(self) -> int:
-        """Samples for which there was no room."""
-        return self._samples.head.lost if self._samples and self._samples.head else 0
 
     def frames(self, stack: int) -> Iterator[Site]:
         """The sites of the stack `stack`, from the innermost outward; none where it is not there."""

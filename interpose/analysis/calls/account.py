@@ -30,6 +30,7 @@ from interpose.experiments.format.records import OpenCall
 from interpose.experiments.metadata.log import Log
 from interpose.experiments.metadata.pauses import Pauses
 from interpose.experiments.model.process import Process, Thread
+from interpose.experiments.model.sampled import Sampled
 from interpose.legacy.codes import STATEMENT
 
 NO_PAUSES = Pauses()
@@ -111,6 +112,7 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
     known = {thread.number: thread for thread in process.threads}
     before = before_the_ring(process)
     in_calls_ns = _paused_in_calls(process, pauses)
+    sampled_cpu_ns = _sampled_cpu_ns(process)
     shares = {
         number: _share(
             process,
@@ -123,6 +125,7 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
                 thread.record.end_ns or until_ns,
             )
             - in_calls_ns[number],
+            sampled_cpu_ns.get(number, 0),
         )
         for number, thread in known.items()
     }
@@ -184,8 +187,21 @@ def _paused_in_calls(process: Process, pauses: Pauses) -> dict[int, int]:
     return found
 
 
+def _sampled_cpu_ns(process: Process) -> dict[int, int]:
+    """The CPU time of each thread as it was sampled last; nothing where all threads told their own at their end."""
+    if all(thread.record.end_ns for thread in process.threads):
+        return {}
+    return {sample.thread: sample.cpu_ns for sample in Sampled(process).samples() if sample.thread}
+
+
 def _share(
-    process: Process, thread: Thread, sums: Sums | None, until_ns: int, before: Before, paused_ns: int
+    process: Process,
+    thread: Thread,
+    sums: Sums | None,
+    until_ns: int,
+    before: Before,
+    paused_ns: int,
+    sampled_cpu_ns: int,
 ) -> Share:
     record, made = thread.record, sums or Sums()
     wall_ns = (record.end_ns or until_ns) - record.start_ns
@@ -196,7 +212,7 @@ def _share(
             f"{process.place}/threads", f"thread {thread.number} was longer in calls than it lived"
         )
     own_ns = recording_ns(process.log, made.calls + record.gathered, made.statements)
-    cpu_ns = max(record.end_cpu_ns - record.start_cpu_ns, made.top_cpu_ns)
+    cpu_ns = max(max(record.end_cpu_ns, sampled_cpu_ns) - record.start_cpu_ns, made.top_cpu_ns)
     return _divided(
         wall_ns,
         cpu_ns,

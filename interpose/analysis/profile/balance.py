@@ -2,14 +2,15 @@
 
 Without remainder, for each pool:
 
-    wall = CPU + wait for the interpreter lock + wait for a processor + unexplained
+    wall = CPU + wait for the interpreter lock + wait for a processor + in calls in progress + unexplained
 
 Wall and CPU time are exact: the account has them (`interpose.analysis.calls.account`). Waits for the interpreter lock
 are events, exact too, and each names its line. The wait for a processor is what the kernel counted of the thread, as
 much of it as of the samples that found the thread ready to run, or where there are none as of its CPU time. A thread
 that waits for the lock may wait for a processor as well; that counts as a wait for the lock alone. The rest is
 unexplained. Samples say how CPU time, the wait for a processor (by samples that were ready to run) and the unexplained
-rest (by samples that waited) divide among functions and lines.
+rest (by samples that waited) divide among functions and lines. A call that is still in progress where the recording
+ends is no event: what was waited in it is known, and is no code's.
 """
 
 from __future__ import annotations
@@ -36,12 +37,13 @@ class Code:
     lock_ns: int = 0
     processor_ns: int = 0
     unexplained_ns: int = 0
+    in_progress_ns: int = 0
     margin_ns: float = 0.0
 
     @property
     def wall_ns(self) -> int:
         """Wall time."""
-        return self.cpu_ns + self.lock_ns + self.processor_ns + self.unexplained_ns
+        return self.cpu_ns + self.lock_ns + self.processor_ns + self.unexplained_ns + self.in_progress_ns
 
     def add(self, other: Code) -> None:
         """Add what the same code took in another pool: errors of the two have nothing to do with each other."""
@@ -50,33 +52,41 @@ class Code:
         self.lock_ns += other.lock_ns
         self.processor_ns += other.processor_ns
         self.unexplained_ns += other.unexplained_ns
+        self.in_progress_ns += other.in_progress_ns
         self.margin_ns = sqrt(self.margin_ns**2 + other.margin_ns**2)
 
 
 @dataclass
 class Spent:
-    """What a pool spent in all, without its waits for the interpreter lock."""
+    """What a pool spent in all, without its waits for the interpreter lock; `in_progress_ns` is what it waited in calls
+    that are still in progress."""
 
     wall_ns: int = 0
     cpu_ns: int = 0
     processor_ns: int = 0
+    in_progress_ns: int = 0
 
     @property
     def unexplained_ns(self) -> int:
         """What it waited for nobody knows what."""
-        return self.wall_ns - self.cpu_ns - self.processor_ns
+        return self.waited_ns - self.processor_ns
+
+    @property
+    def waited_ns(self) -> int:
+        """What it waited outside of calls."""
+        return self.wall_ns - self.cpu_ns - self.in_progress_ns
 
     def settle(self, weights: Weights, delay_ns: int, ready: int) -> None:
         """Believe the samples of a thread that the kernel says waited for a processor for `delay_ns`, and that was
         found `ready` so often: it waited where it was found so. Where it hardly ever waited for anything else when it
         was sampled, little is unexplained."""
-        waited_ns = self.wall_ns - self.cpu_ns
+        waited_ns, wall_ns = self.waited_ns, self.wall_ns - self.in_progress_ns
         if ready:
             self.processor_ns = min(delay_ns * sum(weights.ready.values()) // ready, waited_ns)
         if samples := weights.samples:
             share = sum(weights.waited.values()) / samples
             off = margin(share, samples)
-            unexplained_ns = min(max(self.unexplained_ns, (share - off) * self.wall_ns), (share + off) * self.wall_ns)
+            unexplained_ns = min(max(self.unexplained_ns, (share - off) * wall_ns), (share + off) * wall_ns)
             self.processor_ns = max(min(round(waited_ns - unexplained_ns), delay_ns, waited_ns), 0)
 
 

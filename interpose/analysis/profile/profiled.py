@@ -30,7 +30,8 @@ NOT_CODE = frozenset((STATEMENT, "interpose.collect"))
 NOT_SAMPLED = Site("", 0, "not sampled", False)
 NOT_READABLE = Site("", 0, "stack not readable", False)
 NO_PYTHON = Site("", 0, "no Python code", False)
-NO_CODE = frozenset((NOT_SAMPLED, NOT_READABLE, NO_PYTHON))
+IN_PROGRESS = Site("", 0, "in calls in progress", False)
+NO_CODE = frozenset((NOT_SAMPLED, NOT_READABLE, NO_PYTHON, IN_PROGRESS))
 
 Frames = tuple[Site, ...]  # from the innermost outward
 Group = TypeVar("Group", bound=Hashable)
@@ -39,7 +40,8 @@ Group = TypeVar("Group", bound=Hashable)
 @dataclass
 class Sampling:
     """How an experiment was sampled: `processes` of which there are samples, of so many threads. `cut` are samples
-    whose stack was deeper than could be read, `torn` those whose stack could not be read at all."""
+    whose stack was deeper than could be read, `torn` those whose stack could not be read at all. `refused` is why a
+    process could not be sampled."""
 
     processes: int = 0
     threads: int = 0
@@ -47,7 +49,7 @@ class Sampling:
     torn: int = 0
     cut: int = 0
     unplaced: int = 0
-    lost: int = 0
+    refused: str = ""
 
 
 @dataclass
@@ -68,6 +70,8 @@ class ProcessProfile:
         for pool, spent in self.spent.items():
             for group, code in divided(spent, self.walked.pools[pool], groups, group_of((NOT_SAMPLED,))).items():
                 yield pool, group, code
+            if spent.in_progress_ns:
+                yield pool, group_of((IN_PROGRESS,)), Code(in_progress_ns=spent.in_progress_ns)
         for record, pool, is_lock in self.moved:
             if is_lock and with_locks:
                 wall_ns, cpu_ns = moved_ns(record)
@@ -177,7 +181,9 @@ def profiled(analysis: Analysis) -> Profiled:
         return made
     for account in analysis.accounts:
         sampled = Sampled(account.process)
-        if sampled.is_there and not account.process.log.interval:
+        if why_not := sampled.why_not:
+            made.sampling.refused = why_not
+        elif sampled.is_there and not account.process.log.interval:
             found = _of_process(analysis, account, sampled)
             made.processes.append(found)
             _count(made.sampling, found)
@@ -190,7 +196,6 @@ def _count(sampling: Sampling, found: ProcessProfile) -> None:
     sampling.samples += found.walked.samples
     sampling.torn += found.walked.torn
     sampling.unplaced += found.walked.unplaced
-    sampling.lost += found.sampled.lost
     counts: Counter[int] = Counter()
     for weights in found.walked.pools.values():
         for samples in (weights.ran, weights.waited, weights.ready):
@@ -209,7 +214,9 @@ def _of_process(analysis: Analysis, account: ProcessAccount, sampled: Sampled) -
     delays = {number: max(known.get(number, 0), walked.delays_ns.get(number, 0)) for number in account.threads}
     waits = unseen_by_thread(account, delays)
     spent = {
-        (number, PROGRAM): Spent(share.program_wall_ns, share.program_cpu_ns, waits[number].processor_ns)
+        (number, PROGRAM): Spent(
+            share.program_wall_ns, share.program_cpu_ns, waits[number].processor_ns, waits[number].in_progress_ns
+        )
         for number, share in account.threads.items()
     }
     made = ProcessProfile(process, sampled, walked, spent)

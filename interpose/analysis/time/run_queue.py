@@ -19,10 +19,12 @@ class Spent(NamedTuple):
 
 
 class Unseen(NamedTuple):
-    """What the program waited outside of its calls: for a processor (estimated), and for what is not known."""
+    """What the program waited outside of the calls that have ended: for a processor (estimated), for what is not known,
+    and in calls that are in progress."""
 
     processor_ns: int = 0
     unexplained_ns: int = 0
+    in_progress_ns: int = 0
 
 
 def unseen_wait(accounts: Iterable[ProcessAccount]) -> Unseen:
@@ -47,8 +49,9 @@ def unseen_by_thread(account: ProcessAccount, delays: Mapping[int, int]) -> dict
     for number, share in account.threads.items():
         waited_ns = max(share.program_wall_ns - share.program_cpu_ns, 0)
         delayed_ns = _delay_of_program(share, waited_ns, delays.get(number, 0))
-        unexplained_ns = max(waited_ns - delayed_ns - in_progress_ns.get(number, 0), 0)
-        found[number] = Unseen(delayed_ns, unexplained_ns)
+        left_ns = waited_ns - delayed_ns
+        open_ns = min(in_progress_ns.get(number, 0), left_ns)
+        found[number] = Unseen(delayed_ns, left_ns - open_ns, open_ns)
     return found
 
 

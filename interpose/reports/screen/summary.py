@@ -299,13 +299,14 @@ def _wait_cells(screen: Screen, scale: Scale) -> Iterator[list[str]]:
 
 
 def stacks_not_known(screen: Screen) -> Iterator[str]:
-    """A line where samples of the program's code are missing or not whole."""
+    """Lines where samples of the program's code are missing or not whole."""
     found = screen.profiled.sampling
+    if found.refused:
+        yield f" samples of code  a process could not be read: {found.refused} (docs/profile.md)"
     told = [
         (found.torn, "could not be read"),
         (found.cut, "were too deep to be read whole"),
         (found.unplaced, "were of threads that made no recorded call"),
-        (found.lost, "were lost"),
     ]
     parts = [f"{number:,} {what}" for number, what in told if number]
     if parts and sum(number for number, _ in told) * 100 >= found.samples:
