@@ -319,7 +319,7 @@ def test_what_is_no_filter_or_leaves_nothing_is_told(text, why):
     assert why in str(raised.value)
 
 
-USUAL = ("db", "screen", "file", "net", "process", "sync", "sleep", "logic")
+USUAL = ("db", "screen", "file", "net", "process", "sync", "gil", "sleep", "logic")
 NONE_OF_THEM = "kind=" + ",".join(f"-{kind}" for kind in USUAL)
 NOTHING_LEFT = "kind leaves out all kinds that are recorded: nothing would be recorded"
 

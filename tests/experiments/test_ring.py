@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -37,6 +38,15 @@ FOR_EVER = f"{BUSY}\nprint(flush=True)\nfor _ in range(3): threading.Thread(targ
 @pytest.fixture
 def interpose(interpose_here):
     return interpose_here
+
+
+CALLS_ALONE = "all,gil=off"
+
+
+@pytest.fixture
+def traced(traced):
+    """The numbers of calls follow one another where waits for the interpreter lock, which have numbers too, are off."""
+    return partial(traced, INTERPOSE_KINDS=CALLS_ALONE)
 
 
 def writes_by_thread(process):
@@ -182,7 +192,7 @@ def busy(tmp_path):
         process = subprocess.Popen(
             [sys.executable, "-c", FOR_EVER],
             cwd=tmp_path,
-            env=environment(INTERPOSE="1", INTERPOSE_RING="1MiB"),
+            env=environment(INTERPOSE="1", INTERPOSE_KINDS=CALLS_ALONE, INTERPOSE_RING="1MiB"),
             stdout=subprocess.PIPE,
         )
         started.append(process)
