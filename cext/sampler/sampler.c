@@ -16,7 +16,7 @@
 #include "sampler/threads.h"
 
 enum {
-    PROCESSES_AT_MOST = 1024,
+    PROCESSES_AT_MOST = 192, /* two descriptors each */
     FAILURES_AT_MOST = 20, /* samples in a row: it is another program now */
     FLUSHED_EVERY_NS = 500000000,
     AT_EACH_RATE_BYTES = 8 * 1024 * 1024,

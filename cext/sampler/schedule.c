@@ -28,14 +28,21 @@ static int open_clock(uint32_t tid)
     return (int)syscall(SYS_perf_event_open, &clock, (pid_t)tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
+/* A process may have few descriptors, and the monitor needs some for its other work. */
+enum { FILES_A_THREAD = 3, FILES_AT_MOST = 128 * FILES_A_THREAD };
+static unsigned files_opened;
+
 struct schedule_files schedule_open(pid_t process, uint32_t tid)
 {
+    if (files_opened + FILES_A_THREAD > FILES_AT_MOST)
+        return (struct schedule_files){-1, -1, -1, 0};
     struct schedule_files files = {
         .schedule = open_of_thread(process, tid, "schedstat"),
         .state = open_of_thread(process, tid, "stat"),
         .clock = open_clock(tid),
     };
     struct schedule now;
+    files_opened += (files.schedule >= 0) + (files.state >= 0) + (files.clock >= 0);
     if (files.clock >= 0 && schedule_read(files, process, tid, &now))
         files.before_ns = now.cpu_ns;
     return files;
@@ -45,8 +52,10 @@ void schedule_close(struct schedule_files files)
 {
     int opened[] = {files.schedule, files.state, files.clock};
     for (unsigned index = 0; index < sizeof opened / sizeof *opened; index++)
-        if (opened[index] >= 0)
+        if (opened[index] >= 0) {
             close(opened[index]);
+            files_opened--;
+        }
 }
 
 bool schedule_clock(struct schedule_files files, uint64_t *cpu_ns)

@@ -13,7 +13,6 @@
 enum {
     INTERPRETERS_AT_MOST = 64,
     THREADS_AT_MOST = 4096,
-    OPENED_AT_MOST = 128,
     LISTED_EVERY = 50, /* samples, also where nothing says that a thread has come or gone */
     ALIKE_RUNNING = 20, ALIKE_WAITING = 1000, /* samples that are put together at most */
     STATE_BYTES = 1024,
@@ -73,7 +72,7 @@ static struct sampled_thread *thread_of(struct sampled_process *process, uint32_
     struct sampled_thread *thread = &process->threads[process->thread_count++];
     memset(thread, 0, sizeof *thread);
     thread->tid = tid;
-    thread->files = process->thread_count <= OPENED_AT_MOST ? schedule_open(process->pid, tid) : (struct schedule_files){-1, -1, -1, 0};
+    thread->files = schedule_open(process->pid, tid);
     return thread;
 }
 

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-pytestmark = [pytest.mark.alone]
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 COMPUTING = """
 import threading

@@ -16,6 +16,8 @@ from interpose.experiments.model.sampled import Sampled
 from interpose.profiler import Profiler
 from interpose.timing.sampler import Sampler
 
+pytestmark = pytest.mark.any_python
+
 BUSY = """
 import time
 print("ready", flush=True)

@@ -101,7 +101,6 @@ def test_functions_have_the_cpu_time_that_the_program_measured(interpose, work):
     assert sum(found[name] for name in spent) == pytest.approx(1e9 * sum(spent.values()), rel=0.1)
 
 
-@pytest.mark.alone
 def test_lines_are_those_that_run(interpose, work):
     text = """
 def work():
@@ -163,7 +162,6 @@ print(json.dumps(0))
     assert max(each.last_ns for each in asleep) - min(each.time_ns for each in asleep) > 0.3e9
 
 
-@pytest.mark.alone
 def test_who_computes_has_the_interpreter_lock(interpose, work):
     _, experiment = run(interpose, work, "print(json.dumps(measured(6)))")
 
@@ -297,7 +295,6 @@ def test_without_run_a_monitor_samples_a_program_that_asks_for_it(interpose, wor
     assert {"squares", "texts"} <= found
 
 
-@pytest.mark.alone
 def test_most_stacks_can_be_read(interpose, work):
     """Calls come and go all the time here."""
     text = """
