@@ -27,8 +27,11 @@ def turn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     if "PYTEST_XDIST_WORKER" not in os.environ:
         yield
         return
-    with open(tmp_path_factory.getbasetemp().parent / "turn", "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX if request.node.get_closest_marker("alone") else fcntl.LOCK_SH)
+    place = tmp_path_factory.getbasetemp().parent
+    with open(place / "turn", "w") as turn:
+        with open(place / "queue", "w") as queue:  # who waits to be alone is overtaken by nobody
+            fcntl.flock(queue, fcntl.LOCK_EX)
+            fcntl.flock(turn, fcntl.LOCK_EX if request.node.get_closest_marker("alone") else fcntl.LOCK_SH)
         yield
 
 

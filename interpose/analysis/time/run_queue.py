@@ -35,7 +35,7 @@ def unseen_wait(accounts: Iterable[ProcessAccount]) -> Unseen:
     than all waits elsewhere. Waits in calls that are in progress are explained: reports name these calls.
     """
     waits = [wait for account in accounts for wait in unseen_by_thread(account, delays_of(account)).values()]
-    return Unseen(sum(each.processor_ns for each in waits), sum(each.unexplained_ns for each in waits))
+    return Unseen(*map(sum, zip(*waits, strict=True))) if waits else Unseen()
 
 
 def delays_of(account: ProcessAccount) -> dict[int, int]:
