@@ -280,7 +280,7 @@ def test_a_convoy_for_the_interpreter_lock_names_the_line_that_gave_it_up(shop):
         "2 threads waited 12 times for Python's interpreter lock held at stock.py:17 Stock.take,"
         " from orders.py:89 line_89, orders.py:90 line_90 (360 ms of 1.00 s)."
     )
-    assert advice_for(finding).startswith("See which lines compute: interpose run --lines own.")
+    assert advice_for(finding).startswith("See which lines compute: interpose run, then report --by line.")
 
 
 def test_short_waits_for_the_interpreter_lock_are_no_convoy(shop):
@@ -406,7 +406,7 @@ def test_threads_that_compute_at_a_time_wait_for_the_interpreter_lock_most_likel
     assert Sentences([wait], "/", 2 * SECOND).of(wait).startswith(
         "2 threads computed at a time and most likely waited for Python's interpreter lock (1."
     )
-    assert advice_for(wait).startswith("See which lines compute: interpose run --lines own.")
+    assert advice_for(wait).startswith("See which lines compute: interpose run, then report --by line.")
 
 
 def test_what_is_left_where_waits_for_the_interpreter_lock_are_known_is_none(tmp_path):

@@ -96,7 +96,7 @@ def test_the_first_screen(interpose):
         "elapsed 20.00 s   thread time 20.00 s   CPU 14.00 s   200 calls",
         "",
         "Slowest: orders.py computes: CPU time between its calls (12.7 s of 20.0 s). See",
-        "  which lines: interpose run --lines own.",
+        "  which lines: interpose run, then interpose report --by line.",
         'Also: 100 SQL queries from orders.py:88 save_order (5.00 s of 20.0 s): "select *',
         '  from orders where id = ?". Load them together: a join, IN (...), executemany,',
         "  or the ORM's eager loading.",

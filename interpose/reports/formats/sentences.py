@@ -28,7 +28,7 @@ _ADVICE = {
     "child processes": "See what each took: interpose processes.",
     "wait for a processor": "Use fewer threads and processes, or a machine with more processors.",
     "unexplained wait": "Calls that interpose does not know may be the cause: interpose doctor, docs/limits.md.",
-    "computing": "See which lines: interpose run --lines own.",
+    "computing": "See which lines: interpose run, then interpose report --by line.",
     "awaits one by one": "Ask for them together, or await them together: asyncio.gather.",
     "slow awaits": "Look at what answers meanwhile, or ask for less.",
     "waits of event loop": "See what was awaited: interpose events.",
@@ -46,7 +46,7 @@ _SEE_CALLS = "See what they were about: interpose report --by detail."
 _HOT_ADVICE = "See its lines: interpose report --by line."
 _BLOCKING_CALL = "Await an asynchronous form of it, or run it in a thread: asyncio.to_thread."
 _BLOCKING_CODE = "Run it in a process, or let other tasks run in between: await asyncio.sleep(0)."
-_LOCK_ADVICE = "See which lines compute: interpose run --lines own. Processes do not share the lock."
+_LOCK_ADVICE = "See which lines compute: interpose run, then report --by line. Processes do not share the lock."
 
 
 def advice_for(finding: Finding) -> str:
