@@ -37,7 +37,14 @@ def by_function(analysis):
     return {row.labels["function"]: row for row in rows if row.code}
 
 
-@pytest.mark.parametrize("how", [{}, {"lost": 0.4}, {"tick_ns": 4 * MS}], ids=["all", "some lost", "counted at ticks"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param({}, id="all"),
+        pytest.param({"lost": 0.4}, id="some lost", marks=pytest.mark.slow),
+        pytest.param({"tick_ns": 4 * MS}, id="counted at ticks", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_shares_are_within_their_margins_19_times_of_20_and_have_no_bias(kind, how, tmp_path):
     within, errors = [], []

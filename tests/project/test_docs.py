@@ -56,6 +56,7 @@ def test_every_command_and_setting_of_a_page_is_one(page, capsys):
     assert [wrong for command in commands for wrong in wrong_options(command, capsys)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", RUN, ids=name_of)
 def test_the_examples_of_a_page_run_as_they_stand_there(page, shell):
     text = page.read_text(encoding="utf-8")
