@@ -212,7 +212,8 @@ static uint64_t off_since_ns(const struct sampled_thread *thread, const struct s
 }
 
 /* Whether the thread runs, waits, or is to run and has no processor. Its clock was read and is read again, where there is one:
-   it goes on only on a processor. Who lost the processor just now lost it to us, at an instant as random as any: he ran. */
+   it goes on only on a processor. A thread that lost the processor just now lost it to us, at an instant as random as any:
+   it ran. */
 static enum sample_state state_of(const struct sampled_process *process, struct sampled_thread *thread,
                                   const struct sample *sample)
 {

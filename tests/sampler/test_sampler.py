@@ -1,6 +1,9 @@
 """Python code is sampled from outside: functions, lines, threads and children, by what the programs measured."""
 
 import json
+import subprocess
+import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -282,9 +285,6 @@ def test_where_it_is_switched_off_there_are_no_samples(interpose, work):
 
 
 def test_without_run_a_monitor_samples_a_program_that_asks_for_it(interpose, work, own_environment):
-    import subprocess
-    import sys
-
     (work / "app.py").write_text(PHASES + "measured(30)")
 
     subprocess.run(
@@ -293,6 +293,24 @@ def test_without_run_a_monitor_samples_a_program_that_asks_for_it(interpose, wor
 
     found = {function for stack in seen(Experiment(str(work / "test.1.er")).founder) for function in stack}
     assert {"squares", "texts"} <= found
+
+
+def test_a_program_that_runs_already_is_sampled_where_attach_is_told_to(interpose, work, own_environment):
+    (work / "app.py").write_text(PHASES + "print('ready', flush=True)\nmeasured(200)")
+    words = [sys.executable, "app.py"]
+    with subprocess.Popen(words, cwd=work, env=own_environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        done = interpose("attach", "--record", "calls,profile", str(process.pid))
+        if done.returncode:
+            process.kill()
+            pytest.skip(done.stderr)
+        found, until = set(), time.monotonic() + 20
+        while not {"squares", "texts", "lists"} <= found and time.monotonic() < until:
+            time.sleep(0.2)
+            found = {function for stack in seen(Experiment(str(work / "test.1.er")).founder) for function in stack}
+        process.kill()
+
+    assert {"squares", "texts", "lists"} <= found
 
 
 def test_most_stacks_can_be_read(interpose, work):
