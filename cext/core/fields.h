@@ -187,7 +187,7 @@
     X(int32_t,  status,               "at the end: exit status; when recording stopped: the error's number") \
     X(uint64_t, run_delay_ns,         "time its recorded threads were runnable and waited for a processor, as last " \
                                       "looked at of each") \
-    X(uint64_t, spare_2,              "0") \
+    X(uint64_t, every_ns,             "after what time the next one was due; 0 where none was, or the version did not tell") \
     X(uint64_t, spare_3,              "0") \
     X(uint64_t, spare_4,              "0")
 

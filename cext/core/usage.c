@@ -11,12 +11,17 @@
 #include "core/recorder.h"
 #include "core/session.h"
 
-enum { LOOK_AFTER_COUNTED = 256 };
+enum {
+    LOOK_AFTER_COUNTED = 256,
+    SAMPLES_AT_ONE_RATE = 1 << 14, /* 4.5 hours of one a second; then half as often: a week has 86,000 in the place of 605,000 */
+};
 static const uint64_t GOVERN_EVERY_NS = 500000000, GOVERN_AGAIN_NS = 10000000;
 
 static struct {
     struct series overview;
-    uint64_t every_ns, sample_ns; /* between samples, and when the next is due */
+    uint64_t chosen_ns;           /* between samples, as the user chose */
+    uint64_t every_ns, sample_ns; /* between them by now, and when the next is due */
+    uint32_t samples;             /* since it was chosen or doubled */
     uint64_t govern_ns;           /* when the governor looks next */
     uint32_t counted; /* calls not timed since it began, for it is to look even where nothing else is called */
 } usage;
@@ -40,11 +45,13 @@ static void set_due(uint64_t *time_ns, uint64_t to_ns)
 
 void usage_choose(uint64_t every_ns)
 {
-    usage.every_ns = every_ns;
+    usage.chosen_ns = every_ns;
 }
 
 int usage_create(const char *directory)
 {
+    usage.every_ns = usage.chosen_ns;
+    usage.samples = 0;
     return series_create(&usage.overview, directory, &data_types[DATA_OVERVIEW], 1);
 }
 
@@ -73,6 +80,7 @@ void usage_sample(enum overview_kind kind, int status)
         .kind = kind,
         .status = status,
         .run_delay_ns = threads_run_delay_ns(), /* that of the process is its first thread's alone */
+        .every_ns = usage.every_ns == UINT64_MAX ? 0 : usage.every_ns,
     };
     __atomic_store_n(&sample->time_ns, clock_ns(CLOCK_MONOTONIC), __ATOMIC_RELEASE);
 }
@@ -89,11 +97,21 @@ void usage_want_sample(struct thread *thread)
     thread->look_ns = 0; /* with the call that begins now */
 }
 
+/* A service that runs for weeks has a history that can be read and kept: the longer it is, the farther apart are new samples. */
+static void space_samples(void)
+{
+    if (++usage.samples < SAMPLES_AT_ONE_RATE)
+        return;
+    usage.samples = 0;
+    usage.every_ns = later(usage.every_ns, usage.every_ns);
+}
+
 static void sample_if_due(uint64_t now_ns)
 {
     if (now_ns < due_ns(&usage.sample_ns) || !exclusive_begin())
         return;
     if (now_ns >= due_ns(&usage.sample_ns) && !session_stopped()) {
+        space_samples();
         set_due(&usage.sample_ns, later(now_ns, usage.every_ns));
         usage_sample(OVERVIEW_SAMPLE, 0);
         session_stop_where_disk_is_low(); /* others may have filled it */
@@ -152,7 +170,7 @@ void recorder_govern(const struct governor_settings *settings)
 
 uint64_t usage_next_look_ns(uint64_t now_ns)
 {
-    uint64_t every_ns = recorder.governed && GOVERN_EVERY_NS < usage.every_ns ? GOVERN_EVERY_NS : usage.every_ns;
+    uint64_t every_ns = recorder.governed && GOVERN_EVERY_NS < usage.chosen_ns ? GOVERN_EVERY_NS : usage.chosen_ns;
     return later(now_ns, every_ns);
 }
 

@@ -163,6 +163,7 @@ class Overview(NamedTuple):
     kind: int
     status: int
     run_delay_ns: int
+    every_ns: int
 
 
 class ChildRecord(NamedTuple):

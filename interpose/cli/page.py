@@ -37,7 +37,7 @@ def write_page(analysis: Analysis, out: TextIO) -> None:
         code={by: with_code(profiles[by], by) for by in WITH_CODE},
         transactions=transactions(analysis),
         timeline=timeline(analysis),
-        usages=[] if isinstance(experiment, Collection) else list(usages(experiment, lambda _: None)),
+        usages=[] if isinstance(experiment, Collection) else list(usages(experiment)),
         programs=programs(survey),
         files=hot_files(survey),
         now_s=time.time(),

@@ -151,7 +151,7 @@ class Settings:
         default="on",
         letter="S",
         meaning="how often it is noted what the process has used (CPU, memory, faults, switches), with the next call"
-        " that ends; on is each second, off only at the beginning and the end",
+        " that ends; on is each second, off only at the beginning and the end; after each 16,384 samples half as often",
     )
     pool_bytes = setting(
         values.parse_size,

@@ -1,6 +1,7 @@
 """Samples of what a process has used, and what its threads waited for a processor."""
 
 import json
+from collections import Counter
 from itertools import pairwise
 
 import pytest
@@ -8,7 +9,6 @@ import pytest
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.time.run_queue import unseen_wait
 from interpose.analysis.time.usage import usages
-from interpose.cli.commands.overview import due_ns
 from interpose.config.values import parse_interval
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.units import duration
@@ -41,6 +41,11 @@ SLEEPING = """
     for _ in range(30):
         time.sleep(0.01)
 """
+MANY_CALLS = """
+import os
+for _ in range(30_000):
+    os.stat(".")
+"""
 
 
 @pytest.fixture
@@ -62,6 +67,15 @@ def test_a_sample_is_taken_with_the_first_call_after_each_interval(traced):
     assert all(gap >= 49_000_000 for gap in gaps)
     assert [sample.cpu_ns for sample in founder.overview] == sorted(sample.cpu_ns for sample in founder.overview)
     assert all(sample.max_rss_bytes > 1 << 20 for sample in founder.overview)
+
+
+def test_the_longer_a_process_runs_the_farther_apart_are_its_samples(traced):
+    founder = traced(MANY_CALLS, INTERPOSE_SAMPLE="1us").experiment.founder
+
+    due_ns = [sample.every_ns for sample in founder.overview]
+    assert due_ns == sorted(due_ns)
+    assert Counter(due_ns[1:-1])[1000] == 16_383
+    assert set(due_ns) == {1000, 2000}
 
 
 def test_samples_can_be_left_to_the_beginning_and_the_end(traced):
@@ -93,7 +107,7 @@ def test_what_is_no_interval_is_refused(text):
 def sampled(directory, *samples):
     build = Build(directory / "t.1.er", settings={"INTERPOSE_SAMPLE": "on"})
     for after_s, values in samples:
-        build.sample(time_ns=START_NS + round(after_s * SECOND), kind=2, **values)
+        build.sample(time_ns=START_NS + round(after_s * SECOND), kind=2, every_ns=SECOND, **values)
     return Experiment(str(build.write()))
 
 
@@ -105,7 +119,7 @@ def test_what_was_used_is_the_difference_of_two_samples(tmp_path):
         (4, {"cpu_ns": 30, "minor_faults": 11, "max_rss_bytes": 300}),
     )
 
-    rows = list(usages(experiment, due_ns))
+    rows = list(usages(experiment))
 
     assert [(row.elapsed_ns, row.used["cpu_ns"], row.used["minor_faults"]) for row in rows] == [
         (1.5 * SECOND, 4, 0),
@@ -118,7 +132,7 @@ def test_what_was_used_is_the_difference_of_two_samples(tmp_path):
 def test_samples_that_cannot_be_give_no_figures_below_nothing(tmp_path):
     experiment = sampled(tmp_path, (2, {"cpu_ns": 9}), (1, {"cpu_ns": 30}), (3, {"cpu_ns": 7}))
 
-    assert [(row.elapsed_ns, row.used["cpu_ns"]) for row in usages(experiment, due_ns)] == [(2 * SECOND, 0)]
+    assert [(row.elapsed_ns, row.used["cpu_ns"]) for row in usages(experiment)] == [(2 * SECOND, 0)]
 
 
 def test_the_command_shows_each_stretch_of_time(tmp_path, interpose):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -40,20 +40,16 @@ class Usage(NamedTuple):
     is_gap: bool
 
 
-def usages(experiment: Experiment, due_ns_of: Callable[[Process], int | None]) -> Iterator[Usage]:
-    """What was used between each two samples, process by process, in the order of time.
-
-    `due_ns_of` tells after what time a sample of a process was due; None where none was, or nobody knows.
-    """
+def usages(experiment: Experiment) -> Iterator[Usage]:
+    """What was used between each two samples, process by process, in the order of time."""
     for process in experiment.processes:
-        due_ns = due_ns_of(process)
         for before, after in pairwise(process.overview):
             if after.time_ns >= before.time_ns:
-                yield _between(process, before, after, due_ns)
+                yield _between(process, before, after)
 
 
-def _between(process: Process, before: Overview, after: Overview, due_ns: int | None) -> Usage:
+def _between(process: Process, before: Overview, after: Overview) -> Usage:
     used = {name: max(getattr(after, name) - getattr(before, name), 0) for name in COUNTED}
     elapsed_ns = after.time_ns - before.time_ns
-    is_gap = due_ns is not None and elapsed_ns > 2 * due_ns
+    is_gap = 0 < 2 * before.every_ns < elapsed_ns
     return Usage(process, before.time_ns, elapsed_ns, used, after.max_rss_bytes, is_gap)

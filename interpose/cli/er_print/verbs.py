@@ -10,7 +10,6 @@ from interpose.analysis.calls.folding import API, HIDE, SHOW
 from interpose.analysis.calls.input_output import input_output
 from interpose.analysis.recording.statistics import statistics
 from interpose.analysis.time.usage import usages
-from interpose.cli.commands.overview import due_ns
 from interpose.cli.er_print.views import Session
 from interpose.errors import Caught, UsageError
 from interpose.reports.formats.table import table_of_cells
@@ -200,7 +199,7 @@ def _statistics(session: Session, given: Sequence[str]) -> None:
 def _samples(session: Session, given: Sequence[str]) -> None:
     made = []
     for each in experiments_of(session.experiment):
-        samples = list(usages(each, due_ns))
+        samples = list(usages(each))
         notes = () if samples else (NO_SAMPLES,)
         made.append(replace(overview_table(each, samples), title=f"Samples of {each.name}", notes=notes))
     session.show(*made)
