@@ -21,11 +21,11 @@ from interpose.analysis.recording.soundness import read_all
 from interpose.cli.experiment_choice import open_experiments
 from interpose.cli.main import main
 from interpose.errors import InterposeError
+from interpose.exports.raw import raw
 from interpose.reports.formats import text as table
 from interpose.reports.formats.colour import Paint
 from interpose.reports.screen.summary import Screen, summary
 from interpose.reports.tables.processes import processes_table
-from interpose.reports.tables.raw import raw
 from tests.build import START_NS, Build, compressed, event, size_of
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import shutil
 import stat
@@ -11,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
@@ -54,15 +55,31 @@ def seconds(text: str) -> float | str:
 
 @contextmanager
 def opened_output(path: str | None) -> Iterator[TextIO]:
-    """The file to write results to: standard output, or the one at `path`, which is there when all is written, or as it
-    was before. Raises InterposeError."""
+    """The file to write results to as text: standard output, or the one at `path`, which is there when all is written,
+    or as it was before. Raises InterposeError."""
     if path is None:
         yield sys.stdout
+        return
+    with opened_bytes(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="\n")
+        yield text
+        text.flush()
+        text.detach()
+
+
+@contextmanager
+def opened_bytes(path: str | None, is_text: bool = False) -> Iterator[BinaryIO]:
+    """The same for bytes. Raises UsageError where what is no text would go to a terminal."""
+    if path is None:
+        if sys.stdout.isatty() and not is_text:
+            raise UsageError("this is no text for a terminal: -o FILE writes it to a file")
+        sys.stdout.flush()
+        yield sys.stdout.buffer
         return
     refuse_within_experiments(path)
     beside = _beside(path)
     try:
-        with open(beside or path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+        with open(beside or path, "wb") as file:
             if beside and os.path.exists(path):
                 os.fchmod(file.fileno(), stat.S_IMODE(os.stat(path).st_mode))
             yield file

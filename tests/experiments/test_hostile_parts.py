@@ -25,7 +25,7 @@ from interpose.experiments.metadata.labels import LABELS, read_marks, windows
 from interpose.experiments.metadata.notes import NOTES, read_notes
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import Damages, DataFile
-from interpose.reports.tables.raw import raw
+from interpose.exports.raw import raw
 from tests.build import START_NS, Build
 from tests.experiments.test_hostile import small
 

@@ -27,8 +27,9 @@ CAPTURE = (*INSTRUMENTATION, "interpose.boot", "interpose.capture")
 ANALYSIS = (*STORAGE, "interpose.analysis", "interpose.legacy")
 REPORTS = (*ANALYSIS, "interpose.reports")
 OUTSIDE = ("interpose.attach", "interpose.cli", "interpose.monitor", "interpose.profiler", "interpose.pytest")
-EVERYTHING = (*CAPTURE, *REPORTS, *OUTSIDE)
-NOT_IN_THE_PROGRAM = ("interpose.analysis", "interpose.attach", "interpose.cli", "interpose.reports")
+EXPORTS = (*REPORTS, "interpose.__version__", "interpose.exports")
+EVERYTHING = (*CAPTURE, *EXPORTS, *OUTSIDE)
+NOT_IN_THE_PROGRAM = tuple(f"interpose.{each}" for each in ("analysis", "attach", "cli", "exports", "reports"))
 MAY_IMPORT = {
     "cext": (),
     "timing": (),
@@ -51,6 +52,7 @@ MAY_IMPORT = {
     "interpose/analysis": ANALYSIS,
     "interpose/legacy": REPORTS,
     "interpose/reports": REPORTS,
+    "interpose/exports": EXPORTS,
     "interpose/monitor.py": (*ANALYSIS, "interpose.profiler"),
     "interpose/profiler.py": (*ANALYSIS, "interpose.timing"),
     "interpose/pytest": (*CAPTURE, *REPORTS, "interpose.pytest"),

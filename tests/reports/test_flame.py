@@ -55,6 +55,13 @@ def made(tmp_path, *words, name="parse"):
     return out.read_text()
 
 
+def folded_cpu(tmp_path, name="parse"):
+    """The lines of such a program's folded stacks."""
+    shop(tmp_path / "t.1.er", name=name)
+    assert main(["export", str(tmp_path / "t.1.er"), "--to", "folded-cpu", "-o", str(tmp_path / "out")]) == 0
+    return (tmp_path / "out").read_text().splitlines()
+
+
 def frames_of(svg):
     return [each for each in ElementTree.fromstring(svg).iter(f"{SVG}g") if "frame" in each.get("class", "")]
 
@@ -134,7 +141,7 @@ def test_what_cannot_be_shown_is_told(tmp_path):
 
 
 def test_folded_stacks_add_up_to_the_total(tmp_path):
-    lines = made(tmp_path, "--format", "folded").splitlines()
+    lines = folded_cpu(tmp_path)
 
     stacks = dict(line.rsplit(" ", 1) for line in lines)
     assert sum(map(int, stacks.values())) == 1520 * MS
@@ -156,7 +163,7 @@ def test_names_are_data(tmp_path, form):
 
 
 def test_names_cannot_end_a_folded_line(tmp_path):
-    lines = made(tmp_path, "--format", "folded", name="a;b\nc 5").splitlines()
+    lines = folded_cpu(tmp_path, name="a;b\nc 5")
 
     assert "<module>;a:b\\x0ac 5 1000000000" in lines
 
@@ -246,7 +253,6 @@ def test_time_of_functions_that_are_gone_is_told(tmp_path):
     ("words", "told"),
     [
         (["t.1.er", "t.1.er", "t.1.er"], "one experiment, or two"),
-        (["t.1.er", "t.1.er", "--format", "folded"], "--format folded: one experiment"),
         (["t.1.er", "--format", "svg", "--open"], "--open: opens the HTML page"),
     ],
 )

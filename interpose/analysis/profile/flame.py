@@ -49,18 +49,18 @@ class Flame:
 
 def flame(calls: Calls, metric: str, before: Calls | None = None) -> Flame:
     """The frames of `calls`, as wide as their wall or CPU time, beside those of `before`."""
-    return _Laying(_drawn(calls), metric, _drawn(before) if before else None).laid()
+    return _Laying(drawn(calls), metric, drawn(before) if before else None).laid()
 
 
 def folded(calls: Calls, metric: str) -> Iterator[tuple[list[Function], int]]:
     """Each stack that has time of its own, from the outermost function inward, and that time in nanoseconds."""
-    tree, place = _drawn(calls), _place(metric)
+    tree, place = drawn(calls), _place(metric)
     for node in tree.nodes:
         if node.own and node.own[place]:
             yield [each.frame.function for each in _path(node)], node.own[place]
 
 
-def _drawn(calls: Calls) -> Tree:
+def drawn(calls: Calls) -> Tree:
     """The tree by function. Calls whose stacks end early hang below the callers of their outermost function, where all
     samples of that function have the same callers."""
     tree = functions_only(calls.tree)

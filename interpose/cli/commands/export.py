@@ -1,27 +1,54 @@
-"""`interpose export`: the raw data of an experiment as text."""
+"""`interpose export`: an experiment in the formats of other tools."""
 
 from __future__ import annotations
 
 import argparse
 
-from interpose.cli.experiment_choice import add_experiment_argument, note_damages, note_sampled, open_experiment
-from interpose.cli.output import opened_output
-from interpose.reports.tables.raw import raw
+from interpose.analysis.analysis import Analysis
+from interpose.cli.experiment_choice import (
+    add_experiments_argument,
+    note_damages,
+    note_sampled,
+    open_experiments,
+    refuse_sampled,
+)
+from interpose.cli.output import opened_bytes, refuse_within_experiments
+from interpose.errors import UsageError
+from interpose.experiments.model.collection import Collection
+from interpose.exports.formats import FORMATS, Format
 
 NAME = "export"
-HELP = "write the raw data of an experiment as text"
-EXAMPLE = "interpose export test.1.er -o raw.txt"
+HELP = "write an experiment in the formats of other tools"
+EXAMPLE = "interpose export --to pprof -o profile.pb.gz"
+RAW = "raw"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_experiment_argument(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE and not to the terminal")
+    add_experiments_argument(parser)
+    told = "; ".join(f"{each.name} ({each.meaning})" for each in FORMATS.values())
+    parser.add_argument("--to", choices=FORMATS, metavar="FORMAT", default=RAW, help=told)
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE (parquet: a directory)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    experiment = open_experiment(arguments.experiment)
+    chosen = FORMATS[arguments.to]
+    experiment = open_experiments(arguments.experiments)
+    if isinstance(experiment, Collection) and not chosen.takes_many:
+        raise UsageError(f"--to {chosen.name}: one experiment at a time")
+    if chosen.name != RAW:
+        refuse_sampled(experiment)
     note_sampled(experiment)
-    with opened_output(arguments.output) as out:
-        for line in raw(experiment):
-            out.write(line + "\n")
+    analysis = Analysis(experiment)
+    if chosen.function:
+        with opened_bytes(arguments.output, chosen.is_text) as out:
+            chosen.writer()(analysis, out)
+    else:
+        _write_directory(chosen, analysis, arguments.output)
     return note_damages(experiment)
+
+
+def _write_directory(chosen: Format, analysis: Analysis, path: str | None) -> None:
+    if path is None:
+        raise UsageError(f"--to {chosen.name}: a directory; -o DIRECTORY says which")
+    refuse_within_experiments(path)
+    chosen.directory_writer()(analysis, path)

@@ -13,12 +13,12 @@ from interpose.cli.experiment_choice import note_damages, note_sampled, open_exp
 from interpose.cli.output import opened_output
 from interpose.errors import UsageError
 from interpose.experiments.model.experiment import Experiment
-from interpose.reports.flame import drawing, folded, page
+from interpose.reports.flame import drawing, page
 
 NAME = "flame"
 HELP = "show functions and calls as a flame graph"
 EXAMPLE = "interpose flame -o flame.html"
-HTML, SVG, FOLDED = "html", "svg", "folded"
+HTML, SVG = "html", "svg"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,10 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(metric=CPU)
     parser.add_argument(
         "--format",
-        choices=(HTML, SVG, FOLDED),
+        choices=(HTML, SVG),
         metavar="FORMAT",
         default=HTML,
-        help="html (a page with zoom and search), svg, or folded (stacks with their nanoseconds)",
+        help="html (a page with zoom and search) or svg; `interpose export --to folded` has the stacks as text",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE and not to the terminal")
     parser.add_argument("--open", action="store_true", help="open the page in the browser; -o FILE keeps it there")
@@ -46,8 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if len(arguments.experiments) > 2:
         raise UsageError("one experiment, or two that are compared")
-    if len(arguments.experiments) == 2 and arguments.format == FOLDED:
-        raise UsageError("--format folded: one experiment at a time")
     if arguments.open and arguments.format != HTML:
         raise UsageError(f"--open: opens the HTML page, not --format {arguments.format}")
     names = [[name] for name in arguments.experiments] or [[]]
@@ -65,9 +63,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _write(arguments: argparse.Namespace, experiment: Experiment, calls: list[Calls], out: TextIO) -> None:
-    if arguments.format == FOLDED:
-        folded.write(calls[0], arguments.metric, out)
-        return
     made = flame(calls[-1], arguments.metric, calls[0] if len(calls) > 1 else None)
     module = page if arguments.format == HTML else drawing
     module.write(made, experiment.name, experiment.founder.log.cwd, out)

@@ -10,8 +10,8 @@ from interpose.reports.page.grid import note, section
 from interpose.reports.page.markup import Markup, element
 from interpose.reports.page.material import Material
 from interpose.reports.page.profiles import kinds
-from interpose.reports.screen.state import command_line, completeness, ending_in_words
-from interpose.reports.screen.summary import Screen, chosen, elapsed_ns
+from interpose.reports.screen.state import command_line, completeness, elapsed_ns, ending_in_words
+from interpose.reports.screen.summary import Screen, chosen
 
 SECTIONS = (
     ("summary", "Summary"),
@@ -47,7 +47,7 @@ def summary(material: Material) -> Markup:
     whole = material.survey.analysis.total
     calls = sum(row.sums.calls for row in material.profiles["site"].rows)
     figures = [
-        ("elapsed", duration(elapsed_ns(screen)), elapsed_ns(screen)),
+        ("elapsed", duration(elapsed_ns(screen.analysis)), elapsed_ns(screen.analysis)),
         ("thread time", duration(whole.wall_ns), whole.wall_ns),
         ("CPU", f"{duration(whole.cpu_ns)} · {percent(whole.cpu_ns, whole.wall_ns)}", whole.cpu_ns),
         ("calls, estimated" if screen.profile.estimate else "recorded calls", f"{calls:,}", calls),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.recording.ending import Ending, recording_stopped
 from interpose.experiments.format.blocks import BLOCK_BYTES
 from interpose.experiments.metadata.control import control_of
+from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.reports.formats.table import clean
@@ -98,6 +100,23 @@ def completeness(analysis: Analysis) -> str:
         ring = f"ring: the last {found:,} of {count(found + overwritten, 'call')}"
         return f"{ring}, {state}" if any(why) else ring
     return f"{state} so far" if analysis.is_running and not any(why) else state
+
+
+def elapsed_ns(analysis: Analysis) -> int:
+    """From the founder's beginning to the last end, or until now; of several experiments, on the calendar."""
+    if isinstance(analysis.experiment, Collection):
+        return _calendar_ns(analysis.accounts)
+    start_ns = analysis.experiment.founder.log.start_ns
+    if analysis.is_running:
+        return max(time.clock_gettime_ns(time.CLOCK_MONOTONIC) - start_ns, 0)
+    return max(account.latest_ns for account in analysis.accounts) - start_ns
+
+
+def _calendar_ns(accounts: Sequence[ProcessAccount]) -> int:
+    """From the first beginning to the last end."""
+    logs = [(account.process.log, account.latest_ns) for account in accounts]
+    ends = [log.time_ns + latest_ns - log.start_ns for log, latest_ns in logs]
+    return max(max(ends) - min(log.time_ns for log, _ in logs), 0)
 
 
 def is_well(completeness: str) -> bool:

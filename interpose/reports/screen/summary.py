@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
@@ -38,7 +38,7 @@ from interpose.reports.formats.colour import Paint
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, clean, columns_of, lines, shortened
 from interpose.reports.formats.units import Scale, count, duration, margin_percent, percent, scale_for, size
-from interpose.reports.screen.state import command_line, completeness, ended_ago, ending_in_words, is_well
+from interpose.reports.screen.state import command_line, completeness, elapsed_ns, ended_ago, ending_in_words, is_well
 from interpose.reports.screen.verdict import verdict
 
 # What there is to ask of what was recorded.
@@ -213,10 +213,10 @@ def totals(screen: Screen) -> list[str]:
     told = f"{calls:,} sampled" if screen.log.interval else count(calls, "call")
     told += " (estimated)" if screen.profile.estimate and screen.profile.estimate.is_estimated else ""
     threads = sum(len(account.threads) for account in accounts)
-    scale = scale_for(max(whole.wall_ns, elapsed_ns(screen)))
+    scale = scale_for(max(whole.wall_ns, elapsed_ns(screen.analysis)))
     estimated = " (estimated)" if any(account.estimated for account in accounts) else ""
     parts = [
-        f"elapsed {scale.show(elapsed_ns(screen))}",
+        f"elapsed {scale.show(elapsed_ns(screen.analysis))}",
         f"thread time {scale.show(whole.wall_ns)}{estimated}",
         f"CPU {scale.show(whole.cpu_ns)}",
         told if "calls" in screen.log.recorded else "calls not recorded",
@@ -227,22 +227,6 @@ def totals(screen: Screen) -> list[str]:
         parts.append(count(threads, "thread"))
     line = _GAP.join(parts)
     return [line] if columns_of(line) <= screen.width else [_GAP.join(parts[:2]), _GAP.join(parts[2:])]
-
-
-def elapsed_ns(screen: Screen) -> int:
-    """From the founder's beginning to the last end, or until now; of several experiments, on the calendar."""
-    if isinstance(screen.experiment, Collection):
-        return _calendar_ns(screen.analysis.accounts)
-    if screen.analysis.is_running:
-        return max(_now_ns() - screen.log.start_ns, 0)
-    return max(account.latest_ns for account in screen.analysis.accounts) - screen.log.start_ns
-
-
-def _calendar_ns(accounts: Sequence[ProcessAccount]) -> int:
-    """From the first beginning to the last end."""
-    logs = [(account.process.log, account.latest_ns) for account in accounts]
-    ends = [log.time_ns + latest_ns - log.start_ns for log, latest_ns in logs]
-    return max(max(ends) - min(log.time_ns for log, _ in logs), 0)
 
 
 def kinds(screen: Screen) -> list[str]:

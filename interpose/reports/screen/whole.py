@@ -7,10 +7,9 @@ from typing import Any
 
 from interpose.analysis.calls.profile import Profile, by_kind
 from interpose.analysis.findings.engine import found_in
-from interpose.reports.screen.state import completeness, is_well
+from interpose.reports.screen.state import completeness, elapsed_ns, is_well
 from interpose.reports.screen.summary import (
     Screen,
-    elapsed_ns,
     has_findings,
     libraries,
     not_followed,
@@ -26,7 +25,7 @@ def whole_report(screen: Screen) -> dict[str, Any]:
     """Totals, the rows of the kinds (which add up to `thread_ns`), findings, and warnings as sentences."""
     whole = screen.profile.total
     return {
-        "elapsed_ns": elapsed_ns(screen),
+        "elapsed_ns": elapsed_ns(screen.analysis),
         "thread_ns": whole.wall_ns,
         "cpu_ns": whole.cpu_ns,
         "complete": is_well(completeness(screen.analysis)),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import BinaryIO
 
+from interpose.analysis.analysis import Analysis
 from interpose.experiments.format.covered import COVERED_TABLES
 from interpose.experiments.format.dialogue import DIALOGUE
 from interpose.experiments.format.dynamic import DYNTEXT
@@ -20,6 +22,12 @@ from interpose.reports.formats.table import clean
 
 _TEXTS = (names.LOG, names.MAP, NOTES, OBJECTS, "archive.log", "archives/index.jsonl", "labels.xml")
 _LONGEST_LINE_BYTES = 1 << 20
+
+
+def write(analysis: Analysis, out: BinaryIO) -> None:
+    """Write the lines of all files of all processes."""
+    for line in raw(analysis.experiment):
+        out.write(line.encode("utf-8", "backslashreplace") + b"\n")
 
 
 def raw(experiment: Experiment) -> Iterator[str]:

@@ -1,0 +1,1 @@
+"""Experiments in the formats of other tools."""

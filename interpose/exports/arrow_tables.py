@@ -1,0 +1,155 @@
+"""An experiment as tables of Apache Arrow, for Parquet and for SQL; they need the package `pyarrow`.
+
+`calls` has a row for each recorded call, with the names of what its numbers stand for, in batches. The others are the
+tables of the reports, with the names that these have in JSON. Times are nanoseconds; instants are of the monotonic
+clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.profile import profile
+from interpose.analysis.recording.lineage import tree, walk
+from interpose.analysis.time.usage import usages
+from interpose.analysis.transactions.response_times import transactions
+from interpose.experiments.format.layout import Field, Layout
+from interpose.experiments.format.records import Event
+from interpose.experiments.model.process import UNKNOWN_SITE, Process
+from interpose.exports.optional import optional
+from interpose.exports.single_events import LaneNames, blocks_of
+from interpose.reports.formats.table import Table
+from interpose.reports.tables.overview import overview_table
+from interpose.reports.tables.processes import processes_table
+from interpose.reports.tables.rows import profile_table
+from interpose.reports.tables.transactions import transactions_table
+
+pyarrow = optional("pyarrow")
+CALLS = "calls"
+ROWS_IN_A_BATCH = 1 << 18
+_NUMBERS = [name for name in Event._fields if name not in ("intrinsic", "detail", "error")]
+
+
+def small_tables(analysis: Analysis) -> dict[str, Any]:
+    """The tables of the reports, by name."""
+    experiment = analysis.experiment
+    log = experiment.founder.log
+    found = {
+        "processes": processes_table(walk(tree(experiment)), experiment.founder),
+        "report": profile_table(profile(analysis, "site"), "site", log),
+        "transactions": transactions_table(transactions(analysis)),
+        "usage": overview_table(experiment, usages(experiment)),
+    }
+    return {name: _arrow(each) for name, each in found.items()}
+
+
+def _arrow(table: Table) -> Any:
+    rows = [dict(table.values(row)) for row in table.rows]
+    if not rows:
+        return pyarrow.table({name: pyarrow.nulls(0) for name in table.names})
+    return pyarrow.Table.from_pylist(rows)
+
+
+def calls(analysis: Analysis) -> Iterator[Any]:
+    """The recorded calls as batches of one schema, of which the first is empty."""
+    yield pyarrow.RecordBatch.from_pylist([], schema())
+    for process in analysis.experiment.processes:
+        if process.events:
+            columns, names = _Columns(process.events.layout), _Names(process)
+            for block in blocks_of(process):
+                columns.add(block.events)
+                if columns.rows >= ROWS_IN_A_BATCH:
+                    yield names.batch(columns)
+            if columns.rows:
+                yield names.batch(columns)
+
+
+def schema() -> Any:
+    """The columns of `calls`."""
+    text, number = pyarrow.dictionary(pyarrow.int32(), pyarrow.string()), pyarrow.uint64()
+    named = ("process", "intrinsic", "kind", "detail", "error", "file", "function", "thread_name", "task_name")
+    columns = [*((name, text) for name in named), ("line", pyarrow.uint32()), ("own", pyarrow.bool_())]
+    return pyarrow.schema([*columns, *((name, number) for name in _NUMBERS)])
+
+
+class _Columns:
+    """The fields of events, column by column."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._record_bytes = layout.record_bytes
+        unsigned = layout.unsigned(Event._fields).fields
+        self._fields = {name: unsigned.get(name) for name in Event._fields}
+        self._parts: dict[str, list[bytes]] = {name: [] for name in Event._fields}
+        self.rows = 0
+
+    def add(self, events: memoryview) -> None:
+        """Add the events of a block."""
+        rows = len(events) // self._record_bytes
+        for name, field in self._fields.items():
+            self._parts[name].append(self._column(events, field) if field else bytes(8 * rows))
+        self.rows += rows
+
+    def _column(self, events: memoryview, field: Field) -> bytes:
+        """A field of all records; those of every version lie at multiples of their size, as the records do."""
+        size = field.size_bytes
+        if field.offset % size or self._record_bytes % size:
+            begins = range(field.offset, len(events), self._record_bytes)
+            return b"".join(bytes(events[begin : begin + size]) for begin in begins)
+        whole = events.cast("I" if size == 4 else "Q")
+        return whole[field.offset // size :: self._record_bytes // size].tobytes()
+
+    def take(self) -> dict[str, Any]:
+        """The columns so far; from now on they are empty."""
+        found = {}
+        for name, field in self._fields.items():
+            kind = pyarrow.uint32() if field and field.size_bytes == 4 else pyarrow.uint64()
+            data = pyarrow.py_buffer(b"".join(self._parts[name]))
+            found[name] = pyarrow.Array.from_buffers(kind, self.rows, [None, data])
+            self._parts[name].clear()
+        self.rows = 0
+        return found
+
+
+class _Names:
+    """Puts the names of a process in the place of numbers."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._lanes = LaneNames(process)
+
+    def batch(self, columns: _Columns) -> Any:
+        """The rows of `columns`, which are empty then."""
+        rows = columns.rows
+        numbers = columns.take()
+        process = self._process
+        stacks, intrinsics = (numbers[name].dictionary_encode() for name in ("stack", "intrinsic"))
+        sites = [process.own_line(each) or UNKNOWN_SITE for each in stacks.dictionary.to_pylist()]
+        called = [process.intrinsic(each) for each in intrinsics.dictionary.to_pylist()]
+        made = {
+            "process": _named(pyarrow.nulls(rows, pyarrow.int32()).fill_null(0), [process.place]),
+            "intrinsic": _named(intrinsics.indices, [each.name for each in called]),
+            "kind": _named(intrinsics.indices, [each.kind for each in called]),
+            "detail": _texts(numbers["detail"], process.string),
+            "error": _texts(numbers["error"], process.string),
+            "file": _named(stacks.indices, [each.file for each in sites]),
+            "function": _named(stacks.indices, [each.function for each in sites]),
+            "thread_name": _texts(numbers["thread"], self._lanes.thread),
+            "task_name": _texts(numbers["task"], lambda number: process.task_names.get(number, "")),
+            "line": pyarrow.array([each.line for each in sites], pyarrow.uint32()).take(stacks.indices),
+            "own": pyarrow.array([each.own for each in sites]).take(stacks.indices),
+            **{name: numbers[name].cast(pyarrow.uint64()) for name in _NUMBERS},
+        }
+        return pyarrow.RecordBatch.from_arrays(list(made.values()), schema=schema())
+
+
+def _texts(numbers: Any, name_of: Callable[[int], str]) -> Any:
+    found = numbers.dictionary_encode()
+    return _named(found.indices, [name_of(each) for each in found.dictionary.to_pylist()])
+
+
+def _named(indices: Any, names: list[str]) -> Any:
+    """Names by their places; what is no UTF-8, as file names may be, is escaped."""
+    clean = [each.encode("utf-8", "backslashreplace").decode() for each in names]
+    return pyarrow.DictionaryArray.from_arrays(indices, pyarrow.array(clean, pyarrow.string()))

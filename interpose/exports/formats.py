@@ -1,0 +1,56 @@
+"""What an experiment can be exported to: a name for each format, what reads it, and the module that writes it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from types import ModuleType
+from typing import BinaryIO, NamedTuple
+
+from interpose.analysis.analysis import Analysis
+
+Writer = Callable[[Analysis, BinaryIO], None]
+
+
+class Format(NamedTuple):
+    """A format: what its files are called, what it is for, and whether it can be shown on a terminal.
+
+    `function` of the module of its name writes it, or where it is empty `write_directory` a directory; of several
+    experiments at a time where `takes_many`.
+    """
+
+    name: str
+    suffix: str
+    meaning: str
+    is_text: bool = True
+    function: str = "write"
+    takes_many: bool = True
+
+    def writer(self) -> Writer:
+        """What writes it."""
+        found: Writer = getattr(self._module(), self.function)
+        return found
+
+    def directory_writer(self) -> Callable[[Analysis, str], None]:
+        """What writes it, where it is a directory."""
+        found: Callable[[Analysis, str], None] = self._module().write_directory
+        return found
+
+    def _module(self) -> ModuleType:
+        return importlib.import_module(f"interpose.exports.{self.name.partition('-')[0]}")
+
+
+FORMATS = {
+    each.name: each
+    for each in (
+        Format("raw", ".txt", "every record of every file, as text", takes_many=False),
+        Format("perfetto", ".pftrace", "ui.perfetto.dev: calls on the tracks of threads", False, takes_many=False),
+        Format("chrome", ".json", "chrome://tracing and viewers of its format: the same", takes_many=False),
+        Format("pprof", ".pb.gz", "`go tool pprof`, Pyroscope, Parca: stacks with their times and calls", False),
+        Format("speedscope", ".speedscope.json", "speedscope.app: the same stacks"),
+        Format("callgrind", ".callgrind", "KCachegrind, `callgrind_annotate`: the same by line, with who called whom"),
+        Format("parquet", ".parquet", "DuckDB, pandas, Polars: a directory of tables", False, "", takes_many=False),
+        Format("folded", ".folded", "flamegraph.pl, inferno: stacks with wall time"),
+        Format("folded-cpu", ".folded", "the same with CPU time", function="write_cpu"),
+    )
+}

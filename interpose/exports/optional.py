@@ -1,0 +1,24 @@
+"""Packages that are not installed with interpose itself."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from interpose.errors import UsageError
+
+
+def optional(name: str) -> Any:
+    """The module `name`; what stands for it where it is not installed raises UsageError when it is used."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return _Missing(name.partition(".")[0])
+
+
+class _Missing:
+    def __init__(self, package: str) -> None:
+        self._package = package
+
+    def __getattr__(self, name: str) -> Any:
+        raise UsageError(f"this needs the package {self._package}: pip install 'interpose[sql]'")

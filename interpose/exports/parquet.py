@@ -1,0 +1,35 @@
+"""An experiment as a directory of Parquet files, a file for each table of `interpose.exports.arrow_tables`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from interpose.analysis.analysis import Analysis
+from interpose.errors import InterposeError
+from interpose.exports import arrow_tables
+from interpose.exports.optional import optional
+from interpose.exports.single_events import refuse_without_events
+
+parquet = optional("pyarrow.parquet")
+_COMPRESSION = {"compression": "zstd", "compression_level": 1}
+
+
+def write_directory(analysis: Analysis, directory: str) -> None:
+    """Write the tables into `directory`, which must not be there yet. Raises InterposeError, UsageError."""
+    schema = arrow_tables.schema()
+    refuse_without_events(analysis.experiment)
+    try:
+        os.mkdir(directory, 0o700)
+        for name, table in arrow_tables.small_tables(analysis).items():
+            parquet.write_table(table, os.path.join(directory, f"{name}.parquet"), **_COMPRESSION)
+        _write_calls(analysis, schema, os.path.join(directory, f"{arrow_tables.CALLS}.parquet"))
+    except OSError as error:
+        raise InterposeError(f"{error.filename or directory}: {error.strerror}") from error
+
+
+def _write_calls(analysis: Analysis, schema: Any, path: str) -> None:
+    names = [field.name for field in schema if str(field.type).startswith("dictionary")]
+    with parquet.ParquetWriter(path, schema, use_dictionary=names, **_COMPRESSION) as writer:
+        for batch in arrow_tables.calls(analysis):
+            writer.write_batch(batch)

@@ -1,0 +1,48 @@
+"""The calls of an experiment one by one, for formats that show them along time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from interpose.analysis.calls.structure import is_consolidated_alone
+from interpose.errors import UsageError
+from interpose.experiments.format.blocks import Block
+from interpose.experiments.format.records import Event
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import Process
+
+
+def refuse_without_events(experiment: Experiment) -> None:
+    """Raise UsageError where calls were put together, and single ones are not there."""
+    if is_consolidated_alone(experiment):
+        raise UsageError(f"{experiment.name}: single calls were not kept (record without INTERPOSE_CONSOLIDATE)")
+
+
+def blocks_of(process: Process) -> Iterator[Block]:
+    """The blocks of events of a process; the memory of one is used again for the next."""
+    return process.events.blocks() if process.events else iter(())
+
+
+def events_of(process: Process) -> Iterator[Event]:
+    """The calls of a process that have ended, those of a thread in the order of their ends."""
+    for block in blocks_of(process):
+        if process.events:
+            yield from process.events.events(block)
+
+
+class LaneNames:
+    """What the threads and tasks of a process are called."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._threads = {each.number: each for each in process.threads}
+
+    def thread(self, number: int) -> str:
+        """The name of a thread, as the program gave it, else the main thread's, else its number."""
+        known = self._threads.get(number)
+        name = self._process.string(known.record.name) if known else ""
+        return name or ("MainThread" if known and known.record.main else f"thread {number}")
+
+    def task(self, number: int) -> str:
+        """The number of a task, and its name if it has one."""
+        return f"task {number} {self._process.task_names.get(number, '')}".rstrip()

@@ -1,0 +1,194 @@
+"""What is exported is read by others' code: schemas and libraries of the tools that it is for."""
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter, defaultdict
+
+import pytest
+
+from interpose.cli.main import main
+from tests.exports.test_exports import events, exported, hostile, recorded, total  # noqa: F401
+
+pytestmark = [pytest.mark.packages, pytest.mark.any_python]
+SPEEDSCOPE = "speedscope@1.25.0"
+
+
+# What protobuf's own code, made from pprof's schema, reads. That of the package is of an older protobuf.
+PPROF = """
+import gzip, json, sys
+from zprofile import profile_pb2
+made = profile_pb2.Profile.FromString(gzip.decompress(open(sys.argv[1], "rb").read()))
+strings = made.string_table
+functions = {each.id: strings[each.name] for each in made.function}
+lines = {each.id: (functions[each.line[0].function_id], each.line[0].line) for each in made.location}
+print(json.dumps({
+    "measured": [strings[each.type] + " " + strings[each.unit] for each in made.sample_type],
+    "sums": [sum(each.value[place] for each in made.sample) for place in range(5)],
+    "stacks": [[lines[each] for each in sample.location_id] for sample in made.sample],
+    "kinds": [strings[label.str] for sample in made.sample for label in sample.label if strings[label.key] == "kind"],
+}))
+"""
+
+
+def test_pprof_has_the_sums_of_the_report(recorded, tmp_path):  # noqa: F811
+    pytest.importorskip("zprofile")
+    words = [sys.executable, "-c", PPROF, str(exported(recorded, "pprof", tmp_path))]
+    variables = {**os.environ, "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python"}
+    made = json.loads(subprocess.run(words, env=variables, capture_output=True, text=True, check=True).stdout)
+
+    assert made["measured"] == ["wall nanoseconds", "cpu nanoseconds", "wait nanoseconds", "calls count", "bytes bytes"]
+    assert made["sums"][:2] == [total(recorded).wall_ns, total(recorded).cpu_ns]
+    assert made["sums"][3] == len(events(recorded))
+    assert any([name for name, _ in stack][:2] == ["sqlite3.Connection.execute", "load"] for stack in made["stacks"])
+    assert any(["load", 5] in stack for stack in made["stacks"])
+    assert {"db", "file", "process"} <= set(made["kinds"])
+
+
+def packets(path):
+    pb2 = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    return pb2, pb2.Trace.FromString(gzip.decompress(path.read_bytes())).packet
+
+
+class Replay:
+    """Takes a trace apart as trace_processor does: tracks, names by number within a sequence, slices by track."""
+
+    def __init__(self, path):
+        pb2, found = packets(path)
+        self.names = defaultdict(dict)
+        self.tracks = {}
+        self.slices = []
+        self.open = defaultdict(list)
+        self.counters = Counter()
+        self.texts = defaultdict(dict)
+        self.sites = defaultdict(dict)
+        edges = []
+        for number, each in enumerate(found):
+            of = each.trusted_packet_sequence_id
+            for name in each.interned_data.event_names:
+                assert name.iid not in self.names[of]
+                self.names[of][name.iid] = name.name
+            for text in each.interned_data.debug_annotation_string_values:
+                self.texts[of][text.iid] = text.str.decode()
+            for site in each.interned_data.source_locations:
+                self.sites[of][site.iid] = (site.file_name.rpartition("/")[2], site.line_number, site.function_name)
+            if each.HasField("track_descriptor"):
+                self.tracks[each.track_descriptor.uuid] = each.track_descriptor
+            if each.HasField("track_event"):
+                edges.append((each.timestamp, number, of, each.track_event))
+        for time_ns, _, of, event in sorted(edges, key=lambda edge: edge[:2]):
+            assert event.track_uuid in self.tracks
+            if event.type == pb2.TrackEvent.TYPE_SLICE_BEGIN:
+                self.open[event.track_uuid].append((time_ns, of, event))
+            elif event.type == pb2.TrackEvent.TYPE_SLICE_END:
+                begin_ns, of, begun = self.open[event.track_uuid].pop()
+                self.slices.append((self.name(of, begun), time_ns - begin_ns, of, begun))
+            else:
+                self.counters[self.tracks[event.track_uuid].name] += 1
+
+    def name(self, of, event):
+        return event.name or self.names[of][event.name_iid]
+
+
+def test_perfetto_has_each_call_as_a_slice_of_its_length(recorded, tmp_path):  # noqa: F811
+    replay = Replay(exported(recorded, "perfetto", tmp_path))
+
+    found = events(recorded)
+    assert not any(replay.open.values())
+    assert sorted(wall_ns for _, wall_ns, _, _ in replay.slices) == sorted(each.wall_ns for each in found)
+    told = [each for _, _, _, event in replay.slices for each in event.debug_annotations]
+    assert sum(each.uint_value for each in told if each.name_iid == 1) == sum(each.cpu_ns for each in found)
+    assert replay.counters.keys() == {"processors in use", "largest memory"}
+
+
+def test_perfetto_knows_processes_threads_tasks_lines_and_errors(recorded, tmp_path):  # noqa: F811
+    replay = Replay(exported(recorded, "perfetto", tmp_path))
+
+    tracks = replay.tracks.values()
+    assert sum(each.HasField("process") for each in tracks) == 2
+    assert {"MainThread", "Thread-1 (work)"} <= {each.thread.thread_name for each in tracks}
+    assert sum(each.name.startswith("task ") and each.parent_uuid in replay.tracks for each in tracks) >= 4
+    sites = {(name, replay.sites[of].get(event.source_location_iid)) for name, _, of, event in replay.slices}
+    assert ("sqlite3.Connection.execute", ("app.py", 5, "load")) in sites
+    errors = {replay.texts[of][each.string_value_iid] for _, _, of, event in replay.slices
+              for each in event.debug_annotations if each.name_iid == 4}  # fmt: skip
+    assert "FileNotFoundError errno 2" in errors
+
+
+def test_perfetto_of_hostile_names_is_read(tmp_path):
+    replay = Replay(exported(hostile(tmp_path), "perfetto", tmp_path))
+
+    assert [name for name, *_ in replay.slices] == ["sqlite3.Cursor.execute"]
+
+
+@pytest.mark.skipif(not shutil.which("npm"), reason="npm, which has speedscope's schema, is not installed")
+def test_speedscope_keeps_to_its_schema(recorded, tmp_path):  # noqa: F811
+    jsonschema = pytest.importorskip("jsonschema")
+    done = subprocess.run(["npm", "pack", SPEEDSCOPE], cwd=tmp_path, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"npm gives no {SPEEDSCOPE}")
+    name = "package/dist/release/file-format-schema.json"
+    subprocess.run(["tar", "xf", done.stdout.split()[-1], name], cwd=tmp_path, check=True)
+    schema = json.loads((tmp_path / name).read_text())
+
+    jsonschema.validate(json.loads(exported(recorded, "speedscope", tmp_path).read_text()), schema)
+
+
+def test_parquet_has_all_calls_and_the_sums_of_the_report(recorded, tmp_path):  # noqa: F811
+    parquet = pytest.importorskip("pyarrow.parquet")
+    directory = exported(recorded, "parquet", tmp_path)
+
+    calls = parquet.read_table(directory / "calls.parquet").to_pylist()
+    found = events(recorded)
+    assert len(calls) == len(found)
+    for name in ("wall_ns", "cpu_ns", "bytes", "inner_wall_ns"):
+        assert sum(each[name] for each in calls) == sum(getattr(each, name) for each in found)
+    sites = {(each["file"].rpartition("/")[2], each["line"], each["function"]) for each in calls}
+    assert ("app.py", 5, "load") in sites
+    assert {each["thread_name"] for each in calls} >= {"MainThread", "Thread-1 (work)"}
+    assert len({each["process"] for each in calls}) == 2
+    report = parquet.read_table(directory / "report.parquet").to_pylist()
+    assert sum(each["self_wall_ns"] for each in report) == total(recorded).wall_ns
+    assert len(parquet.read_table(directory / "processes.parquet")) == 2
+
+
+def asked(path, query, capsys, *words):
+    capsys.readouterr()
+    assert main(["sql", query, path, *words, "--format", "json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_sql_answers_what_the_report_says(recorded, capsys):  # noqa: F811
+    pytest.importorskip("duckdb")
+    found = events(recorded)
+
+    (row,) = asked(recorded, "select count(*) as calls, sum(wall_ns - inner_wall_ns) as self from calls", capsys)
+    assert row == {"calls": len(found), "self": sum(each.wall_ns - each.inner_wall_ns for each in found)}
+    (slowest,) = asked(recorded, "select wall_ns from slowest limit 1", capsys)
+    assert slowest["wall_ns"] == max(each.wall_ns for each in found)
+    sites = asked(recorded, "select calls from sites where function = 'load' and intrinsic like '%execute'", capsys)
+    assert [each["calls"] for each in sites] == [100]
+    errors = asked(recorded, "select distinct error from errors where file like '%app.py'", capsys)
+    assert [each["error"] for each in errors] == ["FileNotFoundError errno 2"]
+
+
+def test_sql_over_several_experiments_says_from_which_a_row_is(recorded, tmp_path, capsys):  # noqa: F811
+    pytest.importorskip("duckdb")
+    other = hostile(tmp_path)
+
+    rows = asked(recorded, "select experiment, count(*) as calls from calls group by 1 order by 1", capsys, other)
+
+    assert rows == [{"experiment": "t.1.er", "calls": 1}, {"experiment": "test.1.er", "calls": len(events(recorded))}]
+
+
+@pytest.mark.parametrize("query", ["selec 1", "select * from nothing", ""])
+def test_a_question_that_is_none_is_answered_in_one_line(recorded, capsys, query):  # noqa: F811
+    pytest.importorskip("duckdb")
+
+    assert main(["sql", query, recorded]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert told.startswith("interpose: ")
