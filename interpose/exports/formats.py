@@ -46,6 +46,7 @@ FORMATS = {
         Format("raw", ".txt", "every record of every file, as text", takes_many=False),
         Format("perfetto", ".pftrace", "ui.perfetto.dev: calls on the tracks of threads", False, takes_many=False),
         Format("chrome", ".json", "chrome://tracing and viewers of its format: the same", takes_many=False),
+        Format("otlp", ".jsonl", "OpenTelemetry: calls as spans; --endpoint sends them", takes_many=False),
         Format("pprof", ".pb.gz", "`go tool pprof`, Pyroscope, Parca: stacks with their times and calls", False),
         Format("speedscope", ".speedscope.json", "speedscope.app: the same stacks"),
         Format("callgrind", ".callgrind", "KCachegrind, `callgrind_annotate`: the same by line, with who called whom"),

@@ -12,15 +12,18 @@ from interpose.cli.experiment_choice import (
     open_experiments,
     refuse_sampled,
 )
+from interpose.cli.messages import say
 from interpose.cli.output import opened_bytes, refuse_within_experiments
 from interpose.errors import UsageError
 from interpose.experiments.model.collection import Collection
+from interpose.experiments.model.experiment import Experiment
 from interpose.exports.formats import FORMATS, Format
+from interpose.exports.sending import address_of, send
 
 NAME = "export"
 HELP = "write an experiment in the formats of other tools"
 EXAMPLE = "interpose export --to pprof -o profile.pb.gz"
-RAW = "raw"
+RAW, OTLP = "raw", "otlp"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +31,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     told = "; ".join(f"{each.name} ({each.meaning})" for each in FORMATS.values())
     parser.add_argument("--to", choices=FORMATS, metavar="FORMAT", default=RAW, help=told)
     parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE (parquet: a directory)")
+    parser.add_argument("--endpoint", metavar="URL", help="with --to otlp: send to the collector there, by HTTP")
+    parser.add_argument(
+        "--header",
+        type=_header,
+        action="append",
+        default=[],
+        metavar="'NAME: VALUE'",
+        help="with --endpoint: a header of the requests, as for an authorization; may be given several times",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -39,12 +51,30 @@ def run(arguments: argparse.Namespace) -> int:
         refuse_sampled(experiment)
     note_sampled(experiment)
     analysis = Analysis(experiment)
+    if arguments.endpoint is not None:
+        return max(_send(experiment, arguments), note_damages(experiment))
     if chosen.function:
         with opened_bytes(arguments.output, chosen.is_text) as out:
             chosen.writer()(analysis, out)
     else:
         _write_directory(chosen, analysis, arguments.output)
     return note_damages(experiment)
+
+
+def _send(experiment: Experiment, arguments: argparse.Namespace) -> int:
+    if arguments.to != OTLP or arguments.output is not None:
+        raise UsageError("--endpoint: with --to otlp, and without -o")
+    made = send(experiment, arguments.endpoint, dict(arguments.header))
+    lost = f"; {made.lost:,} lost ({'; '.join(made.why)})" if made.lost else ""
+    say(f"{made.sent:,} spans sent to {address_of(arguments.endpoint)}{lost}")
+    return 1 if made.lost else 0
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not name.strip().isprintable() or not (name.strip() and text.isprintable()):
+        raise argparse.ArgumentTypeError(f"{name!r} is no header as 'Name: value'")
+    return name.strip(), value.strip()
 
 
 def _write_directory(chosen: Format, analysis: Analysis, path: str | None) -> None:

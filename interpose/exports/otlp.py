@@ -1,0 +1,217 @@
+"""Recorded calls as spans of OpenTelemetry: lines of JSON, each a request as collectors take it (OTLP/JSON, 1.x).
+
+A transaction and all calls in it are a trace of their own. What is in none belongs to the trace of the experiment, in
+which each process is a span, below the one that started it. Names of attributes are those of the semantic
+conventions; what these do not have begins with `interpose.`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any, BinaryIO, NamedTuple
+
+from interpose import __version__
+from interpose.analysis.analysis import Analysis
+from interpose.experiments.format.records import Event
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import Process
+from interpose.exports.single_events import LaneNames, blocks_of, refuse_without_events
+from interpose.reports.formats.table import clean
+from interpose.reports.screen.state import command_line
+
+SPANS_IN_A_REQUEST = 1_000
+KEPT = 1 << 16  # of each sort of what is the same of many spans
+INTERNAL, SERVER, CLIENT = 1, 2, 3
+_KINDS_OF_CLIENTS = ("db", "net")
+_DATABASES = {"sqlite3": "sqlite", "psycopg2": "postgresql", "psycopg": "postgresql", "asyncpg": "postgresql",
+              "pymysql": "mysql", "MySQLdb": "mysql", "redis": "redis"}  # fmt: skip
+_DETAILS = {"db": "db.query.text", "file": "file.path", "net": "server.address", "process": "process.command_line"}
+
+
+def write(analysis: Analysis, out: BinaryIO) -> None:
+    """Write the requests, a line each. Raises UsageError where single events were not kept."""
+    for request, _ in requests(analysis.experiment):
+        out.write(request + b"\n")
+
+
+def requests(experiment: Experiment) -> Iterator[tuple[bytes, int]]:
+    """The requests, each with the number of its spans. Raises UsageError where single events were not kept."""
+    refuse_without_events(experiment)
+    for number, process in enumerate(experiment.processes):
+        made = _Process(experiment, process, number)
+        waiting = [made.whole()]
+        for span in made.spans():
+            if len(waiting) >= SPANS_IN_A_REQUEST:
+                yield made.request(waiting), len(waiting)
+                waiting = []
+            waiting.append(span)
+        yield made.request(waiting), len(waiting)
+
+
+class _Transaction(NamedTuple):
+    """One in a thread and task: from when to when, and the identity of its trace."""
+
+    start_ns: int
+    end_ns: int
+    trace: str
+
+
+class _Process:
+    """Makes the spans of a process."""
+
+    def __init__(self, experiment: Experiment, process: Process, number: int) -> None:
+        self._process = process
+        self._number = number
+        self._whole = trace_id(experiment)
+        starter = process.starter
+        self._around = experiment.processes.index(starter) if starter in experiment.processes else None
+        self._calendar_ns = process.log.time_ns - process.log.start_ns
+        self._names = LaneNames(process)
+        self._transactions = self._find_transactions()
+        kept = lru_cache(KEPT)
+        self._of_site, self._of_call = kept(self._site), kept(self._call)
+        self._of_detail, self._of_thread = kept(self._about), kept(self._lane)
+
+    def request(self, spans: Sequence[str]) -> bytes:
+        """The bytes of a request that has these spans."""
+        log = self._process.log
+        resource = _attributes(
+            {
+                "service.name": command_line(self._process),
+                "process.pid": log.pid,
+                "host.name": log.system.get("host", ""),
+                "telemetry.sdk.name": "interpose",
+                "telemetry.sdk.version": __version__,
+            }
+        )
+        scope = json.dumps({"name": "interpose", "version": __version__})
+        spans_of_scope = f'{{"scope":{scope},"spans":[{",".join(spans)}]}}'
+        spans_of_resource = f'{{"resource":{{"attributes":[{resource}]}},"scopeSpans":[{spans_of_scope}]}}'
+        return f'{{"resourceSpans":[{spans_of_resource}]}}'.encode()
+
+    def whole(self) -> str:
+        """The span of the process itself."""
+        process, log = self._process, self._process.log
+        ends = [each.record.end_ns or each.record.seen_ns for each in process.threads]
+        end_ns = max([*ends, log.start_ns]) + self._calendar_ns
+        around = "" if self._around is None else f'"parentSpanId":"{_process_span(self._around)}",'
+        return (
+            f'{{"traceId":"{self._whole}","spanId":"{_process_span(self._number)}",{around}'
+            f'"name":{json.dumps(command_line(process))},"kind":{INTERNAL},'
+            f'"startTimeUnixNano":"{log.time_ns}","endTimeUnixNano":"{end_ns}"}}'
+        )
+
+    def spans(self) -> Iterator[str]:
+        """The spans of its calls, those of a thread in the order of their ends."""
+        for block in blocks_of(self._process):
+            assert self._process.events is not None
+            for event in self._process.events.events(block):
+                yield self._span(event)
+
+    def _span(self, event: Event) -> str:
+        trace, is_root = self._trace_of(event)
+        around = "" if is_root else f'"parentSpanId":"{self._parent(event)}",'
+        begin_ns = event.start_ns + self._calendar_ns
+        told = f'{{"key":"interpose.cpu_ns","value":{{"intValue":"{event.cpu_ns}"}}}}'
+        moved = f',{{"key":"interpose.bytes","value":{{"intValue":"{event.bytes}"}}}}' if event.bytes else ""
+        error = self._failed(event.error) if event.error else ""
+        return (
+            f'{{"traceId":"{trace}","spanId":"{self._span_id(event.thread, event.call)}",{around}'
+            f'{self._of_call(event.intrinsic)},"startTimeUnixNano":"{begin_ns}",'
+            f'"endTimeUnixNano":"{begin_ns + event.wall_ns}","attributes":[{told}{moved}'
+            f'{self._of_site(event.stack)}{self._of_detail(event.intrinsic, event.detail)}'
+            f'{self._of_thread(event.thread)}]{error}}}'
+        )
+
+    def _span_id(self, thread: int, call: int) -> str:
+        return f"{self._number + 1 & 0xFFFF:04x}{thread & 0xFFFF:04x}{call & 0xFFFFFFFF:08x}"
+
+    def _parent(self, event: Event) -> str:
+        return self._span_id(event.thread, event.parent) if event.parent else _process_span(self._number)
+
+    def _trace_of(self, event: Event) -> tuple[str, bool]:
+        """The trace of a call, and whether it is the first span of it."""
+        found = self._transactions.get((event.thread, event.task))
+        place = bisect_right(found, (event.start_ns, _LATEST)) - 1 if found else -1
+        if not found or place < 0 or event.start_ns >= found[place].end_ns:
+            return self._whole, False
+        return found[place].trace, event.start_ns == found[place].start_ns
+
+    def _find_transactions(self) -> dict[tuple[int, int], list[_Transaction]]:
+        """The outermost transactions by thread and task, in the order of time."""
+        numbers = {number for number, each in self._process.numbered_intrinsics().items() if each.transaction == "is"}
+        found: dict[tuple[int, int], list[_Transaction]] = {}
+        if not self._process.events or not numbers:
+            return found
+        pick = self._process.events.layout.picker(("intrinsic", "start_ns", "wall_ns", "thread", "task", "call"))
+        for block in blocks_of(self._process):
+            for intrinsic, start_ns, wall_ns, thread, task, call in pick.many(block.events):
+                if intrinsic in numbers:
+                    trace = self._whole[:16] + self._span_id(thread, call)
+                    found.setdefault((thread, task), []).append(_Transaction(start_ns, start_ns + wall_ns, trace))
+        return {lane: _outermost(each) for lane, each in found.items()}
+
+    # What is the same of many calls is made once.
+
+    def _call(self, number: int) -> str:
+        intrinsic = self._process.intrinsic(number)
+        kind = CLIENT if intrinsic.kind in _KINDS_OF_CLIENTS else SERVER if intrinsic.transaction == "is" else INTERNAL
+        return f'"name":{json.dumps(clean(intrinsic.name))},"kind":{kind}'
+
+    def _site(self, stack: int) -> str:
+        site = self._process.own_line(stack)
+        if site is None:
+            return ""
+        where = {"code.function.name": site.function, "code.file.path": site.file, "code.line.number": site.line}
+        return f",{_attributes(where)}"
+
+    def _about(self, number: int, detail: int) -> str:
+        intrinsic = self._process.intrinsic(number)
+        told: dict[str, Any] = {"interpose.kind": intrinsic.kind}
+        if detail:
+            told[_DETAILS.get(intrinsic.kind, "interpose.detail")] = self._process.string(detail)
+        if system := _DATABASES.get(intrinsic.name.partition(".")[0]):
+            told["db.system.name"] = system
+        return f",{_attributes(told)}"
+
+    def _lane(self, thread: int) -> str:
+        return f",{_attributes({'thread.name': self._names.thread(thread), 'thread.id': thread})}"
+
+    def _failed(self, number: int) -> str:
+        text = json.dumps(clean(self._process.string(number)))
+        return f',"status":{{"code":2,"message":{text}}}'
+
+
+_LATEST = 1 << 64
+
+
+def _outermost(found: list[_Transaction]) -> list[_Transaction]:
+    kept: list[_Transaction] = []
+    for each in sorted(found):
+        if not kept or each.start_ns >= kept[-1].end_ns:
+            kept.append(each)
+    return kept
+
+
+def _process_span(number: int) -> str:
+    return f"{number + 1 & 0xFFFF:04x}{0:012x}"
+
+
+def trace_id(experiment: Experiment) -> str:
+    """The identity of the trace of an experiment: 32 hexadecimal digits, always the same of one experiment."""
+    log = experiment.founder.log
+    what = f"{log.system.get('host', '')} {log.pid} {log.time_ns} {log.start_ns}"
+    return hashlib.blake2b(what.encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+def _attributes(values: dict[str, Any]) -> str:
+    """Attributes as JSON; numbers of 64 bits are texts there."""
+    found = []
+    for key, value in values.items():
+        told = {"intValue": str(value)} if isinstance(value, int) else {"stringValue": clean(value)}
+        found.append(json.dumps({"key": key, "value": told}, separators=(",", ":")))
+    return ",".join(found)
