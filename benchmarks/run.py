@@ -41,6 +41,7 @@ BENCHMARKS = (
     "attach",
     "reading",
     "compression",
+    "exports",
     "filtering",
 )
 COLUMNS = ("what", "measured", "ratio", "of", "to reach")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from interpose.analysis.analysis import Analysis
@@ -30,6 +31,12 @@ def write_directory(analysis: Analysis, directory: str) -> None:
 
 def _write_calls(analysis: Analysis, schema: Any, path: str) -> None:
     names = [field.name for field in schema if str(field.type).startswith("dictionary")]
-    with parquet.ParquetWriter(path, schema, use_dictionary=names, **_COMPRESSION) as writer:
-        for batch in arrow_tables.calls(analysis):
-            writer.write_batch(batch)
+    kept = {"use_dictionary": names, "write_statistics": ["start_ns", "wall_ns"]}
+    with parquet.ParquetWriter(path, schema, **kept, **_COMPRESSION) as writer, ThreadPoolExecutor(1) as other:
+        written: Future[None] | None = None
+        for batch in arrow_tables.calls(analysis):  # one is made while the one before is written
+            if written:
+                written.result()
+            written = other.submit(writer.write_batch, batch)
+        if written:
+            written.result()
