@@ -23,7 +23,7 @@ GROUPS = {
     "Look": ("report", "flame", "top", "transactions", "events", "lines", "coverage", "processes", "overview", "sql"),
     "Compare": ("compare",),
     "Manage": ("list", "notes", "label", "archive", "consolidate", "cp", "mv", "rm", "check", "export"),
-    "Advanced": ("profile", "display", "dialogue", "map"),
+    "Advanced": ("profile", "display", "dialogue", "map", "completion"),
 }
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 EXAMPLES = {
@@ -124,7 +124,8 @@ def make_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
         prog="interpose", dest="command", metavar="COMMAND", required=True, help=argparse.SUPPRESS
     )
     for name, command in commands.items():
-        command.add_arguments(parsers.add_parser(name, description=command.HELP, example=command.EXAMPLE))
+        made = parsers.add_parser(name, help=command.HELP, description=command.HELP, example=command.EXAMPLE)
+        command.add_arguments(made)
     return parser
 
 

@@ -1,0 +1,51 @@
+"""`interpose completion`: what a shell needs to complete commands, options and files."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Iterator
+
+from interpose.errors import UsageError
+
+NAME = "completion"
+HELP = "print a script by which a shell completes commands, options and their values"
+EXAMPLE = "interpose completion bash"
+SHELLS = ("bash", "zsh", "tcsh")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "shell", choices=SHELLS, metavar="SHELL", help=f"{', '.join(SHELLS)}; needs shtab: pip install shtab"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    main = importlib.import_module("interpose.cli.main")  # which imports this module
+    try:
+        shtab = importlib.import_module("shtab")
+    except ImportError:
+        raise UsageError("this needs the package shtab: pip install shtab") from None
+    parser = main.make_parser(main.load_commands())
+    for each in _parsers_below(parser):
+        for action in _of_paths(each):
+            action.complete = shtab.FILE  # type: ignore[attr-defined]  # where shtab looks for it
+    sys.stdout.write(shtab.complete(parser, arguments.shell) + "\n")
+    return 0
+
+
+def _parsers_below(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """The parsers of all commands, and of what these consist of."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            action.help = action.help if action.help != argparse.SUPPRESS else None  # shtab leaves out what is not told
+            for each in action.choices.values():
+                yield each
+                yield from _parsers_below(each)
+
+
+def _of_paths(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """The arguments of a command that are files or directories."""
+    named = ("EXPERIMENT", "FILE", "DIRECTORY", "PROGRAM", "TARGET")
+    return [each for each in parser._actions if each.choices is None and each.metavar in named]
