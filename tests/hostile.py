@@ -21,6 +21,7 @@ from interpose.analysis.recording.soundness import read_all
 from interpose.cli.experiment_choice import open_experiments
 from interpose.cli.main import main
 from interpose.errors import InterposeError
+from interpose.exports.formats import FORMATS
 from interpose.exports.raw import raw
 from interpose.reports.formats import text as table
 from interpose.reports.formats.colour import Paint
@@ -157,6 +158,9 @@ def read_all_of(path: str) -> None:
         table.write(processes_table(list(walk(tree(opened))), opened.founder), io.StringIO(), 80)
         for line in raw(opened):
             assert line.isprintable()
+        for each in FORMATS.values():
+            if each.function:
+                each.writer()(Analysis(opened), io.BytesIO())
 
 
 def run(words: list[str]) -> tuple[int, str]:

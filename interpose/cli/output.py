@@ -74,7 +74,7 @@ def opened_bytes(path: str | None, is_text: bool = False) -> Iterator[BinaryIO]:
         if sys.stdout.isatty() and not is_text:
             raise UsageError("this is no text for a terminal: -o FILE writes it to a file")
         sys.stdout.flush()
-        yield sys.stdout.buffer
+        yield from _standard_output()
         return
     refuse_within_experiments(path)
     beside = _beside(path)
@@ -90,6 +90,16 @@ def opened_bytes(path: str | None, is_text: bool = False) -> Iterator[BinaryIO]:
     finally:
         if beside and os.path.lexists(beside):
             os.unlink(beside)
+
+
+def _standard_output() -> Iterator[BinaryIO]:
+    """Standard output for bytes; where somebody who calls main() has put text in its place, that gets them as text."""
+    if buffer := getattr(sys.stdout, "buffer", None):
+        yield buffer
+        return
+    kept = io.BytesIO()
+    yield kept
+    sys.stdout.write(kept.getvalue().decode("utf-8", "backslashreplace"))
 
 
 def _beside(path: str) -> str:

@@ -1,0 +1,37 @@
+"""Damaged experiments are exported as far as they go, or refused in a line: nothing else comes of them."""
+
+import os
+import shutil
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.experiments.test_hostile import FILES, small
+from tests.hostile import read_all_of
+
+pytestmark = pytest.mark.any_python
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return small(tmp_path_factory.mktemp("whole") / "t.1.er").write()
+
+
+@given(data=st.data())
+def test_whatever_byte_is_wrong_every_format_is_written_or_refused(whole, tmp_path_factory, data):
+    name = data.draw(st.sampled_from([each for each in FILES if (whole / each).stat().st_size]))
+    there = (whole / name).stat().st_size
+    place = data.draw(st.integers(0, min(there, 4096) - 1))
+    length = data.draw(st.sampled_from((1, 4, 8)))
+    wrong = data.draw(st.binary(min_size=length, max_size=length))
+    directory = tmp_path_factory.mktemp("damaged")
+    path = directory / "t.1.er"
+    shutil.copytree(whole, path)
+    with open(path / name, "r+b") as file:
+        file.seek(place)
+        file.write(wrong)
+        if data.draw(st.booleans()):
+            os.truncate(file.fileno(), place + 1)
+    read_all_of(str(path))
+    shutil.rmtree(directory)
