@@ -70,6 +70,16 @@ void recorder_say(const char *kind, const char *attributes)
     errno = saved;
 }
 
+void recorder_warn_once(uint32_t *warned, const char *text)
+{
+    char attributes[256];
+    if (__atomic_load_n(warned, __ATOMIC_RELAXED) == recorder.serial ||
+        __atomic_exchange_n(warned, recorder.serial, __ATOMIC_RELAXED) == recorder.serial)
+        return;
+    snprintf(attributes, sizeof attributes, "text=\"%s\"", text);
+    recorder_say("warning", attributes);
+}
+
 /* --- the documents */
 
 static int write_log(void)

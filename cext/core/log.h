@@ -35,6 +35,9 @@ VISIBLE int recorder_map(const char *text, size_t bytes);
 /* Have the log say something of this process, as long as it is recorded. */
 VISIBLE void recorder_say(const char *kind, const char *attributes);
 
+/* Warn of something, in XML, once in a recording: `warned` is kept for it, and is 0 at first. */
+VISIBLE void recorder_warn_once(uint32_t *warned, const char *text);
+
 /* Note a directory that the program's own code was imported from. */
 VISIBLE void recorder_note_root(const char *path);
 

@@ -94,12 +94,15 @@ static bool begin_plain(struct call *call, struct thread *thread, PyThreadState 
     return span_begin(&call->span, thread, intrinsic, stack_elsewhere(state), detail);
 }
 
+static uint32_t warned;
+
 bool begin_elsewhere(struct call *call, const struct slot *slot, PyObject *owner, PyObject *const *arguments, Py_ssize_t count)
 {
     PyThreadState *state = running_state();
     struct thread *thread = slot->effect < EFFECT_fork ? recorded_thread(state) : NULL;
     if (!thread || thread->quiet || (slot->choice == CHOICE_outermost && inside(thread, KIND_db)))
         return false;
+    recorder_warn_once(&warned, "in other interpreters only calls of C functions are recorded");
     *call = (struct call){.slot = slot, .owner = owner, .arguments = arguments, .count = count};
     return begin_plain(call, thread, state);
 }
