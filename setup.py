@@ -140,7 +140,8 @@ class BuildExt(build_ext):
 
     def initialize_options(self):
         super().initialize_options()
-        self.cython_directives = {"language_level": 3}
+        # What the extensions share among threads they order themselves (docs/architecture.md).
+        self.cython_directives = {"language_level": 3, "freethreading_compatible": True}
 
     def finalize_options(self):
         super().finalize_options()

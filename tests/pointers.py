@@ -14,9 +14,12 @@ import audit
 
 WORD = 8
 OURS = ("interpose", "pointers", "audit")
+# What is before the type in an object; and how many words more than with an interpreter lock.
+HEAD = ("-refcount",) if object.__basicsize__ == 2 * WORD else ("-thread", "-bits", "-shared")
+MORE = len(HEAD) - 1
 # PyTypeObject. What begins with a dash changes by itself: counts, caches, lists of those who refer to it.
 TYPE = (
-    *("-refcount", "type", "-size", "name", "basicsize", "itemsize", "dealloc", "vectorcall_offset", "getattr"),
+    *HEAD, *("type", "-size", "name", "basicsize", "itemsize", "dealloc", "vectorcall_offset", "getattr"),
     *("setattr", "as_async", "repr", "as_number", "as_sequence", "as_mapping", "hash", "call", "str", "getattro"),
     *("setattro", "as_buffer", "flags", "doc", "traverse", "clear", "richcompare", "weaklistoffset", "iter"),
     *("iternext", "methods", "members", "getset", "base", "dict", "descr_get", "descr_set", "dictoffset", "init"),
@@ -28,16 +31,16 @@ OF_ONE_TYPE = {"type", "name", "doc", "members", "getset", "methods", "dict", "b
 AWAITED = ("coroutine", "coroutine_wrapper", "async_generator", "async_generator_asend", "async_generator_athrow")
 SUITES = {"as_async": 4, "as_number": 36, "as_sequence": 10, "as_mapping": 3, "as_buffer": 2}
 VERSION_IS_VALID = 1 << 19
-VECTORCALL = 15 + (sys.version_info >= (3, 12)) + (sys.version_info >= (3, 14))  # the word in a Python function
+VECTORCALL = 15 + MORE + (sys.version_info >= (3, 12)) + (sys.version_info >= (3, 14))  # the word in a Python function
 CLASS_METHOD = type(dict.__dict__["fromkeys"])
 # The number of words in a callable, of those that do not change by themselves; and of what the first of them points to.
 CALLABLES = {
-    BuiltinFunctionType: ({"definition": 2, "vectorcall": 6}, 4),
-    MethodDescriptorType: ({"definition": 5, "vectorcall": 6}, 4),
-    CLASS_METHOD: ({"definition": 5, "vectorcall": 6}, 4),
-    GetSetDescriptorType: ({"definition": 5}, 5),
-    WrapperDescriptorType: ({"base": 5, "wrapped": 6}, 0),
-    FunctionType: ({"type": 1, "code": 6, "vectorcall": VECTORCALL}, 0),
+    BuiltinFunctionType: ({"definition": 2 + MORE, "vectorcall": 6 + MORE}, 4),
+    MethodDescriptorType: ({"definition": 5 + MORE, "vectorcall": 6 + MORE}, 4),
+    CLASS_METHOD: ({"definition": 5 + MORE, "vectorcall": 6 + MORE}, 4),
+    GetSetDescriptorType: ({"definition": 5 + MORE}, 5),
+    WrapperDescriptorType: ({"base": 5 + MORE, "wrapped": 6 + MORE}, 0),
+    FunctionType: ({"type": 1 + MORE, "code": 6 + MORE, "vectorcall": VECTORCALL}, 0),
 }
 
 

@@ -31,11 +31,12 @@ def govern(uint64_t budget_ppm, uint64_t timed_ns):
 cdef uint64_t calibrate_counted() except? 0:
     """What a call costs that is not timed, in nanoseconds: the least of several measurements."""
     cdef c_thread *thread = recording()
-    cdef slot *slot = new_slot(SIGNATURE_pair, <void *>time_pair)
+    cdef slot *slot = new_slot(SIGNATURE_pair, <void *>time_pair, <void *>do_nothing)
     cdef pair_function stub = <pair_function>slot_stub(SIGNATURE_pair, slot)
     slot.real = <void *>do_nothing
     slot.levels[0] = LEVEL_off
     slot.lowered = 1
+    slot_is_fit(slot)
     stub(NULL, <PyObject *>None)
     counted_ns = min([time_calls(thread, stub) for _ in range(8)]) if thread != NULL else 1
     slot.taken = 0

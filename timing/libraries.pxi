@@ -590,7 +590,7 @@ cdef Installed put_in_function(object function):
     if is_stub(function_vectorcall(function)):
         raise NotInterposed(ALREADY)
     installed.signature = SIGNATURE_vector
-    installed.slot = new_slot(SIGNATURE_vector, body_of_function(function))
+    installed.slot = new_slot(SIGNATURE_vector, body_of_function(function), function_vectorcall(function))
     installed.put_in_function(function)
     return installed
 

@@ -97,10 +97,10 @@ cdef bint exit_with_error(transaction made, object error) except False:
 
 
 cdef uint32_t number_of_name(transaction made) except? 0:
-    if made.serial != recorder_state.serial or filter_state.by_transaction:  # which has a number of its own for it
+    if read_first(&made.serial) != recorder_state.serial or filter_state.by_transaction:  # which has a number of its own for it
         encoded = made.name.encode("utf-8", "replace")
         made.number = argument_intern(KIND_logic, encoded, len(encoded))
-        made.serial = recorder_state.serial
+        write_last(&made.serial, recorder_state.serial)
     return made.number
 
 
@@ -116,11 +116,12 @@ cdef bint mark_function(object function, str name) except False:
     if flags & CO_COROUTINE:
         know_awaits_quietly()
     installed.signature = SIGNATURE_vector
-    installed.slot = new_slot(SIGNATURE_vector, <void *>time_marked)
+    installed.slot = new_slot(SIGNATURE_vector, <void *>time_marked, function_vectorcall(function))
     fit(installed.slot, _marked_intrinsic)
     installed.slot.levels[0] = _marks.slot.levels[0]
     installed.slot.lowered = _marks.slot.lowered
     installed.slot.keyword = kept_for_ever(name)
+    slot_is_fit(installed.slot)
     installed.put_in_function(function)
     _installed.append(installed)
     return True

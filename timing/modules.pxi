@@ -158,14 +158,13 @@ cdef bint know_greenlets() except False:
 cdef bint interpose_new_modules() except False:
     cdef c_thread *thread
     cdef reading begin
-    global _modules_seen, _interposing
-    if len(_modules) == _modules_seen or _interposing:
+    global _modules_seen
+    if len(_modules) == _modules_seen:
         return True
     thread = recording()
-    if thread == NULL:
+    if thread == NULL or not installing_begin():
         return True
     begin = own_begin(thread)
-    _interposing = True
     try:
         _modules_seen = len(_modules)
         know_descriptor_owners()
@@ -181,7 +180,7 @@ cdef bint interpose_new_modules() except False:
     except Exception:
         pass
     finally:
-        _interposing = False
+        installing_end()
         own_end(thread, begin)
     return True
 
@@ -230,8 +229,11 @@ cdef void put_hook(object module, str name, void *body, c_signature signature):
 
 
 cdef void put_hook_in(object names, str name, void *body, c_signature signature):
+    cdef Installed hook
     try:
-        _hooks.append(put_method(names[name], body, signature))
+        hook = put_method(names[name], body, signature)
+        slot_is_fit(hook.slot)
+        _hooks.append(hook)
     except (KeyError, NotInterposed):
         pass  # what it would have told is learned later: a thread at its first call, an end by the reader
 

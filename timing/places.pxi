@@ -26,7 +26,7 @@ cdef class Installed:
     cdef void put_in_definition(self, PyMethodDef *definition) noexcept:
         self.definition = definition
         self.slot.real = definition.ml_meth
-        definition.ml_meth = self.stub()
+        exchange_in_definition(definition, self.stub())
 
     cdef bint put_in_type(self, object type, bytes method, void *real) except False:
         self.type = ref(type)
@@ -71,25 +71,27 @@ cdef class Installed:
         elif self.definition == NULL:
             self.restore_type()
         elif self.definition.ml_meth == self.stub():
-            self.definition.ml_meth = self.slot.real
+            exchange_in_definition(self.definition, self.slot.real)
         else:
             return False
         self.slot.taken = 0
         return True
 
 
-cdef slot *new_slot(c_signature signature, void *body) except NULL:
-    cdef slot *slot = slot_take(signature)
+cdef slot *new_slot(c_signature signature, void *body, void *real) except NULL:
+    """A slot for a stub in the place of `real`, which lets all calls pass until it is fit."""
+    cdef slot *slot = slot_take(signature, real)
     if slot == NULL:
         free_dead_slots()
-        slot = slot_take(signature)
+        slot = slot_take(signature, real)
     if slot == NULL:
         raise NotInterposed("the pool of stubs for its signature is full")
+    slot.watched = WATCHED_unfit
     slot.body = body
     slot.ask = NULL
     slot.link = NULL
     slot.keyword = slot.attributes = slot.route = NULL
-    slot.intrinsic = slot.numbers = slot.lowered = slot.through = slot.watched = slot.sampled = 0
+    slot.intrinsic = slot.numbers = slot.lowered = slot.through = slot.sampled = 0
     slot.detail = slot.subject = slot.late = slot.moves = slot.choice = slot.effect = slot.lock = slot.passes = slot.waits = slot.traffic = slot.asks = slot.shape = 0
     return slot
 
@@ -118,7 +120,8 @@ cdef Installed put_method(object function, void *body, c_signature wanted):
         raise NotInterposed(ALREADY)
     if not is_writable(&definition.ml_meth):
         raise NotInterposed("its method table is read-only")
-    installed.slot = new_slot(installed.signature, body if body != NULL else bodies[installed.signature])
+    body = body if body != NULL else bodies[installed.signature]
+    installed.slot = new_slot(installed.signature, body, definition.ml_meth)
     if takes_one_argument(definition):
         installed.slot.shape = SHAPE_ONE
     elif takes_arguments(definition):
@@ -137,7 +140,7 @@ cdef Installed put_slot(type owner, bytes method):
     if is_stub(place[0]):
         raise NotInterposed(ALREADY)
     installed.signature = signature
-    installed.slot = new_slot(signature, bodies[signature])
+    installed.slot = new_slot(signature, bodies[signature], place[0])
     installed.put_in_type(owner, method, place[0])
     return installed
 
@@ -153,7 +156,7 @@ cdef Installed put_function(object module, object owner, object function, bint s
     if function_globals(function) != <PyObject *>names:
         raise NotInterposed("somebody else's function is in its place")
     installed.signature = SIGNATURE_vector
-    installed.slot = new_slot(SIGNATURE_vector, body_of_function(function))
+    installed.slot = new_slot(SIGNATURE_vector, body_of_function(function), function_vectorcall(function))
     if owner is not module:
         installed.slot.shape = SHAPE_METHOD
     installed.put_in_function(function)
@@ -335,6 +338,8 @@ cdef Installed put(object module, object intrinsic):
         return put_wrapper(module, owner, name, found, intrinsic)
     if UNSUPPORTED != NULL and is_python_function(found):
         raise NotInterposed(UNSUPPORTED.decode())
+    if IS_FREE_THREADED and is_python_function(found) and has_flag(found, CO_COROUTINE | CO_ASYNC_GENERATOR):
+        raise NotInterposed(NO_AWAITS)
     if name == "__init__" and is_python_function(found) and is_gone_round(found):
         raise NotInterposed("from CPython 3.14 on not every call of such an __init__ could be seen")
     if linked:
@@ -356,6 +361,8 @@ cdef Installed put(object module, object intrinsic):
             link_up(installed, owner, found, intrinsic)
         else:
             installed.slot.through = is_plain_body(installed.signature, installed.slot)
+        slot_is_fit(installed.slot)
+        if not linked:
             slot_watch(installed.slot)
     except BaseException:
         installed.restore()

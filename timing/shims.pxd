@@ -190,7 +190,9 @@ cdef extern from "hooks/stubs.h":
         uint8_t watched
         uint8_t sampled
         uint8_t taken
-    slot *slot_take(c_signature)
+    slot *slot_take(c_signature, const void *)
+    void slot_is_fit(slot *)
+    const uint8_t WATCHED_unfit
     void *slot_stub(c_signature, const slot *)
     bint is_stub(const void *)
     bint is_traffic(const slot *)
@@ -288,6 +290,12 @@ cdef extern from "cpython/thread_names.h":
 
 cdef extern from "cpython/version.h":
     const char *UNSUPPORTED
+
+cdef extern from "cpython/side_lock.h":
+    const bint IS_FREE_THREADED
+    int side_locks_prepare()
+    void write_last(uint32_t *, uint32_t)
+    uint32_t read_first(const uint32_t *)
 
 cdef extern from "cpython/sites.h":
     thread_state *recorded_state()
@@ -462,9 +470,12 @@ cdef extern from "hooks/install.h":
     c_signature signature_of(const PyMethodDef *)
     bint takes_one_argument(const PyMethodDef *)
     bint takes_arguments(const PyMethodDef *)
+    void exchange_in_definition(PyMethodDef *, void *)
     bint is_writable(const void *)
     void **type_slot(PyTypeObject *, const char *, c_signature *)
     bint exchange_in_types(PyTypeObject *, const char *, void *, void *) except False
+    bint installing_begin()
+    void installing_end()
 
 cdef extern from "hooks/python_functions.h":
     int interposed_function_begin() except -1

@@ -25,8 +25,8 @@ cdef list _installed = []
 cdef list _hooks = []
 cdef object _wrappers = None  # what interposes instead of shims in place
 cdef dict _kept = {}       # types whose addresses are known, by their modules' names
-cdef bint _interposing = False
 cdef bint _forks_are_told = False
+cdef str NO_AWAITS = "what is awaited: not yet in a free-threaded interpreter"
 cdef Py_ssize_t NOTE_LETTERS = 60  # a note is to fit whatever letters they are
 cdef object _next_number = 1  # of what patterns are found to stand for
 cdef reading _starting  # when the recording's own beginning began; its end is that of `interpose`
@@ -101,6 +101,8 @@ def begin(wanted, *, libraries, roots, bytes variables=b"", **found):
         field += 1
     if found:
         raise TypeError(f"no fields of the settings: {', '.join(found)}")
+    if side_locks_prepare():
+        raise MemoryError("no room for locks")
     shims_begin()
     forget_holders()
     forget_descriptors()

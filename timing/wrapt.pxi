@@ -30,7 +30,7 @@ cdef object import_wrapt():
 cdef bint know_awaits() except False:
     """Look at what Python awaits, by some of its own kind; Cython's are others."""
     global _awaits_known
-    if _awaits_known or UNSUPPORTED != NULL:
+    if _awaits_known or UNSUPPORTED != NULL or IS_FREE_THREADED:
         return True
     _awaits_known = True
     names = {}

@@ -3,13 +3,64 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "cpython/side_lock.h"
+
+#if PY_VERSION_HEX >= 0x030d0000
+PyObject *entry_at(PyObject *dictionary, PyObject *key)
+{
+    PyObject *found = NULL;
+    if (PyDict_GetItemRef(dictionary, key, &found) < 0)
+        PyErr_Clear();
+    return found;
+}
+
+PyObject *entry_named(PyObject *dictionary, const char *name)
+{
+    PyObject *found = NULL;
+    if (PyDict_GetItemStringRef(dictionary, name, &found) < 0)
+        PyErr_Clear();
+    return found;
+}
+#else
+PyObject *entry_at(PyObject *dictionary, PyObject *key)
+{
+    PyObject *found = PyDict_GetItemWithError(dictionary, key);
+    if (!found)
+        PyErr_Clear();
+    return Py_XNewRef(found);
+}
+
+PyObject *entry_named(PyObject *dictionary, const char *name)
+{
+    return Py_XNewRef(PyDict_GetItemString(dictionary, name));
+}
+#endif
+
+PyObject *entry_of_type(PyTypeObject *type, PyObject *name)
+{
+#if IS_FREE_THREADED
+    return _PyType_LookupRef(type, name);
+#else
+    return Py_XNewRef(_PyType_Lookup(type, name));
+#endif
+}
+
+PyObject *items_as_now(PyObject *list)
+{
+    PyObject *items = IS_FREE_THREADED && PyList_Check(list) ? PyList_AsTuple(list) : Py_NewRef(list);
+    if (!items)
+        PyErr_Clear();
+    return items;
+}
+
 /* Is what the type has under the name plain data: a slot, a field of a tuple, or nothing, so that it is the instance's? */
 static bool is_plain_attribute(PyTypeObject *type, PyObject *name)
 {
-    PyObject *found = _PyType_Lookup(type, name);
-    if (!found || Py_IS_TYPE(found, &PyMemberDescr_Type))
-        return true;
-    return strcmp(Py_TYPE(found)->tp_name, "_collections._tuplegetter") == 0 || !Py_TYPE(found)->tp_descr_get;
+    PyObject *found = entry_of_type(type, name);
+    bool is_plain = !found || Py_IS_TYPE(found, &PyMemberDescr_Type) || !Py_TYPE(found)->tp_descr_get ||
+                    strcmp(Py_TYPE(found)->tp_name, "_collections._tuplegetter") == 0;
+    Py_XDECREF(found);
+    return is_plain;
 }
 
 PyObject *attribute_at(PyObject *object, PyObject *way)
@@ -29,9 +80,11 @@ PyObject *attribute_at(PyObject *object, PyObject *way)
 
 PyObject *entry_of_module(const char *module, const char *name)
 {
-    PyObject *found = PyDict_GetItemString(PyImport_GetModuleDict(), module);
+    PyObject *found = entry_named(PyImport_GetModuleDict(), module);
     PyObject *names = found && PyModule_Check(found) ? PyModule_GetDict(found) : NULL;
-    return names ? PyDict_GetItemString(names, name) : NULL;
+    PyObject *entry = names ? entry_named(names, name) : NULL;
+    Py_XDECREF(found);
+    return entry;
 }
 
 const char *bytes_of_text(PyObject *object, Py_ssize_t *bytes)

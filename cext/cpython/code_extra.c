@@ -1,5 +1,7 @@
 #include "cpython/code_extra.h"
 
+#include "cpython/side_lock.h"
+
 bool extras_lie_as_known;
 
 int code_extra_index(freefunc release)
@@ -26,11 +28,13 @@ int code_extra_set(PyCodeObject *code, int index, void *value)
 {
     const struct code_extras *before = (const struct code_extras *)code->co_extra;
     Py_ssize_t size_before = before && extras_lie_as_known ? before->size : 0;
-    bool fits = !before || extras_lie_as_known;
+    bool fits = !IS_FREE_THREADED && (!before || extras_lie_as_known); /* there others look at the size */
     int failed = extra_set(code, index, value);
     if (failed)
         return failed;
-    extras_lie_as_known = code_extra_direct(code, index) == value;
+    bool as_known = code_extra_direct(code, index) == value;
+    if (as_known != extras_lie_as_known)
+        extras_lie_as_known = as_known;
     if (fits && extras_lie_as_known)
         code_extra_fit(code, size_before, index);
     return 0;

@@ -21,10 +21,11 @@ int code_extra_set(PyCodeObject *code, int index, void *value);
 /* The same as code_extra, by CPython's function. */
 VISIBLE void *code_extra_asked(PyCodeObject *code, int index);
 
+/* Other threads may put something there, or move it, meanwhile: what was is freed when no thread can look at it any more. */
 static inline void *code_extra_direct(const PyCodeObject *code, int index)
 {
-    const struct code_extras *known = code->co_extra;
-    return known && index < known->size ? known->extras[index] : NULL;
+    const struct code_extras *known = __atomic_load_n((void *const *)&code->co_extra, __ATOMIC_ACQUIRE);
+    return known && index < known->size ? __atomic_load_n(&known->extras[index], __ATOMIC_ACQUIRE) : NULL;
 }
 
 /* What was kept with the code object, or NULL. */

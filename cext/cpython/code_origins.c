@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "core/recorder.h"
+#include "cpython/attributes.h"
+#include "cpython/side_lock.h"
 
 enum { ROOTS = 64, LINES_AT_MOST = 16384 };
 
@@ -25,13 +27,15 @@ bool add_known_root(const char *root)
     memcpy(kept, root, bytes + 1);
     if (!bytes || root[bytes - 1] != '/')
         memcpy(kept + bytes, "/", 2);
-    known_roots[known_root_count++] = kept;
+    known_roots[known_root_count] = kept;
+    __atomic_store_n(&known_root_count, known_root_count + 1, __ATOMIC_RELEASE); /* others look at them meanwhile */
     return true;
 }
 
 static bool is_below_known_root(const char *file)
 {
-    for (unsigned index = 0; index < known_root_count; index++)
+    unsigned count = __atomic_load_n(&known_root_count, __ATOMIC_ACQUIRE);
+    for (unsigned index = 0; index < count; index++)
         if (strncmp(file, known_roots[index], strlen(known_roots[index])) == 0)
             return true;
     return false;
@@ -46,13 +50,10 @@ static const char *plain_text(PyObject *text)
 }
 
 /* The directory of sys.path that the file lies below was put there after the beginning: the log says so. */
-static void note_root(const char *file)
+static void note_root_among(PyObject *roots, const char *file)
 {
-    PyObject *path = PySys_GetObject("path");
-    if (!path || !PyList_CheckExact(path) || known_root_count == ROOTS)
-        return;
-    for (Py_ssize_t index = 0; index < PyList_GET_SIZE(path); index++) {
-        const char *root = plain_text(PyList_GET_ITEM(path, index));
+    for (Py_ssize_t index = 0; known_root_count < ROOTS && index < PySequence_Fast_GET_SIZE(roots); index++) {
+        const char *root = plain_text(PySequence_Fast_GET_ITEM(roots, index));
         size_t bytes = root ? strlen(root) : 0;
         if (bytes && root[0] == '/' && strncmp(file, root, bytes) == 0 && (root[bytes - 1] == '/' || file[bytes] == '/')) {
             if (add_known_root(root))
@@ -62,26 +63,42 @@ static void note_root(const char *file)
     }
 }
 
-static PyObject *linecache_entry(PyObject *file)
+static void note_root(const char *file)
 {
-    PyObject *modules = PyImport_GetModuleDict();
-    PyObject *module = modules && PyDict_CheckExact(modules) ? PyDict_GetItemString(modules, "linecache") : NULL;
-    PyObject *names = module && PyModule_CheckExact(module) ? PyModule_GetDict(module) : NULL;
-    PyObject *cache = names ? PyDict_GetItemString(names, "cache") : NULL;
-    return cache && PyDict_CheckExact(cache) ? PyDict_GetItem(cache, file) : NULL;
+    PyObject *path = entry_of_module("sys", "path");
+    PyObject *roots = path && PyList_CheckExact(path) ? items_as_now(path) : NULL;
+    if (roots && side_begin(SIDE_ROOTS)) {
+        if (!is_below_known_root(file))
+            note_root_among(roots, file);
+        side_end(SIDE_ROOTS);
+    }
+    Py_XDECREF(roots);
+    Py_XDECREF(path);
 }
 
-/* The lines of an entry that stands for no file (it has no time of change), or NULL. */
+/* A new reference, or NULL. */
+static PyObject *linecache_entry(PyObject *file)
+{
+    PyObject *cache = entry_of_module("linecache", "cache");
+    PyObject *entry = cache && PyDict_CheckExact(cache) ? entry_at(cache, file) : NULL;
+    Py_XDECREF(cache);
+    return entry;
+}
+
+/* The lines of an entry that stands for no file (it has no time of change): a new reference, or NULL. */
 static PyObject *lines_of_no_file(PyObject *entry)
 {
     if (!entry || !PyTuple_CheckExact(entry) || PyTuple_GET_SIZE(entry) != 4 || PyTuple_GET_ITEM(entry, 1) != Py_None)
         return NULL;
     PyObject *lines = PyTuple_GET_ITEM(entry, 2);
-    if (!PyList_CheckExact(lines) || PyList_GET_SIZE(lines) > LINES_AT_MOST)
+    bool is_text = true;
+    if (!PyList_CheckExact(lines) || PyList_GET_SIZE(lines) > LINES_AT_MOST || !(lines = items_as_now(lines)))
         return NULL;
-    for (Py_ssize_t index = 0; index < PyList_GET_SIZE(lines); index++)
-        if (!PyUnicode_CheckExact(PyList_GET_ITEM(lines, index)))
-            return NULL;
+    for (Py_ssize_t index = 0; index < PySequence_Fast_GET_SIZE(lines); index++)
+        if (!PyUnicode_CheckExact(PySequence_Fast_GET_ITEM(lines, index)))
+            is_text = false;
+    if (!is_text)
+        Py_CLEAR(lines);
     return lines;
 }
 
@@ -109,10 +126,12 @@ void note_source(PyObject *file, uint32_t name)
     const char *plain = plain_text(file);
     if (!plain || is_anybodys(plain))
         return;
-    PyObject *lines = lines_of_no_file(linecache_entry(file));
+    PyObject *entry = linecache_entry(file), *lines = lines_of_no_file(entry);
     PyErr_Clear();
     if (lines)
         note_text(lines, name);
     else if (plain[0] == '/' && !is_below_known_root(plain))
         note_root(plain);
+    Py_XDECREF(lines);
+    Py_XDECREF(entry);
 }

@@ -59,42 +59,79 @@ static int index_here(PyThreadState *state)
     return id == index_elsewhere.interpreter ? index_elsewhere.index : find_index(state->interp, id);
 }
 
-static struct code_sites *describe_code(PyCodeObject *code, struct code_sites *sites)
+/* All but the places. It may run Python's own code, and other threads may do the same meanwhile. */
+static struct code_sites describe_code(PyCodeObject *code)
 {
-    uint32_t count = (uint32_t)Py_SIZE(code);
-    if (!sites)
-        sites = calloc(1, sizeof *sites + count * sizeof(struct place));
-    else
-        memset(sites->places, 0, count * sizeof(struct place));
+    PyThreadState *state = running_state();
+    struct code_sites sites = {
+        .serial = recorder.serial,
+        .own = is_own(code->co_filename),
+        .code = code,
+        .file = intern_text(code->co_filename),
+        .function = intern_text(code->co_qualname),
+        .first_line = (uint32_t)code->co_firstlineno,
+        .count = (uint32_t)Py_SIZE(code),
+    };
+    if (!is_recorded_in_full(state))
+        sites.interpreter = (uint32_t)PyInterpreterState_GetID(state->interp);
+    else if (sites.own && recorder.on)
+        note_source(code->co_filename, sites.file);
+    return sites;
+}
+
+/* In the place of what an earlier recording knew, or in new memory; what is in memory already stays among the holders. */
+static void write_code(struct code_sites *sites, const struct code_sites *described)
+{
+    memset(sites->places, 0, described->count * sizeof(struct place));
+    sites->own = described->own;
+    sites->within = 0;
+    sites->interpreter = described->interpreter;
+    sites->code = described->code;
+    sites->file = described->file;
+    sites->function = described->function;
+    sites->first_line = described->first_line;
+    sites->count = described->count;
+    __atomic_store_n(&sites->serial, described->serial, __ATOMIC_RELEASE);
+}
+
+/* Hang it on the code object; NULL where that went wrong. */
+static struct code_sites *hang_on(PyCodeObject *code, int index, const struct code_sites *described)
+{
+    struct code_sites *sites = calloc(1, sizeof *sites + described->count * sizeof(struct place));
     if (!sites)
         return NULL;
-    sites->code = code;
-    sites->serial = recorder.serial;
-    sites->within = 0;
-    sites->own = is_own(code->co_filename);
-    sites->file = intern_text(code->co_filename);
-    sites->function = intern_text(code->co_qualname);
-    sites->first_line = (uint32_t)code->co_firstlineno;
-    sites->count = count;
-    PyThreadState *state = running_state();
-    if (!is_recorded_in_full(state))
-        sites->interpreter = (uint32_t)PyInterpreterState_GetID(state->interp);
-    else if (sites->own && recorder.on)
-        note_source(code->co_filename, sites->file);
+    write_code(sites, described);
+#if IS_FREE_THREADED && PY_VERSION_HEX >= 0x030e0000
+    PyUnstable_EnableTryIncRef((PyObject *)code); /* for hooks/lock_holders.c */
+#endif
+    if (code_extra_set(code, index, sites) == 0)
+        return sites;
+    PyErr_Clear();
+    free(sites);
+    return NULL;
+}
+
+/* Another thread may have been here first. */
+static struct code_sites *put_code(PyCodeObject *code, const struct code_sites *described)
+{
+    int index = index_here(running_state());
+    if (!side_begin(SIDE_SITES))
+        return NULL;
+    struct code_sites *sites = code_extra(code, index);
+    if (!sites)
+        sites = hang_on(code, index, described);
+    else if (!is_of_this_recording(sites))
+        write_code(sites, described);
+    side_end(SIDE_SITES);
     return sites;
 }
 
 /* An exception that is set stays as it is: this runs between a call and its caller. */
-static struct code_sites *new_code_sites(PyCodeObject *code, struct code_sites *old)
+static struct code_sites *new_code_sites(PyCodeObject *code)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    struct code_sites *sites = describe_code(code, old);
-    if (sites && sites != old && code_extra_set(code, index_here(running_state()), sites)) {
-        PyErr_Clear();
-        free(sites);
-        sites = NULL;
-    }
+    struct code_sites described = describe_code(code), *sites = put_code(code, &described);
     PyErr_Restore(type, value, traceback);
     return sites;
 }
@@ -113,9 +150,10 @@ static void add_place(struct code_sites *sites, PyCodeObject *code, uint32_t ins
         .interpreter = sites->interpreter,
     };
     struct place *place = &sites->places[instruction];
-    place->site = site_add(&site);
+    uint32_t number = site_add(&site);
     if (sites->own)
-        place->stack = stack_intern(place->site, 0, 0);
+        __atomic_store_n(&place->stack, stack_intern(number, 0, 0), __ATOMIC_RELAXED);
+    __atomic_store_n(&place->site, number, __ATOMIC_RELEASE);
 }
 
 struct place *first_sight(PyCodeObject *code, struct code_sites *sites, uint32_t instruction, uint32_t *own_code)
@@ -123,23 +161,23 @@ struct place *first_sight(PyCodeObject *code, struct code_sites *sites, uint32_t
     struct thread *thread = current_thread;
     struct reading begin = own_begin(thread);
     struct place *place = NULL;
-    if (!sites || sites->serial != recorder.serial)
-        sites = new_code_sites(code, sites);
+    if (!sites || !is_of_this_recording(sites))
+        sites = new_code_sites(code);
     if (sites && instruction < sites->count) {
         place = &sites->places[instruction];
         *own_code = sites->own;
-        if (!place->site)
+        if (!__atomic_load_n(&place->site, __ATOMIC_ACQUIRE))
             add_place(sites, code, instruction);
     }
     own_end(thread, begin);
     return place;
 }
 
-struct code_sites *first_sight_of_code(PyCodeObject *code, struct code_sites *old)
+struct code_sites *first_sight_of_code(PyCodeObject *code)
 {
     struct thread *thread = current_thread;
     struct reading begin = own_begin(thread);
-    struct code_sites *sites = new_code_sites(code, old);
+    struct code_sites *sites = new_code_sites(code);
     own_end(thread, begin);
     return sites;
 }

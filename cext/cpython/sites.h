@@ -11,6 +11,7 @@
 
 #include "core/recorder.h"
 #include "cpython/code_extra.h"
+#include "cpython/side_lock.h"
 
 struct place {
     uint32_t site;
@@ -18,7 +19,8 @@ struct place {
     uint32_t verdict; /* what the filter has decided of it (hooks/filtered_places.h) */
 };
 
-/* What is known of a code object. */
+/* What is known of a code object. Threads look at it while others add to it: `serial` is written after all else, and of a
+   place its site. */
 struct code_sites {
     uint32_t serial; /* of the recording that the numbers belong to */
     uint32_t own;
@@ -44,20 +46,26 @@ VISIBLE extern struct known_sites known_sites;
 VISIBLE int sites_begin(freefunc release);
 
 /* The same as the next two, where it is not known yet; both are own cost. */
-VISIBLE struct code_sites *first_sight_of_code(PyCodeObject *code, struct code_sites *old);
+VISIBLE struct code_sites *first_sight_of_code(PyCodeObject *code);
 VISIBLE struct place *first_sight(PyCodeObject *code, struct code_sites *sites, uint32_t instruction, uint32_t *own_code);
+
+static inline bool is_of_this_recording(const struct code_sites *sites)
+{
+    return __atomic_load_n(&sites->serial, __ATOMIC_ACQUIRE) == recorder.serial;
+}
 
 /* What is known of a frame's code; NULL where memory is short. */
 static inline struct code_sites *sites_of(frame *frame)
 {
     PyCodeObject *code = frame_code(frame);
     struct code_sites *sites = code_extra(code, known_sites.index);
-    return LIKELY(sites && sites->serial == recorder.serial) ? sites : first_sight_of_code(code, sites);
+    return LIKELY(sites && is_of_this_recording(sites)) ? sites : first_sight_of_code(code);
 }
 
 static inline bool is_in_sight(const struct code_sites *sites, uint32_t instruction)
 {
-    return sites && sites->serial == recorder.serial && instruction < sites->count && sites->places[instruction].site;
+    return sites && is_of_this_recording(sites) && instruction < sites->count &&
+           __atomic_load_n(&sites->places[instruction].site, __ATOMIC_ACQUIRE);
 }
 
 /* Site and stack of a frame; NULL where memory is short. */

@@ -10,9 +10,12 @@
 
 /* --- the task that asyncio runs */
 
+/* What a function that is C code gives; NULL where it is not. The reference to it is taken. */
 static PyObject *called(PyObject *function)
 {
-    return function && PyCFunction_Check(function) ? PyObject_CallNoArgs(function) : NULL;
+    PyObject *given = function && PyCFunction_Check(function) ? PyObject_CallNoArgs(function) : NULL;
+    Py_XDECREF(function);
+    return given;
 }
 
 /* Before 3.12 this is known by a dictionary alone. */
@@ -20,9 +23,9 @@ static PyObject *task_of_running_loop(void)
 {
     PyObject *tasks = entry_of_module("_asyncio", "_current_tasks");
     PyObject *loop = tasks && PyDict_CheckExact(tasks) ? called(entry_of_module("_asyncio", "_get_running_loop")) : NULL;
-    PyObject *task = loop ? PyDict_GetItemWithError(tasks, loop) : NULL;
-    Py_XINCREF(task);
+    PyObject *task = loop ? entry_at(tasks, loop) : NULL;
     Py_XDECREF(loop);
+    Py_XDECREF(tasks);
     return task;
 }
 
@@ -36,8 +39,9 @@ static PyObject *running_task(void)
 static PyObject *given_by(PyObject *object, const char *method)
 {
     PyObject *name = PyUnicode_InternFromString(method);
-    PyObject *found = name ? _PyType_Lookup(Py_TYPE(object), name) : NULL;
+    PyObject *found = name ? entry_of_type(Py_TYPE(object), name) : NULL;
     PyObject *given = found && Py_IS_TYPE(found, &PyMethodDescr_Type) ? PyObject_CallOneArg(found, object) : NULL;
+    Py_XDECREF(found);
     Py_XDECREF(name);
     return given;
 }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "cpython/side_lock.h"
 #include "cpython/sites.h"
 #include "cpython/task_names.h"
 
@@ -9,6 +10,7 @@
 struct task {
     PyObject *coroutine; /* no reference */
     uint32_t number;     /* 0: it is no more */
+    uint32_t freed_by;   /* the thread that is just freeing it, or 0 */
 };
 
 static struct {
@@ -82,14 +84,46 @@ static struct freed *freed_of(const PyTypeObject *type)
     return each < freed + TYPES ? each : NULL;
 }
 
+/* Threads that do not record make no tasks, but may free them. */
+static uint32_t this_thread(void)
+{
+    return current_thread ? current_thread->number : UINT32_MAX;
+}
+
+static struct task *task_freed(const PyObject *object)
+{
+    return tasks.size && running_state()->interp == recorded ? task_find(object) : NULL;
+}
+
+/* Another thread that finds another coroutine at the address meanwhile gives that a number of its own. */
+static void task_begins_to_end(const PyObject *object)
+{
+    if (!side_begin(SIDE_TASKS))
+        return;
+    struct task *task = task_freed(object);
+    if (task)
+        task->freed_by = this_thread();
+    side_end(SIDE_TASKS);
+}
+
+static void task_ends(const PyObject *object)
+{
+    if (!side_begin(SIDE_TASKS))
+        return;
+    struct task *task = task_freed(object);
+    if (task && (!IS_FREE_THREADED || task->freed_by == this_thread()))
+        task->number = 0;
+    side_end(SIDE_TASKS);
+}
+
 /* Afterwards: what is closed by it is still run as that task. */
 static void free_task(PyObject *object)
 {
     const struct freed *known = freed_of(root_of(Py_TYPE(object)));
+    if (IS_FREE_THREADED)
+        task_begins_to_end(object);
     known->real(object);
-    struct task *task = tasks.size && running_state()->interp == recorded ? task_find(object) : NULL;
-    if (task)
-        task->number = 0;
+    task_ends(object);
 }
 
 /* Will the end of objects of the type be told? Not where Python code has made all of it: what frees these finds by its own
@@ -102,8 +136,8 @@ static bool tells_end(PyTypeObject *type)
         return false;
     if (!known->is_ours) {
         *known = (struct freed){root, known->type ? known->real : root->tp_dealloc, true};
-        root->tp_dealloc = free_task;
         recorded = running_state()->interp;
+        __atomic_store_n(&root->tp_dealloc, free_task, __ATOMIC_RELEASE);
     }
     return true;
 }
@@ -115,23 +149,47 @@ void tasks_forget(void)
             each->type->tp_dealloc = each->real;
         each->is_ours = false;
     }
+    if (!side_begin(SIDE_TASKS))
+        return;
     free(tasks.places);
     tasks.places = NULL;
     tasks.size = tasks.used = 0;
+    side_end(SIDE_TASKS);
 }
 
-uint32_t number_of_task(PyObject *outermost)
+/* A coroutine that another thread is just freeing is not the one that is at its address now. */
+static bool is_of_now(const struct task *task)
 {
-    const struct task *known = task_find(outermost);
-    if (LIKELY(known))
-        return known->number;
+    return !IS_FREE_THREADED || !task->freed_by || task->freed_by == this_thread();
+}
+
+/* 0 where there is no room, or where the end of the task would not be told. */
+static uint32_t number_new_task(PyObject *outermost)
+{
     if (!tells_end(Py_TYPE(outermost)) || (tasks.used * 2 >= tasks.size && !tasks_grow()))
         return 0;
     struct task *task = &tasks.places[place_of_task(outermost)];
     tasks.used += !task->coroutine;
-    uint32_t number = ++tasks.last;
-    *task = (struct task){outermost, number};
-    learn_task_name(number, outermost);
+    *task = (struct task){.coroutine = outermost, .number = ++tasks.last};
+    return task->number;
+}
+
+static uint32_t find_or_number(PyObject *outermost, bool *is_new)
+{
+    const struct task *known = task_find(outermost);
+    *is_new = !known || !is_of_now(known);
+    return *is_new ? number_new_task(outermost) : known->number;
+}
+
+uint32_t number_of_task(PyObject *outermost)
+{
+    bool is_new;
+    if (!side_begin(SIDE_TASKS))
+        return 0;
+    uint32_t number = find_or_number(outermost, &is_new);
+    side_end(SIDE_TASKS);
+    if (UNLIKELY(is_new && number))
+        learn_task_name(number, outermost);
     return number;
 }
 

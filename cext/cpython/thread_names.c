@@ -17,13 +17,14 @@ static bool names_begin(void)
     return way_to_name && name_of_end;
 }
 
-/* The calling thread as threading knows it. Borrowed, or NULL. */
+/* The calling thread as threading knows it. A new reference, or NULL. */
 static PyObject *active_thread(void)
 {
     PyObject *active = entry_of_module("threading", "_active");
     PyObject *ident = active && PyDict_CheckExact(active) ? PyLong_FromUnsignedLong(PyThread_get_thread_ident()) : NULL;
-    PyObject *found = ident ? PyDict_GetItemWithError(active, ident) : NULL;
+    PyObject *found = ident ? entry_at(active, ident) : NULL;
     Py_XDECREF(ident);
+    Py_XDECREF(active);
     return found;
 }
 
@@ -33,7 +34,7 @@ static PyObject *python_thread(PyThreadState *state)
     frame *asking = frame_innermost(state);
     PyCodeObject *code = asking ? frame_code(asking) : NULL;
     if (code && code->co_argcount == 1 && PyUnicode_CompareWithASCIIString(code->co_name, "_set_ident") == 0)
-        return frame_first_argument(asking);
+        return Py_XNewRef(frame_first_argument(asking));
     return active_thread();
 }
 
@@ -52,6 +53,7 @@ static void learn_thread_name(struct thread *thread, PyThreadState *state)
         thread->record->fields.name = intern_text(name);
     }
     Py_XDECREF(name);
+    Py_XDECREF(known);
     PyErr_Restore(type, value, traceback);
     own_end(thread, begin);
 }
@@ -75,6 +77,7 @@ static void learn_last_name(struct thread *thread)
     if (bytes_of_text(name, &bytes) && bytes)
         thread->record->fields.name = intern_text(name);
     Py_XDECREF(name);
+    Py_XDECREF(known);
     PyErr_Restore(type, value, traceback);
     own_end(thread, begin);
 }

@@ -39,6 +39,17 @@ static PyObject *scope_of(const struct slot *slot, PyObject *told)
     return scope;
 }
 
+/* In free-threaded CPython: what made it took no time, and is no event. */
+static bool is_left_out_as_await(const struct span *span)
+{
+    static uint32_t warned;
+    if (!span->thread || !span_open(span))
+        return false;
+    recorder_warn_once(&warned, "what is awaited: not yet recorded in a free-threaded interpreter");
+    span_forget(span);
+    return true;
+}
+
 bool becomes_await(struct call *call, PyObject *result, struct sort *sort)
 {
     struct span *span = &call->span;
@@ -47,6 +58,8 @@ bool becomes_await(struct call *call, PyObject *result, struct sort *sort)
                          .intrinsic = span->intrinsic,
                          .stack = span->stack,
                          .detail = span->detail};
+    if (IS_FREE_THREADED)
+        return is_left_out_as_await(span);
     if (!coroutines.plain || !span->thread || !span_open(span))
         return false;
     if (sort == &coroutines && !coroutine_has_not_begun(result))

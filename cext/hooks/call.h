@@ -22,6 +22,9 @@ struct call {
     int descriptor; /* that it is about, or -1 */
     const struct descriptor *known; /* of traffic: what is known of it, or NULL */
     uint8_t terminal; /* of what reads or writes a terminal whose dialogue is kept: its state (hooks/terminal.h); else 0 */
+#if IS_FREE_THREADED
+    struct descriptor seen; /* what `known` points to */
+#endif
     struct child *child; /* of what is recorded before it is tried: its record, or NULL */
 };
 
@@ -64,6 +67,16 @@ static inline PyObject *subject_of(const struct call *call)
 
 /* The descriptor that it is about: the object's own, or that of what is given. */
 int descriptor_of_call(const struct call *call);
+
+/* What is known of the descriptor that it is about is known from here on. */
+static inline void look_behind(struct call *call)
+{
+#if IS_FREE_THREADED
+    call->known = descriptor_seen(call->descriptor, &call->seen);
+#else
+    call->known = descriptor_known(call->descriptor);
+#endif
+}
 
 /* `input`: where both streams are the process's own terminal, C reads and writes there itself. */
 static inline bool is_input(const struct slot *slot)

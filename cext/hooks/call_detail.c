@@ -37,8 +37,8 @@ static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
         return database_detail(subject);
     case DETAIL_tls:
         return detail_of_descriptor(descriptor_of_tls(subject));
-    case DETAIL_holder:
-        return holder_detail(subject);
+    case DETAIL_holder: /* where threads run at once, who has just taken it may not have said so yet: it is told at the end */
+        return IS_FREE_THREADED ? 0 : holder_detail(subject);
     case DETAIL_dsn:
         return dsn_detail(subject, call->names, call->arguments + call->count);
     case DETAIL_server:

@@ -16,7 +16,7 @@ static void set_role(int number, enum role role)
 {
     struct descriptor *known = descriptor_known(number);
     if (known)
-        known->role = role;
+        __atomic_store_n(&known->role, (uint8_t)role, __ATOMIC_RELAXED);
 }
 
 static void set_last(int number, enum last last)
@@ -24,16 +24,19 @@ static void set_last(int number, enum last last)
     struct descriptor *known = descriptor_known(number);
     if (!known)
         return;
-    known->last = last;
-    known->answers = answers;
-    answers += last == LAST_SENT && known->role == ROLE_CONNECTION;
+    __atomic_store_n(&known->last, (uint8_t)last, __ATOMIC_RELAXED);
+    __atomic_store_n(&known->answers, __atomic_load_n(&answers, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+    if (last == LAST_SENT && known->role == ROLE_CONNECTION)
+        __atomic_add_fetch(&answers, 1, __ATOMIC_RELAXED);
 }
 
 static void set_watcher(int number, const PyObject *watcher, void (*set)(struct descriptor *, uint32_t))
 {
     struct descriptor *known = descriptor_known(number);
-    if (known)
+    if (known && side_begin(SIDE_WATCHERS)) {
         set(known, watcher_of(watcher));
+        side_end(SIDE_WATCHERS);
+    }
 }
 
 static void forget_range(const struct call *call)

@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/recorder.h"
+#include "cpython/attributes.h"
 #include "hooks/attribute_names.h"
 
 /* --- error */
@@ -43,11 +44,13 @@ static bool type_is_called(PyTypeObject *type, const char *name, size_t bytes)
         return true;
     if (dot)
         return (size_t)(dot - full) == module_bytes && memcmp(full, name, module_bytes) == 0;
-    PyObject *module = _PyType_Lookup(type, name_of_module);
-    if (!module || !PyUnicode_Check(module) || !PyUnicode_IS_COMPACT_ASCII(module))
-        return module_bytes == strlen("builtins") && memcmp(name, "builtins", module_bytes) == 0;
-    return (size_t)PyUnicode_GET_LENGTH(module) == module_bytes &&
-           memcmp(PyUnicode_DATA(module), name, module_bytes) == 0;
+    PyObject *module = entry_of_type(type, name_of_module);
+    bool is_plain = module && PyUnicode_Check(module) && PyUnicode_IS_COMPACT_ASCII(module);
+    const char *text = is_plain ? PyUnicode_DATA(module) : "builtins";
+    size_t text_bytes = is_plain ? (size_t)PyUnicode_GET_LENGTH(module) : strlen(text);
+    bool is_called_so = text_bytes == module_bytes && memcmp(text, name, module_bytes) == 0;
+    Py_XDECREF(module);
+    return is_called_so;
 }
 
 /* Is it, or one of those that it is derived from, called so? */
@@ -105,8 +108,10 @@ uint32_t error_here(void)
 bool is_programs_buffer(PyObject *object)
 {
 #if PY_VERSION_HEX >= 0x030c0000
-    PyObject *method = _PyType_Lookup(Py_TYPE(object), name_of_buffer);
-    return !method || !Py_IS_TYPE(method, &PyWrapperDescr_Type);
+    PyObject *method = entry_of_type(Py_TYPE(object), name_of_buffer);
+    bool is_programs = !method || !Py_IS_TYPE(method, &PyWrapperDescr_Type);
+    Py_XDECREF(method);
+    return is_programs;
 #else
     (void)object;
     return false;

@@ -58,7 +58,7 @@ static uint32_t whole_command(PyObject *command)
     return detail_intern(text, length);
 }
 
-uint32_t command_detail(PyObject *command)
+static uint32_t detail_as_now(PyObject *command)
 {
     if (UNLIKELY(arguments_kept(KIND_process) == KEEP_whole))
         return whole_command(command);
@@ -67,6 +67,14 @@ uint32_t command_detail(PyObject *command)
     PyObject *line = encoded(command);
     uint32_t number = line ? first_word(PyBytes_AS_STRING(line), PyBytes_GET_SIZE(line)) : 0;
     Py_XDECREF(line);
+    return number;
+}
+
+uint32_t command_detail(PyObject *command)
+{
+    PyObject *items = items_as_now(command);
+    uint32_t number = items ? detail_as_now(items) : 0;
+    Py_XDECREF(items);
     return number;
 }
 

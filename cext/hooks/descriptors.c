@@ -42,6 +42,35 @@ static uint32_t intern_address(const struct sockaddr_storage *address, socklen_t
     return length > 0 ? argument_intern(KIND_net, text, (size_t)length) : 0;
 }
 
+/* --- what threads do at once */
+
+static void reach(int number)
+{
+    int end = __atomic_load_n(&descriptors_end, __ATOMIC_RELAXED);
+    while (number >= end && !__atomic_compare_exchange_n(&descriptors_end, &end, number + 1, false, __ATOMIC_RELAXED,
+                                                         __ATOMIC_RELAXED))
+        ;
+}
+
+static void put(struct descriptor *place, const struct descriptor *known)
+{
+    for (unsigned watcher = 0; watcher < WATCHERS; watcher++)
+        __atomic_store_n(&place->watchers[watcher], known->watchers[watcher], __ATOMIC_RELAXED);
+    __atomic_store_n(&place->answers, known->answers, __ATOMIC_RELAXED);
+    __atomic_store_n((descriptor_word *)place, *(const descriptor_word *)known, __ATOMIC_RELEASE);
+}
+
+/* Unless another thread has learned it meanwhile, and perhaps more. */
+static void put_first(struct descriptor *place, const struct descriptor *known)
+{
+    uint64_t before = __atomic_load_n((descriptor_word *)place, __ATOMIC_RELAXED);
+    if (!place->known)
+        __atomic_compare_exchange_n((descriptor_word *)place, &before, *(const descriptor_word *)known, false,
+                                    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+/* --- what the kernel says */
+
 uint32_t intern_literal(const char *text)
 {
     return detail_intern(text, strlen(text));
@@ -109,10 +138,11 @@ void first_use(struct descriptor *known, int number)
     struct thread *thread = current_thread;
     struct reading begin = own_begin(thread);
     int saved = errno;
-    learn(known, number);
+    struct descriptor learned;
+    learn(&learned, number);
+    put_first(known, &learned);
     errno = saved;
-    if (number >= descriptors_end)
-        descriptors_end = number + 1;
+    reach(number);
     own_end(thread, begin);
 }
 
@@ -134,7 +164,8 @@ struct descriptor descriptor_look(int number)
 
 void forget_descriptors(void)
 {
-    memset(descriptors, 0, sizeof *descriptors * (size_t)descriptors_end);
+    for (int number = 0; number < descriptors_end; number++)
+        descriptor_forget(number);
     descriptors_end = watched_end = 0;
     networks_known = false;
 }
@@ -142,7 +173,7 @@ void forget_descriptors(void)
 void descriptor_forget(int number)
 {
     if (number >= 0 && number < DESCRIPTORS_KNOWN)
-        descriptors[number] = (struct descriptor){0};
+        put(&descriptors[number], &(struct descriptor){0});
 }
 
 void descriptor_set(int number, struct descriptor known)
@@ -150,7 +181,6 @@ void descriptor_set(int number, struct descriptor known)
     if (number < 0 || number >= DESCRIPTORS_KNOWN)
         return;
     known.known = 1;
-    descriptors[number] = known;
-    if (number >= descriptors_end)
-        descriptors_end = number + 1;
+    put(&descriptors[number], &known);
+    reach(number);
 }

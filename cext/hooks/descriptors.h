@@ -1,14 +1,18 @@
 /* What lies behind each descriptor: a file, a terminal, a socket, a pipe; and its name.
 
    The kernel says it at the first use of a descriptor (two or three system calls, own cost). It is forgotten when the
-   program closes the descriptor or makes another in its place. All of it runs with the interpreter's lock held. */
+   program closes the descriptor or makes another in its place. All of it runs with the interpreter's lock held, or, in
+   free-threaded CPython, without: then what a call is about is one word, which is read and written as a whole. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/visible.h"
+#include "cpython/side_lock.h"
 
 enum { DESCRIPTORS_KNOWN = 8192 };
 
@@ -18,13 +22,15 @@ enum last { LAST_NOTHING, LAST_SENT, LAST_RECEIVED };
 enum { WATCHERS = 2 };
 
 struct descriptor {
-    uint32_t name;                /* a number in strings */
-    uint32_t watchers[WATCHERS];  /* the objects that wait for it, as watcher_of tells them, or 0 */
-    uint32_t answers;             /* of a client: how many answers servers here had given when it received something */
+    _Alignas(8) uint32_t name; /* a number in strings; with the next four it is one word */
     uint8_t known;
     uint8_t kind; /* file, screen, net or process (pipes) */
     uint8_t role, last;
+    uint32_t watchers[WATCHERS]; /* the objects that wait for it, as watcher_of tells them, or 0 */
+    uint32_t answers;            /* of a client: how many answers servers here had given when it received something */
 };
+
+typedef uint64_t __attribute__((may_alias)) descriptor_word;
 
 extern struct descriptor descriptors[DESCRIPTORS_KNOWN];
 extern int descriptors_end; /* above the highest one that was ever known */
@@ -41,10 +47,22 @@ static inline struct descriptor *descriptor_known(int number)
     if (number < 0 || number >= DESCRIPTORS_KNOWN)
         return NULL;
     struct descriptor *known = &descriptors[number];
-    if (UNLIKELY(!known->known))
+    if (UNLIKELY(!__atomic_load_n(&known->known, __ATOMIC_ACQUIRE)))
         first_use(known, number);
     return known;
 }
+
+#if IS_FREE_THREADED
+/* The same as it is now, a copy: other threads may change it. */
+static inline const struct descriptor *descriptor_seen(int number, struct descriptor *copy)
+{
+    const struct descriptor *known = descriptor_known(number);
+    if (!known)
+        return NULL;
+    *(descriptor_word *)copy = __atomic_load_n((const descriptor_word *)known, __ATOMIC_ACQUIRE);
+    return copy;
+}
+#endif
 
 /* The same without keeping it, where our interpreter's lock is not held: a copy of what is known, or the kernel is asked each
    time. `known` is 0 for what is no descriptor. */

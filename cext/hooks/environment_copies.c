@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cpython/attributes.h"
+#include "cpython/side_lock.h"
 #include "hooks/environment_variables.h"
 
 static PyObject *list_of_own(void)
@@ -21,10 +23,10 @@ static PyObject *list_of_own(void)
 /* The dictionary behind os.environ, where `mapping` is that or another of its type; NULL where not. */
 static PyObject *data_of_environ(PyObject *mapping)
 {
-    PyObject *modules = PyImport_GetModuleDict();
-    PyObject *os = modules ? PyDict_GetItemString(modules, "os") : NULL;
-    PyObject *type = os && PyModule_Check(os) ? PyDict_GetItemString(PyModule_GetDict(os), "_Environ") : NULL;
-    if (!type || (PyObject *)Py_TYPE(mapping) != type)
+    PyObject *type = entry_of_module("os", "_Environ");
+    bool is_one = type && (PyObject *)Py_TYPE(mapping) == type;
+    Py_XDECREF(type);
+    if (!is_one)
         return NULL;
     PyObject *data = PyObject_GetAttrString(mapping, "_data");
     if (data && !PyDict_CheckExact(data))
@@ -99,11 +101,14 @@ static bool has_path_in_list(PyObject *list, const char *path)
 
 static bool has_path_in_dictionary(PyObject *dictionary, const char *path)
 {
-    PyObject *name, *value;
-    for (Py_ssize_t place = 0; PyDict_Next(dictionary, &place, &name, &value);)
-        if (is_text(name, "PATH"))
-            return is_text(value, path);
-    return false;
+    PyObject *name, *value, *as_now = IS_FREE_THREADED ? PyDict_Copy(dictionary) : Py_NewRef(dictionary);
+    bool has = false, found = !as_now;
+    for (Py_ssize_t place = 0; !found && PyDict_Next(as_now, &place, &name, &value);) {
+        found = is_text(name, "PATH");
+        has = found && is_text(value, path);
+    }
+    Py_XDECREF(as_now);
+    return has;
 }
 
 bool has_our_path(PyObject *given)

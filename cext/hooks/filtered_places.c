@@ -1,6 +1,7 @@
 #include "hooks/filtered_places.h"
 
 #include "core/visible.h"
+#include "cpython/attributes.h"
 #include "cpython/sites.h"
 
 static const char *text_or_null(PyObject *text)
@@ -11,11 +12,9 @@ static const char *text_or_null(PyObject *text)
     return found;
 }
 
-static struct call_site call_site_of(frame *here)
+static struct call_site call_site_of(frame *here, PyObject *module)
 {
     PyCodeObject *code = frame_code(here);
-    PyObject *names = frame_globals(here);
-    PyObject *module = names && PyDict_CheckExact(names) ? PyDict_GetItemString(names, "__name__") : NULL;
     int line = PyCode_Addr2Line(code, (int)((size_t)frame_instruction(here) * sizeof(_Py_CODEUNIT)));
     return (struct call_site){
         .module = text_or_null(module),
@@ -34,8 +33,11 @@ unsigned decide(frame *here, unsigned (*by)(const struct call_site *))
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    struct call_site site = call_site_of(here);
+    PyObject *names = frame_globals(here);
+    PyObject *module = names && PyDict_CheckExact(names) ? entry_named(names, "__name__") : NULL;
+    struct call_site site = call_site_of(here, module);
     unsigned bits = by(&site);
+    Py_XDECREF(module);
     PyErr_Restore(type, value, traceback);
     return bits;
 }

@@ -44,6 +44,8 @@ static const struct seen_stack *seen_stack(frame *innermost, uint32_t serial, fr
     const struct seen_stack *seen = seen_stack_at(innermost);
     const struct seen_frame *known = seen->frame, *end = known + seen->frames;
     frame *each = innermost;
+    if (IS_FREE_THREADED) /* others write there */
+        return NULL;
     if (UNLIKELY(known == end || seen->serial != serial || seen->recording != recorder.serial))
         return NULL;
     for (; known < end; known++, each = frame_previous(each))
@@ -93,6 +95,8 @@ static void seen_add(struct seen_stack *seen, frame *frame, unsigned bits)
 static void seen_keep(frame *innermost, const struct seen_stack *seen, uint32_t serial)
 {
     struct seen_stack *place = seen_stack_at(innermost);
+    if (IS_FREE_THREADED)
+        return;
     memcpy(place, seen, offsetof(struct seen_stack, frame) + seen->frames * sizeof *seen->frame);
     place->serial = serial;
     place->recording = recorder.serial;

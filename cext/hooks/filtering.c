@@ -76,6 +76,8 @@ void slot_watch(struct slot *slot)
 {
     bool changes = slot->lock || (slot->effect != EFFECT_none && !slot->traffic);
     bool looks = filter.looks || chosen.one_in;
+    if (slot->watched == WATCHED_unfit)
+        return;
     slot->watched = WATCHED_not;
     if ((!filter.on && !chosen.one_in) || slot->sampled || !slot->through || !slot->numbers || changes || keeps_dialogue(slot))
         return;
@@ -89,6 +91,8 @@ void slot_watch(struct slot *slot)
 
 bool is_left_out_at_once(const struct slot *slot)
 {
+    if (slot->watched == WATCHED_unfit)
+        return true;
     if (slot->effect != EFFECT_none && networks_known)
         return false;
     if (slot->watched == WATCHED_closed)

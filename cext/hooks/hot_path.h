@@ -62,7 +62,7 @@ static inline bool passes_through(const struct call *call, const struct thread *
 static inline uint32_t describe_traffic(struct call *call, const struct thread *thread)
 {
     call->descriptor = descriptor_of(subject_of(call));
-    call->known = descriptor_known(call->descriptor);
+    look_behind(call);
     call->span.detail = call->known ? call->known->name : 0;
     return kind_of_traffic(call->slot, call->known, thread);
 }

@@ -49,8 +49,11 @@ void unwatch(struct descriptor *known, uint32_t watcher)
 void unwatch_all(const PyObject *object)
 {
     uint32_t watcher = watcher_of(object);
+    if (!side_begin(SIDE_WATCHERS))
+        return;
     for (int number = 0; number < watched_end; number++)
         unwatch(&descriptors[number], watcher);
+    side_end(SIDE_WATCHERS);
 }
 
 enum kind kind_of_watched(const PyObject *object)
@@ -66,9 +69,10 @@ enum kind kind_of_watched(const PyObject *object)
 static PyObject *selected_list(PyObject *selected)
 {
     PyObject *type, *value, *traceback, *list = NULL;
-    if (PyList_CheckExact(selected) || PyTuple_CheckExact(selected))
+    bool may_change = IS_FREE_THREADED && PyList_CheckExact(selected); /* by another thread, while it is looked at */
+    if ((PyList_CheckExact(selected) && !may_change) || PyTuple_CheckExact(selected))
         return Py_NewRef(selected);
-    if (!PyAnySet_CheckExact(selected) && !PyDict_CheckExact(selected))
+    if (!may_change && !PyAnySet_CheckExact(selected) && !PyDict_CheckExact(selected))
         return NULL;
     PyErr_Fetch(&type, &value, &traceback);
     list = PySequence_List(selected);

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cpython/attributes.h"
+#include "cpython/side_lock.h"
+
 bool is_writable(const void *address)
 {
     static unsigned long known_begin, known_end;
@@ -102,10 +105,11 @@ static void exchange_in_type(PyTypeObject *type, const char *name, void *from, v
     enum signature signature;
     void **place = type_slot(type, name, &signature);
     if (*place == from)
-        *place = to;
-    PyObject *shown = type->tp_dict ? PyDict_GetItemString(type->tp_dict, name) : NULL;
+        __atomic_store_n(place, to, __ATOMIC_RELEASE);
+    PyObject *shown = type->tp_dict ? entry_named(type->tp_dict, name) : NULL;
     if (shown && Py_IS_TYPE(shown, &PyWrapperDescr_Type) && ((PyWrapperDescrObject *)shown)->d_wrapped == from)
         ((PyWrapperDescrObject *)shown)->d_wrapped = to;
+    Py_XDECREF(shown);
     PyType_Modified(type);
 }
 
@@ -119,3 +123,35 @@ bool exchange_in_types(PyTypeObject *type, const char *name, void *from, void *t
     Py_XDECREF(subclasses);
     return done;
 }
+
+#if IS_FREE_THREADED
+static __thread bool installing;
+
+bool installing_begin(void)
+{
+    if (installing || !side_begin(SIDE_MODULES))
+        return false;
+    installing = true;
+    return true;
+}
+
+void installing_end(void)
+{
+    installing = false;
+    side_end(SIDE_MODULES);
+}
+#else
+static bool installing;
+
+bool installing_begin(void)
+{
+    bool before = installing;
+    installing = true;
+    return !before;
+}
+
+void installing_end(void)
+{
+    installing = false;
+}
+#endif

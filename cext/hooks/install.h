@@ -17,6 +17,12 @@ PyMethodDef *definition_of(PyObject *callable);
 /* Which pool serves a definition; SIGNATURE_COUNT where none does. */
 enum signature signature_of(const PyMethodDef *definition);
 
+/* Other threads may be calling it. */
+static inline void exchange_in_definition(PyMethodDef *definition, void *function)
+{
+    __atomic_store_n((void **)&definition->ml_meth, function, __ATOMIC_RELEASE);
+}
+
 bool takes_one_argument(const PyMethodDef *definition);
 
 bool takes_arguments(const PyMethodDef *definition);
@@ -26,3 +32,8 @@ void **type_slot(PyTypeObject *type, const char *name, enum signature *signature
 /* The same for it and all its subclasses, which copied the slot when they were made. False with an exception set where
    the subclasses cannot be had. */
 bool exchange_in_types(PyTypeObject *type, const char *name, void *from, void *to);
+
+/* One thread at a time puts shims in place; what it runs for that comes here again and is told false, and so is who has
+   waited too long. */
+bool installing_begin(void);
+void installing_end(void);

@@ -2,21 +2,34 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "hooks/filtered_stacks.h"
 
 struct holder holders[HOLDERS];
 
+/* False where it may still stand there. */
+static bool forget_sites_at(unsigned place, const struct code_sites *sites)
+{
+    if (__atomic_load_n(&holders[place].sites, __ATOMIC_RELAXED) != sites)
+        return true;
+    if (!side_begin(side_lock_of(place)))
+        return false;
+    if (holders[place].sites == sites)
+        __atomic_store_n(&holders[place].sites, NULL, __ATOMIC_RELAXED);
+    side_end(side_lock_of(place));
+    return true;
+}
+
 void release_sites(void *known)
 {
     struct code_sites *sites = known;
-    for (unsigned index = 0; sites && sites->holds && index < HOLDERS; index++)
-        if (holders[index].sites == sites)
-            holders[index].sites = NULL;
+    bool is_nowhere = true;
+    for (unsigned place = 0; sites && sites->holds && place < HOLDERS; place++)
+        is_nowhere &= forget_sites_at(place, sites);
     if (sites && !sites->interpreter)
         seen_stacks_forget();
-    free(sites);
+    if (is_nowhere)
+        free(sites);
 }
 
 bool holders_unknown;
@@ -24,27 +37,64 @@ bool holders_unknown;
 void forget_holders(void)
 {
     holders_unknown = false;
-    memset(holders, 0, sizeof holders);
+    for (unsigned place = 0; place < HOLDERS; place++)
+        if (holders[place].lock && side_begin(side_lock_of(place))) {
+            holders[place] = (struct holder){0};
+            side_end(side_lock_of(place));
+        }
+}
+
+#if IS_FREE_THREADED && PY_VERSION_HEX >= 0x030e0000
+/* The code lives on for whoever has got this; NULL where it is just being freed. */
+static PyCodeObject *keep_code(const struct holder *holder)
+{
+    PyObject *code = holder->sites ? (PyObject *)holder->sites->code : NULL;
+    return code && PyUnstable_TryIncRef(code) ? (PyCodeObject *)code : NULL;
+}
+#else
+static PyCodeObject *keep_code(const struct holder *holder)
+{
+    return holder->sites ? (PyCodeObject *)Py_NewRef(holder->sites->code) : NULL;
+}
+#endif
+
+/* Who holds the lock, as it is known now, and a new reference to his code, or NULL. False where nobody else is. */
+static bool find_holder(const PyObject *lock, struct holder *found, PyCodeObject **code)
+{
+    unsigned side = side_lock_of(place_of_holder(lock));
+    if (!side_begin(side))
+        return false;
+    *found = *holder_of(lock);
+    bool is_another = found->lock == lock && found->thread && found->thread != current_thread->number;
+    *code = is_another ? keep_code(found) : NULL;
+    side_end(side);
+    return is_another;
+}
+
+/* ` at /srv/app.py:41 hold`; gives its length. */
+static int describe_place(PyCodeObject *code, uint32_t instruction, char *text, size_t room)
+{
+    int line = PyCode_Addr2Line(code, (int)(instruction * sizeof(_Py_CODEUNIT)));
+    const char *file = PyUnicode_AsUTF8(code->co_filename);
+    const char *function = file ? PyUnicode_AsUTF8(code->co_qualname) : NULL;
+    if (function)
+        return snprintf(text, room, " at %.800s:%d %.200s", file, line, function);
+    PyErr_Clear();
+    return 0;
 }
 
 uint32_t holder_detail(const PyObject *lock)
 {
     char text[1200];
+    struct holder holder;
+    PyCodeObject *code;
     if (holders_unknown)
         forget_holders();
-    const struct holder *holder = holder_of(lock);
-    if (holder->lock != lock || !holder->thread || holder->thread == current_thread->number)
+    if (!find_holder(lock, &holder, &code))
         return 0;
-    int length = snprintf(text, sizeof text, "held by thread %u", holder->thread);
-    if (holder->sites) {
-        PyCodeObject *code = holder->sites->code;
-        int line = PyCode_Addr2Line(code, (int)(holder->instruction * sizeof(_Py_CODEUNIT)));
-        const char *file = PyUnicode_AsUTF8(code->co_filename);
-        const char *function = file ? PyUnicode_AsUTF8(code->co_qualname) : NULL;
-        if (function)
-            length += snprintf(text + length, 1100, " at %.800s:%d %.200s", file, line, function);
-        else
-            PyErr_Clear();
-    }
+    int length = snprintf(text, sizeof text, "held by thread %u", holder.thread);
+    if (code)
+        length += describe_place(code, holder.instruction, text + length, sizeof text - (size_t)length);
+    Py_XDECREF(code);
     return detail_intern(text, (size_t)length);
 }

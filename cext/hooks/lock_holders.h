@@ -1,7 +1,8 @@
 /* Who took a lock last.
 
    It is kept in a small table by the lock's address: the thread, and its place in the program's own code, as what is known
-   of the code object. That is freed with the code, and leaves the table then. */
+   of the code object. That is freed with the code, and leaves the table then. In free-threaded CPython each place has a
+   lock of ours, which it has in common with others. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -12,6 +13,7 @@
 #include "core/recorder.h"
 #include "core/visible.h"
 #include "cpython/frame.h"
+#include "cpython/side_lock.h"
 #include "cpython/sites.h"
 
 enum { HOLDERS = 4096, HOLDER_DEPTH = 8 };
@@ -25,14 +27,37 @@ struct holder {
 
 extern struct holder holders[HOLDERS];
 
+static inline unsigned place_of_holder(const PyObject *lock)
+{
+    uintptr_t address = (uintptr_t)lock;
+    return (unsigned)(((address >> 4) ^ (address >> 16)) % HOLDERS);
+}
+
+/* Both that a lock may have are under the same. */
+static inline unsigned side_lock_of(unsigned place)
+{
+    return SIDE_HOLDERS + place / 2 % HOLDER_LOCKS;
+}
+
 /* Its place, or the one beside it where another lock has that; where both are others', it takes the first. */
 static inline struct holder *holder_of(const PyObject *lock)
 {
-    uintptr_t address = (uintptr_t)lock, place = ((address >> 4) ^ (address >> 16)) % HOLDERS;
+    unsigned place = place_of_holder(lock);
     struct holder *first = &holders[place], *second = &holders[place ^ 1];
     if (LIKELY(first->lock == lock || !first->lock))
         return first;
     return second->lock == lock || !second->lock ? second : first;
+}
+
+static inline void holder_keep(const struct holder *holder)
+{
+    unsigned side = side_lock_of(place_of_holder(holder->lock));
+    if (!side_begin(side))
+        return;
+    if (UNLIKELY(holder->sites && !holder->sites->holds))
+        holder->sites->holds = 1;
+    *holder_of(holder->lock) = *holder;
+    side_end(side);
 }
 
 /* What is known of a code object goes with it. Also called where nothing is, but somebody else's extra data. */
@@ -48,9 +73,8 @@ static inline void lock_taken(PyThreadState *state, const PyObject *lock, const 
         sites = sites_of(frame);
         outer = sites && sites->own ? NULL : frame_outer(frame);
     }
-    if (UNLIKELY(sites && !sites->holds))
-        sites->holds = 1;
-    *holder_of(lock) = (struct holder){lock, sites, frame ? (uint32_t)frame_instruction(frame) : 0, thread->number};
+    uint32_t instruction = frame ? (uint32_t)frame_instruction(frame) : 0;
+    holder_keep(&(struct holder){lock, sites, instruction, thread->number});
 }
 
 extern bool holders_unknown; /* locks were taken that nobody looked at */

@@ -28,11 +28,14 @@ static inline bool is_free(const struct slot *slot, PyObject *lock)
 bool will_not_wait(PyObject *first, PyObject *keywords);
 
 /* A lock that is free need not be waited for, and who asks without waiting does not wait: the call is passed through,
-   and merely counted. NULL: it is to be timed, or nothing is recorded. */
+   and merely counted. NULL: it is to be timed, or nothing is recorded. Where threads run at once a lock that is free now
+   may be another's at the next moment: so there all are timed, and those that did not wait are counted then. */
 static inline struct thread *lock_passes(const struct slot *slot, PyObject *lock, PyThreadState *state, PyObject *first,
                                          PyObject *keywords)
 {
-    if (UNLIKELY(!state || recorder.all_waits) || (!is_free(slot, lock) && !will_not_wait(first, keywords)))
+    if (UNLIKELY(!state || recorder.all_waits))
+        return NULL;
+    if ((IS_FREE_THREADED || !is_free(slot, lock)) && !will_not_wait(first, keywords))
         return NULL;
     return recorder_paused() || is_left_out(slot->intrinsic) ? NULL : recording();
 }
@@ -42,19 +45,26 @@ static inline bool is_taken(const PyObject *result)
     return result && result != Py_False;
 }
 
+/* Whoever has it now has it since the first time that he took it. */
+static inline void keep_taker(const struct slot *slot, PyObject *lock, PyThreadState *state, const struct thread *thread,
+                              PyObject *result)
+{
+    if (slot->detail == DETAIL_holder && is_taken(result) && !(slot->lock == LOCK_recursive && is_taken_again(lock)))
+        lock_taken(state, lock, thread);
+}
+
 /* Nobody had to wait. */
 static inline void lock_passed(const struct slot *slot, PyObject *lock, PyThreadState *state, struct thread *thread,
                                PyObject *result)
 {
     thread->record->fields.passed++;
-    if (slot->detail == DETAIL_holder && is_taken(result) && !(slot->lock == LOCK_recursive && is_taken_again(lock)))
-        lock_taken(state, lock, thread);
+    keep_taker(slot, lock, state, thread, result);
 }
 
 /* Somebody waited for it, and may have got it. */
 static inline void lock_waited(const struct slot *slot, PyObject *lock, PyThreadState *state, PyObject *result)
 {
     struct thread *thread = current_thread;
-    if (slot->detail == DETAIL_holder && is_taken(result) && state && thread && thread->recording)
-        lock_taken(state, lock, thread);
+    if (state && thread && thread->recording)
+        keep_taker(slot, lock, state, thread, result);
 }

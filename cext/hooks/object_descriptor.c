@@ -12,8 +12,8 @@ static struct {
 
 void descriptor_owner_add(unsigned place, PyTypeObject *type, void *ask)
 {
-    descriptor_owners[place].type = type;
     descriptor_owners[place].ask = (PyObject * (*)(PyObject *, PyObject *)) ask;
+    __atomic_store_n(&descriptor_owners[place].type, type, __ATOMIC_RELEASE);
 }
 
 /* A closed one raises, which is nobody's business. */

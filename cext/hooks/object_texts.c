@@ -2,6 +2,8 @@
 
 #include <structmember.h>
 
+#include "cpython/attributes.h"
+
 const char *text_of(PyObject *object, Py_ssize_t *bytes)
 {
     PyObject *type, *value, *traceback;
@@ -28,10 +30,11 @@ PyObject *encoded(PyObject *text)
 
 PyObject *member_of(PyObject *object, PyObject *name)
 {
-    PyObject *member = _PyType_Lookup(Py_TYPE(object), name), *value = NULL;
+    PyObject *member = entry_of_type(Py_TYPE(object), name), *value = NULL;
     if (member && Py_IS_TYPE(member, &PyMemberDescr_Type))
         value = PyMember_GetOne((const char *)object, ((PyMemberDescrObject *)member)->d_member);
     if (!value)
         PyErr_Clear();
+    Py_XDECREF(member);
     return value;
 }

@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "core/follow.h"
 #include "core/recorder.h"
+#include "cpython/side_lock.h"
 #include "cpython/sites.h"
 #include "hooks/call.h"
 #include "hooks/child_environment.h"
@@ -36,19 +37,24 @@ static char **array_of(PyObject *list)
 static void change_own(struct passed *passed)
 {
     passed->own = array_of(passed->environment);
-    if (!passed->own)
+    if (!passed->own || !side_begin(SIDE_ENVIRONMENT))
         return;
     passed->before = environ;
     environ = passed->own;
+    side_end(SIDE_ENVIRONMENT);
 }
 
 /* What a shell was given stays: others may have changed it meanwhile, and it lacked what the program took out. */
 static void change_back(struct passed *passed, const struct slot *slot)
 {
-    if (slot->passes == PASSES_shell || environ != passed->own)
+    if (slot->passes == PASSES_shell || !side_begin(SIDE_ENVIRONMENT))
         return;
-    environ = passed->before;
-    free(passed->own);
+    bool is_ours = environ == passed->own;
+    if (is_ours)
+        environ = passed->before;
+    side_end(SIDE_ENVIRONMENT);
+    if (is_ours)
+        free(passed->own);
 }
 
 /* --- the call */

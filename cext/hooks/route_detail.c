@@ -11,20 +11,22 @@
 
 static PyObject *method_told(PyObject *told)
 {
-    PyObject *method = PyDict_GetItemString(told, "REQUEST_METHOD");
-    return method ? method : PyDict_GetItemString(told, "method");
+    PyObject *method = entry_named(told, "REQUEST_METHOD");
+    return method ? method : entry_named(told, "method");
 }
 
 uint32_t served_detail(PyObject *owner, PyObject *told)
 {
     if (!PyDict_CheckExact(told))
         return 0;
-    PyObject *method = method_told(told), *path = PyDict_GetItemString(told, "PATH_INFO");
-    path = path ? path : PyDict_GetItemString(told, "path");
+    PyObject *method = method_told(told), *path = entry_named(told, "PATH_INFO");
+    path = path ? path : entry_named(told, "path");
     PyObject *route = owner ? attribute_at(owner, way_to_path) : NULL;
     bool has_route = route && PyUnicode_CheckExact(route);
     uint32_t number = url_detail(KIND_logic, method, has_route ? route : path);
     Py_XDECREF(route);
+    Py_XDECREF(path);
+    Py_XDECREF(method);
     return number;
 }
 
@@ -49,11 +51,14 @@ static uint32_t pattern_detail(PyObject *method, PyObject *pattern)
 
 uint32_t told_route_detail(PyObject *told)
 {
-    PyObject *route = PyDict_CheckExact(told) ? PyDict_GetItemWithError(told, name_of_route) : NULL;
+    PyObject *route = PyDict_CheckExact(told) ? entry_at(told, name_of_route) : NULL;
     PyObject *pattern = route ? attribute_at(route, way_to_path) : NULL;
     bool is_text = pattern && PyUnicode_CheckExact(pattern);
-    uint32_t number = is_text ? pattern_detail(method_told(told), pattern) : 0;
+    PyObject *method = is_text ? method_told(told) : NULL;
+    uint32_t number = is_text ? pattern_detail(method, pattern) : 0;
+    Py_XDECREF(method);
     Py_XDECREF(pattern);
+    Py_XDECREF(route);
     return number;
 }
 

@@ -22,7 +22,9 @@ bool takes_requests(const struct call *call)
 {
     PyObject *ways = call->slot->attributes, *subject = subject_of(call);
     PyObject *made = subject && ways ? attribute_at(subject, PyTuple_GET_ITEM(ways, 0)) : NULL;
-    bool takes = !made || !PyType_Check(made) || _PyType_Lookup((PyTypeObject *)made, name_of_taking);
+    PyObject *taking = made && PyType_Check(made) ? entry_of_type((PyTypeObject *)made, name_of_taking) : NULL;
+    bool takes = !made || !PyType_Check(made) || taking;
+    Py_XDECREF(taking);
     Py_XDECREF(made);
     return takes;
 }

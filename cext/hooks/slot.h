@@ -158,8 +158,15 @@ struct slot {
 };
 
 /* What the filter wants to know of the calls of a slot before all else: nothing, from where they are made, whether inside
-   a call of a database, or nothing more, since all are left out. */
-enum watched { WATCHED_not, WATCHED_look, WATCHED_outside_db, WATCHED_closed };
+   a call of a database, or nothing more, since all are left out. Of an unfit one it is not told yet what its intrinsic is
+   like: its calls pass. */
+enum watched { WATCHED_not, WATCHED_look, WATCHED_outside_db, WATCHED_closed, WATCHED_unfit };
+
+/* All is told that there is to tell of it: other threads may be calling already. */
+static inline void slot_is_fit(struct slot *slot)
+{
+    __atomic_store_n(&slot->watched, WATCHED_not, __ATOMIC_RELEASE);
+}
 
 /* Is it one of the many that ask the same of a descriptor: what lies behind it, of which kind it is? */
 bool is_traffic(const struct slot *slot);

@@ -5,6 +5,7 @@
 #include "core/file.h"
 #include "core/preload.h"
 #include "core/program.h"
+#include "cpython/attributes.h"
 #include "hooks/environment_copies.h"
 #include "hooks/object_texts.h"
 
@@ -41,26 +42,30 @@ static bool is_plain_list(PyObject *list)
 
 static bool take_words(struct program_words *program, PyObject *list)
 {
-    Py_ssize_t count = is_plain_list(list) ? PySequence_Fast_GET_SIZE(list) : 0;
+    PyObject *items = is_plain_list(list) ? items_as_now(list) : NULL;
+    Py_ssize_t count = items ? PySequence_Fast_GET_SIZE(items) : 0;
+    bool kept = true;
     int number = 0;
-    for (; number < count && number < PROGRAM_WORDS; number++) {
-        program->words[number] = keep_text(program, PySequence_Fast_GET_ITEM(list, number));
-        if (!program->words[number])
-            return false;
+    for (; kept && number < count && number < PROGRAM_WORDS; number++) {
+        program->words[number] = keep_text(program, PySequence_Fast_GET_ITEM(items, number));
+        kept = program->words[number];
     }
     program->words[number] = NULL;
-    return number > 0;
+    Py_XDECREF(items);
+    return kept && number > 0;
 }
 
 /* The first of the paths that there is, as fork_exec tries them in turn. */
 static const char *first_executable(struct program_words *program, PyObject *paths)
 {
+    PyObject *items = is_plain_list(paths) ? items_as_now(paths) : NULL;
     const char *found = NULL;
-    for (Py_ssize_t each = 0; is_plain_list(paths) && !found && each < PySequence_Fast_GET_SIZE(paths); each++) {
-        PyObject *path = PySequence_Fast_GET_ITEM(paths, each);
+    for (Py_ssize_t each = 0; items && !found && each < PySequence_Fast_GET_SIZE(items); each++) {
+        PyObject *path = PySequence_Fast_GET_ITEM(items, each);
         if (PyBytes_CheckExact(path) && program_is_there(PyBytes_AS_STRING(path)))
             found = keep_text(program, path);
     }
+    Py_XDECREF(items);
     return found;
 }
 

@@ -2,17 +2,18 @@
 
 #include "core/recorder.h"
 #include "core/visible.h"
+#include "cpython/side_lock.h"
 #include "hooks/filtering.h"
 
 /* A call of which nothing is recorded goes straight on. */
 static bool goes_straight_on(const struct slot *slot)
 {
     uint64_t said = said_from_outside();
-    if (LIKELY(said == recorder.heeded))
-        return UNLIKELY(slot->watched) && is_left_out_at_once(slot);
+    if (LIKELY(said == __atomic_load_n(&recorder.heeded, __ATOMIC_RELAXED)))
+        return UNLIKELY(__atomic_load_n(&slot->watched, __ATOMIC_ACQUIRE)) && is_left_out_at_once(slot);
     if (!(uint32_t)said || !slot->through)
         return false;
-    recorder.heeded = LOOKED_AWAY;
+    __atomic_store_n(&recorder.heeded, LOOKED_AWAY, __ATOMIC_RELAXED);
     return true;
 }
 
@@ -49,14 +50,18 @@ static const struct stub_pool {
     void *const *stubs;
 } stub_pools[SIGNATURE_COUNT] = {SIGNATURES(ENTRY_OF_POOL)};
 
-struct slot *slot_take(enum signature signature)
+/* Where threads run at once one may still be on its way through the stub to the function that it stood for last. */
+static bool may_stand_for(const struct slot *slot, const void *real)
+{
+    return !IS_FREE_THREADED || !slot->real || slot->real == real;
+}
+
+struct slot *slot_take(enum signature signature, const void *real)
 {
     for (unsigned index = 0; index < STUBS; index++) {
         struct slot *slot = &stub_pools[signature].slots[index];
-        if (!slot->taken) {
-            slot->taken = 1;
+        if (may_stand_for(slot, real) && !__atomic_exchange_n(&slot->taken, 1, __ATOMIC_ACQUIRE))
             return slot;
-        }
     }
     return NULL;
 }

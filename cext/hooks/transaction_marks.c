@@ -54,8 +54,15 @@ static bool mark_take_up(struct mark *mark, struct thread_record *record, struct
 
 static bool is_running(const struct mark *mark)
 {
+#if IS_FREE_THREADED
+    PyObject *coroutine = NULL; /* which another thread may be freeing */
+    bool lives = PyWeakref_GetRef(mark->reference, &coroutine) == 1, runs = lives && coroutine_is_running(coroutine);
+    Py_XDECREF(coroutine);
+    return runs;
+#else
     bool lives = ((PyWeakReference *)mark->reference)->wr_object == mark->coroutine;
     return lives && coroutine_is_running(mark->coroutine);
+#endif
 }
 
 void marks_settle(struct thread *thread)

@@ -240,7 +240,7 @@ class Tracee:
         major, minor = self._version()
         found, ours = f"{major}.{minor}", f"{sys.version_info[0]}.{sys.version_info[1]}"
         if self._names and self._names[3]:
-            raise CannotAttach(f"{self.pid}: is a free-threaded Python, which is not supported yet")
+            raise CannotAttach(f"{self.pid}: is a free-threaded Python, which cannot be attached to yet")
         if (major, minor) < OLDEST:
             raise CannotAttach(f"{self.pid}: is Python {found}; interpose records {OLDEST[0]}.{OLDEST[1]} and later")
         if found != ours:

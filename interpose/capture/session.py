@@ -112,14 +112,16 @@ def refuse_what_is_never_recorded():
     """Raises NotRecorded, with the reason."""
     if has_other_rights():
         raise NotRecorded("the program runs with another user's rights")
-    if "t" in sys.abiflags:
-        raise NotRecorded("a free-threaded interpreter is not supported yet")
 
 
 def begin_wanted(wanted, parent, environment):
     """Begin recording this process as is wanted; gives the directory. `parent` is whose descendant it is, empty where
     it is the first. Raises NotRecorded, and what went wrong; then nothing is in place."""
     heed_policy(wanted)
+    if "t" in sys.abiflags:
+        from interpose.capture import free_threads
+
+        free_threads.leave_out(wanted, environment)
     choose_descendants(wanted)
     choose_redacted(wanted)
     founder, lineage, directory = find_place(parent, wanted)
@@ -312,6 +314,8 @@ def begin_filter(shims, wanted, is_founder):
 
 def begin_lines(wanted):
     """Let the program switch line trace on and off; it is on from the beginning where lines are wanted."""
+    if "t" in sys.abiflags:
+        return
     switch = Lines(wanted)
     if "lines" in wanted.record:
         switch(True, "")

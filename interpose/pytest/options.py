@@ -1,12 +1,9 @@
 """What pytest loads of us at every start: the options, and nothing more until one of them is given."""
 
-import sys
-
 import pytest
 
 MARK = "max_calls"
 OPTIONS = ("--interpose", "--interpose-coverage")
-FREE_THREADED = "t" in sys.abiflags  # there our extensions would switch the interpreter's lock on
 NOTHING_RUNS = ("help", "version", "collectonly", "markers", "showfixtures", "show_fixtures_per_test")
 
 
@@ -33,20 +30,13 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Begin before anything of the tests is imported."""
     options = early_config.known_args_namespace
     asked = options.interpose or options.interpose_coverage
-    if not asked or FREE_THREADED or any(getattr(options, each, 0) for each in NOTHING_RUNS):
+    if not asked or any(getattr(options, each, 0) for each in NOTHING_RUNS):
         return
     from interpose.pytest.plugin import Plugin
     from interpose.pytest.recording import begin
 
     failed = begin(options.interpose, options.interpose_coverage)
     early_config.pluginmanager.register(Plugin(failed), "interpose-recording")
-
-
-def pytest_report_header(config: pytest.Config) -> str | None:
-    """Say why nothing is recorded, where we may not even look."""
-    if not FREE_THREADED or not (config.option.interpose or config.option.interpose_coverage):
-        return None
-    return "interpose: nothing is recorded: a free-threaded interpreter is not supported yet"
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -6,6 +6,8 @@ import sys
 import pytest
 from packaged import AWAITED, make_package
 
+pytestmark = pytest.mark.skipif("t" in sys.abiflags, reason="not recorded in a free-threaded interpreter")
+
 NAMES = """
     at_once wait nest work fail count echo plainly Session.__aenter__ Session.__aexit__ Session.get
 """

@@ -12,10 +12,10 @@ class Definition(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int)]
 
 class Function(ctypes.Structure):
-    _fields_ = [("refcount", ctypes.c_ssize_t), ("type", ctypes.c_void_p), ("definition", ctypes.POINTER(Definition))]
+    _fields_ = [("head", ctypes.c_char * object.__basicsize__), ("definition", ctypes.POINTER(Definition))]
 
 class Method(ctypes.Structure):
-    _fields_ = [("refcount", ctypes.c_ssize_t), ("type", ctypes.c_void_p), ("owner", ctypes.c_void_p),
+    _fields_ = [("head", ctypes.c_char * object.__basicsize__), ("owner", ctypes.c_void_p),
                 ("name", ctypes.c_void_p), ("qualified", ctypes.c_void_p), ("definition", ctypes.POINTER(Definition))]
 
 def definition(callable):

@@ -1,0 +1,58 @@
+/* What orders threads in free-threaded CPython, where elsewhere the interpreter's lock does: locks for what is kept beside the
+   recorder, of tasks, of locks' holders, of what waits for descriptors. With an interpreter lock they are nothing.
+
+   Who waits for one lets go of his thread state, so that whatever stops all threads does not wait for him; waiting ends after
+   two seconds, as it does for the recorder's own lock. Their memory is wiped at fork. */
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/visible.h"
+
+#ifdef Py_GIL_DISABLED
+#define IS_FREE_THREADED 1
+#else
+#define IS_FREE_THREADED 0
+#endif
+
+/* One for each job; of holders of locks one for so many at a time. */
+enum { SIDE_MODULES, SIDE_ENVIRONMENT, SIDE_SITES, SIDE_ROOTS, SIDE_TASKS, SIDE_WATCHERS, SIDE_HOLDERS, HOLDER_LOCKS = 128, SIDE_LOCKS = SIDE_HOLDERS + HOLDER_LOCKS };
+
+/* What is written last, and so read first, of what is written without a lock. */
+static inline void write_last(uint32_t *place, uint32_t value)
+{
+    __atomic_store_n(place, value, __ATOMIC_RELEASE);
+}
+
+static inline uint32_t read_first(const uint32_t *place)
+{
+    return __atomic_load_n(place, __ATOMIC_ACQUIRE);
+}
+
+#if IS_FREE_THREADED
+/* Before the first. 0 or the error's number. */
+VISIBLE int side_locks_prepare(void);
+
+/* False where it could not be had in time: then what it was needed for is left undone. errno is kept. */
+VISIBLE bool side_begin(unsigned lock);
+VISIBLE void side_end(unsigned lock);
+#else
+static inline int side_locks_prepare(void)
+{
+    return 0;
+}
+
+static inline bool side_begin(unsigned lock)
+{
+    (void)lock;
+    return true;
+}
+
+static inline void side_end(unsigned lock)
+{
+    (void)lock;
+}
+#endif
