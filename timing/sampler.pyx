@@ -16,7 +16,8 @@ cdef extern from "core/interpreter_layout.h":
 cdef extern from "sampler/sampler.h" nogil:
     struct c_sampler "sampler":
         pass
-    c_sampler *sampler_begin(const char *, double)
+    const uint64_t AT_EACH_RATE_BYTES
+    c_sampler *sampler_begin(const char *, double, uint64_t)
     int sampler_add(c_sampler *, int, const char *, const interpreter_layout *, const char *)
     int sampler_try(int, uint64_t, c_bool *)
     void sampler_run(c_sampler *, uint64_t)
@@ -25,16 +26,17 @@ cdef extern from "sampler/sampler.h" nogil:
 
 
 cdef class Sampler:
-    """Samples the processes of the experiment in the directory `founder`, `rate` times a second; raises OSError.
+    """Samples the processes of the experiment in the directory `founder`, `rate` times a second, half as often after each
+    `at_each_rate_bytes` of samples of a process; raises OSError.
 
     One thread may add and run, any may stop.
     """
 
     cdef c_sampler *sampler
 
-    def __cinit__(self, founder, double rate):
+    def __cinit__(self, founder, double rate, uint64_t at_each_rate_bytes=AT_EACH_RATE_BYTES):
         cdef bytes path = os.fsencode(founder)
-        self.sampler = sampler_begin(path, rate)
+        self.sampler = sampler_begin(path, rate, at_each_rate_bytes)
         if self.sampler == NULL:
             raise OSError(errno, os.strerror(errno), founder)
 

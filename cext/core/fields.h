@@ -345,7 +345,7 @@
     X(uint32_t, call,         "number of the innermost recorded call in progress, or 0") \
     X(uint32_t, intrinsic,    "what was called, a number in map.xml, or 0") \
     X(uint32_t, stack,        "its Python code, a number in sampled_stacks; 0 where it ran none, or it could not be read") \
-    X(uint32_t, flags,        "sum of 1: the stack could not be read, it changed meanwhile; 2: it had the interpreter lock")
+    X(uint32_t, flags,        "1: the stack could not be read, because it changed meanwhile; else 0")
 
 #define DECLARE_FIELD(type, name, meaning) type name;
 
@@ -394,7 +394,7 @@ enum covered_kind { COVERED_CODE = 1, COVERED_LEFT_OUT };
 /* Why recording stopped, where it is no error of the system's: these have lower numbers. */
 enum { RESERVE_REACHED = 4096 };
 enum sample_state { SAMPLE_RUNS = 1, SAMPLE_WAITS, SAMPLE_READY };
-enum sample_flags { SAMPLE_TORN = 1, SAMPLE_HAS_LOCK = 2 };
+enum sample_flags { SAMPLE_TORN = 1 };
 enum overview_kind { OVERVIEW_BEGIN = 1, OVERVIEW_SAMPLE, OVERVIEW_END, OVERVIEW_STOPPED };
 
 struct thread_record {

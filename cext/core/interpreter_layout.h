@@ -15,10 +15,6 @@
     X(interpreters)       /* in the runtime: the first interpreter */ \
     X(interpreter_next)   /* in an interpreter: the next one */ \
     X(interpreter_threads) /* its first thread */ \
-    X(interpreter_gil)    /* the address of its lock; 0 where the runtime has one for all */ \
-    X(runtime_gil)        /* in the runtime: that one */ \
-    X(gil_locked)         /* in a lock: whether somebody has it, 32 bits */ \
-    X(gil_holder)         /* the thread that has it, or had it last */ \
     X(thread_bytes)       /* of a thread so much is read */ \
     X(thread_next)        /* the next thread of its interpreter */ \
     X(thread_tid)         /* the kernel's number of it */ \

@@ -51,8 +51,6 @@ static void tell_objects(struct interpreter_layout *layout)
     layout->interpreters = offsetof(_PyRuntimeState, interpreters.head);
     layout->interpreter_next = offsetof(PyInterpreterState, next);
     layout->interpreter_threads = offsetof(PyInterpreterState, threads.head);
-    layout->gil_locked = offsetof(struct _gil_runtime_state, locked);
-    layout->gil_holder = offsetof(struct _gil_runtime_state, last_holder);
 }
 
 static void tell_frames(struct interpreter_layout *layout)
@@ -78,21 +76,11 @@ static void tell_frames(struct interpreter_layout *layout)
 #endif
 }
 
-static void tell_lock(struct interpreter_layout *layout)
-{
-#if PY_VERSION_HEX < 0x030c0000
-    layout->runtime_gil = offsetof(_PyRuntimeState, ceval.gil);
-#else
-    layout->interpreter_gil = offsetof(PyInterpreterState, ceval.gil);
-#endif
-}
-
 struct interpreter_layout sampled_layout(void)
 {
     struct interpreter_layout layout = {0};
     tell_objects(&layout);
     tell_frames(&layout);
-    tell_lock(&layout);
     return layout;
 }
 

@@ -19,7 +19,6 @@ enum {
     PROCESSES_AT_MOST = 192, /* two descriptors each */
     FAILURES_AT_MOST = 20, /* samples in a row: it is another program now */
     FLUSHED_EVERY_NS = 500000000,
-    AT_EACH_RATE_BYTES = 8 * 1024 * 1024,
     HALVINGS = 20,
 };
 
@@ -28,7 +27,7 @@ struct sampler {
     unsigned count;
     int founder, control; /* descriptors: of its directory, and of its control page, or -1 */
     int stop;             /* readable when it is over */
-    uint64_t interval_ns, flushed_ns, next_ns;
+    uint64_t interval_ns, at_each_rate_bytes, flushed_ns, next_ns;
     uint64_t random;
     struct timespec changed; /* the directory, when it was looked at last */
 };
@@ -40,13 +39,14 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-struct sampler *sampler_begin(const char *founder, double rate)
+struct sampler *sampler_begin(const char *founder, double rate, uint64_t at_each_rate_bytes)
 {
     struct sampler *sampler = calloc(1, sizeof *sampler);
     if (!sampler)
         return NULL;
     sampler->control = -1;
     sampler->interval_ns = (uint64_t)(1e9 / rate);
+    sampler->at_each_rate_bytes = at_each_rate_bytes;
     sampler->next_ns = now_ns();
     sampler->random = key_of(sampler->next_ns, (uint64_t)getpid());
     sampler->founder = open(founder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -196,9 +196,10 @@ static bool is_paused(struct sampler *sampler)
 
 /* What is sampled for long is sampled more and more rarely: at half the rate the same room lasts twice as long, so a week
    takes no more than ten times what the first minutes do. */
-static bool is_its_turn(struct sampled_process *process)
+static bool is_its_turn(const struct sampler *sampler, struct sampled_process *process)
 {
-    if (process->tables.samples.end > (uint64_t)AT_EACH_RATE_BYTES * (process->halvings + 1) && process->halvings < HALVINGS)
+    uint64_t bytes = process->tables.samples.end;
+    if (bytes > sampler->at_each_rate_bytes * (process->halvings + 1) && process->halvings < HALVINGS)
         process->halvings++;
     return process->rounds++ % (1u << process->halvings) == 0;
 }
@@ -211,7 +212,7 @@ static void sample_all(struct sampler *sampler)
         return;
     for (unsigned index = sampler->count; index > 0; index--) {
         struct sampled_process *process = sampler->processes[index - 1];
-        if (!is_its_turn(process))
+        if (!is_its_turn(sampler, process))
             continue;
         process->round_ns = round_ns;
         process->failures = threads_sample(process) ? 0 : process->failures + 1;

@@ -10,8 +10,11 @@
 
 struct sampler;
 
-/* For the processes of the experiment in `founder`, `rate` times a second. NULL with errno set. */
-struct sampler *sampler_begin(const char *founder, double rate);
+enum { AT_EACH_RATE_BYTES = 8 * 1024 * 1024 };
+
+/* For the processes of the experiment in `founder`, `rate` times a second; half as often after each `at_each_rate_bytes` of
+   samples of a process. NULL with errno set. */
+struct sampler *sampler_begin(const char *founder, double rate, uint64_t at_each_rate_bytes);
 
 /* Sample the process from now on, which records into `directory` and has said that it is laid out so; `libraries` are the
    directories of code that is not its own, a line each. Another one of the same number is the same process before it became

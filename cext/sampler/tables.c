@@ -65,8 +65,6 @@ static void flush(struct tables *tables, struct table *table)
         open_path(tables, table, 0, &opened);
     if (!tables->failed)
         tables->failed = opened < 0 ? errno : write_pending(table, opened);
-    if (!tables->failed && table == &tables->samples)
-        tables->failed = pwrite(opened, &tables->torn, sizeof tables->torn, offsetof(struct file_head, lost)) < 0 ? errno : 0;
     if (opened >= 0)
         close(opened);
     table->used = 0;

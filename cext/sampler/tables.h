@@ -23,7 +23,6 @@ struct tables {
     char directory[4096];
     mode_t mode;
     int failed; /* the error's number: nothing more is written */
-    uint64_t torn;
     struct table samples, sites, stacks, strings;
     struct numbers string_numbers, site_numbers, stack_numbers;
 };

@@ -152,23 +152,6 @@ static bool find_threads(struct sampled_process *process, struct interpreters *i
     return true;
 }
 
-/* --- who has the interpreter's lock */
-
-/* The state of the thread that has the lock of this interpreter, or 0. */
-static uint64_t holder_of(const struct sampled_process *process, uint64_t interpreter)
-{
-    const struct interpreter_layout *layout = &process->layout;
-    uint64_t lock = layout->runtime + layout->runtime_gil, holder = 0;
-    uint32_t locked = 0;
-    if (layout->interpreter_gil && !read_word(process, interpreter + layout->interpreter_gil, &lock))
-        return 0;
-    struct remote_piece pieces[] = {
-        {lock + layout->gil_locked, &locked, sizeof locked},
-        {lock + layout->gil_holder, &holder, sizeof holder},
-    };
-    return remote_read_pieces(process->pid, pieces, 2) && (int32_t)locked > 0 ? holder : 0;
-}
-
 /* --- samples */
 
 /* The first sample of a thread stands alone: from its times on the others count. */
@@ -227,8 +210,7 @@ static enum sample_state state_of(const struct sampled_process *process, struct 
     return !runs ? SAMPLE_WAITS : ran_just_now ? SAMPLE_RUNS : SAMPLE_READY;
 }
 
-static void sample_what_runs(struct sampled_process *process, struct sampled_thread *thread, uint64_t holder,
-                             struct sample *sample)
+static void sample_what_runs(struct sampled_process *process, struct sampled_thread *thread, struct sample *sample)
 {
     struct call_in_progress call = call_of(process, thread);
     struct found_stack stack = stack_of(process, thread->address);
@@ -237,8 +219,7 @@ static void sample_what_runs(struct sampled_process *process, struct sampled_thr
     sample->call = call.call;
     sample->intrinsic = call.intrinsic;
     sample->stack = stack.number;
-    sample->flags = (stack.torn ? SAMPLE_TORN : 0) | (holder == thread->address ? SAMPLE_HAS_LOCK : 0);
-    process->tables.torn += stack.torn;
+    sample->flags = stack.torn ? SAMPLE_TORN : 0;
     thread->waited = 0;
 }
 
@@ -271,7 +252,7 @@ static bool read_times(const struct sampled_process *process, const struct sampl
     return true;
 }
 
-static void sample_thread(struct sampled_process *process, struct sampled_thread *thread, uint64_t holder)
+static void sample_thread(struct sampled_process *process, struct sampled_thread *thread)
 {
     struct schedule schedule;
     struct sample sample = {.tid = thread->tid, .samples = 1};
@@ -282,7 +263,7 @@ static void sample_thread(struct sampled_process *process, struct sampled_thread
     if (has_only_waited(thread, &schedule))
         sample_what_waits(thread, &sample);
     else
-        sample_what_runs(process, thread, holder, &sample);
+        sample_what_runs(process, thread, &sample);
     thread->schedule = schedule;
     keep_sample(process, thread, &sample);
 }
@@ -303,10 +284,9 @@ bool threads_sample(struct sampled_process *process)
     struct interpreters interpreters;
     if (!find_threads(process, &interpreters))
         return false;
-    uint64_t holder = interpreters.count ? holder_of(process, interpreters.address[0]) : 0;
     for (uint32_t index = 0; index < process->thread_count; index++)
         if (!may_rest(&process->threads[index]))
-            sample_thread(process, &process->threads[index], holder);
+            sample_thread(process, &process->threads[index]);
     return !process->is_over;
 }
 

@@ -13,7 +13,7 @@ from interpose.experiments.model.process import DEEPEST_STACK, UNKNOWN, UNKNOWN_
 
 SAMPLES, SITES, STACKS, STRINGS = "samples", "sampled_sites", "sampled_stacks", "sampled_strings"
 RUNS, WAITS, READY = 1, 2, 3  # states of a sample: READY had no processor
-TORN, HAS_LOCK = 1, 2  # flags of a sample
+TORN = 1  # a flag of a sample
 ERRORS = 4096  # numbers of errors are below
 _KEPT_STACKS = 500_000
 RECORDS_AT_MOST = 20_000_000  # some 1.2 GiB: the sampler leaves off long before

@@ -120,6 +120,18 @@ def test_an_experiment_that_is_removed_meanwhile_ends_the_sampling(running):
     assert os.path.exists(f"/proc/{running.log.pid}")
 
 
+def test_what_is_sampled_for_long_is_sampled_more_rarely(running):
+    """The rate is halved after each record here, so each takes at least twice the rounds of the one before it."""
+    rounds = 2000
+    sampler = Sampler(running.directory, 1000, at_each_rate_bytes=64)
+    sampler.add(running.log.pid, running.directory, running.log.interpreter, running.log.libraries)
+    sample_for(sampler, rounds / 1000)
+    sampler.close()
+
+    records = list(Sampled(Experiment(running.directory).founder).samples())
+    assert 2 <= len(records) <= rounds.bit_length() + 2
+
+
 def test_a_closed_sampler_says_so(sampler):
     sampler.close()
     with pytest.raises(ValueError, match="closed"):
