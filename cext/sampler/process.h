@@ -38,6 +38,7 @@ struct sampled_process {
     struct sampled_thread *threads;
     uint32_t thread_count, thread_room;
     uint64_t round_ns;   /* when the sampler woke for this round */
+    bool is_on_time;     /* and that was the instant it had chosen */
     uint64_t heads_seen; /* a key of the first threads of its interpreters: another when one comes */
     uint32_t until_listed, failures;
     bool was_recorded, is_over; /* its recording has ended, and not the process */

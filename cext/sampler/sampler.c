@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -19,6 +21,8 @@ enum {
     PROCESSES_AT_MOST = 192, /* two descriptors each */
     FAILURES_AT_MOST = 20, /* samples in a row: it is another program now */
     FLUSHED_EVERY_NS = 500000000,
+    AN_INSTANT_NS = 30000,
+    SHORTEST_TURN_NS = 100000, /* that Linux 6.12 and later knows; others do not look at it */
     HALVINGS = 20,
 };
 
@@ -27,7 +31,7 @@ struct sampler {
     unsigned count;
     int founder, control; /* descriptors: of its directory, and of its control page, or -1 */
     int stop;             /* readable when it is over */
-    uint64_t interval_ns, at_each_rate_bytes, flushed_ns, next_ns;
+    uint64_t interval_ns, at_each_rate_bytes, flushed_ns, next_ns, least_late_ns;
     uint64_t random;
     struct timespec changed; /* the directory, when it was looked at last */
 };
@@ -48,6 +52,7 @@ struct sampler *sampler_begin(const char *founder, double rate, uint64_t at_each
     sampler->interval_ns = (uint64_t)(1e9 / rate);
     sampler->at_each_rate_bytes = at_each_rate_bytes;
     sampler->next_ns = now_ns();
+    sampler->least_late_ns = UINT64_MAX;
     sampler->random = key_of(sampler->next_ns, (uint64_t)getpid());
     sampler->founder = open(founder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     sampler->stop = sampler->founder < 0 ? -1 : eventfd(0, EFD_CLOEXEC);
@@ -144,6 +149,26 @@ int sampler_add(struct sampler *sampler, pid_t pid, const char *directory, const
 
 /* --- instants */
 
+struct scheduling { /* sched_attr of the kernel's; not all C libraries have it */
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime_ns, deadline_ns, period_ns;
+};
+
+/* The calling thread is to run when it wakes: it needs a processor for an instant only. Else the kernel wakes it 50 microseconds
+   late, and lets who has the processor go on to the end of its turn, which is no random instant. */
+static void wake_at_once(void)
+{
+    struct scheduling own = {0};
+    prctl(PR_SET_TIMERSLACK, 1ul);
+    if (syscall(SYS_sched_getattr, 0, &own, sizeof own, 0u) == 0 && own.policy == SCHED_OTHER) {
+        own.runtime_ns = SHORTEST_TURN_NS;
+        syscall(SYS_sched_setattr, 0, &own, 0u);
+    }
+}
+
 /* A number that cannot be foreseen, below 2^32 (xorshift). */
 static uint64_t next_random(struct sampler *sampler)
 {
@@ -204,9 +229,19 @@ static bool is_its_turn(const struct sampler *sampler, struct sampled_process *p
     return process->rounds++ % (1u << process->halvings) == 0;
 }
 
+/* Whether the sampler woke about as early after the chosen instant as it ever did. */
+static bool has_come_on_time(struct sampler *sampler, uint64_t round_ns)
+{
+    uint64_t late_ns = round_ns - sampler->next_ns;
+    if (late_ns < sampler->least_late_ns)
+        sampler->least_late_ns = late_ns;
+    return late_ns < sampler->least_late_ns + AN_INSTANT_NS;
+}
+
 static void sample_all(struct sampler *sampler)
 {
     uint64_t round_ns = now_ns();
+    bool is_on_time = has_come_on_time(sampler, round_ns);
     drop_ended(sampler);
     if (is_paused(sampler))
         return;
@@ -215,6 +250,7 @@ static void sample_all(struct sampler *sampler)
         if (!is_its_turn(sampler, process))
             continue;
         process->round_ns = round_ns;
+        process->is_on_time = is_on_time;
         process->failures = threads_sample(process) ? 0 : process->failures + 1;
         if (process->failures == FAILURES_AT_MOST || process->tables.failed)
             drop(sampler, index - 1);
@@ -243,6 +279,7 @@ static bool has_changed(struct sampler *sampler)
 void sampler_run(struct sampler *sampler, uint64_t for_ns)
 {
     uint64_t end_ns = now_ns() + for_ns;
+    wake_at_once();
     while (!has_changed(sampler)) {
         bool is_due = sampler->next_ns <= end_ns;
         if (!wait_until(sampler, is_due ? sampler->next_ns : end_ns) || !is_due)

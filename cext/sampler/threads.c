@@ -195,15 +195,16 @@ static uint64_t off_since_ns(const struct sampled_thread *thread, const struct s
 }
 
 /* Whether the thread runs, waits, or is to run and has no processor. Its clock was read and is read again, where there is one:
-   it goes on only on a processor. A thread that lost the processor just now lost it to us, at an instant as random as any:
-   it ran. */
+   it goes on only on a processor. A thread that lost the processor just now lost it to us: it ran. Where we come late, the
+   kernel has let the thread go on to the end of its turn, and it sees that end at some system calls (those that ask for CPU
+   time) rather than elsewhere. Only an instant that we chose is as random as any. */
 static enum sample_state state_of(const struct sampled_process *process, struct sampled_thread *thread,
                                   const struct sample *sample)
 {
     uint64_t now_ns, off_ns = off_since_ns(thread, sample);
     bool goes_on = schedule_clock(thread->files, &now_ns) && now_ns > sample->cpu_ns;
     bool runs = goes_on || schedule_runs(thread->files, process->pid, thread->tid);
-    bool ran_just_now = goes_on || off_ns + JUST_NOW_NS > process->round_ns;
+    bool ran_just_now = goes_on || (process->is_on_time && off_ns + JUST_NOW_NS > process->round_ns);
     thread->last = (struct moment){sample->time_ns, sample->cpu_ns, sample->run_delay_ns, 0};
     if (runs && !goes_on)
         thread->last.off_ns = sample->time_ns - off_ns;
