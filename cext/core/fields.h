@@ -167,7 +167,7 @@
     X(uint64_t, gathered,     "fetches of rows that were added to the event of a fetch before them, and calls that sampling left " \
                               "out: not recorded") \
     X(uint32_t, name,         "its name in Python, where threading knows one, a number in strings, or 0") \
-    X(uint32_t, spare,        "0")
+    X(uint32_t, greenlet,     "task of the greenlet that it runs, or 0")
 
 /* A sample of what the process has used (getrusage(2)), at its beginning, at its end and in between: with the first event
    that ends after each second, or whatever INTERPOSE_SAMPLE says. */
@@ -344,8 +344,9 @@
     X(uint32_t, state,        "1 it ran; 2 it waited; 3 it was to run, and had no processor") \
     X(uint32_t, call,         "number of the innermost recorded call in progress, or 0") \
     X(uint32_t, intrinsic,    "what was called, a number in map.xml, or 0") \
-    X(uint32_t, stack,        "its Python code, a number in sampled_stacks; 0 where it ran none, or it could not be read") \
-    X(uint32_t, flags,        "1: the stack could not be read, because it changed meanwhile; else 0")
+    X(uint32_t, stack,        "its Python code, a number in sampled_stacks; 0 where it ran none, 4294967295 where it could not be " \
+                              "read, because it changed meanwhile") \
+    X(uint32_t, task,         "name of the asynchronous task or the greenlet that it ran, a number in sampled_strings, or 0")
 
 #define DECLARE_FIELD(type, name, meaning) type name;
 
@@ -394,7 +395,7 @@ enum covered_kind { COVERED_CODE = 1, COVERED_LEFT_OUT };
 /* Why recording stopped, where it is no error of the system's: these have lower numbers. */
 enum { RESERVE_REACHED = 4096 };
 enum sample_state { SAMPLE_RUNS = 1, SAMPLE_WAITS, SAMPLE_READY };
-enum sample_flags { SAMPLE_TORN = 1 };
+#define STACK_NOT_READ UINT32_MAX
 enum overview_kind { OVERVIEW_BEGIN = 1, OVERVIEW_SAMPLE, OVERVIEW_END, OVERVIEW_STOPPED };
 
 struct thread_record {

@@ -23,6 +23,12 @@
     X(step_frame)         /* and there in it */ \
     X(thread_chunk)       /* the piece of memory in which its frames lie */ \
     X(thread_top)         /* the end of what is used of it */ \
+    X(thread_task)        /* the task that asyncio runs; 0 where it keeps these in a dictionary */ \
+    X(running_tasks)      /* address of the address of that dictionary */ \
+    X(dictionary_keys)    /* in a dictionary: where its keys and values are */ \
+    X(keys_index_bytes)   /* there: the logarithm of the size of an index, 8 bits */ \
+    X(keys_count)         /* how many there are, or were */ \
+    X(keys_index)         /* where the index begins, which the keys follow */ \
     X(frame_bytes)        /* of a frame so much is read */ \
     X(frame_code)         /* its code object */ \
     X(frame_tag)          /* bits of that address that are none of it */ \
@@ -30,14 +36,19 @@
     X(frame_place)        /* the address of the instruction that it is at */ \
     X(frame_owner)        /* whose it is, 8 bits */ \
     X(frame_no_code)      /* from this owner on it has no code of its own; 256: none is so */ \
+    X(frame_of_generator) /* the owner where it is a generator or a coroutine */ \
+    X(coroutine_frame)    /* in such an object: its frame */ \
     X(code_bytes)         /* of a code object so much is read */ \
     X(code_units)         /* how many instructions it has */ \
     X(code_file)          /* the name of its file */ \
     X(code_function)      /* its qualified name */ \
+    X(code_flags)         /* what sort of function it is of, 32 bits */ \
+    X(code_of_coroutine)  /* the flags of which a coroutine has one or more */ \
     X(code_first_line)    /* the line where it begins, 32 bits */ \
     X(code_lines)         /* its table of lines */ \
     X(code_instructions)  /* where its instructions begin */ \
     X(object_type)        /* in an object: its type */ \
+    X(text_type)          /* address of the type of texts */ \
     X(text_length)        /* in a text: how many characters */ \
     X(text_state)         /* how they lie, 32 bits */ \
     X(text_ascii)         /* where they begin, each a byte */ \

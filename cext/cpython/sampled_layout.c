@@ -5,6 +5,7 @@
 
 #include "cpython/frame.h"
 #include "cpython/sampled_layout.h"
+#include "cpython/tasks.h"
 
 #if IS_KNOWN && !defined Py_GIL_DISABLED
 
@@ -16,6 +17,7 @@
 #define Py_BUILD_CORE 1
 #include <internal/pycore_runtime.h>
 #include <internal/pycore_interp.h>
+#include <internal/pycore_dict.h>
 #undef Py_BUILD_CORE
 #pragma GCC diagnostic pop
 
@@ -41,7 +43,10 @@ static void tell_objects(struct interpreter_layout *layout)
     layout->code_first_line = offsetof(PyCodeObject, co_firstlineno);
     layout->code_lines = offsetof(PyCodeObject, co_linetable);
     layout->code_instructions = offsetof(PyCodeObject, co_code_adaptive);
+    layout->code_flags = offsetof(PyCodeObject, co_flags);
+    layout->code_of_coroutine = CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE;
     layout->object_type = offsetof(PyObject, ob_type);
+    layout->text_type = (uintptr_t)&PyUnicode_Type;
     layout->text_length = offsetof(PyASCIIObject, length);
     layout->text_state = offsetof(PyASCIIObject, state);
     layout->text_ascii = sizeof(PyASCIIObject);
@@ -76,11 +81,27 @@ static void tell_frames(struct interpreter_layout *layout)
 #endif
 }
 
+static void tell_tasks(struct interpreter_layout *layout)
+{
+    layout->frame_of_generator = FRAME_OWNED_BY_GENERATOR;
+    layout->coroutine_frame = offsetof(PyGenObject, gi_iframe);
+#if PY_VERSION_HEX >= 0x030e0000
+    layout->thread_task = offsetof(_PyThreadStateImpl, asyncio_running_task);
+#else
+    layout->running_tasks = (uintptr_t)find_running_tasks();
+    layout->dictionary_keys = offsetof(PyDictObject, ma_keys);
+    layout->keys_index_bytes = offsetof(struct _dictkeysobject, dk_log2_index_bytes);
+    layout->keys_count = offsetof(struct _dictkeysobject, dk_nentries);
+    layout->keys_index = offsetof(struct _dictkeysobject, dk_indices);
+#endif
+}
+
 struct interpreter_layout sampled_layout(void)
 {
     struct interpreter_layout layout = {0};
     tell_objects(&layout);
     tell_frames(&layout);
+    tell_tasks(&layout);
     return layout;
 }
 

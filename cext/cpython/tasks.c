@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "cpython/attributes.h"
 #include "cpython/side_lock.h"
 #include "cpython/sites.h"
 #include "cpython/task_names.h"
@@ -219,8 +220,18 @@ uint32_t task_of_thread(const struct thread *thread)
     return outermost ? number_of_task(outermost) : thread->greenlet;
 }
 
+static PyObject *running_tasks; /* no reference: the module has one */
+
+PyObject *const *find_running_tasks(void)
+{
+    PyObject *found = entry_of_module("_asyncio", "_current_tasks");
+    running_tasks = found && PyDict_CheckExact(found) ? found : NULL;
+    return &running_tasks;
+}
+
 void loop_runs(const PyObject *loop)
 {
+    find_running_tasks();
     struct thread *thread = recording();
     if (thread)
         thread->in_loop = loop && loop != Py_None;

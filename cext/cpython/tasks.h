@@ -23,5 +23,9 @@ VISIBLE uint32_t task_here(PyObject *awaited);
 /* The outermost coroutine around a frame; `awaited` where there is none. */
 VISIBLE PyObject *outermost_from(frame *inner, PyObject *awaited);
 
+/* Where the address is kept of the dictionary in which asyncio has the task that each loop runs: it lasts as long as the process.
+   NULL there as long as asyncio is not imported, or has none. */
+VISIBLE PyObject *const *find_running_tasks(void);
+
 /* The event loop that runs on the thread from now on, or none. */
 VISIBLE void loop_runs(const PyObject *loop);

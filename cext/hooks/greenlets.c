@@ -4,6 +4,12 @@
 
 #include "cpython/tasks.h"
 
+static void runs(struct thread *thread, uint32_t greenlet)
+{
+    thread->greenlet = greenlet;
+    thread->record->fields.greenlet = greenlet;
+}
+
 void lay_aside(struct aside *aside, PyObject *next)
 {
     struct thread *thread = current_thread;
@@ -14,7 +20,7 @@ void lay_aside(struct aside *aside, PyObject *next)
     if (!aside->thread)
         return;
     aside->greenlet = thread->greenlet;
-    thread->greenlet = task;
+    runs(thread, task);
     if (thread->record->fields.depth == 0 && !thread->serving)
         return;
     struct thread_record *record = thread->record;
@@ -32,7 +38,7 @@ void take_up(const struct aside *aside)
     struct thread *thread = current_thread;
     if (!aside->thread || thread != aside->thread || !thread->recording)
         return;
-    thread->greenlet = aside->greenlet;
+    runs(thread, aside->greenlet);
     if (!aside->record || thread->record != aside->record)
         return;
     struct thread_record *record = thread->record;

@@ -41,12 +41,16 @@ bool call_is_recorded(const struct sampled_process *process, const struct sample
 struct call_in_progress call_of(struct sampled_process *process, struct sampled_thread *thread)
 {
     struct thread_record record;
-    struct call_in_progress none = {0};
+    struct call_in_progress found = {0};
     if (!find_record(process, thread, &record))
-        return none;
+        return found;
+    found.greenlet = record.fields.greenlet;
     uint32_t depth = record.fields.depth < OPEN_CALLS ? record.fields.depth : OPEN_CALLS;
     for (; depth > 0; depth--)
-        if (record.open[depth - 1].call) /* with greenlets, one that has ended may lie among others */
-            return (struct call_in_progress){record.open[depth - 1].call, record.open[depth - 1].intrinsic};
-    return none;
+        if (record.open[depth - 1].call) { /* with greenlets, one that has ended may lie among others */
+            found.call = record.open[depth - 1].call;
+            found.intrinsic = record.open[depth - 1].intrinsic;
+            break;
+        }
+    return found;
 }

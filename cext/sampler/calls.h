@@ -5,6 +5,7 @@
 
 struct call_in_progress {
     uint32_t call, intrinsic; /* 0: it is in none */
+    uint32_t greenlet;        /* not 0: it runs one */
 };
 
 /* Also finds the number of the thread's record, where that is not known yet. */

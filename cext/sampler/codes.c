@@ -9,8 +9,6 @@ enum {
     CODES_AT_MOST = 1 << 16,
     SITES_AT_MOST = 1 << 20,
     LINES_BYTES_AT_MOST = 1 << 20,
-    TEXT_CHARACTERS = 1024,
-    TEXT_BYTES = 4 * TEXT_CHARACTERS,
     STATE_KIND = 2, STATE_KIND_BITS = 7, STATE_COMPACT = 1 << 5, STATE_ASCII = 1 << 6, /* of a text */
 };
 
@@ -44,14 +42,15 @@ static uint32_t character_at(const void *characters, unsigned width, size_t inde
                         : ((const uint32_t *)characters)[index];
 }
 
-/* A text of the process as UTF-8, cut where it is long. Gives its length, 0 where it cannot be read. */
-static size_t read_text(const struct sampled_process *process, uint64_t address, char into[TEXT_BYTES])
+size_t codes_text(const struct sampled_process *process, uint64_t address, char into[TEXT_BYTES])
 {
     const struct interpreter_layout *layout = &process->layout;
     char head[64];
     uint32_t characters[TEXT_CHARACTERS];
     size_t bytes = 0;
     if (!remote_read(process->pid, address, head, layout->text_ascii < sizeof head ? layout->text_ascii : sizeof head))
+        return 0;
+    if (word_at(head, sizeof head, layout->object_type) != layout->text_type)
         return 0;
     uint32_t state = half_word_at(head, sizeof head, layout->text_state);
     uint64_t length = word_at(head, sizeof head, layout->text_length);
@@ -70,7 +69,7 @@ static size_t read_text(const struct sampled_process *process, uint64_t address,
 static uint32_t number_of_text(struct sampled_process *process, uint64_t address)
 {
     char text[TEXT_BYTES];
-    size_t bytes = read_text(process, address, text);
+    size_t bytes = codes_text(process, address, text);
     return tables_string(&process->tables, bytes ? text : "?", bytes ? bytes : 1);
 }
 
@@ -92,7 +91,7 @@ static void name_file(struct sampled_process *process, struct code *code)
 {
     static const char frozen[] = "<frozen ";
     char text[TEXT_BYTES];
-    size_t bytes = read_text(process, code->file, text);
+    size_t bytes = codes_text(process, code->file, text);
     bool is_frozen = bytes >= sizeof frozen - 1 && memcmp(text, frozen, sizeof frozen - 1) == 0;
     code->own = bytes && !is_frozen && !is_below(text, bytes, process->libraries);
     code->file_number = tables_string(&process->tables, bytes ? text : "?", bytes ? bytes : 1);
@@ -254,6 +253,12 @@ uint32_t codes_site(struct sampled_process *process, uint64_t address, const voi
     if (site)
         numbers_keep(&codes->sites, key, site);
     return site;
+}
+
+uint32_t codes_function(const struct codes *codes, uint64_t address)
+{
+    uint32_t number = numbers_find(&codes->by_address, address);
+    return number ? codes->known[number - 1].function_number : 0;
 }
 
 void codes_forget(struct codes *codes)

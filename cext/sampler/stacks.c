@@ -6,13 +6,14 @@ enum {
     FRAMES_AT_MOST = 128, /* of a deeper stack the innermost ones are read */
     CHUNK_BYTES_AT_MOST = 16 * 1024,
     FRAME_BYTES_AT_MOST = 256,
-    TRIES = 3,
+    TRIES = 5,
     CODES_AT_A_TIME = 32,
     STATE_BYTES_AT_MOST = 1024,
 };
 
 struct read_frame {
-    uint64_t code, place;
+    uint64_t address, code, place;
+    bool is_of_generator, is_of_coroutine;
 };
 
 struct reading_of_stack {
@@ -64,15 +65,25 @@ static bool innermost(const struct reading_of_stack *reading, uint64_t *address)
            remote_read(reading->process->pid, *address + layout->step_frame, address, sizeof *address);
 }
 
-static void keep_frame(struct reading_of_stack *reading, const char *frame)
+static uint8_t owner_of(const struct reading_of_stack *reading, const char *frame)
+{
+    const struct interpreter_layout *layout = &reading->process->layout;
+    return layout->frame_owner < layout->frame_bytes ? (uint8_t)frame[layout->frame_owner] : 0;
+}
+
+static void keep_frame(struct reading_of_stack *reading, uint64_t address, const char *frame)
 {
     const struct interpreter_layout *layout = &reading->process->layout;
     size_t bytes = layout->frame_bytes;
-    uint8_t owner = layout->frame_owner < bytes ? (uint8_t)frame[layout->frame_owner] : 0;
-    if (owner >= layout->frame_no_code)
+    uint8_t owner = owner_of(reading, frame);
+    uint64_t code = word_at(frame, bytes, layout->frame_code) & ~layout->frame_tag;
+    bool has_ended = !code && reading->count == 0; /* meanwhile: the one that called it goes on */
+    if (owner >= layout->frame_no_code || has_ended)
         return;
     reading->frames[reading->count++] = (struct read_frame){
-        .code = word_at(frame, bytes, layout->frame_code) & ~layout->frame_tag,
+        .address = address,
+        .is_of_generator = owner == layout->frame_of_generator,
+        .code = code,
         .place = word_at(frame, bytes, layout->frame_place),
     };
 }
@@ -94,8 +105,10 @@ static bool read_frames(struct reading_of_stack *reading, uint64_t state)
         const char *frame = frame_at(reading, address, one);
         if (!frame)
             return false;
-        keep_frame(reading, frame);
+        keep_frame(reading, address, frame);
         address = word_at(frame, reading->process->layout.frame_bytes, reading->process->layout.frame_previous);
+        if (!address && owner_of(reading, frame) == reading->process->layout.frame_of_generator)
+            return false; /* it has been suspended meanwhile: while it runs, somebody runs it */
     }
     return true;
 }
@@ -111,7 +124,9 @@ static bool read_sites(struct reading_of_stack *reading, unsigned first, unsigne
     if (!remote_read_pieces(process->pid, pieces, count))
         return false;
     for (unsigned index = 0; index < count; index++) {
-        const struct read_frame *frame = &reading->frames[first + index];
+        struct read_frame *frame = &reading->frames[first + index];
+        uint32_t flags = half_word_at(heads[index], CODE_BYTES_AT_MOST, process->layout.code_flags);
+        frame->is_of_coroutine = frame->is_of_generator && (flags & process->layout.code_of_coroutine);
         sites[index] = codes_site(process, frame->code, heads[index], frame->place);
         if (!sites[index])
             return false;
@@ -135,6 +150,31 @@ static bool read_stack(struct reading_of_stack *reading, uint64_t state, uint32_
     return true;
 }
 
+/* The outermost of the coroutines and generators around the innermost coroutine, each of which runs the next one. */
+static const struct read_frame *task_in(const struct reading_of_stack *reading)
+{
+    unsigned index = 0;
+    while (index < reading->count && !reading->frames[index].is_of_coroutine)
+        index++;
+    if (index == reading->count)
+        return NULL;
+    while (index + 1 < reading->count && reading->frames[index + 1].is_of_generator)
+        index++;
+    return &reading->frames[index];
+}
+
+static void tell_tasks(const struct reading_of_stack *reading, struct found_stack *found)
+{
+    const struct codes *codes = &reading->process->codes;
+    const struct read_frame *task = task_in(reading);
+    if (task) {
+        found->coroutine = task->address - reading->process->layout.coroutine_frame;
+        found->coroutine_function = codes_function(codes, task->code);
+    }
+    if (reading->count && !reading->cut)
+        found->outermost_function = codes_function(codes, reading->frames[reading->count - 1].code);
+}
+
 struct found_stack stack_of(struct sampled_process *process, uint64_t state)
 {
     static __thread struct reading_of_stack reading;
@@ -143,5 +183,9 @@ struct found_stack stack_of(struct sampled_process *process, uint64_t state)
     found.torn = true;
     for (int tries = 0; found.torn && tries < TRIES; tries++)
         found.torn = !read_stack(&reading, state, &found.number);
+    if (found.torn)
+        found.number = STACK_NOT_READ;
+    else
+        tell_tasks(&reading, &found);
     return found;
 }

@@ -4,8 +4,11 @@
 #include "sampler/process.h"
 
 struct found_stack {
-    uint32_t number; /* in sampled_stacks; 0: it runs no Python code, or it could not be read */
+    uint32_t number; /* in sampled_stacks; 0: it runs no Python code; STACK_NOT_READ */
     bool torn;       /* it changed while it was read */
+    uint64_t coroutine;           /* the outermost one that it runs, an address, or 0 */
+    uint32_t coroutine_function;  /* what that one's function is called, a number in sampled_strings */
+    uint32_t outermost_function;  /* the same of the outermost frame; 0 where that was not read */
 };
 
 /* `state` is the address of what the interpreter knows of the thread. */

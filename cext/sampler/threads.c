@@ -9,6 +9,7 @@
 #include "sampler/calls.h"
 #include "sampler/schedule.h"
 #include "sampler/stacks.h"
+#include "sampler/task_names.h"
 
 enum {
     INTERPRETERS_AT_MOST = 64,
@@ -158,7 +159,7 @@ static bool find_threads(struct sampled_process *process, struct interpreters *i
 static bool is_alike(const struct sample *a, const struct sample *b)
 {
     return a->time_ns && a->state == b->state && a->stack == b->stack && a->call == b->call && a->intrinsic == b->intrinsic &&
-           a->flags == b->flags && a->thread == b->thread && a->samples < (a->state == SAMPLE_RUNS ? ALIKE_RUNNING : ALIKE_WAITING);
+           a->task == b->task && a->thread == b->thread && a->samples < (a->state == SAMPLE_RUNS ? ALIKE_RUNNING : ALIKE_WAITING);
 }
 
 static void keep_sample(struct sampled_process *process, struct sampled_thread *thread, const struct sample *sample)
@@ -214,13 +215,17 @@ static enum sample_state state_of(const struct sampled_process *process, struct 
 static void sample_what_runs(struct sampled_process *process, struct sampled_thread *thread, struct sample *sample)
 {
     struct call_in_progress call = call_of(process, thread);
-    struct found_stack stack = stack_of(process, thread->address);
+    struct found_stack stack = {0};
+    bool is_settled = false;
+    for (int tries = 0; !is_settled && tries < TRIES; tries++) {
+        stack = stack_of(process, thread->address);
+        is_settled = find_task_name(process, thread->address, call.greenlet, &stack, &sample->task);
+    }
     sample->state = state_of(process, thread, sample);
     sample->thread = thread->record;
     sample->call = call.call;
     sample->intrinsic = call.intrinsic;
     sample->stack = stack.number;
-    sample->flags = stack.torn ? SAMPLE_TORN : 0;
     thread->waited = 0;
 }
 

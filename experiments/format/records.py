@@ -307,4 +307,4 @@ class SampleRecord(NamedTuple):
     call: int
     intrinsic: int
     stack: int
-    flags: int
+    task: int

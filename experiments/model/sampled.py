@@ -13,7 +13,7 @@ from interpose.experiments.model.process import DEEPEST_STACK, UNKNOWN, UNKNOWN_
 
 SAMPLES, SITES, STACKS, STRINGS = "samples", "sampled_sites", "sampled_stacks", "sampled_strings"
 RUNS, WAITS, READY = 1, 2, 3  # states of a sample: READY had no processor
-TORN = 1  # a flag of a sample
+NOT_READ = 2**32 - 1  # the stack of a sample whose stack could not be read
 ERRORS = 4096  # numbers of errors are below
 _KEPT_STACKS = 500_000
 RECORDS_AT_MOST = 20_000_000  # some 1.2 GiB: the sampler leaves off long before
@@ -67,6 +67,10 @@ class Sampled:
                 return record is not None and bool(record.cut)
             stack = record.outer
         return True
+
+    def task_name(self, task: int) -> str:
+        """The name of the task or greenlet that a sample names; empty where it names none."""
+        return self._string(task) if task else ""
 
     def _stack(self, number: int) -> StackRecord | None:
         if number in self._stacks_seen:

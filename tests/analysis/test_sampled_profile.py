@@ -11,6 +11,7 @@ from interpose.analysis.calls.profile import profile
 from interpose.analysis.profile.profiled import profiled
 from interpose.analysis.profile.rows import with_code
 from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.sampled import NOT_READ
 from tests.build import START_NS, Build, event
 from tests.schedules import KINDS, MS, Schedule, put_thread
 
@@ -200,7 +201,7 @@ def test_what_cannot_be_read_and_what_was_not_sampled_are_rows_of_their_own(tmp_
     build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
     build.thread(end_ns=START_NS + 100 * MS, end_cpu_ns=80 * MS, tid=1, main=1)
     build.thread(end_ns=START_NS + 100 * MS, end_cpu_ns=60 * MS, tid=2)
-    build.thread_sample(START_NS + 10 * MS, cpu_ns=10 * MS, flags=1)
+    build.thread_sample(START_NS + 10 * MS, cpu_ns=10 * MS, stack=NOT_READ)
     build.thread_sample(START_NS + 20 * MS, cpu_ns=20 * MS)
     build.thread_sample(START_NS + 20 * MS, cpu_ns=20 * MS, thread=0, tid=9)
     build.ended(100 * MS, 140 * MS)

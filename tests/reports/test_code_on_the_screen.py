@@ -7,6 +7,7 @@ from interpose.analysis.calls.profile import profile
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
 from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.sampled import NOT_READ
 from interpose.reports.formats.colour import Paint
 from interpose.reports.formats.sentences import Sentences
 from interpose.reports.screen.summary import Screen, summary
@@ -115,7 +116,7 @@ def test_the_report_as_an_object_has_the_function(batch):
 
 def test_samples_that_could_not_be_read_are_told(batch):
     for place in range(20):
-        batch.thread_sample(START_NS + 2300 * MS + place, cpu_ns=2000 * MS, flags=1)
+        batch.thread_sample(START_NS + 2300 * MS + place, cpu_ns=2000 * MS, stack=NOT_READ)
 
     screen = screen_of(batch)
 

@@ -9,7 +9,7 @@ import pytest
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.calltree import calls_of
-from interpose.analysis.profile.flame import CPU, WALL, flame
+from interpose.analysis.profile.flame import CPU, WALL, flame, folded
 from interpose.cli.main import main
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.flame.colours import BY_CHANGE, BY_KIND, INK
@@ -279,3 +279,23 @@ def test_calls_without_samples_have_a_flame_graph_too(tmp_path):
 
     assert found["<program>"] == 200 * MS
     assert found["sqlite3.Cursor.execute"] == 100 * MS
+
+
+def test_what_a_task_ran_stands_below_its_name_where_that_is_asked_for(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    stack = build.sampled_stack(("/home/u/shop/app.py", 3, "work"))
+    for number in range(1, 31):
+        task = build.sampled_string("alpha") if number > 20 else 0
+        build.thread_sample(START_NS + number * 10 * MS, cpu_ns=number * 10 * MS, stack=stack, task=task)
+    build.thread(end_ns=START_NS + 300 * MS, end_cpu_ns=300 * MS, tid=1, main=1)
+    build.ended(300 * MS, 300 * MS)
+    path = build.write()
+
+    tree, plain = calls_of(Analysis(Experiment(str(path))), with_tasks=True), calls(path)
+
+    assert {";".join(each.name for each in stack): ns for stack, ns in folded(tree, CPU)} == {
+        "task alpha;work": 100 * MS, "work": 200 * MS
+    }  # fmt: skip
+    assert [([each.name for each in stack], ns) for stack, ns in folded(plain, CPU)] == [(["work"], 300 * MS)]
+    assert main(["flame", str(path), "--tasks", "--format", "svg", "-o", str(tmp_path / "out")]) == 0
+    assert "task alpha" in (tmp_path / "out").read_text()

@@ -11,7 +11,7 @@ import pytest
 
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
-from interpose.experiments.model.sampled import RUNS, TORN, WAITS, Sampled
+from interpose.experiments.model.sampled import NOT_READ, RUNS, WAITS, Sampled
 
 PHASES = """
 import json, threading, time
@@ -302,9 +302,26 @@ def test_a_program_that_runs_already_is_sampled_where_attach_is_told_to(interpos
     assert {"squares", "texts", "lists"} <= found
 
 
-def test_most_stacks_can_be_read(interpose, work):
-    """Calls come and go all the time here."""
-    text = """
+GENERATOR = """
+until = time.thread_time() + 1
+while time.thread_time() < until: sum(i for i in range(1000))
+print(json.dumps(0))
+"""
+
+
+def test_a_generator_always_has_its_callers(interpose, work):
+    """It is suspended as often as it gives something: then it has none, and what was read belongs to two instants."""
+    _, experiment = run(interpose, work, GENERATOR, "--profile", "500")
+    sampled = Sampled(experiment.founder)
+
+    stacks = [[site.function for site in sampled.frames(each.stack)] for each in sampled.samples()]
+
+    found = [stack for stack in stacks if "<genexpr>" in stack]
+    assert found
+    assert all("<module>" in stack for stack in found)
+
+
+CALLS = """
 def one(n): return two(n) + 1
 def two(n): return three(n) + 1
 def three(n): return n
@@ -313,9 +330,22 @@ while time.thread_time() < until:
     for n in range(1000): one(n)
 print(json.dumps(0))
 """
-    _, experiment = run(interpose, work, text, "--profile", "500")
+
+RECURSION = """
+def deeper(depth): return 1 + deeper(depth - 1) if depth else 0
+until = time.thread_time() + 1
+while time.thread_time() < until:
+    for n in range(40): deeper(24)
+print(json.dumps(0))
+"""
+
+
+@pytest.mark.parametrize("program", [CALLS, RECURSION], ids=["calls", "recursion"])
+def test_most_stacks_can_be_read(interpose, work, program):
+    """Calls come and go all the time here."""
+    _, experiment = run(interpose, work, program, "--profile", "500")
     records = list(Sampled(experiment.founder).samples())
 
-    torn = sum(each.samples for each in records if each.flags & TORN)
+    torn = sum(each.samples for each in records if each.stack == NOT_READ)
 
     assert torn <= 0.05 * sum(each.samples for each in records)

@@ -17,7 +17,7 @@ and the self time of the calls that contain Python code.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -26,7 +26,9 @@ from interpose.analysis.calls.account import ProcessAccount, Share
 from interpose.analysis.calls.chosen import call_of, is_shell
 from interpose.analysis.calls.figures import Figures, Vector, figures_of, put
 from interpose.analysis.consolidation.records import Record, Records
-from interpose.analysis.profile.profiled import NO_CODE, ProcessProfile, profiled
+from interpose.analysis.profile.balance import Code
+from interpose.analysis.profile.profiled import NO_CODE, ProcessProfile, profiled, task_frame
+from interpose.analysis.profile.weights import Pool
 from interpose.experiments.model.process import UNKNOWN_SITE, Process, Site
 
 NODES_AT_MOST = 1_000_000
@@ -120,14 +122,15 @@ class Calls:
     threads: dict[tuple[Process, int], Vector] = field(default_factory=dict)
 
 
-def calls_of(analysis: Analysis) -> Calls:
-    """The calls of what is analysed."""
+def calls_of(analysis: Analysis, with_tasks: bool = False) -> Calls:
+    """The calls of what is analysed; `with_tasks`, what an asynchronous task or a greenlet ran stands below its name.
+    Raises UsageError where it is not kept of which task calls are."""
     experiment = analysis.experiment
     made = Calls(analysis, Tree(figures_of(experiment)))
     sampled = {each.process: each for each in profiled(analysis).processes}
     for process in experiment.processes:
-        planter = _Planter(made, process, sampled.get(process))
-        planter.plant(analysis.records(process, _BY))
+        planter = _Planter(made, process, sampled.get(process), with_tasks)
+        planter.plant(analysis.records(process, (*_BY, "task") if with_tasks else _BY))
         planter.plant_code()
     for each in analysis.accounts:
         _add_shares(made, each, each.process in sampled)
@@ -139,14 +142,15 @@ def calls_of(analysis: Analysis) -> Calls:
 class _Planter:
     """Puts the calls of one process into the tree."""
 
-    def __init__(self, calls: Calls, process: Process, sampled: ProcessProfile | None) -> None:
+    def __init__(self, calls: Calls, process: Process, sampled: ProcessProfile | None, with_tasks: bool) -> None:
         self._sampled = sampled
+        self._with_tasks = with_tasks
         self._left = {pool: [each.wall_ns, each.cpu_ns] for pool, each in sampled.spent.items()} if sampled else {}
         self._calls = calls
         self._tree = calls.tree
         self._process = process
         self._stacks: dict[int, tuple[Frame, ...]] = {}
-        self._nodes: dict[int, Node] = {}
+        self._nodes: dict[tuple[int, str], Node] = {}
         self._called: dict[int, Frame] = {}
 
     def plant(self, records: Records) -> None:
@@ -154,9 +158,12 @@ class _Planter:
         waiting: list[tuple[Record, Node | None, tuple[Frame, ...]]] = [(each, None, ()) for each in records.roots]
         while waiting:
             record, around, outer_frames = waiting.pop()
-            _, intrinsic, stack = record.key
+            _, intrinsic, stack, *task = record.key
             frames = self._frames(stack)
-            node = self._of_stack(stack) if around is None else self._below(around, frames, outer_frames)
+            if around is None:
+                node = self._of_stack(stack, self._task(*task))
+            else:
+                node = self._below(around, frames, outer_frames)
             is_there = not (self._calls.analysis.is_part and is_shell(intrinsic))
             node = self._tree.inside(node, self._intrinsic(intrinsic if is_there else call_of(intrinsic)))
             if is_there:
@@ -165,20 +172,28 @@ class _Planter:
 
     def plant_code(self) -> None:
         """Put the code that was sampled into the tree, each stack below those of its callers."""
-        for pool, frames, code in self._sampled.code(lambda frames: frames, with_locks=False) if self._sampled else ():
+        for pool, frames, code in self._code():
             node = self._tree.root
             for site in reversed(frames):
                 node = self._tree.inside(node, self._frame_of_code(site))
             self._put(node, pool[0], self._tree.figures.of_times(code.wall_ns, code.cpu_ns))
 
+    def _task(self, number: int = 0) -> str:
+        return self._process.task_names.get(number, "")
+
+    def _code(self) -> Iterator[tuple[Pool, tuple[Site, ...], Code]]:
+        if self._sampled:
+            yield from self._sampled.code(lambda frames: frames, with_locks=False, with_tasks=self._with_tasks)
+
     def _frame_of_code(self, site: Site) -> Frame:
         if site in NO_CODE:
             return Frame(Function(f"<{site.function.replace(' ', '-')}>"))
-        self._calls.files.setdefault(site.file, self._process)
+        if site.file:  # a task has none
+            self._calls.files.setdefault(site.file, self._process)
         return frame_of(site)
 
     def _add(self, node: Node, record: Record) -> None:
-        thread, intrinsic, _ = record.key
+        thread, intrinsic = record.key[:2]
         sums = record.sums
         left = self._left.get((thread, intrinsic))
         if left:  # its self time is that of the code in it
@@ -202,17 +217,17 @@ class _Planter:
                     self._calls.files.setdefault(frame.function.object, self._process)
         return found
 
-    def _of_stack(self, stack: int) -> Node:
-        """The node of the innermost frame of a stack that no recorded call is around."""
-        found = self._nodes.get(stack)
+    def _of_stack(self, stack: int, task: str) -> Node:
+        """The node of the innermost frame of a stack that no recorded call is around, within its task if any."""
+        found = self._nodes.get((stack, task))
         if found is None:
             frames = self._frames(stack)
-            found = self._tree.root
+            found = self._tree.inside(self._tree.root, frame_of(task_frame(task))) if task else self._tree.root
             if not frames:
                 found = self._tree.inside(found, Frame(UNKNOWN))
             elif _ends_early(frames) or self._process.is_cut(stack):
                 found = self._tree.inside(found, Frame(TRUNCATED))
-            found = self._nodes[stack] = self._below(found, frames, ())
+            found = self._nodes[stack, task] = self._below(found, frames, ())
         return found
 
     def _below(self, node: Node, frames: tuple[Frame, ...], outer_frames: tuple[Frame, ...]) -> Node:

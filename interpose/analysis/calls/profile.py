@@ -62,7 +62,8 @@ class Row:
     wait, in the rows of that kind, of a thread or a process; they are in no other figure. `counted` are calls of
     the kind or the intrinsic that were not timed: no other figure has them, and their time is the program's.
     `margin` is of what is estimated of it, where transactions were sampled and enough were kept. `code` is there in the
-    rows of functions and lines that were sampled: what they took between the calls.
+    rows of functions and lines that were sampled: what they took between the calls; `tasks` is the CPU time of it in
+    asynchronous tasks and greenlets, by their names.
     """
 
     kind: str | None
@@ -76,6 +77,7 @@ class Row:
     counted: int = 0
     margin: Margin | None = None
     code: Code | None = None
+    tasks: dict[str, int] = field(default_factory=dict)
 
     @property
     def likeness(self) -> tuple[object, ...]:

@@ -22,7 +22,7 @@ from math import sqrt
 from typing import TypeVar
 
 from interpose.analysis.profile.margin import margin
-from interpose.analysis.profile.weights import Weights
+from interpose.analysis.profile.weights import Place, Weights
 
 Group = TypeVar("Group", bound=Hashable)
 
@@ -90,7 +90,7 @@ class Spent:
             self.processor_ns = max(min(round(waited_ns - unexplained_ns), delay_ns, waited_ns), 0)
 
 
-def divided(spent: Spent, weights: Weights, group_of: Callable[[int], Group], unsampled: Group) -> dict[Group, Code]:
+def divided(spent: Spent, weights: Weights, group_of: Callable[[Place], Group], unsampled: Group) -> dict[Group, Code]:
     """What each group of stacks took of what was `spent`; what no sample tells is of the group `unsampled`."""
     found: dict[Group, Code] = defaultdict(Code)
     ran = _grouped(weights.cpu_ns, group_of)
@@ -98,8 +98,8 @@ def divided(spent: Spent, weights: Weights, group_of: Callable[[int], Group], un
     if not whole:  # the kernel had counted nothing yet: samples are all alike
         ran = _grouped(weights.ran, group_of)
         whole = sum(ran.values())
-    for stack, samples in weights.ran.items():
-        found[group_of(stack)].samples += samples
+    for place, samples in weights.ran.items():
+        found[group_of(place)].samples += samples
     for group, cpu_ns in apportioned(spent.cpu_ns, ran, unsampled):
         found[group].cpu_ns += cpu_ns
     ready = _grouped(weights.ready, group_of)
@@ -108,17 +108,17 @@ def divided(spent: Spent, weights: Weights, group_of: Callable[[int], Group], un
     for group, unexplained_ns in apportioned(spent.unexplained_ns, _grouped(weights.waited, group_of), unsampled):
         found[group].unexplained_ns += unexplained_ns
     for counted in (weights.waited, weights.ready):
-        for stack, samples in counted.items():
-            found[group_of(stack)].samples += samples
+        for place, samples in counted.items():
+            found[group_of(place)].samples += samples
     for group, weight in ran.items():
         found[group].margin_ns = margin(weight / whole, weights.effective) * spent.cpu_ns
     return dict(found)
 
 
-def _grouped(weights: Mapping[int, float], group_of: Callable[[int], Group]) -> dict[Group, float]:
+def _grouped(weights: Mapping[Place, float], group_of: Callable[[Place], Group]) -> dict[Group, float]:
     found: dict[Group, float] = defaultdict(float)
-    for stack, weight in weights.items():
-        found[group_of(stack)] += weight
+    for place, weight in weights.items():
+        found[group_of(place)] += weight
     return found
 
 

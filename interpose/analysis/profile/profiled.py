@@ -15,7 +15,7 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.consolidation.records import Record
 from interpose.analysis.profile.balance import Code, Spent, divided
-from interpose.analysis.profile.weights import PROGRAM, UNREADABLE, Pool, Walked, walk
+from interpose.analysis.profile.weights import PROGRAM, Place, Pool, Walked, walk
 from interpose.analysis.time.run_queue import Unseen, delays_of, unseen_by_thread, unseen_wait
 from interpose.analysis.transactions.estimate import is_sampled
 from interpose.experiments.model.process import Process, Site
@@ -31,6 +31,7 @@ NOT_SAMPLED = Site("", 0, "not sampled", False)
 NOT_READABLE = Site("", 0, "stack not readable", False)
 NO_PYTHON = Site("", 0, "no Python code", False)
 IN_PROGRESS = Site("", 0, "in calls in progress", False)
+_TASK = "task "
 NO_CODE = frozenset((NOT_SAMPLED, NOT_READABLE, NO_PYTHON, IN_PROGRESS))
 
 Frames = tuple[Site, ...]  # from the innermost outward
@@ -63,10 +64,12 @@ class ProcessProfile:
     spent: dict[Pool, Spent]
     moved: list[tuple[Record, Pool, bool]] = field(default_factory=list)
 
-    def code(self, group_of: Callable[[Frames], Group], with_locks: bool = True) -> Iterator[tuple[Pool, Group, Code]]:
+    def code(
+        self, group_of: Callable[[Frames], Group], with_locks: bool = True, with_tasks: bool = False
+    ) -> Iterator[tuple[Pool, Group, Code]]:
         """What each group of stacks took in each pool; without their waits for the interpreter lock if one has these
-        otherwise."""
-        groups = Groups(self.sampled, group_of)
+        otherwise; `with_tasks`, the outermost frame of a task's stack is the task itself."""
+        groups = Groups(self.sampled, group_of, with_tasks)
         for pool, spent in self.spent.items():
             for group, code in divided(spent, self.walked.pools[pool], groups, group_of((NOT_SAMPLED,))).items():
                 yield pool, group, code
@@ -116,6 +119,16 @@ class Profiled:
         """The functions, each with the line that has the most CPU time, those with the most CPU time first."""
         return functions_from(self.code(innermost, kind), self.code(function_of, kind))
 
+    def tasks(self, group_of: Callable[[Frames], Group]) -> dict[Group, dict[str, int]]:
+        """CPU time of each group of stacks in tasks and greenlets, by the name of these."""
+        found: dict[Group, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        for each in self.processes:
+            groups = each.code(lambda frames: (group_of(frames), task_of(frames)), with_tasks=True)
+            for _, (group, task), code in groups:
+                if task and code.cpu_ns:
+                    found[group][task] += code.cpu_ns
+        return found
+
     def caller_of(self, function: tuple[str, str]) -> Site | None:
         """The line from which `function` used the most CPU time; None where nothing called it."""
         callers = self.code(lambda frames: _caller_in(frames, function))
@@ -145,6 +158,17 @@ def functions_from(lines: Mapping[Site, Code], functions: Mapping[tuple[str, str
     return made
 
 
+def task_frame(name: str) -> Site:
+    """What stands for a task in a stack."""
+    return Site("", 0, _TASK + name, False)
+
+
+def task_of(frames: Frames) -> str:
+    """The name of the task that the stack is of; empty where it is of none."""
+    outermost = frames[-1]
+    return outermost.function.removeprefix(_TASK) if not outermost.file and outermost not in NO_CODE else ""
+
+
 def _caller_in(frames: Frames, function: tuple[str, str]) -> Site | None:
     """The line that called `function` in a stack in which it was executed: the next one outward of another function."""
     if function_of(frames) != function:
@@ -153,19 +177,24 @@ def _caller_in(frames: Frames, function: tuple[str, str]) -> Site | None:
 
 
 class Groups(Generic[Group]):
-    """The group of each stack."""
+    """The group of the stack at each place; `with_tasks`, the outermost frame of a task's is the task itself."""
 
-    def __init__(self, sampled: Sampled, group_of: Callable[[Frames], Group]) -> None:
+    def __init__(self, sampled: Sampled, group_of: Callable[[Frames], Group], with_tasks: bool = False) -> None:
         self._sampled = sampled
         self._group_of = group_of
-        self._known: dict[int, Group] = {UNREADABLE: group_of((NOT_READABLE,)), 0: group_of((NO_PYTHON,))}
+        self._with_tasks = with_tasks
+        self._known: dict[Place, Group] = {}
 
-    def __call__(self, stack: int) -> Group:
-        found = self._known.get(stack)
+    def __call__(self, place: Place) -> Group:
+        found = self._known.get(place)
         if found is None:
-            frames = tuple(self._sampled.frames(stack)) or (NOT_READABLE,)
-            found = self._known[stack] = self._group_of(frames)
+            found = self._known[place] = self._group_of(self._frames(place))
         return found
+
+    def _frames(self, place: Place) -> Frames:
+        frames = (NO_PYTHON,) if not place.stack else tuple(self._sampled.frames(place.stack)) or (NOT_READABLE,)
+        task = self._sampled.task_name(place.task) if self._with_tasks else ""
+        return (*frames, task_frame(task)) if task else frames
 
 
 def moved_ns(record: Record) -> tuple[int, int]:
@@ -196,11 +225,11 @@ def _count(sampling: Sampling, found: ProcessProfile) -> None:
     sampling.samples += found.walked.samples
     sampling.torn += found.walked.torn
     sampling.unplaced += found.walked.unplaced
-    counts: Counter[int] = Counter()
+    counts: Counter[Place] = Counter()
     for weights in found.walked.pools.values():
         for samples in (weights.ran, weights.waited, weights.ready):
             counts.update(samples)
-    sampling.cut += sum(number for stack, number in counts.items() if found.sampled.is_cut(max(stack, 0)))
+    sampling.cut += sum(number for place, number in counts.items() if found.sampled.is_cut(place.stack))
 
 
 def _of_process(analysis: Analysis, account: ProcessAccount, sampled: Sampled) -> ProcessProfile:

@@ -19,7 +19,7 @@ from interpose.analysis.recording.ending import ending
 from interpose.experiments.format.records import Event, OpenCall
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process, Site
-from interpose.experiments.model.sampled import RUNS, TORN, Sampled
+from interpose.experiments.model.sampled import RUNS, Sampled
 
 CODE = "code"
 
@@ -87,8 +87,7 @@ def _code(process: Process, seconds: Seconds) -> Iterator[tuple[int, Recent]]:
         used_ns = max(sample.cpu_ns - before_ns, 0)
         if sample.last_ns < since_ns or not is_code(sample, containers):
             continue
-        torn = NOT_READABLE if sample.flags & TORN else NO_PYTHON
-        site = torn if not sample.stack or sample.flags & TORN else next(sampled.frames(sample.stack), NOT_READABLE)
+        site = next(sampled.frames(sample.stack), NOT_READABLE) if sample.stack else NO_PYTHON
         key = sample.tid, site.function, site.file
         row = functions.setdefault(key, Recent(CODE, site.function, site))
         row.cpu_ns += min(used_ns, seconds.length_ns)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from interpose.analysis.calls.profile import GROUPINGS, PROGRAM, Profile, Row, closing_row, largest_first, ranked
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.profile.balance import Code
-from interpose.analysis.profile.profiled import GIL, NO_CODE, Profiled, innermost, moved_ns, profiled
+from interpose.analysis.profile.profiled import GIL, NO_CODE, Profiled, function_of, innermost, moved_ns, profiled
 from interpose.analysis.profile.weights import PROGRAM as OUTSIDE_CALLS
 from interpose.experiments.model.process import UNKNOWN, Site
 
@@ -34,19 +34,23 @@ def with_code(made: Profile, by: str) -> Profile:
 
 
 def _by_site(found: Profiled) -> Iterator[Row]:
+    tasks = found.tasks(innermost)
     for site, code in found.code(innermost).items():
         where = "" if site in NO_CODE else f"{site.file}:{site.line or UNKNOWN}"
-        yield _row({"site": where, "function": site.function}, site, code)
+        yield _row({"site": where, "function": site.function}, site, code, tasks.get(site))
 
 
 def _by_function(found: Profiled) -> Iterator[Row]:
+    tasks = found.tasks(function_of)
     for each in found.by_function():
-        yield _row({"function": each.site.function, "file": each.site.file}, each.site, each.code)
+        labels = {"function": each.site.function, "file": each.site.file}
+        yield _row(labels, each.site, each.code, tasks.get(function_of((each.site,))))
 
 
-def _row(labels: dict[str, str], site: Site, code: Code) -> Row:
+def _row(labels: dict[str, str], site: Site, code: Code, tasks: dict[str, int] | None) -> Row:
     times = Sums(wall_ns=code.wall_ns, cpu_ns=code.cpu_ns, self_wall_ns=code.wall_ns, self_cpu_ns=code.cpu_ns)
-    return Row(CODE, None, labels, None if site in NO_CODE else site, sums=times, is_of_calls=False, code=code)
+    known = None if site in NO_CODE else site
+    return Row(CODE, None, labels, known, sums=times, is_of_calls=False, code=code, tasks=tasks or {})
 
 
 def _without_moved(rows: Iterable[Row], found: Profiled, by: str) -> list[Row]:

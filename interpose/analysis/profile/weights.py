@@ -12,13 +12,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from interpose.experiments.format.records import SampleRecord
-from interpose.experiments.model.sampled import READY, RUNS, TORN, WAITS, Sampled
+from interpose.experiments.model.sampled import NOT_READ, READY, RUNS, WAITS, Sampled
 
 PROGRAM = 0  # the pool of what is in no call; the others have the number of their intrinsic
-UNREADABLE = -1  # the stack of a sample whose stack could not be read
 USUAL_NS = 10_000_000  # between two samples, where a thread has only one
+
+
+class Place(NamedTuple):
+    """Where a sample found its thread: the number of the stack, and of the task's name or 0."""
+
+    stack: int
+    task: int = 0
+
 
 Pool = tuple[int, int]  # the number of a thread, and of the intrinsic that contains its code or PROGRAM
 # The pool of a sample of code; None where it has none.
@@ -27,31 +35,31 @@ PoolOf = Callable[[SampleRecord], Pool | None]
 
 @dataclass
 class Weights:
-    """What was sampled of one pool, by the number of the stack: samples while running and their weights in nanoseconds
+    """What was sampled of one pool, by their place: samples while running and their weights in nanoseconds
     of CPU time, samples while waiting, samples while ready to run. `squares` is the sum of the squared weights of
     single samples."""
 
-    cpu_ns: dict[int, float] = field(default_factory=lambda: defaultdict(float))
-    ran: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    waited: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    ready: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    cpu_ns: dict[Place, float] = field(default_factory=lambda: defaultdict(float))
+    ran: dict[Place, int] = field(default_factory=lambda: defaultdict(int))
+    waited: dict[Place, int] = field(default_factory=lambda: defaultdict(int))
+    ready: dict[Place, int] = field(default_factory=lambda: defaultdict(int))
     squares: float = 0.0
 
-    def add(self, stack: int, samples: int, cpu_ns: float) -> None:
+    def add(self, place: Place, samples: int, cpu_ns: float) -> None:
         """Add samples of a thread that ran, which together have this weight."""
-        self.ran[stack] += samples
-        self.cpu_ns[stack] += cpu_ns
+        self.ran[place] += samples
+        self.cpu_ns[place] += cpu_ns
         self.squares += cpu_ns * cpu_ns / samples
 
     def add_scaled(self, other: Weights, factor: float, is_counted: bool) -> None:
         """Add another pool, its weights so many times; or `is_counted`, where the kernel had counted no CPU time, each
         of its samples as much."""
-        weights: Mapping[int, float] = other.ran if is_counted else other.cpu_ns
-        for stack, weight in weights.items():
-            self.cpu_ns[stack] += weight * factor
+        weights: Mapping[Place, float] = other.ran if is_counted else other.cpu_ns
+        for place, weight in weights.items():
+            self.cpu_ns[place] += weight * factor
         for mine, given in ((self.ran, other.ran), (self.waited, other.waited), (self.ready, other.ready)):
-            for stack, samples in given.items():
-                mine[stack] += samples
+            for place, samples in given.items():
+                mine[place] += samples
         self.squares += (sum(other.ran.values()) if is_counted else other.squares) * factor**2
 
     @property
@@ -90,7 +98,7 @@ class _Thread:
     last_ns: int = 0
     samples: int = 0
     ready: int = 0
-    opening: tuple[Weights | None, int, int, int] | None = None
+    opening: tuple[Weights | None, Place, int, int] | None = None
 
     @property
     def usual_ns(self) -> float:
@@ -137,28 +145,26 @@ def _take(made: Walked, thread: _Thread, sample: SampleRecord, pool_of: PoolOf |
     thread.samples += samples
     thread.last_ns = sample.last_ns
     thread.delay_ns = max(sample.run_delay_ns - thread.delayed_before_ns, 0)
-    stack = sample.stack
-    if sample.flags & TORN:
-        stack = UNREADABLE
-        made.torn += samples
+    place = Place(sample.stack, sample.task)
+    made.torn += samples if sample.stack == NOT_READ else 0
     key = pool_of(sample) if pool_of else None
     pool = made.pools[key] if key is not None else None
     thread.ready += samples if sample.state == READY else 0
     if sample.state != RUNS:
         if pool is not None:
-            (pool.waited if sample.state == WAITS else pool.ready)[stack] += samples
+            (pool.waited if sample.state == WAITS else pool.ready)[place] += samples
         return
     carried_ns = max(sample.cpu_ns - thread.counted_ns, 0)
     thread.counted_ns = sample.cpu_ns
     if thread.opening is None:
-        thread.opening = (pool, stack, samples, carried_ns)
+        thread.opening = (pool, place, samples, carried_ns)
     elif pool is not None:
-        pool.add(stack, samples, carried_ns)
+        pool.add(place, samples, carried_ns)
 
 
 def _open(thread: _Thread) -> None:
     """Give the first sample that ran its weight: that of what went before it nobody knows, so one interval at most."""
     if thread.opening:
-        pool, stack, samples, carried_ns = thread.opening
+        pool, place, samples, carried_ns = thread.opening
         if pool is not None:
-            pool.add(stack, samples, min(carried_ns, thread.usual_ns * samples))
+            pool.add(place, samples, min(carried_ns, thread.usual_ns * samples))

@@ -33,6 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     times.add_argument("--wall", dest="metric", action="store_const", const=WALL, help="widths are wall time")
     parser.set_defaults(metric=CPU)
     parser.add_argument(
+        "--tasks", action="store_true", help="a frame for each task of asyncio's and each greenlet, around what it ran"
+    )
+    parser.add_argument(
         "--format",
         choices=(HTML, SVG),
         metavar="FORMAT",
@@ -53,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     for experiment in opened:
         refuse_sampled(experiment)
         note_sampled(experiment)
-    calls = [calls_of(Analysis(each)) for each in opened]
+    calls = [calls_of(Analysis(each), arguments.tasks) for each in opened]
     path = private_file() if arguments.open and not arguments.output else arguments.output
     with opened_output(path) as out:
         _write(arguments, opened[-1], calls, out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from typing import Any, TextIO
 
 from interpose.reports.formats.table import Table, clean
@@ -20,6 +21,8 @@ def write(table: Table, out: TextIO, width: int) -> None:
 
 
 def _cell(value: Any) -> Any:
+    if isinstance(value, dict):
+        value = json.dumps(value) if value else None
     return plain(value) if isinstance(value, str) else value
 
 

@@ -28,7 +28,8 @@ LABELS = {
 ABOUT = ("statement", "file")
 COUNTING_PASSED = ("kind", *WHOLES)
 NUMBERS = ("calls", "errors", "wall_ns", "cpu_ns", "self_wall_ns", "self_cpu_ns", "bytes", "rows")
-CODE = ("file", "line", "samples", "gil_ns", "runqueue_ns", "unexplained_ns", "margin_ns")  # of functions and lines
+# Of functions and lines.
+CODE = ("file", "line", "samples", "gil_ns", "runqueue_ns", "unexplained_ns", "margin_ns", "tasks")
 MARGINS = ("calls_margin", "self_wall_margin_ns")  # for 95 %, where transactions were sampled
 SAMPLED = ("cpu_ns", "self_cpu_ns")  # what is known of calls that were sampled
 SORTS = ("name", "calls", "errors", "wall", "cpu", "wait", "inclusive", "bytes", "rows")
@@ -76,6 +77,7 @@ def _of_code(row: Row) -> dict[str, Any]:
         "runqueue_ns": found.processor_ns if found else None,
         "unexplained_ns": found.unexplained_ns if found else None,
         "margin_ns": round(found.margin_ns) if found else None,
+        "tasks": row.tasks if found else None,
     }
 
 
