@@ -123,3 +123,19 @@ def test_samples_that_could_not_be_read_are_told(batch):
     told = "samples of code 250: 20 could not be read (docs/profile.md)"
     assert told in rows_of(screen)
     assert told in whole_report(screen)["warnings"]
+
+
+def test_the_chain_of_callers_that_has_most_of_it_is_named(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    run, load, other = (f"{SHOP}/app.py", 40, "run"), (f"{SHOP}/app.py", 30, "load"), (f"{SHOP}/app.py", 31, "other")
+    parse = (f"{SHOP}/app.py", 3, "parse")
+    stacks = [build.sampled_stack(run, load, parse)] * 80 + [build.sampled_stack(run, other, parse)] * 20
+    for number, stack in enumerate(stacks, 1):
+        build.thread_sample(START_NS + number * 10 * MS, cpu_ns=number * 10 * MS, stack=stack)
+    build.thread(end_ns=START_NS + 1000 * MS, end_cpu_ns=1000 * MS, tid=1, main=1)
+    build.ended(1000 * MS, 1000 * MS)
+
+    told = [row for row in rows_of(screen_of(build, 200)) if "computes" in row]
+
+    assert "app.py:3 parse computes: its own CPU time (1.00 s of 1.00 s), " in told[0]
+    assert "called from app.py:30 load, below app.py:40 run (80 % of it)." in told[0]

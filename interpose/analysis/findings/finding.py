@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from interpose.analysis.profile.profiled import NO_CALLERS, Callers
 from interpose.experiments.model.process import Site
 
 
@@ -44,7 +45,7 @@ class Finding:
     `bound_ns` is the wall time that could be won at most: never more than `wall_ns`, what the evidence adds up to. For
     what would be done often enough `units` times, these are so many of what `unit` names. `about` is what else the rule
     names: the line that holds a lock, a program. `time_ns` is the time of what is no call. Where the evidence is not
-    what is to be named, `intrinsic` and `site` are; of code there is no intrinsic, and `caller` is the line that a
+    what is to be named, `intrinsic` and `site` are; of code there is no intrinsic, and `callers` are the lines that a
     function which computes is mostly called from. `each_ns` is the mean of the calls where they overlap,
     `longest_ns` the longest of what blocked an event loop, and `waiting` how many tasks waited for it at most.
     """
@@ -56,7 +57,7 @@ class Finding:
     unit: str = ""
     about: str = ""
     time_ns: int = 0
-    caller: Site | None = None
+    callers: Callers = NO_CALLERS
     intrinsic: str = ""
     site: Site | None = None
     each_ns: int = 0

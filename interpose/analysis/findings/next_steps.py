@@ -35,12 +35,12 @@ def computing(survey: Survey) -> Iterator[Finding]:
 
 
 def _hot_functions(survey: Survey, least_ns: float) -> Iterator[Finding]:
-    """The functions with so much CPU time of their own, and the lines that they are mostly called from."""
+    """The functions with so much CPU time of their own, and the chain of lines that they are mostly called from."""
     for each in survey.profiled.by_function():
         if each.is_known and each.code.cpu_ns >= least_ns:
             made = found("computing", (), time_ns=each.code.cpu_ns, about=f"{each.site.file}:{each.site.function}")
-            caller = survey.profiled.caller_of(function_of((each.site,)))
-            yield replace(made, site=each.site, caller=caller)
+            callers = survey.profiled.callers_of(function_of((each.site,)))
+            yield replace(made, site=each.site, callers=callers)
 
 
 def calls_without_lines(survey: Survey) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import ProcessAccount
@@ -32,6 +32,7 @@ NOT_READABLE = Site("", 0, "stack not readable", False)
 NO_PYTHON = Site("", 0, "no Python code", False)
 IN_PROGRESS = Site("", 0, "in calls in progress", False)
 _TASK = "task "
+CALLERS = 3  # so many lines of a chain are named
 NO_CODE = frozenset((NOT_SAMPLED, NOT_READABLE, NO_PYTHON, IN_PROGRESS))
 
 Frames = tuple[Site, ...]  # from the innermost outward
@@ -99,6 +100,17 @@ class Function:
         return self.site not in NO_CODE
 
 
+class Callers(NamedTuple):
+    """The line that called a function, the line that called that one, and so on; and the share of the function's CPU
+    time that it used below all of them."""
+
+    lines: Frames = ()
+    share: float = 0.0
+
+
+NO_CALLERS = Callers()
+
+
 @dataclass
 class Profiled:
     """The profile of an experiment: of each process that was sampled, and how well that was done."""
@@ -129,11 +141,23 @@ class Profiled:
                     found[group][task] += code.cpu_ns
         return found
 
-    def caller_of(self, function: tuple[str, str]) -> Site | None:
-        """The line from which `function` used the most CPU time; None where nothing called it."""
-        callers = self.code(lambda frames: _caller_in(frames, function))
-        callers.pop(None, None)
-        return max(callers, key=lambda site: callers[site].cpu_ns, default=None)
+    def callers_of(self, function: tuple[str, str]) -> Callers:
+        """The line from which `function` used the most CPU time, and the lines around it as far as one chain of them
+        has half of that time or more."""
+        groups = self.code(lambda frames: _callers_in(frames, function))
+        chains = {chain: code.cpu_ns for chain, code in groups.items() if chain is not None}
+        whole_ns = sum(chains.values())
+        found = NO_CALLERS
+        for depth in range(CALLERS):
+            used: Counter[Site] = Counter()
+            for chain, cpu_ns in chains.items():
+                if chain[:depth] == found.lines and len(chain) > depth:
+                    used[chain[depth]] += cpu_ns
+            site, cpu_ns = used.most_common(1)[0] if used else (None, 0)
+            if not site or not whole_ns or (depth and 2 * cpu_ns < whole_ns):
+                break
+            found = Callers((*found.lines, site), cpu_ns / whole_ns)
+        return found
 
 
 def innermost(frames: Frames) -> Site:
@@ -169,11 +193,11 @@ def task_of(frames: Frames) -> str:
     return outermost.function.removeprefix(_TASK) if not outermost.file and outermost not in NO_CODE else ""
 
 
-def _caller_in(frames: Frames, function: tuple[str, str]) -> Site | None:
-    """The line that called `function` in a stack in which it was executed: the next one outward of another function."""
+def _callers_in(frames: Frames, function: tuple[str, str]) -> Frames | None:
+    """The lines around `function`, from the innermost outward, in a stack in which it was executed; else None."""
     if function_of(frames) != function:
         return None
-    return next((site for site in frames if (site.function, site.file) != function), None)
+    return tuple(site for site in frames if (site.function, site.file) != function)[:CALLERS]
 
 
 class Groups(Generic[Group]):

@@ -10,7 +10,7 @@ from interpose.analysis.findings.waits import GIL, INTERPRETER_LOCK
 from interpose.experiments.model.process import Site
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import clean, shortened
-from interpose.reports.formats.units import count, duration, size
+from interpose.reports.formats.units import count, duration, percent, size
 
 _LINES = 3
 _TRANSACTIONS = 3
@@ -75,7 +75,7 @@ class Sentences:
     def __init__(self, findings: Iterable[Finding], cwd: str, matters_ns: int) -> None:
         listed = list(findings)
         sites = {row.site for each in listed for row in each.rows if row.site}
-        sites |= {site for each in listed for site in (each.site, each.caller) if site}
+        sites |= {site for each in listed for site in (each.site, *each.callers.lines) if site}
         self._places = Places([site.file for site in sites], cwd)
         self._cwd = cwd
         self._matters_ns = matters_ns
@@ -261,9 +261,20 @@ def _unexplained(words: Sentences, finding: Finding) -> str:
 
 def _computing(words: Sentences, finding: Finding) -> str:
     if finding.site:
-        caller = f", called from {words.line(finding.caller)}" if finding.caller else ""
-        return f"{words.line(finding.site)} computes: its own CPU time ({words.took(finding)}){caller}."
+        called = _called(words, finding)
+        return f"{words.line(finding.site)} computes: its own CPU time ({words.took(finding)}){called}."
     return f"{words.path(finding.about)} computes: CPU time between its calls ({words.took(finding)})."
+
+
+def _called(words: Sentences, finding: Finding) -> str:
+    """The chain of callers: `, called from a.py:3 f, below b.py:7 g (80 % of it)`."""
+    lines = [words.line(site) for site in finding.callers.lines]
+    if not lines:
+        return ""
+    below = f", below {' and '.join(lines[1:])}" if lines[1:] else ""
+    used = percent(round(100 * finding.callers.share), 100)
+    share = f" ({used} of it)" if used != "100 %" else ""
+    return f", called from {lines[0]}{below}{share}"
 
 
 def _no_lines(words: Sentences, finding: Finding) -> str:
