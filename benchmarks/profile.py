@@ -1,7 +1,7 @@
 """What the sampled profile costs the program and the processor beside it, and how far its shares are from the truth.
 
 The program measures the CPU time of its own functions; shares are of these. Peers sample it likewise, a hundred times a
-second: py-spy, where it can be installed.
+second (profile_peers.py), where they can be installed.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from typing import NamedTuple
 
 from environments import CHECKOUT, Environments
 from measuring import Effort, Row, take_turns, times
+from profile_peers import PYTHON_315, RATE, Peer, in_percent, installed, words_of
 
 TITLE = "The sampled profile: cost, and shares of CPU time by function"
 
 PROGRAM = CHECKOUT / "tests" / "sampler" / "turns.py"
-RATE = 100
+NOT_SAMPLED, NOT_SAMPLED_315 = "not sampled", "not sampled, Python 3.15"
 WAYS = {"phases of 200 ms": (200, 6), "turns of 1 ms": (1, 6)}
 
 
@@ -48,15 +49,18 @@ class Sampled(NamedTuple):
 
 def measure(environments: Environments, effort: Effort) -> list[Row]:
     """For each way in which functions take turns: the cost beside a run that is not sampled, and the worst share."""
-    rows = []
+    peers, missing = installed(environments)
+    rows = [Row(f"{name}: not measured", "it cannot be installed here") for name in missing]
     for name, words in WAYS.items():
-        plain = partial(_run, environments, words, "off")
-        subjects: dict[str, Callable[[], Sampled]] = {"not sampled": plain}
+        subjects: dict[str, Callable[[], Sampled]] = {NOT_SAMPLED: partial(_run, environments, words, "off")}
         subjects["interpose"] = partial(_run, environments, words, str(RATE))
-        subjects |= {peer: partial(run, environments, words) for peer, run in _peers(environments).items()}
+        subjects |= {each: partial(_run_peer, environments, words, peer) for each, peer in peers.items()}
+        if "Python 3.15" in peers:
+            subjects[NOT_SAMPLED_315] = partial(_run_plain, environments, words, PYTHON_315)
         given = take_turns(subjects, effort.turns)
-        for subject in [each for each in subjects if each != "not sampled"]:
-            rows += list(_rows(f"{subject}, {name}", given[subject], given["not sampled"], subject == "interpose"))
+        for subject in [each for each in subjects if each not in (NOT_SAMPLED, NOT_SAMPLED_315)]:
+            beside = given[NOT_SAMPLED_315 if subject == "Python 3.15" else NOT_SAMPLED]
+            rows += list(_rows(f"{subject}, {name}", given[subject], beside, subject == "interpose"))
     return rows
 
 
@@ -103,36 +107,18 @@ def _shares_of_rows(rows: list[dict[str, object]], names: Mapping[str, float]) -
         owner = next((called[each] for each in called if function.startswith(each)), function.partition(".")[0])
         if owner in names:
             found[owner] += int(str(row.get("self_cpu_ns") or 0))
-    return _in_percent(found)
+    return in_percent(found)
 
 
-def _shares_of_stacks(lines: Iterable[str], names: Mapping[str, float]) -> dict[str, float]:
-    """The same of folded stacks: frames with semicolons between them, and a number."""
-    found: Counter[str] = Counter()
-    for line in lines:
-        stack, _, number = line.rstrip().rpartition(" ")
-        for frame in reversed(stack.split(";")):
-            function = frame.partition(" ")[0].rpartition(":")[2] if " " not in frame else frame.partition(" ")[0]
-            if function in names and number.isdigit():
-                found[function] += int(number)
-                break
-    return _in_percent(found)
-
-
-def _in_percent(found: Counter[str]) -> dict[str, float]:
-    whole = sum(found.values())
-    return {name: 100 * part / whole for name, part in found.items()} if whole else {}
-
-
-def _peers(environments: Environments) -> dict[str, Callable[[Environments, tuple[float, float]], Sampled]]:
-    return {"py-spy": _py_spy} if environments.install("py-spy") else {}
-
-
-def _py_spy(environments: Environments, words: tuple[float, float]) -> Sampled:
+def _run_peer(environments: Environments, words: tuple[float, float], peer: Peer) -> Sampled:
     with tempfile.TemporaryDirectory(dir=environments.directory) as place:
-        program = [str(environments.with_interpose), str(PROGRAM), *map(str, words), "main"]
-        options = ["record", "--rate", str(RATE), "--format", "raw", "--output", "stacks"]
-        py_spy = str(environments.with_interpose.parent / "py-spy")
-        spent, all_s = _timed([py_spy, *options, "--", *program], environments.variables(place, None), place)
-        lines = Path(place, "stacks").read_text().splitlines()
-    return Sampled(spent, all_s, _shares_of_stacks(lines, spent))
+        out, program = Path(place, "peer.json"), [str(PROGRAM), *map(str, words), "main"]
+        command = words_of(peer, str(environments.with_interpose), out, program)
+        spent, all_s = _timed(command, environments.variables(place, None), place)
+        return Sampled(spent, all_s, peer.shares(out, spent))
+
+
+def _run_plain(environments: Environments, words: tuple[float, float], python: str) -> Sampled:
+    with tempfile.TemporaryDirectory(dir=environments.directory) as place:
+        command = [python, str(PROGRAM), *map(str, words), "main"]
+        return Sampled(*_timed(command, environments.variables(place, None), place), {})
