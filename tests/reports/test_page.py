@@ -119,7 +119,7 @@ def test_its_findings_are_those_of_the_json_report(page, capsys):
 
 
 @pytest.mark.parametrize(
-    ("table", "words"), [("site", 4), ("detail", 3), ("function", 4), ("thread", 2)], ids=lambda value: str(value)
+    ("table", "words"), [("site", 4), ("detail", 3), ("function", 4), ("thread", 3)], ids=lambda value: str(value)
 )
 def test_every_table_adds_up_to_the_thread_time(page, table, words):
     browser = page(shop(statements=150))
@@ -245,7 +245,7 @@ def test_the_theme_follows_the_system_and_the_switch(page):
         chosen.append((browser.run(COLOURS), browser.run("document.getElementById('theme').textContent")))
 
     assert light != dark
-    assert chosen == [(light, "theme: light"), (dark, "theme: dark"), (dark, "theme: as the system")]
+    assert chosen == [(light, "Theme: light"), (dark, "Theme: dark"), (dark, "Theme: system")]
 
 
 CONTRAST = """(() => {

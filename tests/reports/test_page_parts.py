@@ -246,6 +246,19 @@ def test_lanes_show_what_code_did_as_sampled(tmp_path):
     assert lane.kinds["unexplained"] == [0, 0, 0, 0, 0, 100, 100, 0, 0, 0]
 
 
+def test_what_is_awaited_does_not_hide_what_its_thread_did_meanwhile(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    asleep, query = build.intrinsic("asyncio.sleep", "sleep"), build.intrinsic("sqlite3.Cursor.execute", "db")
+    awaited = event(0, 1000, intrinsic=asleep, task=1, inner_wall_ns=1000)
+    build.block([awaited, event(100, 200, call=2, intrinsic=query, task=2)])
+    build.thread(end_ns=START_NS + 1000, tid=1, main=1, recorded=2, made=2)
+    build.ended(1000, 800)
+
+    made = timeline(Analysis(Experiment(str(build.write()))), slices=10)
+
+    assert [call.wall_ns for call in made.calls] == [200]
+
+
 def test_code_within_a_request_has_the_request_s_slices(tmp_path):
     build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
     request = build.intrinsic("flask.Flask.wsgi_app", "logic")

@@ -185,6 +185,8 @@ class _Laying:
             if task:  # other tasks ran while it was awaited
                 for place, part_ns in parts.items():
                     slices[place] += max(wall_ns - inner_ns, 0) * part_ns // wall_ns
+                if 2 * inner_ns > wall_ns:  # drawn as a whole it would hide what the thread did meanwhile
+                    continue
             else:
                 inside = self._inside.pop((thread, call), {})
                 for place, part_ns in parts.items():

@@ -53,6 +53,8 @@ def _change(now_ns: int, before_ns: int) -> str:
 
 def styles() -> str:
     """The style sheet of the colours."""
-    rules = [f".c-{name} rect {{ fill: {colour}; }}" for name, colour in (BY_KIND | BY_CHANGE).items()]
+    colours = (BY_KIND | BY_CHANGE).items()
+    rules = [f".c-{name} rect {{ fill: {colour}; }} .legend .c-{name}::before {{ background: {colour}; }}"
+             for name, colour in colours]  # fmt: skip
     return "\n".join([f".flame text {{ fill: {INK}; font: 11px ui-monospace, Menlo, Consolas, monospace; }}",
                       ".flame rect { stroke: #ffffff; stroke-width: .5; }", *rules])  # fmt: skip

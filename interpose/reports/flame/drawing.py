@@ -13,28 +13,29 @@ from interpose.reports.formats.units import count, duration
 from interpose.reports.page.markup import Markup, element
 
 WIDTH, ROW, LETTER = 1200, 17, 6.7  # in the drawing's units
-TOP = 58  # for the heading and the legend
+TOP = 58  # for the heading and the legend of a drawing that stands by itself
 _METRICS = {True: "CPU time", False: "wall time"}
 
 
 def write(flame: Flame, name: str, cwd: str, out: TextIO) -> None:
     """Write the flame graph of the experiment `name`, whose program ran in `cwd`, to `out`."""
     out.write('<?xml version="1.0" encoding="UTF-8"?>\n')
-    out.write(drawing(flame, name, cwd, with_styles=True))
+    out.write(drawing(flame, name, cwd, is_alone=True))
     out.write("\n")
 
 
-def drawing(flame: Flame, name: str, cwd: str, with_styles: bool = False) -> Markup:
-    """The drawing as an element, with a style sheet of its own if it stands by itself."""
-    height = TOP + (max(each.depth for each in flame.frames) + 1) * ROW + 6
+def drawing(flame: Flame, name: str, cwd: str, is_alone: bool = False) -> Markup:
+    """The drawing as an element; if it stands by itself, with its style sheet, its heading and its legend."""
+    top = TOP if is_alone else 0
+    height = top + (max(each.depth for each in flame.frames) + 1) * ROW + 6
     places = Places({each.function.object for each in flame.frames if each.function.object}, cwd)
-    parts = [
-        *([Markup(f"<style>{styles()}</style>")] if with_styles else []),
+    around = [
+        Markup(f"<style>{styles()}</style>"),
         element("rect", x=0, y=0, width=WIDTH, height=height, fill="#ffffff"),
         element("text", heading(flame, name), x=4, y=16),
         *_legend(flame),
-        *(_frame(each, flame, places) for each in flame.frames),
     ]
+    parts = [*(around if is_alone else []), *(_frame(each, flame, places, top) for each in flame.frames)]
     return element("svg", parts, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {WIDTH} {height}", class_="flame",
                    width=WIDTH, height=height, role="img", aria_label=heading(flame, name))  # fmt: skip
 
@@ -51,14 +52,18 @@ def heading(flame: Flame, name: str) -> str:
 
 
 def _legend(flame: Flame) -> Iterator[Markup]:
-    """The colours that there are, with what they mean."""
-    used = {class_of(each) for each in flame.frames}
+    """The legend of a drawing that stands by itself."""
     x = 4.0
-    for name in (each for each in BY_KIND | BY_CHANGE if each in used):
-        title = _title_of(name)
+    for name, title in legend(flame):
         box = element("rect", x=round(x, 1), y=28, width=12, height=12)
         yield element("g", [box, element("text", title, x=round(x + 16, 1), y=38)], class_=f"c-{name}")
         x += 16 + LETTER * len(title) + 16
+
+
+def legend(flame: Flame) -> list[tuple[str, str]]:
+    """The colours that there are, each with what it means."""
+    used = {class_of(each) for each in flame.frames}
+    return [(each, _title_of(each)) for each in BY_KIND | BY_CHANGE if each in used]
 
 
 def _title_of(name: str) -> str:
@@ -68,11 +73,11 @@ def _title_of(name: str) -> str:
     return TITLES.get(name, name)
 
 
-def _frame(frame: FlameFrame, flame: Flame, places: Places) -> Markup:
+def _frame(frame: FlameFrame, flame: Flame, places: Places, top: int) -> Markup:
     """A frame: its box, its name as far as there is room, and all of it where one points at it."""
     total_ns = max(flame.total_ns, 1)
     x, width = WIDTH * frame.start_ns / total_ns, WIDTH * frame.width_ns / total_ns
-    y = TOP + frame.depth * ROW
+    y = top + frame.depth * ROW
     name = clean(frame.function.name)
     parts = [
         element("title", told(frame, flame, places)),

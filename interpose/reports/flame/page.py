@@ -6,11 +6,11 @@ from typing import TextIO
 
 from interpose.analysis.profile.flame import Flame
 from interpose.reports.flame.colours import styles
-from interpose.reports.flame.drawing import drawing, heading
+from interpose.reports.flame.drawing import drawing, heading, legend
 from interpose.reports.page.document import asset, policy
 from interpose.reports.page.markup import Markup, element
 
-KEYS = "Click a frame, or press Enter, to see it as wide as the page; Escape shows all. Arrows go to other frames."
+KEYS = "Click or tap a frame to zoom. With the keyboard: arrow keys choose a frame, Enter zooms, Escape shows all."
 
 
 def write(flame: Flame, name: str, cwd: str, out: TextIO) -> None:
@@ -19,6 +19,7 @@ def write(flame: Flame, name: str, cwd: str, out: TextIO) -> None:
     head = [
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=policy(sheets, scripts)),
+        element("meta", name="color-scheme", content="light dark"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="referrer", content="no-referrer"),
         element("link", rel="icon", href="data:,"),
@@ -28,15 +29,18 @@ def write(flame: Flame, name: str, cwd: str, out: TextIO) -> None:
     tools = [
         element("button", "Show all", id="all", type="button"),
         element("input", id="search", type="search", placeholder="Search functions", aria_label="Search functions"),
-        element("output", id="told", aria_live="polite"),
     ]
-    body = [
+    colours = [element("span", title, class_=f"c-{colour}") for colour, title in legend(flame)]
+    graph = {"id": "graph", "tabindex": "0", "role": "region", "aria_label": "Flame graph", "aria_describedby": "keys"}
+    parts = [
         element("h1", heading(flame, name)),
         element("p", tools),
-        element("div", [drawing(flame, name, cwd)], id="graph", tabindex="0", aria_describedby="keys"),
+        element("p", colours, class_="legend"),
+        element("output", id="told", aria_live="polite"),
+        element("div", [drawing(flame, name, cwd)], **graph),
         element("p", KEYS, id="keys"),
-        *(Markup(f"<script>{each}</script>") for each in scripts),
     ]
+    body = [element("main", parts), *(Markup(f"<script>{each}</script>") for each in scripts)]
     out.write("<!DOCTYPE html>\n")
     out.write(element("html", [element("head", head), element("body", body)], lang="en"))
     out.write("\n")

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import TextIO
 
+from interpose.reports.page.anchors import Anchors
 from interpose.reports.page.front import front, summary
 from interpose.reports.page.markup import Markup, element, joined, lines
 from interpose.reports.page.material import Material
-from interpose.reports.page.profiles import calls
+from interpose.reports.page.profiles import calls, kinds
 from interpose.reports.page.shares import shares
 from interpose.reports.page.sources import sources
 from interpose.reports.page.strip import strip
@@ -37,17 +38,21 @@ def write(material: Material, out: TextIO) -> None:
         element("title", f"{material.experiment.name} · interpose"),
         *(Markup(f"<style>{each}</style>") for each in styles),
     ]
+    anchors = Anchors()
+    listings = sources(material, anchors)
     sections = [
         summary(material),
         verdicts(material),
-        strip(material),
+        kinds(material),
+        strip(material, anchors),
         transactions(material),
-        calls(material),
-        sources(material),
+        calls(material, anchors),
+        listings,
         shares(material),
     ]
     foot = element("footer", [f"interpose {material.version}. ", _license()])
-    body = [front(material), element("main", sections), foot, *(Markup(f"<script>{each}</script>") for each in scripts)]
+    run = [Markup(f"<script>{each}</script>") for each in scripts]
+    body = [front(material), element("main", sections, id="report"), foot, *run]
     out.write("<!DOCTYPE html>\n")
     out.write(element("html", [element("head", head), element("body", joined(body))], lang="en"))
     out.write("\n")

@@ -7,15 +7,15 @@ import time
 from interpose.reports.formats.colour import Paint
 from interpose.reports.formats.units import SECOND_NS, duration, percent
 from interpose.reports.page.grid import note, section
-from interpose.reports.page.markup import Markup, element
+from interpose.reports.page.markup import Markup, element, joined
 from interpose.reports.page.material import Material
-from interpose.reports.page.profiles import kinds
 from interpose.reports.screen.state import command_line, completeness, elapsed_ns, ending_in_words
 from interpose.reports.screen.summary import Screen, chosen
 
 SECTIONS = (
     ("summary", "Summary"),
     ("findings", "Findings"),
+    ("time", "Time by kind"),
     ("timeline", "Time-line"),
     ("transactions", "Transactions"),
     ("calls", "Calls"),
@@ -28,13 +28,16 @@ _NOTES = 10
 def front(material: Material) -> Markup:
     """The head of the page, with the way to its sections."""
     links = [element("a", title, href=f"#{name}") for name, title in SECTIONS]
-    theme = element("button", "theme: as the system", id="theme", type="button", hidden=True)
+    skip = element("a", "Skip to the report", href="#report", class_="skip")
+    menu = element("button", "Sections", id="menu", type="button", aria_controls="sections", hidden=True)
+    theme = element("button", "Theme: system", id="theme", type="button", hidden=True)
     name = element("h1", material.experiment.name)
-    return element("header", [name, element("nav", links, aria_label="Sections"), theme])
+    nav = element("nav", links, id="sections", aria_label="Sections")
+    return joined([skip, element("header", [name, menu, nav, theme])])
 
 
 def summary(material: Material) -> Markup:
-    """The first section: figures and kinds."""
+    """The first section: what ran, and the figures of the whole."""
     accounts = material.survey.analysis.accounts
     log = material.experiment.founder.log
     screen = Screen(material.profiles["site"], material.now_s, 80, Paint(False))
@@ -59,5 +62,5 @@ def summary(material: Material) -> Markup:
         for place, (name, text, value) in enumerate(figures)
     ]
     noted = [note(line) for line in (*material.experiment.notes[:_NOTES], *chosen(screen))]
-    parts = [element("p", told, class_="told"), *noted, element("dl", cards, class_="cards"), kinds(material)]
+    parts = [element("p", told, class_="told"), *noted, element("dl", cards, class_="cards")]
     return section("summary", "Summary", *parts)

@@ -17,7 +17,8 @@ LETTERS_AT_MOST = 300
 class Field:
     """A column: its title, the text of a row in it, and the number that it is sorted by where it is one.
 
-    `hint` says what the column means. `drawn` gives HTML and not a text.
+    `hint` says what the column means. `drawn` gives HTML and not a text. `link` is the name of what the text leads
+    to on the page.
     """
 
     title: str
@@ -25,6 +26,7 @@ class Field:
     value: Callable[[Any], int | float | None] | None = None
     hint: str = ""
     drawn: Callable[[Any], Markup] | None = None
+    link: Callable[[Any], str | None] | None = None
 
 
 def grid(
@@ -53,7 +55,7 @@ def grid(
     if foot:
         parts.append(element("tfoot", foot))
     table = element("table", parts, id=name, data_grid=True)
-    return element("div", [table], class_="grid", role="region", aria_label=title, tabindex="0")
+    return element("div", [table], class_="grid", role="region", aria_label=f"Table: {title}", tabindex="0")
 
 
 def shown(text: str) -> str:
@@ -78,7 +80,8 @@ def _cell(field: Field, row: Any, place: int) -> Markup:
     text = shown(field.text(row))
     if field.value:
         return element("td", text, class_="n", data_v=field.value(row))
-    return element("td", text)
+    target = field.link(row) if field.link else None
+    return element("td", [element("a", text, href=f"#{target}")] if target else text)
 
 
 def section(name: str, title: str, *parts: str) -> Markup:

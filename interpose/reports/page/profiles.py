@@ -8,6 +8,7 @@ from interpose.analysis.calls.profile import Profile, Row, by_kind, wait_ns
 from interpose.analysis.consolidation.sums import total
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.units import percent, scale_for
+from interpose.reports.page.anchors import Anchors
 from interpose.reports.page.drawings import bar, kind_class
 from interpose.reports.page.grid import Field, grid, note, section
 from interpose.reports.page.markup import Markup, element
@@ -22,44 +23,46 @@ TITLES = {
 }
 _MORE = "interpose report --by {by} has all of them."
 WAIT = "self wall less self CPU: it waited"
+_EXPLAINED = (
+    "Self wall is the time in the calls themselves, without the recorded calls made inside them. Self CPU is the part"
+    " of it on a processor, the strong colour in the bar; the rest is wait, the pale one. Self wall adds up to the"
+    " thread time."
+)
 
 
 def kinds(material: Material) -> Markup:
-    """The table of the kinds, whose column of wall times adds up to the thread time."""
+    """The section of the kinds, whose column of wall times adds up to the thread time."""
     made = material.profiles["site"]
     rows = by_kind(made)
     fields = [
         Field("kind", drawn=lambda row: _kind(row)),
         *_numbers(made, rows, with_inclusive=False),
-        Field("", lambda row: row.comment),
+        Field("remark", lambda row: row.comment),
     ]
     calls = [row for row in rows if row.is_of_calls]
-    return grid("kinds", "Wall and CPU time by kind", fields, calls, [r for r in rows if not r.is_of_calls])
+    table = grid("kinds", "Wall and CPU time by kind", fields, calls, [r for r in rows if not r.is_of_calls])
+    return section("time", "Time by kind", table, note(_EXPLAINED))
 
 
-def calls(material: Material) -> Markup:
+def calls(material: Material, anchors: Anchors) -> Markup:
     """The section of the tables by everything else."""
-    parts = [_table(material, by) for by in TITLES]
+    parts = [_table(material, by, anchors) for by in TITLES]
     panels = [
         element("div", [element("h3", TITLES[by]), table], id=f"by-{by}", class_="panel", data_title=TITLES[by])
         for by, table in zip(TITLES, parts, strict=True)
     ]
-    explained = note(
-        "Self wall is the time in the calls themselves, without recorded calls made inside them; of it, self CPU was"
-        " on a processor, and the rest is wait. The column of self wall adds up to the thread time."
-    )
-    return section("calls", "Calls", element("div", panels, class_="panels"), explained)
+    return section("calls", "Calls", element("div", panels, class_="panels"), note(_EXPLAINED))
 
 
-def _table(material: Material, by: str) -> Markup:
+def _table(material: Material, by: str, anchors: Anchors) -> Markup:
     made = material.code.get(by, material.profiles[by])
     rows = [row for row in made.rows if row.is_of_calls or row.is_of_code]
     closing = [row for row in made.rows if not row.is_of_calls and not row.is_of_code]
-    fields = [*_names(material, made, by), *_numbers(made, made.rows)]
+    fields = [*_names(material, made, by, anchors), *_numbers(made, made.rows)]
     return grid(f"table-{by}", TITLES[by], fields, rows, closing, _MORE.format(by=by), _rest)
 
 
-def _names(material: Material, made: Profile, by: str) -> list[Field]:
+def _names(material: Material, made: Profile, by: str, anchors: Anchors) -> list[Field]:
     kind = Field("kind", drawn=_kind)
     intrinsic = Field("intrinsic", lambda row: row.intrinsic or ("" if row.is_of_calls else row.comment))
     if by == "intrinsic":
@@ -68,7 +71,7 @@ def _names(material: Material, made: Profile, by: str) -> list[Field]:
         return [
             Field("thread", lambda row: row.labels.get("thread", row.kind or "")),
             Field("process", lambda row: row.labels.get("process", "")),
-            Field("kind", lambda row: row.kind or ""),
+            Field("kind", lambda row: row.kind or "recorded calls"),
         ]
     if by == "detail":
         return [kind, intrinsic, Field("about", lambda row: row.labels.get("detail", ""))]
@@ -76,7 +79,8 @@ def _names(material: Material, made: Profile, by: str) -> list[Field]:
     function = Field("function", lambda row: row.labels.get("function", ""))
     if by == "function":
         return [kind, intrinsic, function, Field("file", lambda row: places.file(row.labels.get("file", "")))]
-    return [kind, intrinsic, Field("line", lambda row: places.line(row.site) if row.site else ""), function]
+    line = Field("line", lambda row: places.line(row.site) if row.site else "", link=lambda row: anchors.of(row.site))
+    return [kind, intrinsic, line, function]
 
 
 def _numbers(made: Profile, rows: Sequence[Row], with_inclusive: bool = True) -> list[Field]:

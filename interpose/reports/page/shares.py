@@ -21,7 +21,7 @@ def shares(material: Material) -> Markup:
         return f"{places.file(row.name)} ({row.part})" if row.part else places.file(row.name)
 
     fields = [
-        Field("", drawn=lambda row: element("span", "", class_=f"chip {slice_class(row[0])}")),
+        Field("key", drawn=lambda row: element("span", "", class_=f"chip {slice_class(row[0])}")),
         Field("program", lambda row: named(row[1])),
         Field("CPU", lambda row: f"{milliseconds(row[1].cpu_ns):,.3f} ms", lambda row: row[1].cpu_ns),
         Field("share", lambda row: f"{share(row[1].cpu_ns, cpu_ns):.2f} %", lambda row: row[1].cpu_ns),

@@ -10,6 +10,7 @@ from interpose.analysis.calls.hot_lines import HotFile, Line
 from interpose.experiments.model.sources import Sources
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.units import count, duration
+from interpose.reports.page.anchors import Anchors
 from interpose.reports.page.drawings import bar
 from interpose.reports.page.grid import note, section
 from interpose.reports.page.markup import Markup, element, lines
@@ -24,21 +25,23 @@ _END_OF_LINE = re.compile(r"\r\n|\r|\n")  # what Python counts, and nothing else
 HOT = 0.1  # of what the hottest line took
 
 
-def sources(material: Material) -> Markup:
-    """The section of the sources."""
+def sources(material: Material, anchors: Anchors) -> Markup:
+    """The section of the sources, whose lines are put into `anchors`."""
     files = material.files
     if not files:
-        return section("sources", "Sources", note("No call was made from a line of the program's own."))
+        return section("sources", "Sources", note("No recorded call came from your lines."))
     archived = Sources(material.experiment)
     places = Places([file.site.file for file in files], material.experiment.founder.log.cwd)
-    shown = [_file(each, archived, places, is_first=not place) for place, each in enumerate(files[:FILES_AT_MOST])]
+    shown = [
+        _file(each, archived, places, anchors, is_first=not place) for place, each in enumerate(files[:FILES_AT_MOST])
+    ]
     if len(files) > FILES_AT_MOST:
         left = count(len(files) - FILES_AT_MOST, "more file")
         shown.append(note(f"{left} with less time: interpose report --by site"))
     return section("sources", "Sources", *shown)
 
 
-def _file(file: HotFile, archived: Sources, places: Places, is_first: bool) -> Markup:
+def _file(file: HotFile, archived: Sources, places: Places, anchors: Anchors, is_first: bool) -> Markup:
     calls = sum(line.calls for line in file.lines.values())
     head = [
         element("span", places.file(file.site.file), class_="file"),
@@ -46,15 +49,15 @@ def _file(file: HotFile, archived: Sources, places: Places, is_first: bool) -> M
     ]
     source = archived.source_of(file.process, file.site)
     if source is None:
-        body = [note("The source was not archived, or is no longer what it was."), _listing({}, file)]
+        body = [note("The source is not archived, or has changed."), _listing({}, file, anchors)]
     else:
-        said = [note("The file was written to after the program had ended.")] if source.changed else []
+        said = [note("The file was changed after the program ended.")] if source.changed else []
         text = dict(enumerate(_END_OF_LINE.split(source.text), 1))
-        body = [*said, _listing(text, file)]
+        body = [*said, _listing(text, file, anchors)]
     return element("details", [element("summary", head), *body], open=is_first)
 
 
-def _listing(text: Mapping[int, str], file: HotFile) -> Markup:
+def _listing(text: Mapping[int, str], file: HotFile, anchors: Anchors) -> Markup:
     """The lines of a file that made calls, and those around them."""
     whole_ns = max(line.wall_ns for line in file.lines.values())
     wanted = sorted(_wanted(text, file))
@@ -62,10 +65,12 @@ def _listing(text: Mapping[int, str], file: HotFile) -> Markup:
     for before, number in pairwise([0, *wanted[:LINES_AT_MOST]]):
         if number > before + 1:
             rows.append(element("tr", [element("td", "⋮", colspan="6")], class_="gap"))
-        rows.append(_row(number, text.get(number, ""), file.lines.get(number), whole_ns))
+        line = file.lines.get(number)
+        name = anchors.put(file.site.file, number) if line else None
+        rows.append(_row(number, text.get(number, ""), line, whole_ns, name))
     if len(wanted) > LINES_AT_MOST:
         rows.append(element("tr", [element("td", f"and {len(wanted) - LINES_AT_MOST:,} more lines", colspan="6")]))
-    titles = ("line", "calls", "wall", "CPU", "", "source")
+    titles = ("line", "calls", "wall", "CPU", "CPU and wait", "source")
     head = element("tr", [element("th", title, scope="col") for title in titles])
     table = element("table", [element("thead", head), element("tbody", rows)], class_="source")
     named = f"source of {file.site.file}"
@@ -78,7 +83,7 @@ def _wanted(text: Mapping[int, str], file: HotFile) -> Iterator[int]:
     yield from (number for number in near if number in text or number in file.lines)
 
 
-def _row(number: int, text: str, line: Line | None, whole_ns: int) -> Markup:
+def _row(number: int, text: str, line: Line | None, whole_ns: int, name: str | None) -> Markup:
     cells = [element("td", str(number), class_="n")]
     if line:
         named = sorted(line.intrinsics.items(), key=lambda each: -each[1])
@@ -93,4 +98,5 @@ def _row(number: int, text: str, line: Line | None, whole_ns: int) -> Markup:
         cells += [element("td")] * 4
     cells.append(element("td", [element("code", lines(text[:LETTERS_AT_MOST]))]))
     share = line.wall_ns / whole_ns if line and whole_ns else 0
-    return element("tr", cells, class_="hot hottest" if share == 1 else "hot" if share >= HOT else None)
+    heat = "hot hottest" if share == 1 else "hot" if share >= HOT else None
+    return element("tr", cells, id=name, class_=heat, tabindex="-1" if name else None)

@@ -13,6 +13,7 @@ from interpose.analysis.time.usage import Usage
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import clean
 from interpose.reports.formats.units import count, duration
+from interpose.reports.page.anchors import Anchors
 from interpose.reports.page.grid import note, section, shown
 from interpose.reports.page.markup import Markup, data, element
 from interpose.reports.page.material import Material
@@ -20,26 +21,26 @@ from interpose.reports.page.material import Material
 FULL = 255
 
 
-def strip(material: Material) -> Markup:
+def strip(material: Material, anchors: Anchors) -> Markup:
     """The section of the time-line."""
     made = material.timeline
     remarks = [
-        f"{count(len(made.lanes), 'thread')}, slices of {duration(made.slice_ns)}; the {len(made.calls):,} longest"
-        " calls are drawn by themselves where one looks closely. Drag above to choose a stretch, double-click for all;"
-        " below, drag moves, Ctrl and the wheel or + and - zoom."
+        f"{count(len(made.lanes), 'thread')}, slices of {duration(made.slice_ns)}. The {len(made.calls):,} longest"
+        " calls appear one by one when you zoom in; click a call to see its line in the sources. In the upper chart, drag"
+        " to choose a stretch. In the lanes, drag to move; zoom with Ctrl and the wheel, or with two fingers."
     ]
     if not any(each.events for each in material.experiment.processes):
-        remarks = ["Not recorded: the calls were put together as they came (record without INTERPOSE_CONSOLIDATE)."]
+        remarks = ["Not recorded: calls were consolidated during the run (record without INTERPOSE_CONSOLIDATE)."]
     if any(state in lane.kinds for lane in made.lanes for state in STATES):
         remarks.append(
-            " Sampled, outside of calls: running, waiting for a processor, and waiting for what is not known"
-            " (unexplained); in requests and other calls of the kinds logic and import, too."
+            " Between calls the lanes show samples: code that runs, that waits for a processor, and waits without a"
+            " known cause. Samples within requests and imports are shown, too."
         )
     if made.is_estimated:
-        remarks.append(" Estimated: of the most crowded stretches only sums were read, and are spread evenly.")
+        remarks.append(" Estimated: where calls are very many, their sums are spread evenly.")
     if made.left_out:
-        remarks.append(f" {count(made.left_out, 'more thread')}, less in calls than these, are left out.")
-    hidden = element("noscript", note("The time-line is drawn by the page's script, which does not run here."))
+        remarks.append(f" {count(made.left_out, 'more thread')} with less time in calls: not shown.")
+    hidden = element("noscript", note("The time-line needs JavaScript."))
     canvas = element(
         "canvas",
         id="lanes",
@@ -48,20 +49,27 @@ def strip(material: Material) -> Markup:
         aria_label="What each thread did when. Keys: + and - zoom, arrows move, 0 shows all.",
         aria_describedby="range",
     )
+    zooms = [
+        element("button", text, type="button", data_zoom=factor)
+        for text, factor in (("Zoom in", "0.5"), ("Zoom out", "2"), ("Show all", "0"))
+    ]
     parts = [
         element("div", id="legend", class_="legend"),
+        element("div", zooms, id="zooms", class_="tools", hidden=True),
         element("div", id="activity"),
         element("div", [canvas, element("div", id="tip", hidden=True)], id="strip"),
-        element("p", id="range", aria_live="polite", class_="note"),
+        element("p", id="range", class_="note"),
+        element("p", id="chosen", aria_live="polite"),
         hidden,
         note(*remarks),
-        data("timeline-data", timeline_data(made, material.usages, material.experiment.founder.log.cwd)),
+        data("timeline-data", timeline_data(made, material.usages, material.experiment.founder.log.cwd, anchors)),
     ]
     return section("timeline", "Time-line", *parts)
 
 
-def timeline_data(made: Timeline, usages: Sequence[Usage], cwd: str) -> dict[str, Any]:
+def timeline_data(made: Timeline, usages: Sequence[Usage], cwd: str, anchors: Anchors) -> dict[str, Any]:
     """The time-line for the script: times in nanoseconds from its beginning, slices as bytes of 0 to 255, in base64."""
+    are_several = len({lane.process for lane in made.lanes}) > 1
     texts: dict[str, int] = {}
 
     def number(text: str) -> int:
@@ -74,22 +82,25 @@ def timeline_data(made: Timeline, usages: Sequence[Usage], cwd: str) -> dict[str
         process = made.lanes[call.lane].process
         intrinsic = process.intrinsic(call.intrinsic)
         where = f"{places.line(site)} {site.function}" if site else ""
-        numbers = (number(text) for text in (intrinsic.kind, intrinsic.name, where, process.string(call.detail)))
+        told = (intrinsic.kind, intrinsic.name, where, process.string(call.detail), anchors.of(site) or "")
+        numbers = (number(text) for text in told)
         calls.append([call.lane, call.start_ns, call.wall_ns, call.cpu_ns, *numbers])
     return {
         "slice": made.slice_ns,
         "slices": made.slices,
-        "lanes": [_lane(lane, made) for lane in made.lanes],
+        "lanes": [_lane(lane, made, are_several) for lane in made.lanes],
         "calls": calls,
         "texts": list(texts),
         "cpu": busy(made, usages),
     }
 
 
-def _lane(lane: Lane, made: Timeline) -> dict[str, Any]:
-    label = f"{process_label(lane.process)} · {thread_label(lane.process, lane.thread)}"
+def _lane(lane: Lane, made: Timeline, are_several: bool) -> dict[str, Any]:
+    process, thread = process_label(lane.process), thread_label(lane.process, lane.thread)
+    tid, _, name = thread.partition(" ")
     return {
-        "name": shown(clean(label)),
+        "name": shown(clean(f"{process} · {name or tid}" if are_several else name or tid)),
+        "about": shown(clean(f"process {process} · thread {thread}")),
         "start": lane.start_ns - made.start_ns,
         "end": lane.end_ns - made.start_ns,
         "kinds": {clean(kind): _packed(slices, made.slice_ns) for kind, slices in lane.kinds.items()},

@@ -19,12 +19,12 @@ def transactions(material: Material) -> Markup:
     made = material.transactions
     remarks = []
     if not made.has_cpu:
-        remarks.append(note("CPU time between calls: not recorded by transaction (record again with this version)."))
+        remarks.append(note("CPU time between calls is not recorded by transaction: record again with this version."))
     if made.overlapped:
-        remarks.append(note("Transactions overlap: they were suspended while their thread was in others."))
+        remarks.append(note("Transactions overlap: one was suspended while its thread worked on another."))
     if not any(row.is_named for row in made.rows):
         remarks.append(
-            note("No transaction has a name: mark them with interpose.transaction(…), or see docs/libraries.md.")
+            note("No transaction has a name. Mark them with interpose.transaction(…), or see docs/libraries.md.")
         )
     table = grid("table-transactions", "Transactions", _fields(made), _named(made), _others(made))
     return section("transactions", "Transactions", table, *remarks)
@@ -52,13 +52,13 @@ def _fields(made: Transactions) -> list[Field]:
     return [
         Field("transaction", lambda row: row.name),
         Field("count", lambda row: f"{row.sums.calls:,}", lambda row: row.sums.calls),
-        time("think", lambda row: row.think_ns, "what the user took"),
-        time("response", lambda row: row.response_ns, "what the program took"),
+        time("think", lambda row: row.think_ns, "time that the user took"),
+        time("response", lambda row: row.response_ns, "time that the program took"),
         time("mean", lambda row: row.response_ns // row.sums.calls if row.sums.calls and row.is_named else None),
         *map(percentile, PERCENTS),
         time("longest", lambda row: row.sums.wall_most_ns if row.is_named else None),
         *([time("CPU", lambda row: row.cpu_ns)] if made.has_cpu else []),
-        Field("what it was", drawn=lambda row: _split_bar(row, made, longest_ns)),
+        Field("response by kind", drawn=lambda row: _split_bar(row, made, longest_ns)),
         *map(split, made.kinds),
         *([time("overlap", lambda row: row.overlap_ns, "not of its thread's time")] if made.overlapped else []),
     ]

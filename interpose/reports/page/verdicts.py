@@ -16,14 +16,14 @@ def verdicts(material: Material) -> Markup:
     """The section of the findings."""
     found = material.findings
     if not found:
-        return section("findings", "Findings", note("None: no rule found what takes 1 % of the time or more."))
+        return section("findings", "Findings", note("None: no rule found anything that takes 1 % of the time or more."))
     words = Sentences(found, material.experiment.founder.log.cwd, material.survey.matters_ns)
     kept = found[:ROWS_AT_MOST]
     items = [_verdict(each, words, material.survey.matters_ns) for each in kept]
     left = [note(f"{count(len(found) - len(kept), 'more finding')}.")] if len(found) > len(kept) else []
     explained = note(
-        "The time is a bound: what could be won at most. The same calls may be evidence of several findings,"
-        " so bounds do not add up."
+        "The time beside a finding is an upper bound of what you could save. Several findings may rest on the same"
+        " calls, so these times do not add up."
     )
     return section("findings", "Findings", element("ol", items, class_="findings"), *left, explained)
 

@@ -1,7 +1,8 @@
 "use strict";
 // Zoom and search of a flame graph whose frames are in the page; without this script it is there all the same.
 (() => {
-  const WIDTH = 1200, LETTER = 6.7;
+  const LETTER = 6.7;
+  const drawing = document.querySelector("svg.flame"), height = drawing.viewBox.baseVal.height;
   const graph = document.getElementById("graph"), told = document.getElementById("told");
   const frames = [...graph.querySelectorAll(".frame")].map(element => ({
     element, box: element.querySelector("rect"), title: element.querySelector("title").textContent,
@@ -9,7 +10,7 @@
     start: Number(element.dataset.x), width: Number(element.dataset.w), depth: Number(element.dataset.d),
   }));
   const whole = frames[0];
-  let shown = whole, chosen = null;
+  let shown = whole, chosen = null, page = 1200;
 
   function fit(frame, x, width) {
     frame.box.setAttribute("x", x.toFixed(2));
@@ -32,10 +33,18 @@
       const isAbove = frame.depth < target.depth && frame.start <= target.start && frame.start + frame.width >= end;
       const isWithin = frame.depth >= target.depth && frame.start >= target.start && frame.start + frame.width <= end;
       frame.element.classList.toggle("hidden", !isAbove && !isWithin);
-      if (isAbove) fit(frame, 0, WIDTH);
-      if (isWithin) fit(frame, WIDTH * (frame.start - target.start) / target.width, WIDTH * frame.width / target.width);
+      if (isAbove) fit(frame, 0, page);
+      if (isWithin) fit(frame, page * (frame.start - target.start) / target.width, page * frame.width / target.width);
     }
     told.textContent = target === whole ? "" : target.title;
+  }
+
+  // The drawing as wide as there is room, with the names that then fit.
+  function widen() {
+    page = graph.clientWidth;
+    drawing.setAttribute("width", page);
+    drawing.setAttribute("viewBox", `0 0 ${page} ${height}`);
+    show(shown);
   }
 
   function choose(frame) {
@@ -90,14 +99,27 @@
       show(whole);
     }
   });
-  graph.addEventListener("click", event => {
+  const frameOf = event => {
     const element = event.target.closest(".frame");
-    const frame = frames.find(each => each.element === element);
+    return frames.find(each => each.element === element);
+  };
+  graph.addEventListener("pointerover", event => {
+    const frame = frameOf(event);
+    if (frame) told.textContent = frame.title;
+  });
+  graph.addEventListener("click", event => {
+    const frame = frameOf(event);
     if (frame && frame.width) {
       choose(frame);
       show(frame);
     }
   });
+  let waiting = 0;
+  window.addEventListener("resize", () => {
+    cancelAnimationFrame(waiting);
+    waiting = requestAnimationFrame(widen);
+  });
+  widen();
   document.getElementById("all").addEventListener("click", () => show(whole));
   document.getElementById("search").addEventListener("input", event => search(event.target.value));
 })();

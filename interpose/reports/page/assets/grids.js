@@ -43,10 +43,10 @@ function makeSortable(table) {
 
 function makeSearchable(table) {
   const rows = [...table.tBodies[0].rows];
-  if (rows.length < 8) return;
-  const label = made("label", "search ");
-  const input = made("input", "", { type: "search", autocomplete: "off", spellcheck: "false" });
-  const told = made("output", "");
+  if (rows.length < 12) return;
+  const label = made("label", "Search ");
+  const input = made("input", "", { type: "search", autocomplete: "off", spellcheck: "false", placeholder: "all of these words" });
+  const told = made("output", "", { "aria-live": "polite" });
   label.append(input);
   const tools = made("div", "", { class: "tools" });
   tools.append(label, told);

@@ -3,10 +3,14 @@
 
 const KINDS = ["db", "file", "net", "process", "screen", "sync", "gil", "sleep", "logic", "import",
   "running", "processor", "unexplained"];
+// What the legend and the tips call a kind whose own name says too little.
+const TITLES = { gil: "interpreter lock", running: "code running", processor: "waiting for a processor",
+  unexplained: "unexplained wait" };
 const LANE = 22;
 const GAP = 5;
 const TOP = 20;
 const SECOND = 1e9;
+const CLICK = 4; // pixels that a pointer may move and still click
 
 const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
@@ -16,6 +20,8 @@ function timeText(ns) {
   const number = ns / size;
   return `${number.toFixed(unit === "ns" ? 0 : number < 10 ? 2 : number < 100 ? 1 : 0)} ${unit}`;
 }
+
+const titleOf = (kind) => TITLES[kind] || kind;
 
 class Timeline {
   constructor(data) {
@@ -33,6 +39,8 @@ class Timeline {
     this.canvas = document.getElementById("lanes");
     this.tip = document.getElementById("tip");
     this.told = document.getElementById("range");
+    this.chosen = document.getElementById("chosen");
+    this.held = new Map();
     this.chart = null;
     this.listen();
     this.paint();
@@ -67,7 +75,7 @@ class Timeline {
     const legend = document.getElementById("legend");
     const shown = this.kinds.map((kind) => {
       const known = KINDS.includes(kind) || kind === "idle";
-      return made("span", kind, { class: `k-${known ? kind : "other"}` });
+      return made("span", titleOf(kind), { class: `k-${known ? kind : "other"}` });
     });
     shown.push(made("span", "CPU used", { class: "cpu-used" }), made("span", "", { class: "at" }));
     legend.replaceChildren(...shown);
@@ -75,7 +83,7 @@ class Timeline {
 
   tell(chart) {
     const slot = chart.cursor.idx;
-    const names = [...this.kinds, "CPU used"];
+    const names = [...this.kinds.map(titleOf), "CPU used"];
     const values = [...this.sums, this.data.cpu];
     const spans = document.getElementById("legend").children;
     names.forEach((name, at) => {
@@ -115,7 +123,7 @@ class Timeline {
       cursor: { y: false, points: { show: false } },
       scales: { x: { time: false }, y: { range: (_, least, most) => [0, Math.max(most, 1)] } },
       axes: [
-        { ...axis, values: (_, ticks) => ticks.map((tick) => timeText(tick * SECOND)) },
+        { ...axis, size: 28, values: (chart, ticks) => this.labels(chart, ticks) },
         { ...axis, size: this.leftOf(this.canvas.parentElement.clientWidth) - 18, label: "threads", labelSize: 18, labelFont: "11px system-ui" },
       ],
       series: [
@@ -129,6 +137,13 @@ class Timeline {
     this.chart = new uPlot(options, [xs, ...stacked.reverse(), cpu], place);
     this.chart.setScale("x", { min: this.from / SECOND, max: this.to / SECOND });
     this.isFollowing = false;
+  }
+
+  // The times below the chart; one that the edge would cut is left out.
+  labels(chart, ticks) {
+    const { min, max } = chart.scales.x;
+    const perPixel = (max - min) / Math.max(chart.width - this.leftOf(chart.width), 1);
+    return ticks.map((tick) => (tick > max - 28 * perPixel ? null : timeText(tick * SECOND)));
   }
 
   follow(chart) {
@@ -186,7 +201,8 @@ class Timeline {
       paper.fillStyle = this.line;
       paper.fillRect(x, TOP - 4, 1, this.height);
       paper.fillStyle = this.faint;
-      paper.fillText(timeText(at), x + 3, 12);
+      const text = timeText(at);
+      if (x + 3 + paper.measureText(text).width <= this.width) paper.fillText(text, x + 3, 12);
     }
   }
 
@@ -249,10 +265,18 @@ class Timeline {
     canvas.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
     canvas.addEventListener("pointerdown", (event) => this.onDown(event));
     canvas.addEventListener("pointermove", (event) => this.onMove(event));
-    canvas.addEventListener("pointerup", () => (this.held = null));
+    canvas.addEventListener("pointerup", (event) => this.onUp(event));
+    canvas.addEventListener("pointercancel", (event) => this.held.delete(event.pointerId));
     canvas.addEventListener("pointerleave", () => (this.tip.hidden = true));
     canvas.addEventListener("dblclick", () => this.look(0, this.end));
     canvas.addEventListener("keydown", (event) => this.onKey(event));
+    const zooms = document.getElementById("zooms");
+    zooms.hidden = false;
+    zooms.addEventListener("click", (event) => {
+      const factor = event.target.dataset.zoom;
+      if (factor === "0") this.look(0, this.end);
+      else if (factor) this.zoom((this.from + this.to) / 2, Number(factor));
+    });
     let waiting = 0;
     window.addEventListener("resize", () => {
       cancelAnimationFrame(waiting);
@@ -288,17 +312,63 @@ class Timeline {
     this.look(this.from + step, this.to + step);
   }
 
+  // One pointer that is down drags, two pinch.
   onDown(event) {
-    this.held = { x: event.offsetX, from: this.from, to: this.to };
+    this.held.set(event.pointerId, event.offsetX);
+    this.began = { from: this.from, to: this.to, at: [...this.held.values()], isClick: this.held.size === 1 };
     this.canvas.setPointerCapture(event.pointerId);
+    this.showTip(event);
   }
 
   onMove(event) {
-    if (this.held) {
-      const step = ((this.held.x - event.offsetX) / (this.width - this.left)) * (this.held.to - this.held.from);
-      this.look(this.held.from + step, this.held.to + step);
+    if (this.held.has(event.pointerId)) {
+      this.held.set(event.pointerId, event.offsetX);
+      if (this.held.size === 1) this.drag();
+      else this.pinch();
     }
     this.showTip(event);
+  }
+
+  drag() {
+    const [x] = this.held.values();
+    const moved = this.began.at[0] - x;
+    if (this.began.isClick && Math.abs(moved) < CLICK) return;
+    this.began.isClick = false;
+    const step = (moved / (this.width - this.left)) * (this.began.to - this.began.from);
+    this.look(this.began.from + step, this.began.to + step);
+  }
+
+  pinch() {
+    const { from, to, at } = this.began;
+    const [a, b] = this.held.values();
+    const perPixel = (to - from) / (this.width - this.left);
+    const factor = Math.max(Math.abs(at[0] - at[1]), CLICK) / Math.max(Math.abs(a - b), CLICK);
+    const middle = from + ((at[0] + at[1]) / 2 - this.left) * perPixel;
+    const begin = middle - ((a + b) / 2 - this.left) * perPixel * factor;
+    this.look(begin, begin + (to - from) * factor);
+  }
+
+  onUp(event) {
+    this.held.delete(event.pointerId);
+    if (this.held.size) {
+      this.began = { from: this.from, to: this.to, at: [...this.held.values()], isClick: false };
+    } else if (this.began?.isClick) {
+      const lane = Math.floor((event.offsetY - TOP) / (LANE + GAP));
+      const call = this.lanes[lane] && event.offsetX >= this.left && this.callAt(lane, this.at(event));
+      this.choose(call);
+      if (call && event.pointerType !== "touch") showLine(this.data.texts[call[8]]);
+    }
+  }
+
+  // Tell the call that was clicked below the lanes, with a link to its line: a finger does not jump there by a tap.
+  choose(call) {
+    const texts = this.data.texts;
+    this.chosen.replaceChildren();
+    if (!call) return;
+    this.chosen.append(`${this.callHead(call)} `);
+    if (texts[call[8]]) this.chosen.append(made("a", texts[call[6]], { href: `#${texts[call[8]]}` }));
+    else this.chosen.append(texts[call[6]]);
+    if (texts[call[7]]) this.chosen.append(made("code", texts[call[7]]));
   }
 
   onKey(event) {
@@ -324,21 +394,31 @@ class Timeline {
     const at = Math.floor((event.offsetY - TOP) / (LANE + GAP));
     const lane = this.lanes[at];
     const ns = this.at(event);
-    this.tip.hidden = !lane || event.offsetX < this.left || ns < lane.start || ns > lane.end;
+    const isName = event.offsetX < this.left;
+    const call = lane && !isName ? this.callAt(at, ns) : null;
+    this.canvas.style.cursor = call && this.data.texts[call[8]] ? "pointer" : "";
+    this.tip.hidden = !lane || (!isName && (ns < lane.start || ns > lane.end));
     if (this.tip.hidden) return;
-    this.tip.textContent = this.callText(at, ns) || this.sliceText(lane, ns);
+    this.tip.textContent = isName ? lane.about : call ? this.callText(call) : this.sliceText(lane, ns);
     const room = this.width - this.tip.offsetWidth - 8;
     this.tip.style.left = `${Math.min(event.offsetX + 12, Math.max(room, 0))}px`;
-    this.tip.style.top = `${event.offsetY + 16}px`;
+    const isLow = event.offsetY + 16 + this.tip.offsetHeight > this.height;
+    this.tip.style.top = `${Math.max(isLow ? event.offsetY - this.tip.offsetHeight - 8 : event.offsetY + 16, 0)}px`;
   }
 
-  callText(at, ns) {
+  callAt(at, ns) {
     const perPixel = (this.to - this.from) / (this.width - this.left);
     const found = this.byLane[at].filter(([, start, wall]) => wall >= perPixel * 3 && start <= ns && ns <= start + wall);
-    if (!found.length) return "";
-    const [, start, wall, cpu, , name, where, detail] = found[found.length - 1];
+    return found.at(-1);
+  }
+
+  callHead([, start, wall, cpu, , name]) {
+    return `${this.data.texts[name]} · ${timeText(wall)}, CPU ${timeText(cpu)}, at ${timeText(start)}`;
+  }
+
+  callText(call) {
     const texts = this.data.texts;
-    return [`${texts[name]} · ${timeText(wall)}, CPU ${timeText(cpu)}, at ${timeText(start)}`, texts[where], texts[detail]].filter(Boolean).join("\n");
+    return [this.callHead(call), texts[call[6]], texts[call[7]]].filter(Boolean).join("\n");
   }
 
   sliceText(lane, ns) {
@@ -346,7 +426,7 @@ class Timeline {
     const parts = this.kinds
       .map((kind) => [kind, lane.kinds[kind]?.[slot] || 0])
       .filter(([, part]) => part)
-      .map(([kind, part]) => `${kind} ${((100 * part) / 255).toFixed(0)} %`);
+      .map(([kind, part]) => `${titleOf(kind)} ${((100 * part) / 255).toFixed(0)} %`);
     return [`${timeText(slot * this.data.slice)}, for ${timeText(this.data.slice)}`, parts.join(", ") || "no recorded call"].join("\n");
   }
 }
