@@ -154,7 +154,7 @@ def test_of_chosen_calls_alone_no_second_of_a_function_counts_twice(made, wanted
 
     kept = [call for call in found if call.intrinsic == wanted]
     assert inclusive["<Total>"] == sum(call.self_wall_ns for call in kept)
-    assert "<program>" not in inclusive
+    assert "<code>" not in inclusive
     for name in {name for call in found for name in call.path}:
         assert exclusive[name] == sum(call.self_wall_ns for call in kept if call.path[-1] == name)
         assert inclusive[name] == sum(call.self_wall_ns for call in kept if name in call.path)
@@ -256,4 +256,4 @@ def test_sampled_code_stands_in_the_tree_in_the_place_of_the_program(tmp_path):
     assert totals["<Total>"] == [1000, 800]
     assert totals["view"][1] == 300
     assert totals["flask.Flask.wsgi_app"] == [0, 0]
-    assert "<program>" not in totals
+    assert "<code>" not in totals

@@ -98,8 +98,8 @@ def test_several_runs_a_side(sides, interpose):
     assert {name: row["verdict"] for name, row in rows.items()} == {
         "sqlite3.Cursor.execute": CHANGED,
         "time.sleep": UNCHANGED,
-        "program": CHANGED,  # it has what the checkouts left
-        "interpose": UNCHANGED,
+        "code": CHANGED,  # it has what the checkouts left
+        "overhead": UNCHANGED,
         "all": CHANGED,
     }
     checkout = rows["sqlite3.Cursor.execute"]
@@ -243,7 +243,7 @@ def read(experiment, block):
 
 
 def of_interpose(run):
-    return run.rows[Name("interpose")].total_ns
+    return run.rows[Name("overhead")].total_ns
 
 
 @pytest.mark.parametrize(

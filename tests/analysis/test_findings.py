@@ -247,8 +247,8 @@ def test_a_convoy_names_the_line_that_holds_the_lock(shop):
     assert (finding.calls, finding.bound_ns, finding.units) == (12, 60 * MS, 2)
     words = findings_table(found, SECOND, "/home/u/shop").values(finding)["words"]
     assert words == (
-        "2 threads waited 12 times for a lock held at stock.py:17 Stock.take,"
-        " from orders.py:89 line_89, orders.py:90 line_90 (60.0 ms of 1.00 s)."
+        "2 threads waited 12 times at orders.py:89 line_89, orders.py:90 line_90 for a lock held at"
+        " stock.py:17 Stock.take (60.0 ms of 1.00 s)."
     )
 
 
@@ -277,10 +277,10 @@ def test_a_convoy_for_the_interpreter_lock_names_the_line_that_gave_it_up(shop):
 
     assert (finding.calls, finding.bound_ns, finding.units) == (12, 360 * MS, 2)
     assert Sentences([finding], "/home/u/shop", SECOND).of(finding) == (
-        "2 threads waited 12 times for Python's interpreter lock held at stock.py:17 Stock.take,"
-        " from orders.py:89 line_89, orders.py:90 line_90 (360 ms of 1.00 s)."
+        "2 threads waited 12 times at orders.py:89 line_89, orders.py:90 line_90 for Python's interpreter lock, which"
+        " was held at stock.py:17 Stock.take (360 ms of 1.00 s)."
     )
-    assert advice_for(finding).startswith("See which lines compute: interpose run, then report --by line.")
+    assert advice_for(finding).startswith("Only one thread at a time runs Python code.")
 
 
 def test_short_waits_for_the_interpreter_lock_are_no_convoy(shop):
@@ -381,7 +381,7 @@ def test_calls_from_one_line_that_take_a_tenth_of_the_time_are_slow(shop):
     assert Sentences([slow], "/home/u/shop", SECOND).of(slow) == (
         "3 calls of requests.get from orders.py:88 line_88, 50.0 ms each (150 ms of 1.00 s)."
     )
-    assert advice_for(slow) == "Ask for several things at once, keep the answers, or set a time limit."
+    assert advice_for(slow) == "Send requests at the same time, cache the responses, or set a timeout."
 
 
 def test_the_same_in_several_transactions_is_one_finding(shop):
@@ -404,9 +404,9 @@ def test_threads_that_compute_at_a_time_wait_for_the_interpreter_lock_most_likel
     (wait,) = [each for each in found_in(shop.survey()) if each.rule == "unexplained wait"]
 
     assert Sentences([wait], "/", 2 * SECOND).of(wait).startswith(
-        "2 threads computed at a time and most likely waited for Python's interpreter lock (1."
+        "2 threads computed at the same time and probably waited for Python's interpreter lock (1."
     )
-    assert advice_for(wait).startswith("See which lines compute: interpose run, then report --by line.")
+    assert advice_for(wait).startswith("Only one thread at a time runs Python code.")
 
 
 def test_what_is_left_where_waits_for_the_interpreter_lock_are_known_is_none(tmp_path):
@@ -512,7 +512,7 @@ def test_the_first_screen_has_at_most_three_findings_and_says_where_more_are(sho
 
     _, verdict, *_ = capsys.readouterr().out.split("\n\n")
     first, second, third, more = " ".join(verdict.split("\n  ")).splitlines()
-    assert first.startswith("Slowest: The program waited outside of all calls that interpose knows (500 ms of 1.00 s).")
+    assert first.startswith("Slowest: The program waited outside all calls that interpose knows (500 ms of 1.00 s).")
     assert second == (
         'Also: 100 SQL queries from orders.py:1 line_1 (100 ms of 1.00 s): "SELECT a0 FROM t WHERE b = ?".'
         " Load them together: a join, IN (...), executemany, or the ORM's eager loading."

@@ -97,7 +97,7 @@ def test_every_grouping_adds_up_to_the_thread_time(shop, by):
     assert made.total.wall_ns == 1000 + 400 + 10
     assert sum(row.sums.self_wall_ns for row in made.rows) == 1410
     closing = [row for row in made.rows if not row.is_of_calls]
-    assert list(dict.fromkeys(row.kind for row in closing)) == ["program", "interpose"]
+    assert list(dict.fromkeys(row.kind for row in closing)) == ["code", "overhead"]
     assert made.rows[-len(closing) :] == closing
     assert shop.damages.found == []
 
@@ -157,7 +157,7 @@ def test_kinds_come_in_their_order_and_unknown_ones_last(tmp_path):
 
     rows = by_kind(profile(Analysis(Experiment(str(build.write()))), "intrinsic"))
 
-    assert [row.kind for row in rows] == ["db", "file", "sleep", "?", "odd", "program", "interpose"]
+    assert [row.kind for row in rows] == ["db", "file", "sleep", "?", "odd", "code", "overhead"]
 
 
 @pytest.fixture
@@ -186,15 +186,15 @@ def server(tmp_path):
 @pytest.mark.parametrize(
     ("by", "rows"),
     [
-        ("kind", [("net", 70), ("file", 30), ("sync", 0), "program", "interpose", ("idle", 1600)]),
-        ("intrinsic", [("net", 50), ("file", 30), ("net", 20), "program", "interpose", ("idle", 1600)]),
-        ("site", [("net", 50), ("file", 30), ("net", 20), "program", "interpose", ("idle", 1600)]),
-        ("detail", [("net", 50), ("file", 30), ("net", 20), "program", "interpose", ("idle", 1600)]),
+        ("kind", [("net", 70), ("file", 30), ("sync", 0), "code", "overhead", ("idle", 1600)]),
+        ("intrinsic", [("net", 50), ("file", 30), ("net", 20), "code", "overhead", ("idle", 1600)]),
+        ("site", [("net", 50), ("file", 30), ("net", 20), "code", "overhead", ("idle", 1600)]),
+        ("detail", [("net", 50), ("file", 30), ("net", 20), "code", "overhead", ("idle", 1600)]),
         (
             "thread",
-            [(None, 100), (None, 0), (None, 0), *["program"] * 3, *["interpose"] * 2, ("idle", 900), ("idle", 700)],
+            [(None, 100), (None, 0), (None, 0), *["code"] * 3, *["overhead"] * 2, ("idle", 900), ("idle", 700)],
         ),
-        ("process", [(None, 100), "program", "interpose", ("idle", 1600)]),
+        ("process", [(None, 100), "code", "overhead", ("idle", 1600)]),
     ],
 )
 def test_what_waited_for_work_comes_last(server, by, rows):
@@ -226,7 +226,7 @@ def test_a_limit_of_rows_holds_for_each_kind_of_what_is_in_no_call(server):
     rows = arranged(profile(Analysis(server), "thread").rows, None, 1)
 
     assert [(row.kind, row.labels["thread"]) for row in rows] == [
-        *((None, "812 main"), ("program", "814"), ("interpose", rows[2].labels["thread"]))
+        *((None, "812 main"), ("code", "814"), ("overhead", rows[2].labels["thread"]))
     ]
 
 
@@ -234,7 +234,7 @@ def test_waiting_for_work_comes_last_among_the_kinds_and_is_no_own_line(server):
     made = profile(Analysis(server), "site")
 
     kinds = by_kind(made)
-    assert [row.kind for row in kinds] == ["file", "net", "sync", "program", "interpose", "idle"]
+    assert [row.kind for row in kinds] == ["file", "net", "sync", "code", "overhead", "idle"]
     assert kinds[-1].comment == "waiting for work"
     assert sum(row.sums.self_wall_ns for row in kinds) == made.total.wall_ns
     assert {row.kind for row in own_lines(made.rows)} == {"file", "net"}
@@ -257,15 +257,15 @@ def test_calls_that_did_not_wait_are_told_once(server, by, passed):
 
 def test_a_kind_of_calls_may_be_called_as_a_closing_row_and_is_none(tmp_path):
     build = Build(tmp_path / "t.1.er")
-    build.block([event(0, 5, intrinsic=build.intrinsic("a", "program"))])
+    build.block([event(0, 5, intrinsic=build.intrinsic("a", "code"))])
     build.thread(end_ns=START_NS + 9)
 
     rows = by_kind(profile(Analysis(Experiment(str(build.write()))), "site"))
 
     assert [(row.kind, row.is_of_calls) for row in rows] == [
-        ("program", True),
-        ("program", False),
-        ("interpose", False),
+        ("code", True),
+        ("code", False),
+        ("overhead", False),
     ]
     assert sum(row.sums.self_wall_ns for row in rows) == 9
 

@@ -269,7 +269,7 @@ def test_recording_has_a_part_of_its_own(tmp_path):
         ]
     )
 
-    assert split(made, "ask") == {"db": 200, "interpose": 60, "logic": 1240}
+    assert split(made, "ask") == {"db": 200, "overhead": 60, "logic": 1240}
 
 
 def test_where_events_do_not_tell_the_cpu_time_at_their_beginning_it_is_said(shop, interpose):

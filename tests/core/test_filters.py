@@ -359,7 +359,7 @@ def test_with_a_filter_that_leaves_nothing_all_is_recorded_and_while_it_runs_it_
 
     screen = interpose("report", done.path, variables={"COLUMNS": "200"}).stdout
     assert done.events("os.stat")
-    assert f"not done  INTERPOSE_FILTER={NONE_OF_THEM}: {NOTHING_LEFT}" in screen
+    assert f"warning  INTERPOSE_FILTER={NONE_OF_THEM}: {NOTHING_LEFT}" in screen
     assert done.stdout == f"2 interpose: filter {NONE_OF_THEM}: {NOTHING_LEFT}\n"
 
 
@@ -368,7 +368,7 @@ def test_with_a_filter_that_is_none_the_session_goes_on_and_its_report_tells(tra
 
     assert len(seen(done)) == 10
     told = interpose("report", done.path, variables={"COLUMNS": "200"}).stdout
-    assert "not done  INTERPOSE_FILTER=colour=red: 'colour' is not one of" in told
+    assert "warning  INTERPOSE_FILTER=colour=red: 'colour' is not one of" in told
 
 
 def test_nothing_is_filtered_where_nothing_is_said():

@@ -93,7 +93,7 @@ def test_what_is_counted_is_counted_in_each_process(traced, interpose):
     assert (rows["file", "os.write"].counted, rows["net", "os.write"].counted) == (20, 2)
     assert all(thread.adds_up for process in done.experiment.processes for thread in process.threads)
     shown = interpose("report", done.path).stdout
-    assert "calls counted, their time is in program: os." in shown
+    assert "calls counted, their time is in code: os." in shown
     lines = interpose("report", done.path, "--by", "intrinsic").stdout.splitlines()
     (line,) = [line for line in lines if "os.access" in line]
     assert line.split()[:4] == ["file", "os.access", "0", "21"]
@@ -154,7 +154,7 @@ def test_the_budget_lowers_what_costs_most_and_each_step_is_told(traced, interpo
     assert timed + counted < int(done.stdout)
     assert all(thread.adds_up for thread in founder.threads)
     shown = interpose("report", done.path).stdout
-    assert "lowered  os.write to count after" in shown
+    assert "throttled  os.write to count after" in shown
     assert "% of the CPU time" in shown
 
 

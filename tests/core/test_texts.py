@@ -35,7 +35,7 @@ def test_texts_take_a_part_of_the_ring_and_the_rest_is_other(traced, interpose):
     assert founder.details_left_out > 50_000
     assert done.experiment.damages.found == []
     shown = interpose("report", done.path).stdout
-    assert f"(other)  {founder.details_left_out:,} details of which the texts found no room" in shown
+    assert f"(other)  {founder.details_left_out:,} details: no room for their texts" in shown
 
 
 def test_texts_take_a_part_of_the_limit_and_what_they_take_counts(traced):

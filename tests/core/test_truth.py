@@ -97,7 +97,7 @@ def test_every_row_is_right_to_one_percent(tmp_path):
     before = sum(wall["delay"] for wall, _ in measured)
     rows = {row["kind"]: row for row in report(tmp_path, "--by", "kind")}
     intrinsics = {row["intrinsic"]: row for row in report(tmp_path, "--by", "intrinsic")}
-    program_row = rows["program"]
+    program_row = rows["code"]
 
     # A queue that always had something was not waited for: then the measuring itself is what there is.
     assert {part: rows[part]["self_wall_ns"] for part in wall} == {

@@ -83,7 +83,7 @@ def test_time_paused_is_not_the_programs_and_all_adds_up(tmp_path):
     found = rows(path)
 
     assert found["paused"] == (4_000, 4_000)
-    assert found["program"] == (4_000, 4_000)
+    assert found["code"] == (4_000, 4_000)
     assert found["file"] == (2_000, 0)
 
 

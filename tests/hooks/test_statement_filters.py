@@ -136,7 +136,7 @@ def test_where_lines_are_not_recorded_it_is_told_that_statements_need_them(trace
 
     assert statements(done.experiment.founder) == []
     assert [event.text for event in done.experiment.founder.log.events if event.kind == "warning"] == [ONLY_WITH_LINES]
-    assert f" not done  {ONLY_WITH_LINES}" in interpose("report", done.path, variables={"COLUMNS": "200"}).stdout
+    assert f" warning  {ONLY_WITH_LINES}" in interpose("report", done.path, variables={"COLUMNS": "200"}).stdout
 
 
 def test_a_filter_that_asks_for_them_brings_lines_whether_or_not_statements_were_asked_for_as_well():

@@ -152,7 +152,7 @@ def test_a_fragment_grows_and_shrinks(display):
 def test_all_callers_and_callees_are_shown_for_each_function(display):
     text = display("-metrics", "i.wall", "-callers-callees").stdout
 
-    assert [line.split("*")[1] for line in text.splitlines() if "*" in line][:2] == ["<Total>", "<program>"]
+    assert [line.split("*")[1] for line in text.splitlines() if "*" in line][:2] == ["<Total>", "<code>"]
     assert text.count("*") == 9
 
 
@@ -162,14 +162,14 @@ def test_the_tree_has_the_largest_branch_first(display):
     names = [line.split("  ", 1)[1] for line in text.splitlines() if line.strip()[:1].isdigit()]
     assert [name.strip(" |+-") for name in names] == [
         "<Total>",
-        "<program>",
+        "<code>",
         "<module>",
         "main",
         "save",
         "sqlite3.Cursor.execute",
         "emit",
         "os.write",
-        "<interpose>",
+        "<overhead>",
     ]
 
 
@@ -419,7 +419,7 @@ def test_filters_leave_the_calls_for_which_they_hold(display):
 
     assert "filter: KIND == 'file'" in text
     assert shown["<Total>"] == shown["os.write"] == ["0.150", "100.00", "0.150", "0.100", "0.050", "2"]
-    assert "<program>" not in shown
+    assert "<code>" not in shown
     assert rows(display("-filters", "BYTES > 1KiB", "-ioactivity").stdout)["<Total>"][3:6] == ["9000", "1", "0.050"]
 
 

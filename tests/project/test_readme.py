@@ -91,7 +91,7 @@ def test_the_main_example_gives_the_report_that_is_shown(shell):
     assert (done.returncode, done.stderr) == (0, "")
     report = done.stdout[done.stdout.index("test.1.er") :]
     made, shown = dict(kinds(report)), dict(kinds(blocks("text")[0]))
-    assert list(made) == list(shown) == ["db", "screen", "file", "sync", "sleep", "startup", "program", "interpose"]
+    assert list(made) == list(shown) == ["db", "screen", "file", "sync", "sleep", "startup", "code", "overhead"]
     if sys.version_info >= (3, 14):  # whose buffers are of 128 KiB, not 8
         shown["screen"] = "4"
     # How many files are looked at to import something depends on where Python lies.

@@ -277,7 +277,7 @@ def test_calls_without_samples_have_a_flame_graph_too(tmp_path):
 
     found = {each.function.name: each.width_ns for each in flame(calls(build.write()), WALL).frames}
 
-    assert found["<program>"] == 200 * MS
+    assert found["<code>"] == 200 * MS
     assert found["sqlite3.Cursor.execute"] == 100 * MS
 
 

@@ -31,7 +31,7 @@ class Service:
 
 
 def services_of(tree: Tree) -> list[Service]:
-    """The services, and what is in no call (`<program>` and its like): the figures of all add up to the total."""
+    """The services, and what is in no call (`<code>` and its like): the figures of all add up to the total."""
     found: dict[Function, Service] = {}
     for node in tree.nodes:
         if node.own and node.outer:

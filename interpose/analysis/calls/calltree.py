@@ -9,8 +9,8 @@ and the self time of the calls that contain Python code.
     <Total>                    all of it
     <Truncated-stack>          calls whose callers were left out: by default a stack ends with the first own line
     <Unknown>                  calls whose stack was not recorded
-    <program>                  time between the calls, of processes that were not sampled
-    <interpose>                own cost of recording
+    <code>                     time between the calls, of processes that were not sampled
+    <overhead>                 what recording cost
     <before-the-ring>          time whose calls were overwritten by newer ones
     <paused>                   time when nothing was recorded
 """
@@ -57,7 +57,7 @@ class Frame(NamedTuple):
 
 TOTAL, TRUNCATED, UNKNOWN, PROGRAM, INTERPOSE, BEFORE, PAUSED = (
     Function(f"<{name}>")
-    for name in ("Total", "Truncated-stack", "Unknown", "program", "interpose", "before-the-ring", "paused")
+    for name in ("Total", "Truncated-stack", "Unknown", "code", "overhead", "before-the-ring", "paused")
 )
 
 

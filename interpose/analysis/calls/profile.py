@@ -1,6 +1,6 @@
 """From sums to rows: what each kind, intrinsic, site, function, statement, file, program, thread or process took.
 
-The self times of all rows, of the row `program` and of the row `interpose` (and, where there are such, of the rows
+The self times of all rows, of the row `code` and of the row `overhead` (and, where there are such, of the rows
 `before the ring` and `paused`) add up to the thread time, to the nanosecond (`interpose.analysis.calls.account`).
 """
 
@@ -43,15 +43,15 @@ from interpose.experiments.model.process import UNKNOWN, UNKNOWN_SITE, Process, 
 from interpose.kinds import IDLE, KINDS
 from interpose.legacy.codes import STATEMENT
 
-PROGRAM = "program"
-INTERPOSE = "interpose"
+PROGRAM = "code"  # of the program, between the calls
+INTERPOSE = "overhead"  # of recording
 BEFORE = "before the ring"
 PAUSED = "paused"
 NOT_KEPT = "not kept"
 SYNC = "sync"
 START_UP = "startup"  # of the interpreter: what it calls before the program's first line
 UNCERTAIN_TIMES = 10
-_KIND_COMMENTS = {IDLE: "waiting for work", START_UP: "before the first line"}
+_KIND_COMMENTS = {IDLE: "waiting for work", START_UP: "Python's own start"}
 
 
 @dataclass
@@ -180,7 +180,7 @@ def add_passed(kinds: list[Row], passed: int) -> None:
         kinds += of_sync
     for row in of_sync:
         row.passed = passed
-        row.comment = f"{passed:,} did not wait" if passed else ""
+        row.comment = f"{passed:,} uncontended" if passed else ""
 
 
 class _Rows:
@@ -354,7 +354,7 @@ def closing_rows(whole: Share) -> list[Row]:
     rows = [
         closing_row(PROGRAM, whole.program_wall_ns, whole.program_cpu_ns, "between the calls"),
         closing_row(
-            INTERPOSE, whole.own_wall_ns, whole.own_cpu_ns, "own cost: start measured, calls calibrated"
+            INTERPOSE, whole.own_wall_ns, whole.own_cpu_ns, "recording: start measured, calls estimated"
         ),
         *([before] if whole.before_wall_ns else []),
     ]

@@ -28,7 +28,7 @@ _IDLE = PSEUDO[IDLE & NUMBER]
 
 
 class Name(NamedTuple):
-    """What a row is called: where nothing was called (`program`), the kind says what it is."""
+    """What a row is called: where nothing was called (`code`), the kind says what it is."""
 
     kind: str | None = None
     intrinsic: str | None = None

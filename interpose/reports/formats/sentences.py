@@ -21,32 +21,32 @@ _ADVICE = {
     "reconnects": "Keep the connection, or take it from a pool.",
     "tiny reads and writes": "Read and write through a buffer, or more at once.",
     "fsync storm": "Force the data to the disk once, after the last write.",
-    "sleep within a transaction": "Sleep outside of the transaction, or wait for the event itself.",
+    "sleep within a transaction": "Sleep outside the transaction, or wait for the event itself.",
     "lock convoy": "Hold the lock for a shorter time, or use several locks.",
     "repeated work": "Cache the result.",
     "slow statement": "Look at its query plan: an index, fewer rows, fewer columns.",
     "child processes": "See what each took: interpose processes.",
-    "wait for a processor": "Use fewer threads and processes, or a machine with more processors.",
-    "unexplained wait": "Calls that interpose does not know may be the cause: interpose doctor, docs/limits.md.",
-    "computing": "See which lines: interpose run, then interpose report --by line.",
+    "wait for a processor": "Measure on a less busy machine, or use fewer threads and processes.",
+    "unexplained wait": "A call that interpose does not record may be the cause: interpose doctor, docs/limits.md.",
+    "computing": "See its lines: record with interpose run, then interpose report --by line.",
     "awaits one by one": "Ask for them together, or await them together: asyncio.gather.",
-    "slow awaits": "Look at what answers meanwhile, or ask for less.",
+    "slow awaits": "Look at the service that answers, or ask it for less.",
     "waits of event loop": "See what was awaited: interpose events.",
     "no lines": "Record with INTERPOSE_STACK=own.",
 }
 # Of calls that are slow, and that no other rule knows more of.
 _ADVICE_BY_KIND = {
-    "db": "Look at what the database does meanwhile.",
-    "net": "Ask for several things at once, keep the answers, or set a time limit.",
+    "db": "Look at what the database does during these calls.",
+    "net": "Send requests at the same time, cache the responses, or set a timeout.",
     "sleep": "Wait for the event itself, or for a shorter time.",
     "process": "See which: interpose processes.",
-    "import": "Import it when it is needed.",
+    "import": "Import it only where it is needed.",
 }
-_SEE_CALLS = "See what they were about: interpose report --by detail."
+_SEE_CALLS = "See their arguments: interpose report --by detail."
 _HOT_ADVICE = "See its lines: interpose report --by line."
 _BLOCKING_CALL = "Await an asynchronous form of it, or run it in a thread: asyncio.to_thread."
 _BLOCKING_CODE = "Run it in a process, or let other tasks run in between: await asyncio.sleep(0)."
-_LOCK_ADVICE = "See which lines compute: interpose run, then report --by line. Processes do not share the lock."
+_LOCK_ADVICE = "Only one thread at a time runs Python code. Move this work to processes."
 
 
 def advice_for(finding: Finding) -> str:
@@ -182,15 +182,15 @@ def _sleep(words: Sentences, finding: Finding) -> str:
 
 def _convoy(words: Sentences, finding: Finding) -> str:
     holder, threads = words.path(finding.about), count(finding.units, "thread")
-    lock = "Python's interpreter lock" if _is_of_interpreter(finding) else "a lock"
-    waited = f"{threads} waited {count(finding.calls, 'time')} for {lock} held at {holder}"
-    return f"{waited}, from {words.lines(finding)} ({words.took(finding)})."
+    lock = "Python's interpreter lock, which was" if _is_of_interpreter(finding) else "a lock"
+    waited = f"{threads} waited {count(finding.calls, 'time')} at {words.lines(finding)}"
+    return f"{waited} for {lock} held at {holder} ({words.took(finding)})."
 
 
 def _again(words: Sentences, finding: Finding) -> str:
-    times = count(max(row.calls for row in finding.rows), "time")
-    what = _quoted(words.path(finding.about))
-    return f"{what} was read up to {times} from {words.where(finding.first)} ({words.took(finding)})."
+    most = max(finding.rows, key=lambda row: row.calls)
+    what = f"{most.intrinsic} was called {count(most.calls, 'time')} for {_quoted(words.path(finding.about))}"
+    return f"{what} from {words.where(finding.first)} ({words.took(finding)})."
 
 
 def _slow_statement(words: Sentences, finding: Finding) -> str:
@@ -232,7 +232,7 @@ def _about(words: Sentences, finding: Finding) -> str:
 
 def _loop_waits(words: Sentences, finding: Finding) -> str:
     return (
-        f"The event loop waited for the network, in no await that interpose knows ({words.of_time(finding.bound_ns)})."
+        f"The event loop waited for the network, in an unknown await ({words.of_time(finding.bound_ns)})."
     )
 
 
@@ -249,21 +249,21 @@ def _children(words: Sentences, finding: Finding) -> str:
 
 
 def _processor(words: Sentences, finding: Finding) -> str:
-    return f"Threads were ready to run, and others had the processors ({words.took(finding)}, estimated)."
+    return f"The program was ready to run, but waited for a processor ({words.took(finding)}, estimated)."
 
 
 def _unexplained(words: Sentences, finding: Finding) -> str:
     if finding.about == INTERPRETER_LOCK:
-        threads = f"{count(finding.units, 'thread')} computed at a time"
-        return f"{threads} and most likely waited for Python's interpreter lock ({words.took(finding)})."
-    return f"The program waited outside of all calls that interpose knows ({words.took(finding)})."
+        threads = f"{count(finding.units, 'thread')} computed at the same time"
+        return f"{threads} and probably waited for Python's interpreter lock ({words.took(finding)})."
+    return f"The program waited outside all calls that interpose knows ({words.took(finding)})."
 
 
 def _computing(words: Sentences, finding: Finding) -> str:
     if finding.site:
         called = _called(words, finding)
-        return f"{words.line(finding.site)} computes: its own CPU time ({words.took(finding)}){called}."
-    return f"{words.path(finding.about)} computes: CPU time between its calls ({words.took(finding)})."
+        return f"{words.line(finding.site)} computes: CPU time of its own code ({words.took(finding)}){called}."
+    return f"{words.path(finding.about)} computes: CPU time between recorded calls ({words.took(finding)})."
 
 
 def _called(words: Sentences, finding: Finding) -> str:
@@ -278,7 +278,7 @@ def _called(words: Sentences, finding: Finding) -> str:
 
 
 def _no_lines(words: Sentences, finding: Finding) -> str:
-    return f"{count(finding.calls, 'call')} have no line, because INTERPOSE_STACK was none ({words.took(finding)})."
+    return f"{count(finding.calls, 'call')} have no line: INTERPOSE_STACK was none ({words.took(finding)})."
 
 
 _SENTENCES: dict[str, Callable[[Sentences, Finding], str]] = {

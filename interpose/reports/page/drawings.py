@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from interpose.kinds import EVERY
 from interpose.reports.page.markup import Markup, element
 
-COLOURED = (*EVERY, "program", "code")
+COLOURED = (*EVERY, "code")
 OTHER = "other"
 _RADIUS = 90.0
 _SLICES = 8

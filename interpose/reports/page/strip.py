@@ -26,8 +26,8 @@ def strip(material: Material, anchors: Anchors) -> Markup:
     made = material.timeline
     remarks = [
         f"{count(len(made.lanes), 'thread')}, slices of {duration(made.slice_ns)}. The {len(made.calls):,} longest"
-        " calls appear one by one when you zoom in; click a call to see its line in the sources. In the upper chart, drag"
-        " to choose a stretch. In the lanes, drag to move; zoom with Ctrl and the wheel, or with two fingers."
+        " calls appear one by one when you zoom in; click a call to see its line in the sources. In the upper chart,"
+        " drag to choose a stretch. In the lanes, drag to move; zoom with Ctrl and the wheel, or with two fingers."
     ]
     if not any(each.events for each in material.experiment.processes):
         remarks = ["Not recorded: calls were consolidated during the run (record without INTERPOSE_CONSOLIDATE)."]

@@ -269,7 +269,7 @@ def section(made: Profiled) -> Section:
         rows.append((object_of(service.function), service.function.name, solo, took, _bar(took, whole)))
     heads = [_Head("module", "module", TEXT), _Head("section", "section", TEXT), _Head("solo_ns", "solo")]
     heads += [_Head("cpu_ns", "total"), _Head("histogram", "", TEXT)]
-    notes = [NO_LINES + ": what is there is <program>"]
+    notes = [NO_LINES + ": what is there is <code>"]
     if not alone:
         notes.append("solo: not recorded of CPU time where there are several threads")
     table = _table(heads, rows, shares=("cpu_ns",), whole=whole)

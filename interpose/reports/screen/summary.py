@@ -51,6 +51,7 @@ LIST = "interpose list"
 BY_FUNCTION = "interpose report --by function"
 _OWN_LINES = 3
 _FUNCTIONS = 3
+_OUTSIDE_CALLS = "program"  # the pool of the samples that are in no call
 # Where a screen is narrower than this, names of functions and comments are so short that no column is left out.
 _WIDE = 100
 _LONGEST_FUNCTION, _LEAST_COMMENT = 11, 12
@@ -72,7 +73,7 @@ _WHEN = {
     "detached": "when detached",
 }
 # The comments of the rows are shorter than in other formats, for 80 columns.
-_COMMENTS = {INTERPOSE: "own cost, calibrated", BEFORE: "overwritten"}
+_COMMENTS = {INTERPOSE: "estimated", BEFORE: "overwritten"}
 
 
 _KIND_COLUMNS = (
@@ -146,7 +147,7 @@ def summary(screen: Screen) -> Iterator[str]:
         *children(screen),
         *calls_in_progress(screen),
         *not_timed(screen),
-        *lowered(screen),
+        *throttled(screen),
         *warnings(screen),
         *filtered(screen),
         *not_interposed(screen),
@@ -217,7 +218,7 @@ def totals(screen: Screen) -> list[str]:
     estimated = " (estimated)" if any(account.estimated for account in accounts) else ""
     parts = [
         f"elapsed {scale.show(elapsed_ns(screen.analysis))}",
-        f"thread time {scale.show(whole.wall_ns)}{estimated}",
+        f"thread time {scale.show(whole.wall_ns)}{estimated}{_not_idle(screen)}",
         f"CPU {scale.show(whole.cpu_ns)}",
         told if "calls" in screen.log.recorded else "calls not recorded",
     ]
@@ -227,6 +228,14 @@ def totals(screen: Screen) -> list[str]:
         parts.append(count(threads, "thread"))
     line = _GAP.join(parts)
     return [line] if columns_of(line) <= screen.width else [_GAP.join(parts[:2]), _GAP.join(parts[2:])]
+
+
+def _not_idle(screen: Screen) -> str:
+    """The part of the thread time that findings are shares of, where it is less."""
+    if screen.survey is None or not has_findings(screen):
+        return ""
+    is_less = screen.survey.matters_ns < 0.99 * screen.profile.total.wall_ns
+    return f" ({duration(screen.survey.matters_ns)} not idle)" if is_less else ""
 
 
 def kinds(screen: Screen) -> list[str]:
@@ -253,7 +262,8 @@ def code_cells(screen: Screen, row: Row, scale: Scale) -> Iterator[list[str]]:
     kind = row.kind or ""
     if not screen.profiled.processes or kind not in (PROGRAM, *CONTAINERS) or row.is_of_calls != (kind != PROGRAM):
         return
-    functions = [each for each in screen.profiled.by_function(kind) if each.is_known]
+    pool = _OUTSIDE_CALLS if kind == PROGRAM else kind
+    functions = [each for each in screen.profiled.by_function(pool) if each.is_known]
     places = Places([each.site.file for each in functions], screen.log.cwd)
     for each in functions[:_FUNCTIONS]:
         if each.code.cpu_ns >= max(_LEAST_SHARE * screen.profile.total.cpu_ns, 1):
@@ -267,16 +277,22 @@ def _function_cells(each: Function, scale: Scale, places: Places, whole_ns: int,
     if not is_wide and columns_of(name) > _LONGEST_FUNCTION:
         name = shortened(name.rpartition(".")[2], _LONGEST_FUNCTION)
     if is_wide:
-        told += f" of CPU {margin_percent(each.code.margin_ns, each.code.cpu_ns)}".rstrip()
+        told += f" of CPU {_margin(each)}".rstrip()
     return [f"  {name}", "", "", scale.show(each.code.cpu_ns), "", "", clean(told)]
+
+
+def _margin(each: Function) -> str:
+    """How far off the CPU time of a function may be; where that is more than the time itself, no figure says more."""
+    is_known = each.code.margin_ns <= each.code.cpu_ns
+    return margin_percent(each.code.margin_ns, each.code.cpu_ns) if is_known else "(few samples)"
 
 
 def _wait_cells(screen: Screen, scale: Scale) -> Iterator[list[str]]:
     """What the program waited for outside of its calls; the wait for the interpreter lock is a kind of its own."""
     waits = screen.unseen
     whole_ns = screen.profile.total.wall_ns
-    told = {"processor": (waits.processor_ns, "others had them"),
-            "unexplained": (waits.unexplained_ns, "in no known call")}  # fmt: skip
+    told = {"wait for CPU": (waits.processor_ns, "processors busy"),
+            "unexplained": (waits.unexplained_ns, "no known cause")}  # fmt: skip
     for name, (ns, comment) in told.items():
         if ns >= max(_LEAST_SHARE * whole_ns, 1):
             yield [f"  {name}", "", "", "", scale.show(ns), "", comment]
@@ -290,11 +306,11 @@ def stacks_not_known(screen: Screen) -> Iterator[str]:
     told = [
         (found.torn, "could not be read"),
         (found.cut, "were too deep to be read whole"),
-        (found.unplaced, "were of threads that made no recorded call"),
+        (found.unplaced, "were of threads without recorded calls"),
     ]
     parts = [f"{number:,} {what}" for number, what in told if number]
     if parts and sum(number for number, _ in told) * 100 >= found.samples:
-        yield f" samples of code  {found.samples:,}: {', '.join(parts)} (docs/profile.md)"
+        yield f" samples of code  {found.samples:,}, of which {', '.join(parts)} (docs/profile.md)"
 
 
 def _with_room(cells: list[list[str]], width: int) -> list[list[str]]:
@@ -357,16 +373,16 @@ def wait_not_seen(screen: Screen) -> Iterator[str]:
     least_ns = max(screen.profile.total.wall_ns // 100, 1)
     found = screen.unseen if "calls" in screen.log.recorded else Unseen()
     if found.processor_ns >= least_ns:
-        yield f" waiting for a processor  {duration(found.processor_ns)}  in program, estimated: others had them"
+        yield f" waiting for a processor  {duration(found.processor_ns)}  in code, estimated: processors were busy"
     if found.unexplained_ns >= least_ns:
-        yield f" unexplained wait  {duration(found.unexplained_ns)}  in program: no CPU, no known call (docs/limits.md)"
+        yield f" unexplained wait  {duration(found.unexplained_ns)}  in code: no known cause (docs/limits.md)"
 
 
 def cpu_not_seen(screen: Screen) -> Iterator[str]:
     """A line where processes used CPU time in threads that were never seen."""
     unseen_ns = sum(account.unseen_cpu_ns for account in screen.analysis.accounts)
     if unseen_ns and unseen_ns * 100 >= screen.profile.total.cpu_ns + unseen_ns:
-        yield f" CPU of threads not seen  {duration(unseen_ns)}  not in the table (docs/limits.md)"
+        yield f" CPU of native threads  {duration(unseen_ns)}  not in the table (docs/limits.md)"
 
 
 def lines_of_ones_own(screen: Screen) -> Iterator[str]:
@@ -411,10 +427,10 @@ def not_timed(screen: Screen) -> Iterator[str]:
     if found:
         named = ", ".join(f"{name} {counted:,}" for name, counted in found.most_common(_LOWERED))
         more = ", ..." if len(found) > _LOWERED else ""
-        yield f" not timed  {count(found.total(), 'call')} counted, their time is in program: {clean(named)}{more}"
+        yield f" not timed  {count(found.total(), 'call')} counted, their time is in code: {clean(named)}{more}"
 
 
-def lowered(screen: Screen) -> Iterator[str]:
+def throttled(screen: Screen) -> Iterator[str]:
     """A line for each of the first intrinsics that the governor lowered."""
     found = [
         (account.process, event)
@@ -425,7 +441,7 @@ def lowered(screen: Screen) -> Iterator[str]:
     for process, event in found[:_LOWERED]:
         name = process.intrinsic(event.intrinsic or 0).name
         after = duration(max(event.time_ns - process.log.start_ns, 0))
-        yield clean(f" lowered  {name} to {event.level} after {after}, it took {event.share} of the CPU time")
+        yield clean(f" throttled  {name} to {event.level} after {after}: it took {event.share} of the CPU time")
     if len(found) > _LOWERED:
         yield f" and {count(len(found) - _LOWERED, 'more step')} of the budget"
 
@@ -434,9 +450,9 @@ def warnings(screen: Screen) -> Iterator[str]:
     """A line for each of what could not be done as asked."""
     for event in screen.log.events:
         if event.kind == WARNING:
-            yield clean(f" not done  {event.text}")
+            yield clean(f" warning  {event.text}")
     if left_out := sum(account.process.details_left_out for account in screen.analysis.accounts):
-        yield f" (other)  {count(left_out, 'detail')} of which the texts found no room (docs/limits.md)"
+        yield f" (other)  {count(left_out, 'detail')}: no room for their texts (docs/limits.md)"
 
 
 def filtered(screen: Screen) -> Iterator[str]:
@@ -444,7 +460,7 @@ def filtered(screen: Screen) -> Iterator[str]:
     found = [event for event in screen.log.events if event.kind == FILTERED]
     for event in found[-_FILTERS:]:
         after = duration(max(event.time_ns - screen.log.start_ns, 0))
-        yield clean(f" filter  {event.text}  after {after}; the time of what it leaves out is in program")
+        yield clean(f" filter  {event.text}  after {after}; the time of what it leaves out is in code")
 
 
 def not_interposed(screen: Screen) -> Iterator[str]:
@@ -496,7 +512,7 @@ def _open_call(screen: Screen, account: ProcessAccount, found: OpenCallFound) ->
     site = process.own_line(found.call.stack)
     where = f" at {Places([site.file], screen.log.cwd).line(site)}" if site else ""
     how_long = _how_long(account, found)
-    return clean(f"in {process.intrinsic(found.call.intrinsic).name}{where}{how_long}")
+    return clean(f"in progress  {process.intrinsic(found.call.intrinsic).name}{where}{how_long}")
 
 
 def _how_long(account: ProcessAccount, found: OpenCallFound) -> str:
@@ -507,8 +523,8 @@ def _how_long(account: ProcessAccount, found: OpenCallFound) -> str:
     when = _WHEN.get(account.ending.state)
     if not known_ns:
         return f" {when or 'when last seen'}"
-    least = "at least " if account.ending.end_ns is None else ""
-    return f" for {least}{duration(known_ns)} {when or 'until last seen'}"
+    least = " or more" if account.ending.end_ns is None else ""
+    return f" for {duration(known_ns)}{least} {when or ''}".rstrip()
 
 
 def _now_ns() -> int:

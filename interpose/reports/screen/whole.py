@@ -54,4 +54,4 @@ def _warnings(screen: Screen) -> Iterator[str]:
     if not is_well(told):
         yield told
     for lines in (warnings, stacks_not_known, not_interposed, libraries, not_followed):
-        yield from (" ".join(line.split()) for line in lines(screen))
+        yield from (" ".join(line.split()).removeprefix("warning ") for line in lines(screen))

@@ -107,7 +107,7 @@ def _columns(made: Transactions) -> list[Column]:
     spread = scale_for(max((row.sums.wall_most_ns for row in made.rows if row.is_named), default=0))
 
     def split(kind: str) -> Column:
-        mark = "~" if kind == "interpose" else ""
+        mark = "~" if kind == "overhead" else ""
         return Column(kind, lambda row: mark + scale.show(row.split[kind].wall_ns) if kind in row.split else "")
 
     def named(title: str, ns_of: Any) -> Column:

@@ -54,12 +54,12 @@ class Timeline {
   }
 
   colour(kind) {
-    const known = KINDS.includes(kind) || kind === "idle" || kind === "program";
+    const known = KINDS.includes(kind) || kind === "idle";
     return getComputedStyle(document.documentElement).getPropertyValue(`--${known ? kind : "other"}`).trim();
   }
 
   paint() {
-    this.colours = Object.fromEntries([...this.kinds, "program"].map((kind) => [kind, this.colour(kind)]));
+    this.colours = Object.fromEntries(this.kinds.map((kind) => [kind, this.colour(kind)]));
     const style = getComputedStyle(document.documentElement);
     this.ink = style.getPropertyValue("--ink").trim();
     this.faint = style.getPropertyValue("--faint").trim();
