@@ -17,7 +17,7 @@ from interpose.experiments.model.experiment import Experiment
 def add_places_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments EXPERIMENT … TARGET."""
     parser.add_argument("experiments", nargs="+", metavar="EXPERIMENT", help="an experiment's directory")
-    parser.add_argument("target", metavar="TARGET", help="a new NAME.er, or a directory that is there")
+    parser.add_argument("target", metavar="TARGET", help="a new NAME.er, or an existing directory")
 
 
 def targets(experiments: list[str], target: str) -> list[tuple[str, str]]:

@@ -33,7 +33,7 @@ def add_experiment_argument(parser: argparse.ArgumentParser) -> None:
         "experiment",
         nargs="?",
         metavar="EXPERIMENT",
-        help="the experiment's directory, or it packed: NAME.er.tar.zst (the newest when left out)",
+        help="an experiment's directory or archive NAME.er.tar.zst (default: the newest)",
     )
 
 
@@ -43,13 +43,13 @@ def add_experiments_argument(parser: argparse.ArgumentParser) -> None:
         "experiments",
         nargs="*",
         metavar="EXPERIMENT",
-        help="directories, NAME.er.tar.zst, or groups NAME.erg (the newest experiment when left out)",
+        help="directories, archives NAME.er.tar.zst, or groups NAME.erg (default: the newest experiment)",
     )
 
 
 def add_label_argument(parser: argparse.ArgumentParser) -> None:
     """The option --label."""
-    parser.add_argument("--label", metavar="NAME", help="only what of calls lies in the windows of that label")
+    parser.add_argument("--label", metavar="NAME", help="only the parts of calls within the windows of this label")
 
 
 def labelled(experiment: Experiment, name: str | None) -> list[Window] | None:

@@ -32,7 +32,7 @@ def add_output_arguments(parser: argparse.ArgumentParser, *others: str) -> None:
     """The options --format and -o; `others` are formats that are no format of a table."""
     told = ", ".join(("text (for people)", *FORMATS[1:], *others))
     parser.add_argument("--format", choices=(*FORMATS, *others), metavar="FORMAT", default="text", help=told)
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE and not to the terminal")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of the terminal")
 
 
 def positive(text: str) -> int:

@@ -101,48 +101,48 @@ class Settings:
         variable="INTERPOSE",
         form="WHAT",
         default="0",
-        meaning="what to record: 1, yes, true or on (that is calls), or a list of what is known (calls, lines,"
-        " coverage, profile); 0, no, false, off or empty: nothing. `interpose run` takes 1 where nothing else is said",
+        meaning="what to record: calls (also 1, yes, true, on), lines, coverage, profile, or several of them with"
+        " commas; 0, no, false, off or empty records nothing. `interpose run` uses 1 unless you say otherwise",
     )
     dir = setting(
         values.parse_directory,
         form="DIRECTORY",
         default=".",
         letter="d",
-        meaning="where experiments are made; in a file, from the file's own directory on",
+        meaning="the directory for experiments; in a settings file, relative to that file",
     )
     name = setting(
         values.parse_name,
         form="NAME",
         default="test",
-        meaning="name of the experiment: test makes test.1.er, test.2.er and so on; NAME.er is taken as it is",
+        meaning="the name of the experiment: test makes test.1.er, test.2.er and so on; NAME.er is used unchanged",
     )
     clock = setting(
         values.one_of(CLOCKS),
         form="|".join(CLOCKS),
         default="auto",
-        meaning="how a thread's CPU time is read; auto takes the cheapest that passes its test",
+        meaning="how to read a thread's CPU time; auto uses the cheapest clock that passes its test",
     )
     stack = setting(
         values.one_of(STACKS),
         form="|".join(STACKS),
         default="own",
-        meaning="where a call came from: own is the innermost frames up to the first of one's own code",
+        meaning="what to keep of a call's stack: own keeps the innermost frames up to the first one of your own code",
     )
     stack_above_ns = setting(
         values.parse_duration_ns,
         key="stack-above",
         form="DURATION",
         default="10ms",
-        meaning="a call at least this long (10ms, 500us, 2s, or off) keeps the whole stack",
+        meaning="calls that take at least this long (10ms, 500us, 2s, or off) keep their whole stack",
     )
     wait_above_ns = setting(
         values.parse_waits,
         key="sync",
         form="auto|all|DURATION",
         default="auto",
-        meaning="a wait for a lock, the interpreter's too, or its like is recorded from this time on, shorter ones are"
-        " counted; auto measures what free locks take, all records free locks too",
+        meaning="record waits for locks, the interpreter lock and the like from this duration on, and count shorter"
+        " ones; auto measures how long an uncontended lock takes; all records uncontended locks, too",
     )
     sample_every_ns = setting(
         values.parse_interval,
@@ -150,31 +150,31 @@ class Settings:
         form="on|off|SECONDS",
         default="on",
         letter="S",
-        meaning="how often it is noted what the process has used (CPU, memory, faults, switches), with the next call"
-        " that ends; on is each second, off only at the beginning and the end; after each 16,384 samples half as often",
+        meaning="how often to note what the process has used (CPU, memory, page faults, context switches), when the"
+        " next call ends; on is once a second, off is at the start and the end only",
     )
     pool_bytes = setting(
         values.parse_size,
         key="pool",
         form="SIZE",
         default="2GiB",
-        meaning="how much of the disk the events of an experiment may take at a time (512MiB, 2GiB, off: without"
-        " limit)",
+        meaning="how much disk space the events of an experiment may use at a time (512MiB, 2GiB, or off: no limit)",
     )
     when_full = setting(
         values.one_of(WHEN_FULL),
         key="when-full",
         form="|".join(WHEN_FULL),
         default="drop",
-        meaning="when the pool is full: drop events, counted, or let the program wait for the monitor that makes room",
+        meaning="when the pool is full: drop events and count them, or let the program wait until the monitor has"
+        " made room",
     )
     reserve_bytes = setting(
         values.parse_reserve,
         key="reserve",
         form="SIZE|auto|off",
         default="auto",
-        meaning="how much of the disk is left free: below it recording stops, and says so; auto is the larger of 5 % of"
-        " the file system and 256MiB, so on one that is smaller than that nothing is recorded",
+        meaning="how much disk space to leave free: below it recording stops, and the report says so; auto is the"
+        " larger of 5 % of the file system and 256MiB. A smaller file system than that records nothing",
     )
     limit_bytes = setting(
         values.parse_size,
@@ -182,284 +182,277 @@ class Settings:
         form="SIZE",
         default="off",
         letter="L",
-        meaning="how many events are recorded at most, by their size before compression; afterwards they are dropped,"
-        " counted",
+        meaning="how many events to record, by their size before compression; later ones are dropped and counted",
     )
     ring_bytes = setting(
         values.parse_ring,
         key="ring",
         form="SIZE",
         default="off",
-        meaning="keep only the newest events of each process, so many (64MiB, 1GiB, off: all are kept); `interpose"
-        " save` keeps what is there",
+        meaning="keep only the newest events of each process, up to this size (64MiB, 1GiB, or off: keep all);"
+        " `interpose save` copies what is there",
     )
     consolidate = setting(
         values.parse_switch,
         form="0|1",
         default="0",
-        meaning="1: like calls are put together as they are recorded, and no events are kept: the experiment grows"
-        " with what is different, not with what is called",
+        meaning="1: combine like calls into one record while recording, and keep no events, so a long run stays"
+        " small",
     )
     slowest = setting(
         values.parse_count,
         form="N",
         default="100",
-        meaning="how many of the slowest calls of a process are kept whole where calls are put together",
+        meaning="how many of the slowest calls of a process to keep whole when calls are consolidated",
     )
     trigger = setting(
         values.parse_trigger,
         form="WHEN",
         default="off",
-        meaning="when to take note: call > 2s, error, error = sqlite3.OperationalError, exit != 0, or several with"
-        " commas. It is counted, and `interpose run` keeps a copy of the experiment as it is then",
+        meaning="when a trigger fires: call > 2s, error, error = sqlite3.OperationalError, exit != 0, or several"
+        " with commas. The report counts triggers, and `interpose run` saves a copy of the experiment at that time",
     )
     saves = setting(
         values.parse_count,
         form="N",
         default="3",
-        meaning="how many copies `interpose run` keeps because a trigger fired, at most",
+        meaning="how many copies `interpose run` saves at most because a trigger fired",
     )
     paused = setting(
         values.parse_switch,
         form="0|1",
         default="0",
-        meaning="1: nothing is recorded until somebody outside says so, as `interpose run --at` does",
+        meaning="1: start paused; recording starts when somebody resumes it, as `interpose run --at` does",
     )
     control = setting(
         values.parse_file,
         form="FILE",
         default="off",
-        meaning="a control file with keywords as the Natural Profiler has them (FUNCTION=INIT, FILTER=EVENT, ..."
-        " END-PROFILER; docs/control.md): what it says goes before the other settings",
+        meaning="a control file with keywords of the Natural Profiler (FUNCTION=INIT, FILTER=EVENT, ..."
+        " END-PROFILER; docs/control.md); it overrides the other settings",
     )
     filter = setting(
         values.parse_text,
         form="off|WORD=VALUE;...",
         default="off",
-        meaning="only calls for which it holds are recorded (`kind=db; module=shop.*,-shop.cache; skip=100;"
-        " keep=500`): docs/control.md has the words. What is no filter is told in the report, and all is"
-        " recorded",
+        meaning="record only calls that match (`kind=db; module=shop.*,-shop.cache; skip=100; keep=500`);"
+        " docs/control.md lists the words. An invalid filter is a warning of the report, and everything is recorded",
     )
     interval_ns = setting(
         values.parse_sampling,
         key="interval",
         form="off|DURATION",
         default="off",
-        meaning="sample calls: of each thread only those are recorded that run as so much of its CPU time (4800us)"
-        " has passed again. Reports then have CPU times, which are estimates, and no others; `interpose"
-        " control suggest` tells an interval",
+        meaning="sample calls: in each thread, record only the call that is running each time this much of its CPU"
+        " time has passed (4800us). Reports then show estimated CPU times and no wall times; `interpose control"
+        " suggest` proposes an interval",
     )
     one_in = setting(
         values.parse_one_in,
         key="transactions",
         form="all|1/N",
         default="all",
-        meaning="sample transactions: one in so many (1/10) is recorded whole, of the others no more than when they"
-        " were; what is outside of any is recorded always. Reports estimate counts and times, with the margin"
-        " of error",
+        meaning="sample transactions: one in N (1/10) is recorded whole, of the others only when they ran;"
+        " everything outside transactions is recorded. Reports estimate counts and times, with a margin of error",
         excludes=("interval", "calls are sampled already (INTERPOSE_INTERVAL)"),
     )
     seed = setting(
         values.parse_seed,
         form="random|N",
         default="random",
-        meaning="which transactions are chosen: with the same number, and transactions in the same order, the same"
-        " ones; the number that was drawn stands in the experiment",
+        meaning="which transactions are sampled: the same number chooses the same ones if they come in the same"
+        " order; the experiment keeps a number that was drawn",
     )
     kinds: dict[str, str] | None = setting(
         parse_kinds,
         form="all|KIND[=LEVEL],...",
         default="all",
-        meaning="which kinds of calls are recorded (db, screen, file, net, process, sync, gil, sleep,"
-        " logic, import), and how: time, count (counted, not timed) or off. all is every kind but import, and others"
-        " may follow it (all,import). What starts processes always is recorded, for descendants are followed by it",
+        meaning="which kinds of calls to record (db, screen, file, net, process, sync, gil, sleep, logic, import),"
+        " and how: time, count (count without timing) or off. all is every kind but import; others may follow"
+        " (all,import). Calls that start processes are always recorded, because child processes are followed by them",
     )
     levels: dict[str, str] = setting(
         parse_levels,
         form="NAME=LEVEL,...",
         default="time",
-        meaning="the same for single intrinsics, by the name that reports show or its beginning (os.stat=count,"
-        " sqlite3=off), or for a library; it goes before the kind's",
+        meaning="the same for single intrinsics, by their name in reports or its beginning (os.stat=count,"
+        " sqlite3=off), or for a library; overrides the level of the kind",
     )
     budget_ppm: int = setting(
         parse_budget,
         key="budget",
         form="off|SHARE",
         default="off",
-        meaning="how much of the program's CPU time recording may take (2%): when it is more, what costs most is"
-        " counted instead of timed, then not even that, for the rest of the run",
+        meaning="how much of the program's CPU time recording may use (2%): above it, the most expensive calls are"
+        " counted instead of timed, then not even counted, for the rest of the run",
     )
     files = setting(
         values.one_of(LAYERS),
         form="|".join(LAYERS),
         default="raw",
-        meaning="where files are interposed: raw is what reaches the outside, buffered the buffers above it as well",
+        meaning="where to record files: raw is what reaches the operating system; buffered adds the buffers above it",
     )
     rows = setting(
         values.one_of(ROWS),
         form="|".join(ROWS),
         default="auto",
-        meaning="how fetches of rows are recorded: each as a call of its own, those of a cursor from one line put"
-        " together in one with the count of rows, or auto: put together where a cursor gives more than 1,000 a"
-        " second",
+        meaning="how to record fetches of rows: each as a call of its own; cursor as one call for a cursor and a"
+        " line, with the number of rows; auto as cursor above 1,000 fetches a second",
     )
     by = setting(
         values.one_of(WAYS),
         form="|".join(WAYS),
         default="place",
-        meaning="how calls are interposed: in place (all of them), or with wrapt those that wrappers can reach",
+        meaning="how to interpose calls: place exchanges them in place (all calls); wrapt wraps them (only those"
+        " that a wrapper can reach)",
     )
     lib = setting(
         values.one_of(LIBRARIES),
         form="|".join(LIBRARIES),
         default="G",
-        meaning="which libraries are searched: G the group's, the account's, those of packages, ours; P all but the"
-        " group's; S ours alone",
+        meaning="which libraries to search: G is the group's, your account's, those of packages, and the system"
+        " library; P leaves out the group's; S is the system library alone",
     )
     xl = setting(
         values.parse_names,
         form="LIBRARY,...",
         default="off",
-        meaning="these libraries in this order, and ours last unless it is named (`system`): names as `interpose map`"
-        " shows them, `group`, `account`, or paths of files; then `lib` does not matter",
+        meaning="search these libraries, in this order, and the system library last unless you name it (`system`):"
+        " names as in `interpose map`, `group`, `account`, or paths of files; `lib` is then ignored",
     )
     collectors = setting(
         values.parse_collectors,
         form="auto|off|NAME,...",
         default="auto",
-        meaning="which data collectors name what is going on (docs/collectors.md), in this order: auto those that are"
-        " found for the program (`interpose_<prefix>.py` in an `interpose.d`, entry points), or names or paths"
-        " of files",
+        meaning="which data collectors name the current activity (docs/collectors.md), in this order: auto uses"
+        " those found for the program (`interpose_<prefix>.py` in an `interpose.d`, entry points); or names, or"
+        " paths of files",
     )
     unsat = setting(
         str,
         form="off|skip|FUNCTION",
         default="off",
-        meaning="what becomes of a name that a library declares and its module has not: off is an error of `interpose"
-        " run` and `map`; skip leaves it out; a function of a library is called with library and target, and"
-        " may give another target",
+        meaning="what to do about a name that a library declares but its module does not have: off is an error of"
+        " `interpose run` and `map`; skip leaves it out; FUNCTION, of a library, gets library and target and may"
+        " return another target",
     )
     group = setting(
         values.parse_directory,
         form="auto|DIRECTORY",
         default="auto",
-        meaning="the directory whose `interpose.d`, or `libraries` in `pyproject.toml`, are the group's; auto finds"
-        " it from the main script's directory upward. Descendants have their founder's",
+        meaning="the directory whose `interpose.d`, or `libraries` in `pyproject.toml`, belong to the group; auto"
+        " searches from the main script's directory upward. Child processes use that of the main process",
     )
     archive = setting(
         values.one_of(ARCHIVES),
         form="|".join(ARCHIVES),
         default="usedsrc",
         letter="a",
-        meaning="what is copied into the experiment after the program's end: usedsrc (also on, src) the sources that"
-        " calls were made from, usedldobjects (also ldobjects) the programs and libraries that were mapped,"
-        " all both, off nothing",
+        meaning="what to copy into the experiment after the program has ended: usedsrc (also on, src) the sources"
+        " that made calls; usedldobjects (also ldobjects) the mapped programs and libraries; all both; off nothing",
     )
     follow = setting(
         values.parse_follow,
         form="off|on|=REGEX",
         default="on",
         letter="F",
-        meaning="which descendants are recorded: all, none, or those whose command line or"
-        " lineage the expression (extended, of POSIX) matches; of what `interpose run` starts that is no"
-        " Python itself, the first Python program that matches is the founder",
+        meaning="which child processes to record: all, none, or those whose command line or lineage matches REGEX"
+        " (POSIX, extended). If `interpose run` starts a program that is not Python, the first Python program that"
+        " matches is the main process",
     )
     lines = setting(
         values.parse_choices,
         form="own|MODULE[:FUNCTION],...",
         default="own",
-        meaning="of which functions each line is counted and timed, where lines are recorded: those of modules and by"
-        " qualified names, both with `*` and `?` (shop, shop.orders:Client.*, *:main); own is the program's"
-        " own code. A module stands for those below it, too. All other functions run as without",
+        meaning="the functions whose lines are counted and timed when lines are recorded: modules and qualified"
+        " names, with `*` and `?` (shop, shop.orders:Client.*, *:main); own is your own code. A module includes"
+        " those below it. Other functions run at full speed",
     )
     lines_depth = setting(
         values.parse_depth,
         key="lines-depth",
         form="N",
         default="1024",
-        meaning="of calls inside each other so many are recorded by line, deeper ones are not, which the result says",
+        meaning="record lines of calls nested up to this depth; the result says if there were deeper ones",
     )
     lines_system = setting(
         values.parse_switch,
         key="lines-system",
         form="0|1",
         default="0",
-        meaning="1: user and system time of each line apart, for the price of a system call at each line",
+        meaning="1: record user and system time of each line separately; costs a system call for each line",
     )
     statements = setting(
         values.parse_switch,
         form="0|1",
         default="0",
-        meaning="1: each line that is come to is an event among the calls, an instant without a duration, where calls"
-        " are recorded and only while lines are (`INTERPOSE=calls,lines`; with calls alone the report tells"
-        " that), of 88 bytes",
+        meaning="1: each executed line is an event of 88 bytes among the calls, an instant without a duration; needs"
+        " `INTERPOSE=calls,lines`, and the report warns if lines are missing",
     )
     profile_hz = setting(
         quantities.rate_hz,
         key="profile",
         form="auto|off|HZ",
         default="auto",
-        meaning="how many times a second the Python code of each thread is sampled, from outside of the program; auto"
-        " is 100, under `interpose run` and where the profile is recorded (`INTERPOSE=calls,profile`)",
+        meaning="how many times a second to sample the Python code of each thread, from outside the program; auto is"
+        " 100 under `interpose run` and when the profile is recorded (`INTERPOSE=calls,profile`)",
     )
     coverage = setting(
         values.parse_choices,
         form="own|MODULE[:FUNCTION],...",
         default="own",
-        meaning="of which functions is recorded which statements were executed, where coverage is recorded; as with"
-        " `INTERPOSE_LINES`",
+        meaning="the functions for which coverage records executed statements; written as for `INTERPOSE_LINES`",
     )
     branches = setting(
         values.parse_switch,
         form="0|1",
         default="0",
-        meaning="1: coverage records which way each condition went as well; code that goes one way only stays slower",
+        meaning="1: coverage also records which way each condition went; code that always goes the same way stays"
+        " slower",
     )
     contexts = setting(
         values.parse_switch,
         form="0|1",
         default="0",
-        meaning="1: coverage is recorded for each transaction by itself, by name",
+        meaning="1: record coverage separately for each transaction, by name",
     )
     probes = setting(
         values.parse_switch,
         form="0|1",
         default="1",
-        meaning="0: on Python 3.11 coverage is recorded by a trace function, which makes the program several times"
-        " slower, and not by probes in the bytecode; later versions need neither",
+        meaning="0: on Python 3.11, record coverage with a trace function instead of probes in the bytecode, which"
+        " makes the program several times slower; later versions need neither",
     )
     dialogue_bytes = setting(
         values.parse_dialogue,
         key="dialogue",
         form="0|1|SIZE",
         default="0",
-        meaning="1: what terminals showed and what was typed there is kept, with times, up to 64MiB a process or the"
-        " size that is said (`interpose dialogue`); what is typed while the terminal's echo is off never is",
+        meaning="1: keep what terminals showed and what was typed, with times, up to 64MiB a process or up to SIZE"
+        " (`interpose dialogue`); what is typed while the terminal does not echo is never kept",
     )
     arguments: dict[str, int] = setting(
         parse_arguments,
         form="usual|KIND=HOW,...",
         default="usual",
-        meaning="how much is kept of what calls of a kind were about (statement, path, address, command;"
-        " db=whole,file=shape): nothing; shape (`SELECT`, `/*/*.csv`, `*:443`); normalised (literals `?`,"
-        " numbers `*`, of a command the program); whole, values and arguments with it; usual: of db and"
-        " process as normalised, of others whole. process=whole keeps the program's own command line too",
+        meaning="how much to keep of what calls of a kind were about (statement, path, address, command;"
+        " db=whole,file=shape): nothing; shape (`SELECT`, `/*/*.csv`, `*:443`); normalised (literals become `?`,"
+        " numbers `*`, of a command the program stays); whole (with values and arguments); usual is normalised for"
+        " db and process, whole for others. process=whole also keeps the program's own command line",
     )
     redact = setting(
         values.parse_redact,
         form="off|REGEX",
         default="off",
-        meaning="what matches the expression (extended, of POSIX; several with `|`) becomes `?` before anything is"
-        " written: details of calls, names, the command line, the dialogue. Sources are then archived only by"
-        " `interpose archive`",
+        meaning="what matches REGEX (POSIX, extended; several with `|`) becomes `?` before it is written: details of"
+        " calls, names, the command line, the dialogue. Sources are then archived only by `interpose archive`",
     )
     group_reads = setting(
         values.parse_switch,
         key="group-reads",
         form="0|1",
         default="0",
-        meaning="1: the group of the directory where experiments are made may read them, where the user is of that"
-        " group",
+        meaning="1: the group of the directory for experiments may read them, if the user belongs to that group",
     )
 
     def __init__(self) -> None:

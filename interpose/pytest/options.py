@@ -13,7 +13,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--interpose-coverage",
         action="store_true",
-        help="record which statements ran, for each test by itself",
+        help="record which statements ran, separately for each test",
     )
 
 

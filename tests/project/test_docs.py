@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from interpose.analysis.calls.profile import INTERPOSE, PROGRAM, START_UP
 from interpose.config import schema
+from interpose.kinds import EVERY
+from interpose.reports.formats.sentences import EVERY_ADVICE
 from tests.project.test_readme import blocks, commands_in, shell, variables_in, wrong_options
 
 __all__ = ["shell"]  # the fixture
@@ -54,6 +57,26 @@ def test_every_command_and_setting_of_a_page_is_one(page, capsys):
 
     assert variables_in([*shown, *steps, *inline]) <= {each.variable for each in schema.SETTINGS}
     assert [wrong for command in commands for wrong in wrong_options(command, capsys)] == []
+
+
+SCREENS = blocks("text", (DOCS / "first-screens.md").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_the_first_screens_that_are_shown_give_the_advice_of_today(screen):
+    sentences = re.findall(r"^(?:Slowest|Also): .*(?:\n  .*)*", screen, re.M)
+    told = [" ".join(sentence.split()) for sentence in sentences]
+
+    assert told
+    assert [each for each in told if not each.endswith(tuple(EVERY_ADVICE))] == []
+
+
+def test_the_first_screen_that_is_shown_has_the_rows_of_today():
+    (table,) = [part for part in SCREENS[0].split("\n\n") if "self wall" in part]
+    rows = re.findall(r"^ (\w+) .* %", table, re.M)
+
+    assert len(rows) > 8
+    assert [row for row in rows if row not in (*EVERY, START_UP, PROGRAM, INTERPOSE)] == []
 
 
 @pytest.mark.slow

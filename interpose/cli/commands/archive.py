@@ -35,10 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-d", dest="common", metavar="DIRECTORY", help="share the copies of several experiments there")
     parser.add_argument("-m", dest="matching", metavar="REGEX", help="only files whose path matches")
-    parser.add_argument("-n", dest="alone", action="store_true", help="this experiment without its descendants")
-    parser.add_argument("-o", dest="output", metavar="NAME.er.tar.zst", help="then pack it into one file")
-    parser.add_argument("-q", dest="quiet", action="store_true", help="say nothing; archive.log has it")
-    parser.add_argument("-F", dest="again", action="store_true", help="copy anew what is archived already")
+    parser.add_argument("-n", dest="alone", action="store_true", help="leave out child processes")
+    parser.add_argument("-o", dest="output", metavar="NAME.er.tar.zst", help="pack it into one file")
+    parser.add_argument("-q", dest="quiet", action="store_true", help="print nothing; archive.log has the messages")
+    parser.add_argument("-F", dest="again", action="store_true", help="copy again what is already archived")
 
 
 def run(arguments: argparse.Namespace) -> int:

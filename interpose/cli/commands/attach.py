@@ -34,20 +34,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o",
         dest="experiment",
         metavar="PATH.er",
-        help="the experiment, with its directory; NAME.N.er that is there already gets the next number",
+        help="path of the experiment; if NAME.N.er exists, the next number is used",
     )
     add_settings(parser)
 
 
 def add_process_arguments(parser: argparse.ArgumentParser) -> None:
     """PID, and how long to wait for it."""
-    parser.add_argument("pid", metavar="PID", type=int, help="the number of its process")
+    parser.add_argument("pid", metavar="PID", type=int, help="the process id")
     parser.add_argument(
         "--wait",
         metavar="SECONDS",
         type=float,
         default=WAIT_S,
-        help="how long to wait until a thread comes to a place where it can be interrupted (default: %(default)g)",
+        help="how long to wait until a thread can be interrupted (default: %(default)g)",
     )
 
 

@@ -25,11 +25,11 @@ DAMAGED = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("experiments", nargs="+", metavar="EXPERIMENT", help="an experiment's directory, or it packed")
-    parser.add_argument("--repair", action="store_true", help="make a copy that is whole as far as it goes")
+    parser.add_argument("experiments", nargs="+", metavar="EXPERIMENT", help="an experiment's directory or archive")
+    parser.add_argument("--repair", action="store_true", help="copy everything that can be read")
     place = parser.add_mutually_exclusive_group()
-    place.add_argument("-o", dest="output", metavar="NEW.er", help="the copy (NAME.repaired.er unless said)")
-    place.add_argument("--in-place", action="store_true", help="repair the experiment itself, not a copy")
+    place.add_argument("-o", dest="output", metavar="NEW.er", help="the copy (default: NAME.repaired.er)")
+    place.add_argument("--in-place", action="store_true", help="repair the experiment itself instead of a copy")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "a",
         nargs="+",
         metavar="EXPERIMENT",
-        help="two, compared with each other; before --with the runs of the first side. A group NAME.erg is its runs",
+        help="two runs; or the runs of the first side, before --with. A group NAME.erg stands for its runs",
     )
     parser.add_argument("--with", dest="b", nargs="+", metavar="EXPERIMENT", help="the runs of the second side")
     parser.add_argument(
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_part,
         default=TOLERANCE,
         metavar="PERCENT",
-        help=f"what is surely within that is unchanged ({TOLERANCE:.0%} unless said)".replace("%", "%%"),
+        help=f"changes within this share are `unchanged` (default: {TOLERANCE:.0%})".replace("%", "%%"),
     )
     parser.add_argument(
         "--fail-if",
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="CONDITION",
-        help=f"end with {FAILED} where it holds: 'p95(checkout) > +10%%', 'mean(all) > 200ms'; may be said again",
+        help=f"exit with {FAILED} if it holds: 'p95(checkout) > +10%%', 'mean(all) > 200ms'; repeatable",
     )
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows")
     add_output_arguments(parser)

@@ -32,19 +32,19 @@ _NAMED = 10  # of what is merged, in its notes
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiments", nargs="+", metavar="EXPERIMENT", help="an experiment's directory")
-    parser.add_argument("--replace", action="store_true", help="then take the events away; the records are left")
+    parser.add_argument("--replace", action="store_true", help="remove the events afterwards; the records stay")
     parser.add_argument(
         "-o",
         "--output",
         metavar="NEW.er",
-        help="merge all that is given, groups NAME.erg too, into a new experiment; they stay as they are",
+        help="merge all given experiments and groups into a new one; they do not change",
     )
     parser.add_argument(
         "--slowest",
         type=_slowest,
         default=SLOWEST,
         metavar="N",
-        help=f"keep so many of the slowest calls whole ({SLOWEST} unless said)",
+        help=f"how many of the slowest calls to keep whole (default: {SLOWEST})",
     )
 
 

@@ -38,9 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = USAGE
     parser.description = DESCRIPTION
     parser.add_argument("words", nargs="*", metavar="PID|EXPERIMENT ACT TEXT", help="which program, and what to do")
-    parser.add_argument("--file", metavar="FILE", help="do what a control file says (docs/control.md)")
+    parser.add_argument("--file", metavar="FILE", help="apply a control file (docs/control.md)")
     parser.add_argument("--cpu", metavar="DURATION", help="with suggest: the CPU time that the program takes")
-    parser.add_argument("--events", type=positive, metavar="N", help="with suggest: how many events are wanted")
+    parser.add_argument("--events", type=positive, metavar="N", help="with suggest: the maximum number of events")
 
 
 def run(arguments: argparse.Namespace) -> int:

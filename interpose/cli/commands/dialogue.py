@@ -28,8 +28,8 @@ LONGEST_WAIT_S = 60.0  # of what was recorded; nobody wants to see somebody bein
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_argument(parser)
-    parser.add_argument("--replay", action="store_true", help="show it again, with the times between")
-    parser.add_argument("--speed", type=_speed, metavar="N", help="so many times as fast (with --replay)")
+    parser.add_argument("--replay", action="store_true", help="replay it at its original speed")
+    parser.add_argument("--speed", type=_speed, metavar="N", help="with --replay: this many times as fast")
     add_output_arguments(parser, CAST)
 
 

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, subject in SUBJECTS.items():
         below = parsers.add_parser(name, help=subject.HELP, description=subject.HELP, example=subject.EXAMPLE)
         subject.add_arguments(below)
-    views = parsers.add_parser(VIEWS, help="what all other words are given to")
+    views = parsers.add_parser(VIEWS, help="all other words")
     views.add_argument("words", nargs="*")
 
 

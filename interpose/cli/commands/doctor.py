@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "program",
         nargs=argparse.REMAINDER,
         metavar="COMMAND",
-        help="say it of the interpreter of this command",
+        help="check the interpreter of this command",
     )
 
 

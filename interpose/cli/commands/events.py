@@ -45,21 +45,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--since",
         metavar="WHEN",
-        help="only those since then: so long after the start (500ms, 2.5s, 3m), or a time (10:02)",
+        help="only calls since this long after the start (500ms, 2.5s, 3m), or a time (10:02)",
     )
-    parser.add_argument("--slowest", action="store_true", help="the slowest calls that were kept beside records")
+    parser.add_argument("--slowest", action="store_true", help="the slowest calls of a consolidated experiment")
     add_label_argument(parser)
     parser.add_argument(
         "--filter",
         metavar="EXPRESSION",
-        help="only those for which it holds: \"KIND == 'db' && WALL > 5ms\"; `help` tells what can stand in it",
+        help="only calls that match: \"KIND == 'db' && WALL > 5ms\"; `help` explains the language",
     )
-    parser.add_argument("--startup", action="store_true", help="as text: the interpreter's own start call by call")
-    parser.add_argument("--limit", type=positive, metavar="N", help="at most N")
+    parser.add_argument("--startup", action="store_true", help="with text: each call of the interpreter's own start")
+    parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows")
     add_output_arguments(parser)
     advanced = parser.add_argument_group("advanced")
     advanced.add_argument(
-        "--codes", choices=(NATURAL,), metavar=NATURAL, help="event types with their codes in the Natural Profiler"
+        "--codes", choices=(NATURAL,), metavar=NATURAL, help="show event types with the codes of the Natural Profiler"
     )
 
 

@@ -31,14 +31,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     told = "; ".join(f"{each.name} ({each.meaning})" for each in FORMATS.values())
     parser.add_argument("--to", choices=FORMATS, metavar="FORMAT", default=RAW, help=told)
     parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE (parquet: a directory)")
-    parser.add_argument("--endpoint", metavar="URL", help="with --to otlp: send to the collector there, by HTTP")
+    parser.add_argument("--endpoint", metavar="URL", help="with --to otlp: send to this collector, by HTTP")
     parser.add_argument(
         "--header",
         type=_header,
         action="append",
         default=[],
         metavar="'NAME: VALUE'",
-        help="with --endpoint: a header of the requests, as for an authorization; may be given several times",
+        help="with --endpoint: a header of the requests, for example for authorization; repeatable",
     )
 
 

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "experiments",
         nargs="*",
         metavar="EXPERIMENT",
-        help="the newest unless said; with two, the second one, coloured by what differs from the first one",
+        help="default: the newest; with two, the second one, coloured by its differences from the first",
     )
     times = parser.add_mutually_exclusive_group()
     times.add_argument("--cpu", dest="metric", action="store_const", const=CPU, help="widths are CPU time (default)")
@@ -42,8 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=HTML,
         help="html (a page with zoom and search) or svg; `interpose export --to folded` has the stacks as text",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE and not to the terminal")
-    parser.add_argument("--open", action="store_true", help="open the page in the browser; -o FILE keeps it there")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of the terminal")
+    parser.add_argument("--open", action="store_true", help="open the page in the browser; -o FILE keeps it")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -22,7 +22,7 @@ EXAMPLE = "interpose label -n warm -t start=10s"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-o", dest="experiment", metavar="EXPERIMENT", help="the experiment (the newest when left out)")
+    parser.add_argument("-o", dest="experiment", metavar="EXPERIMENT", help="the experiment (default: the newest)")
     parser.add_argument("-n", dest="name", metavar="NAME", help="the label: letters and digits")
     parser.add_argument(
         "-t",
@@ -30,10 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="start|stop[=WHEN]",
-        help="a window begins or ends now (also @), or then: so long after the start (2.5s), at a time (10:02),"
-        " so long from now (+5s, -5s)",
+        help="start or end a window now (also @), this long after the start (2.5s), at a time (10:02), or relative to"
+        " now (+5s, -5s)",
     )
-    parser.add_argument("-C", dest="comment", default="", metavar="TEXT", help="what the label is about")
+    parser.add_argument("-C", dest="comment", default="", metavar="TEXT", help="a comment on the label")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -36,24 +36,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="one row for each line or function",
     )
     parser.add_argument(
-        "--apart", choices=APART, action="append", default=[], help="not added up over processes, threads or tasks"
+        "--apart", choices=APART, action="append", default=[], help="separate rows for each process, thread or task"
     )
     parser.add_argument(
         "--function", metavar="PATTERN", help="only functions whose qualified name matches, with * and ?"
     )
-    parser.add_argument("--sort", choices=SORTS, default="cpu", help="what comes first; line: as in the source")
+    parser.add_argument("--sort", choices=SORTS, default="cpu", help="sort rows; line: in the order of the source")
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows of lines or functions")
     parser.add_argument(
         "--annotate",
         action="store_true",
-        help="the sources with the figures beside each line, hot ones marked ##; at most --limit files",
+        help="show sources with figures beside each line, hot ones marked ##; at most --limit files",
     )
     parser.add_argument(
         "--hot",
         type=_percent,
         default=HOT_PERCENT,
         metavar="PERCENT",
-        help=f"a line is hot from so much of its file's largest time on ({HOT_PERCENT} unless said)",
+        help=f"a line is hot from this percentage of its file's largest time (default: {HOT_PERCENT})",
     )
     parser.add_argument(
         "--global",

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "directory",
         nargs="?",
         metavar="DIRECTORY",
-        help="where to look (where experiments are made, when left out)",
+        help="the directory to list (default: where experiments are made)",
     )
     add_output_arguments(parser)
 

@@ -24,7 +24,7 @@ NOT_THERE = 2
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "target", nargs="?", metavar="TARGET", help="only this intrinsic, by name or target; `*` may be in it"
+        "target", nargs="?", metavar="TARGET", help="only this intrinsic, by name or target; `*` is a wildcard"
     )
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument(

@@ -22,7 +22,7 @@ EXAMPLE = "interpose notes --add 'with the new index'"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_argument(parser)
     change = parser.add_mutually_exclusive_group()
-    change.add_argument("--add", metavar="TEXT", action="append", help="add a note; several times for several")
+    change.add_argument("--add", metavar="TEXT", action="append", help="add a note; repeatable")
     change.add_argument("--edit", action="store_true", help="edit the notes with $VISUAL or $EDITOR")
 
 

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--section",
         action="append",
         choices=tuple(SECTIONS),
-        help="only this section; may be given again (else all of them)",
+        help="only this section; repeatable (default: all)",
     )
     parser.add_argument("--slices", type=positive, default=SLICES, metavar="N", help="slices of time of the activity")
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows; the rest is .OTHER")

@@ -81,24 +81,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         const=FOLLOWED_EACH_S,
         metavar="SECONDS",
-        help=f"again every so many seconds ({FOLLOWED_EACH_S:g} unless said) until the program has ended",
+        help=f"repeat every SECONDS (default: {FOLLOWED_EACH_S:g}) until the program has ended",
     )
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows of calls")
     parser.add_argument(
         "--unscaled",
         action="store_true",
-        help="where transactions were sampled: what was recorded of those kept, and nothing estimated",
+        help="with sampled transactions: show only what was recorded, without estimates",
     )
     add_output_arguments(parser, *WHOLE)
     parser.add_argument(
-        "--open", action="store_true", help="open the HTML page in the browser; -o FILE keeps it there"
+        "--open", action="store_true", help="open the HTML page in the browser; -o FILE keeps it"
     )
     advanced = parser.add_argument_group("advanced", "--format mashzone writes the sheet that MashZone reads.")
     advanced.add_argument(
         "--codes",
         choices=(NATURAL,),
         metavar=NATURAL,
-        help="with --by kind or intrinsic: the event codes of the Natural Profiler",
+        help="with --by kind or intrinsic: show the event codes of the Natural Profiler",
     )
 
 

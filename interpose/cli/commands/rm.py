@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-f",
         dest="force",
         action="store_true",
-        help="also while the program runs, with other files that are in it, and without a word of what is not there",
+        help="also running and with foreign files in it; ignore missing experiments",
     )
 
 

@@ -59,10 +59,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o",
         dest="experiment",
         metavar="PATH.er",
-        help="the experiment, with its directory; NAME.N.er that is there already gets the next number",
+        help="path of the experiment; if NAME.N.er exists, the next number is used",
     )
     place.add_argument(
-        "-O", dest="overwritten", metavar="PATH.er", help="the same, in the place of one that is there already"
+        "-O", dest="overwritten", metavar="PATH.er", help="the same, but replace an existing experiment"
     )
     parser.add_argument(
         "-C",
@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_schedule_arguments(parser)
     add_signal_arguments(parser)
     parser.add_argument(
-        "-n", "--dry-run", action="store_true", help="say what would be run and recorded, and run nothing"
+        "-n", "--dry-run", action="store_true", help="show what would be run and recorded, without running it"
     )
     parser.add_argument(
         "-m", dest="module", metavar="MODULE", nargs=argparse.REMAINDER, help=argparse.SUPPRESS

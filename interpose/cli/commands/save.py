@@ -20,7 +20,7 @@ EXAMPLE = "interpose save test.1.er"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_argument(parser)
     parser.add_argument(
-        "-o", "--output", metavar="PATH.er", help="the copy (left out: NAME.save.N.er beside the experiment)"
+        "-o", "--output", metavar="PATH.er", help="the copy (default: NAME.save.N.er beside the experiment)"
     )
 
 

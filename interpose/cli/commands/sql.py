@@ -18,7 +18,7 @@ EXAMPLE = "interpose sql 'select intrinsic, sum(wall_ns) from calls group by 1 o
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", help="`describe calls` shows the columns of a table")
     parser.add_argument(
-        "experiments", nargs="*", metavar="EXPERIMENT", help="each row says from which it is (the newest when left out)"
+        "experiments", nargs="*", metavar="EXPERIMENT", help="each row names its experiment (default: the newest)"
     )
     add_output_arguments(parser)
 

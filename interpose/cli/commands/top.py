@@ -22,15 +22,15 @@ EVERY_S, LAST_S, ROWS = 2.0, 5.0, 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("experiments", nargs="?", metavar="EXPERIMENT", help="the newest unless said")
+    parser.add_argument("experiments", nargs="?", metavar="EXPERIMENT", help="default: the newest")
     parser.add_argument(
-        "--every", type=seconds, default=EVERY_S, metavar="SECONDS", help=f"look so often ({EVERY_S:g} unless said)"
+        "--every", type=seconds, default=EVERY_S, metavar="SECONDS", help=f"between updates (default: {EVERY_S:g})"
     )
     parser.add_argument(
-        "--last", type=seconds, default=LAST_S, metavar="SECONDS", help=f"of so long ({LAST_S:g} unless said)"
+        "--last", type=seconds, default=LAST_S, metavar="SECONDS", help=f"seconds to look back (default: {LAST_S:g})"
     )
     parser.add_argument("--limit", type=positive, default=ROWS, metavar="N", help=f"at most N rows each ({ROWS})")
-    parser.add_argument("--once", action="store_true", help="look once, and end")
+    parser.add_argument("--once", action="store_true", help="show once and exit")
 
 
 def run(arguments: argparse.Namespace) -> int:

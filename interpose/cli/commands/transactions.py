@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unscaled",
         action="store_true",
-        help="where transactions were sampled: of those passed over the time is `not kept`, and nothing is estimated",
+        help="with sampled transactions: show no estimates; the time of the others is `not kept`",
     )
     add_output_arguments(parser)
 

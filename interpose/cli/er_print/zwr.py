@@ -15,7 +15,7 @@ EXAMPLE = "interpose display zwr trace.db"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the file of sqlite")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE and not to the terminal")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of the terminal")
 
 
 def run(arguments: argparse.Namespace) -> int:

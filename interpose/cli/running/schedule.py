@@ -47,16 +47,16 @@ class Schedule(NamedTuple):
 def add_schedule_arguments(parser: argparse.ArgumentParser) -> None:
     """The options --at, --for, --every and -t."""
     parser.add_argument(
-        "--at", metavar="WHEN", help="record from then on: a time of day (02:00), or so long after the start (30s, 5m)"
+        "--at", metavar="WHEN", help="start recording at a time of day (02:00), or this long after the start (30s, 5m)"
     )
-    parser.add_argument("--for", dest="for_", metavar="DURATION", help="record for so long (30s, 10m, 1h), then pause")
-    parser.add_argument("--every", metavar="DURATION", help="with --for: again each time so much has passed (1h)")
+    parser.add_argument("--for", dest="for_", metavar="DURATION", help="record this long (30s, 10m, 1h), then pause")
+    parser.add_argument("--every", metavar="DURATION", help="with --for: record again every period (1h)")
     parser.add_argument(
         "-t",
         dest="window",
         metavar="DURATION|FROM-TO",
-        help="record for so long (30, that is seconds, 10m), or from one time after the start to another (1m-5m;"
-        " 1m-0 to the end)",
+        help="record this long (30 for seconds, 10m), or from one time after the start to another (1m-5m; 1m-0 for"
+        " the rest)",
     )
 
 

@@ -25,21 +25,21 @@ def add_signal_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--save-on",
         metavar="SIGNAL",
-        help="a signal that, sent to interpose run, has a copy of the experiment kept as it is then (SIGUSR1)",
+        help="save a copy of the experiment at each such signal to interpose run (SIGUSR1)",
     )
     parser.add_argument(
         "-y",
         dest="toggle",
         metavar="SIGNAL[,r]",
-        help="record nothing until that signal, sent to interpose run, says so; each next one pauses, or lets it go"
-        " on (with ,r: begin recording)",
+        help="start paused; each such signal to interpose run resumes or pauses (with ,r: start recording, and the"
+        " first signal pauses)",
     )
     parser.add_argument(
         "-l",
         dest="sample_on",
         metavar="SIGNAL",
-        help="a signal that, sent to interpose run, has a sample of the usage taken, and begins the labelled window"
-        " sample1, sample2 and so on",
+        help="at each such signal to interpose run, note the usage and start the labelled window sample1, sample2 and"
+        " so on",
     )
 
 

@@ -48,6 +48,9 @@ _BLOCKING_CALL = "Await an asynchronous form of it, or run it in a thread: async
 _BLOCKING_CODE = "Run it in a process, or let other tasks run in between: await asyncio.sleep(0)."
 _LOCK_ADVICE = "Only one thread at a time runs Python code. Move this work to processes."
 
+_OTHER_ADVICE = (_SEE_CALLS, _HOT_ADVICE, _BLOCKING_CALL, _BLOCKING_CODE, _LOCK_ADVICE)
+EVERY_ADVICE = frozenset((*_ADVICE.values(), *_ADVICE_BY_KIND.values(), *_OTHER_ADVICE))
+
 
 def advice_for(finding: Finding) -> str:
     """What to do about a finding, in a sentence."""

@@ -25,18 +25,18 @@ def add_asked_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="DIR",
-        help="only what lies in that directory, and all modules there, those that never ran too; may be said again",
+        help="only modules in this directory, including those that never ran; repeatable",
     )
-    parser.add_argument("--include", metavar="PATTERNS", help="only files that match one: 'shop/*,*/orders.py'")
-    parser.add_argument("--omit", metavar="PATTERNS", help="no files that match one")
-    parser.add_argument("--context", metavar="REGEX", help="only what ran in contexts in which that is found")
+    parser.add_argument("--include", metavar="PATTERNS", help="only files that match a pattern: 'shop/*,*/orders.py'")
+    parser.add_argument("--omit", metavar="PATTERNS", help="leave out files that match a pattern")
+    parser.add_argument("--context", metavar="REGEX", help="only what ran in contexts that match")
     parser.add_argument(
         "--exclude",
         action="append",
         default=[],
         metavar="REGEX",
-        help="leave out lines in which that is found, with what stands indented below them, besides the usual"
-        " (# pragma: no cover; bodies of three dots; if TYPE_CHECKING:); may be said again",
+        help="also leave out lines that match, with the block below each, besides the usual ones"
+        " (# pragma: no cover; bodies of three dots; if TYPE_CHECKING:); repeatable",
     )
 
 
@@ -46,14 +46,14 @@ def add_threshold_argument(parser: argparse.ArgumentParser) -> None:
         "--fail-under",
         type=_percent,
         metavar="PERCENT",
-        help=f"end with {BELOW} where less of all statements was executed (with --branch: of them and of branches)",
+        help=f"exit with {BELOW} if coverage is below this percentage (with --branch: including branches)",
     )
 
 
 def add_branch_argument(parser: argparse.ArgumentParser) -> None:
     """The option --branch."""
     parser.add_argument(
-        "--branch", action="store_true", help="with branches, where they were recorded (INTERPOSE_BRANCHES=1)"
+        "--branch", action="store_true", help="include branches, if recorded (INTERPOSE_BRANCHES=1)"
     )
 
 

@@ -39,13 +39,13 @@ def _write_json(found: Coverage, out: TextIO, arguments: argparse.Namespace) -> 
 def _add_format_arguments(parser: argparse.ArgumentParser) -> None:
     add_asked_arguments(parser)
     add_threshold_argument(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE and not to the terminal")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of the terminal")
 
 
 def _add_json_arguments(parser: argparse.ArgumentParser) -> None:
     _add_format_arguments(parser)
     add_branch_argument(parser)
-    parser.add_argument("--show-contexts", action="store_true", help="with the contexts that each line ran in")
+    parser.add_argument("--show-contexts", action="store_true", help="include the contexts in which each line ran")
 
 
 def _writes(write: _Write) -> Callable[[argparse.Namespace], int]:
@@ -61,9 +61,9 @@ def _writes(write: _Write) -> Callable[[argparse.Namespace], int]:
 def _add_combine_arguments(parser: argparse.ArgumentParser) -> None:
     add_asked_arguments(parser)
     parser.add_argument(
-        "-o", "--output", metavar="FILE", default=DATA_FILE, help=f"the file to write ({DATA_FILE} unless said)"
+        "-o", "--output", metavar="FILE", default=DATA_FILE, help=f"the file to write (default: {DATA_FILE})"
     )
-    parser.add_argument("--append", action="store_true", help="add to the file where it is there")
+    parser.add_argument("--append", action="store_true", help="add to an existing file")
 
 
 def combine(arguments: argparse.Namespace) -> int:

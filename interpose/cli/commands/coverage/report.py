@@ -32,10 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="module",
         help="one row for each module, line (covered, missed or partly) or context",
     )
-    parser.add_argument("--show-missing", action="store_true", help="with the lines that were missed")
+    parser.add_argument("--show-missing", action="store_true", help="show the lines that were missed")
     add_branch_argument(parser)
-    parser.add_argument("--skip-covered", action="store_true", help="without modules that were covered wholly")
-    parser.add_argument("--sort", choices=SORTS, default="file", help="what modules are sorted by")
+    parser.add_argument("--skip-covered", action="store_true", help="leave out modules with full coverage")
+    parser.add_argument("--sort", choices=SORTS, default="file", help="sort modules")
     add_threshold_argument(parser)
     add_output_arguments(parser, GITHUB)
 

@@ -25,7 +25,7 @@ _UNSEEN = ".gitignore", "*\n"
 
 def add_annotate_arguments(parser: argparse.ArgumentParser) -> None:
     add_asked_arguments(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE and not to the terminal")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of the terminal")
 
 
 def annotate(arguments: argparse.Namespace) -> int:
@@ -38,7 +38,7 @@ def annotate(arguments: argparse.Namespace) -> int:
 def add_html_arguments(parser: argparse.ArgumentParser) -> None:
     add_asked_arguments(parser)
     parser.add_argument(
-        "-o", "--output", metavar="DIR", default=DIRECTORY, help=f"the directory to write to ({DIRECTORY} unless said)"
+        "-o", "--output", metavar="DIR", default=DIRECTORY, help=f"the directory to write to (default: {DIRECTORY})"
     )
     add_branch_argument(parser)
     add_threshold_argument(parser)
