@@ -238,7 +238,7 @@ def test_what_was_in_progress_is_told_with_its_time_where_run_saw_the_death(tmp_
     shown = screen(Traced(tmp_path, done).experiment)
 
     assert done.returncode == -9
-    assert re.search(r" in sqlite3\.Cursor\.execute at program\.py:5 for [\d.]+ .?s when killed\n", shown)
+    assert re.search(r" in progress  sqlite3\.Cursor\.execute at program\.py:5 for [\d.]+ .?s when killed\n", shown)
     assert "(estimated)" not in shown and "estimated for all" not in shown
 
 
@@ -252,7 +252,7 @@ def test_what_was_in_progress_is_told_with_its_time_where_a_parent_waited(tmp_pa
 
     assert outcome == (0, "-9\n", "")
     assert ending(experiment.processes[1]).signal == 9
-    assert re.search(r" in sqlite3\.Cursor\.execute at dying\.py:5 for [\d.]+ .?s when killed\n", shown)
+    assert re.search(r" in progress  sqlite3\.Cursor\.execute at dying\.py:5 for [\d.]+ .?s when killed\n", shown)
     assert "(estimated)" not in shown and "estimated for all" not in shown
 
 
