@@ -160,7 +160,7 @@ def test_a_program_that_nobody_saw_end_has_estimated_times(interpose):
 
     assert "ended unseen" in out
     assert "thread time 20.00 s (estimated)" in out
-    assert " in progress  sqlite3.Cursor.execute at orders.py:88 for 5.00 s or more\n" in out
+    assert " in progress  sqlite3.Cursor.execute at orders.py:88 for 5.00 s until last seen\n" in out
 
 
 def test_a_running_program_is_told_so(interpose):

@@ -262,7 +262,7 @@ def test_where_nobody_saw_the_death_it_says_until_when_it_is_known(tmp_path):
     done, _ = run(program, INTERPOSE="1")
     shown = screen(Traced(tmp_path, done).experiment)
 
-    assert re.search(r" in sqlite3\.Cursor\.execute at program\.py:5 .*last seen\n", shown)
+    assert re.search(r" in progress  sqlite3\.Cursor\.execute at program\.py:5 .*last seen\n", shown)
 
 
 def test_an_exec_that_succeeded_is_not_in_progress(tmp_path):

@@ -139,5 +139,5 @@ def test_the_chain_of_callers_that_has_most_of_it_is_named(tmp_path):
 
     told = [row for row in rows_of(screen_of(build, 200)) if "computes" in row]
 
-    assert "app.py:3 parse computes: its own CPU time (1.00 s of 1.00 s), " in told[0]
+    assert "app.py:3 parse computes: CPU time of its own code (1.00 s of 1.00 s), " in told[0]
     assert "called from app.py:30 load, below app.py:40 run (80 % of it)." in told[0]

@@ -246,6 +246,20 @@ def test_lanes_show_what_code_did_as_sampled(tmp_path):
     assert lane.kinds["unexplained"] == [0, 0, 0, 0, 0, 100, 100, 0, 0, 0]
 
 
+def test_lanes_are_in_the_order_in_which_processes_began(tmp_path):
+    founder = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    founder.thread(end_ns=START_NS + 1000, tid=1, main=1)
+    founder.write()
+    for number, start_ns in ((2, 300), (10, 600), (3, 900)):
+        child = Build(tmp_path / "t.1.er" / f"_f{number}.er", pid=900 + number)
+        child.thread(start_ns=START_NS + start_ns, end_ns=START_NS + 1000, tid=900 + number, main=1)
+        child.write()
+
+    made = timeline(Analysis(Experiment(str(tmp_path / "t.1.er"))), slices=10)
+
+    assert [lane.process.log.pid - 900 for lane in made.lanes[1:]] == [2, 10, 3]
+
+
 def test_what_is_awaited_does_not_hide_what_its_thread_did_meanwhile(tmp_path):
     build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
     asleep, query = build.intrinsic("asyncio.sleep", "sleep"), build.intrinsic("sqlite3.Cursor.execute", "db")

@@ -89,7 +89,7 @@ def timeline(analysis: Analysis, slices: int = SLICES) -> Timeline:
     experiment = analysis.experiment
     is_calendar = isinstance(experiment, Collection)
     lanes = [lane for each in analysis.accounts for lane in _lanes_of(each, is_calendar)]
-    kept = sorted(sorted(lanes, key=lambda lane: -_busy_ns(lane))[:LANES_AT_MOST], key=lanes.index)
+    kept = _in_order(sorted(lanes, key=lambda lane: -_busy_ns(lane))[:LANES_AT_MOST], lanes)
     first_ns = min((lane.start_ns for lane, _ in kept), default=0)
     last_ns = max((lane.end_ns for lane, _ in kept), default=0)
     slice_ns = max(-(-(last_ns - first_ns) // slices), 1)
@@ -104,6 +104,14 @@ _Kept = tuple[Lane, int]
 
 def _busy_ns(lane: _Kept) -> int:
     return lane[1]
+
+
+def _in_order(kept: list[_Kept], lanes: list[_Kept]) -> list[_Kept]:
+    """The lanes of a process together, those of the process that began first above."""
+    began: dict[Process, int] = {}
+    for lane, _ in lanes:
+        began[lane.process] = min(began.get(lane.process, lane.start_ns), lane.start_ns)
+    return sorted(kept, key=lambda each: (began[each[0].process], lanes.index(each)))
 
 
 def _lanes_of(account: ProcessAccount, is_calendar: bool) -> Iterable[_Kept]:

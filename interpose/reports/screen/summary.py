@@ -523,8 +523,8 @@ def _how_long(account: ProcessAccount, found: OpenCallFound) -> str:
     when = _WHEN.get(account.ending.state)
     if not known_ns:
         return f" {when or 'when last seen'}"
-    least = " or more" if account.ending.end_ns is None else ""
-    return f" for {duration(known_ns)}{least} {when or ''}".rstrip()
+    least = " or more" if when and account.ending.end_ns is None else ""
+    return f" for {duration(known_ns)}{least} {when or 'until last seen'}"
 
 
 def _now_ns() -> int:
