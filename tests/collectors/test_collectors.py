@@ -146,8 +146,8 @@ def test_all_time_is_accounted_for_whatever_was_identified(collected):
         ".PYTHON",
         ".STDLIB",
         ".NATIVE",
-        ".PROGRAM",
-        ".INTERPOSE",
+        ".CODE",
+        ".OVERHEAD",
     }
     assert "identified" in told_unasked(Profiled(Analysis(done.experiment)))
 
@@ -675,7 +675,7 @@ def test_its_time_is_the_recorders_not_the_programs(collected):
 
     (pay,) = done.events("interpose.transaction")
     (thread,) = done.experiment.founder.threads
-    own = {row["section"]: row for row in rows(done, "identified")}[".INTERPOSE"]
+    own = {row["section"]: row for row in rows(done, "identified")}[".OVERHEAD"]
     assert thread.record.own_wall_ns >= 100e6
     assert own["wall_ns"] >= 100e6
     assert pay.inner_wall_ns >= 100e6

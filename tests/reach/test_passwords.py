@@ -1,9 +1,9 @@
 """Passwords in whatever a program connects by, against live servers: none is in any file of the experiment."""
 
-import importlib.util
 import os
 import subprocess
 import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import pytest
@@ -234,7 +234,7 @@ def files_with(directory: Path):
 def test_no_password_is_in_any_file(tmp_path, tally, driver, settings):
     server, source = DRIVERS[driver]
     need_server(server)
-    if importlib.util.find_spec(driver) is None:
+    if PathFinder.find_spec(driver) is None:  # other tests have put what stands for one into sys.modules
         pytest.skip(f"{driver} is not installed")
     # Read from the environment: what the program's own source holds, its archive may hold.
     program = write_program(tmp_path, f"import os\nCANARY = os.environ['PASSWORD']\n{source}\n{RUN}")

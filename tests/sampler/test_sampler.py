@@ -12,6 +12,7 @@ import pytest
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.sampled import NOT_READ, RUNS, WAITS, Sampled
+from tests.sampler.chance import chance, samples_that_count
 
 PHASES = """
 import json, threading, time
@@ -61,11 +62,6 @@ def samples_of(process: Process) -> int:
     return sum(each.samples for each in Sampled(process).samples() if each.state == RUNS)
 
 
-def chance(share: float, samples: int) -> float:
-    """Four times the standard error of a share, and of phases that begin and end between two samples, in points."""
-    return 400 * (share / 100 * (1 - share / 100) / samples) ** 0.5 + 1
-
-
 def seen(process: Process) -> set[tuple[str, ...]]:
     """The own functions of each stack that was found, whether it ran or not; from the innermost outward."""
     sampled = Sampled(process)
@@ -97,7 +93,7 @@ def test_functions_have_the_cpu_time_that_the_program_measured(interpose, work):
     found = cpu_by(experiment.founder, lambda frames: chosen(frames, spent))
 
     truth, shares = shares_of(spent), shares_of({name: found[name] for name in spent})
-    samples = samples_of(experiment.founder)
+    samples = samples_that_count(experiment.founder)
     if samples < 50:
         pytest.skip("the machine is too busy: the program was seen to run too rarely")
     assert {name: pytest.approx(truth[name], abs=chance(truth[name], samples)) for name in truth} == shares

@@ -10,6 +10,7 @@ from interpose.analysis.calls.calltree import calls_of
 from interpose.analysis.profile.flame import WALL, folded
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.sampled import RUNS, Sampled
+from tests.sampler.chance import chance, samples_that_count
 
 SPIN = """
 import json, sys, time
@@ -92,10 +93,10 @@ def cpu_by_task(experiment: Experiment) -> Counter:
 
 def check(spent, experiment):
     found = cpu_by_task(experiment)
-    samples = sum(each.samples for each in Sampled(experiment.founder).samples() if each.state == RUNS)
+    samples = samples_that_count(experiment.founder)
     if samples < 100:
         pytest.skip("the machine is too busy: the program was seen to run too rarely")
-    margins = dict.fromkeys(spent, 400 * (0.25 / samples) ** 0.5 + 1)
+    margins = dict.fromkeys(spent, chance(50, samples))
     assert set(found) <= set(spent)
     assert shares_of({name: found[name] for name in spent}) == {
         name: pytest.approx(share, abs=margins[name]) for name, share in shares_of(spent).items()
