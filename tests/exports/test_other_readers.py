@@ -2,10 +2,8 @@
 
 import gzip
 import json
-import os
 import shutil
 import subprocess
-import sys
 from collections import Counter, defaultdict
 
 import pytest
@@ -17,35 +15,55 @@ pytestmark = [pytest.mark.packages, pytest.mark.any_python]
 SPEEDSCOPE = "speedscope@1.25.0"
 
 
-# What protobuf's own code, made from pprof's schema, reads. That of the package is of an older protobuf.
-PPROF = """
-import gzip, json, sys
-from zprofile import profile_pb2
-made = profile_pb2.Profile.FromString(gzip.decompress(open(sys.argv[1], "rb").read()))
-strings = made.string_table
-functions = {each.id: strings[each.name] for each in made.function}
-lines = {each.id: (functions[each.line[0].function_id], each.line[0].line) for each in made.location}
-print(json.dumps({
-    "measured": [strings[each.type] + " " + strings[each.unit] for each in made.sample_type],
-    "sums": [sum(each.value[place] for each in made.sample) for place in range(5)],
-    "stacks": [[lines[each] for each in sample.location_id] for sample in made.sample],
-    "kinds": [strings[label.str] for sample in made.sample for label in sample.label if strings[label.key] == "kind"],
-}))
-"""
+# Messages of google/pprof, proto/profile.proto, as far as they are read here: fields with their numbers and types.
+PPROF = {
+    "ValueType": [("type", 1, "int64"), ("unit", 2, "int64")],
+    "Label": [("key", 1, "int64"), ("str", 2, "int64")],
+    "Sample": [("location_id", 1, "uint64 *"), ("value", 2, "int64 *"), ("label", 3, "Label *")],
+    "Line": [("function_id", 1, "uint64"), ("line", 2, "int64")],
+    "Location": [("id", 1, "uint64"), ("line", 4, "Line *")],
+    "Function": [("id", 1, "uint64"), ("name", 2, "int64"), ("filename", 4, "int64")],
+    "Profile": [("sample_type", 1, "ValueType *"), ("sample", 2, "Sample *"), ("location", 4, "Location *"),
+                ("function", 5, "Function *"), ("string_table", 6, "string *"), ("duration_nanos", 10, "int64")],
+}  # fmt: skip
+
+
+def pprof_class():
+    """The class of a profile, which protobuf's own code makes from the schema."""
+    pytest.importorskip("google.protobuf")
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+    file = descriptor_pb2.FileDescriptorProto(name="profile.proto", package="pprof", syntax="proto3")
+    for name, fields in PPROF.items():
+        message = file.message_type.add(name=name)
+        for field, number, kind in fields:
+            word = kind.removesuffix(" *")
+            made = message.field.add(name=field, number=number, label=3 if kind.endswith(" *") else 1)
+            if word in PPROF:
+                made.type, made.type_name = made.TYPE_MESSAGE, f".pprof.{word}"
+            else:
+                made.type = getattr(made, f"TYPE_{word.upper()}")
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("pprof.Profile"))
 
 
 def test_pprof_has_the_sums_of_the_report(recorded, tmp_path):  # noqa: F811
-    pytest.importorskip("zprofile")
-    words = [sys.executable, "-c", PPROF, str(exported(recorded, "pprof", tmp_path))]
-    variables = {**os.environ, "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python"}
-    made = json.loads(subprocess.run(words, env=variables, capture_output=True, text=True, check=True).stdout)
+    made = pprof_class().FromString(gzip.decompress(exported(recorded, "pprof", tmp_path).read_bytes()))
 
-    assert made["measured"] == ["wall nanoseconds", "cpu nanoseconds", "wait nanoseconds", "calls count", "bytes bytes"]
-    assert made["sums"][:2] == [total(recorded).wall_ns, total(recorded).cpu_ns]
-    assert made["sums"][3] == len(events(recorded))
-    assert any([name for name, _ in stack][:2] == ["sqlite3.Connection.execute", "load"] for stack in made["stacks"])
-    assert any(["load", 5] in stack for stack in made["stacks"])
-    assert {"db", "file", "process"} <= set(made["kinds"])
+    strings = made.string_table
+    measured = [f"{strings[each.type]} {strings[each.unit]}" for each in made.sample_type]
+    assert measured == ["wall nanoseconds", "cpu nanoseconds", "wait nanoseconds", "calls count", "bytes bytes"]
+    sums = [sum(each.value[place] for each in made.sample) for place in range(5)]
+    assert sums[:2] == [total(recorded).wall_ns, total(recorded).cpu_ns]
+    assert sums[3] == len(events(recorded))
+    functions = {each.id: strings[each.name] for each in made.function}
+    lines = {each.id: (functions[each.line[0].function_id], each.line[0].line) for each in made.location}
+    stacks = [[lines[each] for each in sample.location_id] for sample in made.sample]
+    assert any([name for name, _ in stack][:2] == ["sqlite3.Connection.execute", "load"] for stack in stacks)
+    assert ("load", 5) in lines.values()
+    kinds = {strings[label.str] for sample in made.sample for label in sample.label if strings[label.key] == "kind"}
+    assert {"db", "file", "process"} <= kinds
 
 
 def packets(path):
