@@ -27,6 +27,7 @@ _BY_TRAP, _BY_STEP = (0x80, 1), (2, signal.SIGTRAP)  # codes of a SIGTRAP; of ot
 _TRAP_BIT = 1 << (signal.SIGTRAP - 1)
 _STOP_S = 20.0  # a thread stops at once, but for one that waits for a disk or a child that has not begun yet
 _LOOK_S = 1.0
+_MOMENT_S, _LOOKS_AT_MASKS = 0.002, 20
 _WORD_BYTES = 8
 
 
@@ -70,8 +71,19 @@ class Debugger:
                     ptrace.request(ptrace.SEIZE, number, 0, _OPTIONS)
                     self._threads[number] = Thread(number)
         self.stop()
+        for _ in range(_LOOKS_AT_MASKS):
+            if not self._look_at_masks():
+                break
+            self.go_on()
+            time.sleep(_MOMENT_S)
+            self.stop()
+
+    def _look_at_masks(self) -> bool:
+        """Whether a thread blocks SIGTRAP: libraries block all signals for a moment where they start a thread."""
         for thread in self._threads.values():
-            thread.blocks_traps = bool(ptrace.signal_mask(thread.number) & _TRAP_BIT)
+            with suppress(ProcessLookupError):
+                thread.blocks_traps = bool(ptrace.signal_mask(thread.number) & _TRAP_BIT)
+        return any(thread.blocks_traps for thread in self._threads.values())
 
     def stop(self) -> None:
         """Stop all threads, wherever they are. Raises CannotAttach where one does not stop."""

@@ -401,7 +401,7 @@ def test_what_runs_while_recording_is_paused_is_neither_counted_nor_charged(trac
         def busy(seconds):
             until = time.thread_time() + seconds
             while time.thread_time() < until:
-                pass
+                sum(range(20_000))  # what recording costs is little of it, and is charged to nothing
 
         def run():
             busy(0.02)
@@ -577,7 +577,7 @@ def test_user_and_system_time_are_apart_only_where_asked(traced):
     program = """
         import os
         def busy():
-            for i in range(20000):
+            while os.times().system < 0.2:  # many kernels count it in ticks, and give it to threads in proportion
                 os.stat("/")
         busy()
         """
