@@ -15,16 +15,14 @@ experiment, to, out = sys.argv[1:]
 begin, begun = time.process_time(), time.monotonic()
 code = main(["export", experiment, "--to", to, "-o", out])
 seconds, elapsed = time.process_time() - begin, time.monotonic() - begun
-written = Path(out)
-files = list(written.iterdir()) if written.is_dir() else [written]
-sizes = {"calls.parquet": 0} if written.is_dir() else {}
+written = Path(out) / "calls.parquet" if Path(out).is_dir() else Path(out)
 print(
     json.dumps(
         {
             "code": code,
             "seconds": seconds,
             "elapsed_seconds": elapsed,
-            "bytes": sum(file.stat().st_size for file in files if not sizes or file.name in sizes),
+            "bytes": written.stat().st_size,
             "memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         }
     )

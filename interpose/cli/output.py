@@ -32,7 +32,13 @@ def add_output_arguments(parser: argparse.ArgumentParser, *others: str) -> None:
     """The options --format and -o; `others` are formats that are no format of a table."""
     told = ", ".join(("text (for people)", *FORMATS[1:], *others))
     parser.add_argument("--format", choices=(*FORMATS, *others), metavar="FORMAT", default="text", help=told)
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of the terminal")
+    add_output_argument(parser)
+
+
+def add_output_argument(parser: argparse.ArgumentParser, where: str = "") -> None:
+    """The option -o; `where` says what else there is to know of it."""
+    told = f"write to FILE instead of the terminal{where}"
+    parser.add_argument("-o", "--output", metavar="FILE", help=told)
 
 
 def positive(text: str) -> int:

@@ -13,14 +13,13 @@ Writer = Callable[[Analysis, BinaryIO], None]
 
 
 class Format(NamedTuple):
-    """A format: what its files are called, what it is for, and whether it can be shown on a terminal.
+    """A format: what it is for, and whether it can be shown on a terminal.
 
     `function` of the module of its name writes it, or where it is empty `write_directory` a directory; of several
     experiments at a time where `takes_many`.
     """
 
     name: str
-    suffix: str
     meaning: str
     is_text: bool = True
     function: str = "write"
@@ -43,15 +42,15 @@ class Format(NamedTuple):
 FORMATS = {
     each.name: each
     for each in (
-        Format("raw", ".txt", "every record of every file, as text", takes_many=False),
-        Format("perfetto", ".pftrace", "ui.perfetto.dev: calls on the tracks of threads", False, takes_many=False),
-        Format("chrome", ".json", "chrome://tracing and viewers of its format: the same", takes_many=False),
-        Format("otlp", ".jsonl", "OpenTelemetry: calls as spans; --endpoint sends them", takes_many=False),
-        Format("pprof", ".pb.gz", "`go tool pprof`, Pyroscope, Parca: stacks with their times and calls", False),
-        Format("speedscope", ".speedscope.json", "speedscope.app: the same stacks"),
-        Format("callgrind", ".callgrind", "KCachegrind, `callgrind_annotate`: the same by line, with who called whom"),
-        Format("parquet", ".parquet", "DuckDB, pandas, Polars: a directory of tables", False, "", takes_many=False),
-        Format("folded", ".folded", "flamegraph.pl, inferno: stacks with wall time"),
-        Format("folded-cpu", ".folded", "the same with CPU time", function="write_cpu"),
+        Format("raw", "every record of every file, as text", takes_many=False),
+        Format("perfetto", "ui.perfetto.dev: calls on the tracks of threads", False, takes_many=False),
+        Format("chrome", "chrome://tracing and viewers of its format: the same", takes_many=False),
+        Format("otlp", "OpenTelemetry: calls as spans; --endpoint sends them", takes_many=False),
+        Format("pprof", "`go tool pprof`, Pyroscope, Parca: stacks with their times and calls", False),
+        Format("speedscope", "speedscope.app: the same stacks"),
+        Format("callgrind", "KCachegrind, `callgrind_annotate`: the same by line, with who called whom"),
+        Format("parquet", "DuckDB, pandas, Polars: a directory of tables", False, "", takes_many=False),
+        Format("folded", "flamegraph.pl, inferno: stacks with wall time"),
+        Format("folded-cpu", "the same with CPU time", function="write_cpu"),
     )
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -22,11 +23,24 @@ def write_directory(analysis: Analysis, directory: str) -> None:
     refuse_without_events(analysis.experiment)
     try:
         os.mkdir(directory, 0o700)
+    except FileExistsError:
+        raise InterposeError(f"{directory}: is there already; -o DIRECTORY makes a new one") from None
+    except OSError as error:
+        raise InterposeError(f"{directory}: {error.strerror}") from error
+    try:
         for name, table in arrow_tables.small_tables(analysis).items():
             parquet.write_table(table, os.path.join(directory, f"{name}.parquet"), **_COMPRESSION)
         _write_calls(analysis, schema, os.path.join(directory, f"{arrow_tables.CALLS}.parquet"))
-    except OSError as error:
-        raise InterposeError(f"{error.filename or directory}: {error.strerror}") from error
+    except BaseException as error:
+        shutil.rmtree(directory, ignore_errors=True)  # a part of it would look like the whole
+        if isinstance(error, OSError):
+            raise InterposeError(f"{directory}: {_reason(error)}") from error
+        raise
+
+
+def _reason(error: OSError) -> str:
+    """In the system's words; the library that writes has its own around them."""
+    return os.strerror(error.errno) if error.errno else str(error)
 
 
 def _write_calls(analysis: Analysis, schema: Any, path: str) -> None:

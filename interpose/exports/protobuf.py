@@ -25,11 +25,6 @@ def number(field: int, value: int) -> bytes:
     return varint(field << 3 | _VARINT) + varint(value)
 
 
-def fixed(field: int, value: int) -> bytes:
-    """A field of one number that has always eight bytes."""
-    return varint(field << 3 | _FIXED64) + (value & _BITS).to_bytes(8, "little")
-
-
 def double(field: int, value: float) -> bytes:
     """A field of a floating-point number."""
     return varint(field << 3 | _FIXED64) + struct.pack("<d", value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import http.client
 import json
@@ -25,35 +26,66 @@ _AGAIN = (429, 502, 503, 504)  # what the specification has tried again
 
 @dataclass
 class Sent:
-    """What became of the spans; `why` is the last reason of those that were lost."""
+    """What became of the spans; `why` is the last reason of those that were lost. If it `is_over`, no more are sent."""
 
     sent: int = 0
     lost: int = 0
     why: list[str] = field(default_factory=list)
+    is_over: bool = False
 
 
 def send(experiment: Experiment, endpoint: str, headers: Mapping[str, str]) -> Sent:
     """Send the spans of `experiment` to the collector at `endpoint`. Raises UsageError where that is no URL."""
     address = address_of(endpoint)
+    headers = {**_credentials(endpoint), **headers}
     made = Sent()
     for request, spans in requests(experiment):
-        lost, why = _post(address, request, headers, spans)
+        lost, why = (spans, "") if made.is_over else _post(address, request, headers, spans)
         made.sent += spans - lost
         made.lost += lost
-        if why:
-            made.why = [why]
-        if lost == spans and not made.sent:
-            made.lost += sum(number for _, number in requests(experiment)) - spans
-            break  # nobody is there
+        made.why = [why] if why else made.why
+        # Who does not answer, or takes nothing from the beginning, is not asked again.
+        made.is_over = made.is_over or (lost == spans and (not made.sent or not why[:1].isdigit()))
     return made
 
 
 def address_of(endpoint: str) -> str:
-    """The address that traces are sent to: `/v1/traces` below an endpoint without a path. Raises UsageError."""
+    """The address that traces are sent to, without a user's name and password: `/v1/traces` below an endpoint without a
+    path. Raises UsageError."""
+    try:
+        parts = urllib.parse.urlsplit(endpoint)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_address = is_address and endpoint.isascii() and endpoint.isprintable() and " " not in endpoint
+    except ValueError:  # of an address or a port
+        is_address = False
+    if not is_address:
+        raise UsageError("--endpoint: a URL such as http://localhost:4318 is expected")
+    plain = parts._replace(netloc=parts.netloc.rpartition("@")[2])
+    return urllib.parse.urlunsplit(plain if parts.path.strip("/") else plain._replace(path=PATH))
+
+
+def shown(endpoint: str) -> str:
+    """The same as it may be shown: without what follows the path, which may be a key."""
+    return urllib.parse.urlunsplit(urllib.parse.urlsplit(address_of(endpoint))._replace(query="", fragment=""))
+
+
+def _credentials(endpoint: str) -> dict[str, str]:
+    """The header for the user's name and password that a URL has."""
     parts = urllib.parse.urlsplit(endpoint)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"--endpoint {endpoint}: no URL as http://localhost:4318")
-    return endpoint if parts.path.strip("/") else urllib.parse.urlunsplit(parts._replace(path=PATH))
+    if parts.username is None:
+        return {}
+    told = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
+    return {"Authorization": f"Basic {base64.b64encode(told.encode()).decode()}"}
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Another address is not followed: it would get the headers, and no spans."""
+
+    def redirect_request(self, *_: object, **__: object) -> None:
+        return None
+
+
+_opener = urllib.request.build_opener(_NoRedirect)
 
 
 def _post(address: str, request: bytes, headers: Mapping[str, str], spans: int) -> tuple[int, str]:
@@ -63,7 +95,7 @@ def _post(address: str, request: bytes, headers: Mapping[str, str], spans: int) 
     for wait_s in (0.0, *WAITS_S):
         time.sleep(wait_s)
         try:
-            with urllib.request.urlopen(urllib.request.Request(address, data, known), timeout=TIMEOUT_S) as answer:
+            with _opener.open(urllib.request.Request(address, data, known), timeout=TIMEOUT_S) as answer:
                 return _rejected(answer.read(LONGEST_ANSWER_BYTES), spans)
         except urllib.error.HTTPError as error:
             error.close()
@@ -80,5 +112,5 @@ def _rejected(answer: bytes, spans: int) -> tuple[int, str]:
     try:
         partial = json.loads(answer or b"{}").get("partialSuccess", {})
         return min(max(int(partial.get("rejectedSpans", 0)), 0), spans), str(partial.get("errorMessage", ""))
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, OverflowError, RecursionError):
         return 0, ""

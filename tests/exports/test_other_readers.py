@@ -1,5 +1,6 @@
 """What is exported is read by others' code: schemas and libraries of the tools that it is for."""
 
+import errno
 import gzip
 import json
 import shutil
@@ -153,6 +154,31 @@ def test_speedscope_keeps_to_its_schema(recorded, tmp_path):  # noqa: F811
     schema = json.loads((tmp_path / name).read_text())
 
     jsonschema.validate(json.loads(exported(recorded, "speedscope", tmp_path).read_text()), schema)
+
+
+def test_of_tables_that_could_not_be_written_nothing_is_left(recorded, tmp_path, monkeypatch, capsys):  # noqa: F811
+    pytest.importorskip("pyarrow.parquet")
+    from interpose.exports import arrow_tables
+
+    def full(analysis):
+        raise OSError(errno.ENOSPC, "[Errno 28] Error writing bytes to file")
+        yield
+
+    monkeypatch.setattr(arrow_tables, "calls", full)
+
+    assert main(["export", recorded, "--to", "parquet", "-o", str(tmp_path / "tables")]) == 1
+    assert not (tmp_path / "tables").exists()
+    assert capsys.readouterr().err == f"interpose: {tmp_path}/tables: No space left on device\n"
+
+
+def test_tables_are_never_written_among_others(recorded, tmp_path, capsys):  # noqa: F811
+    pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "mine").touch()
+
+    assert main(["export", recorded, "--to", "parquet", "-o", str(tmp_path / "tables")]) == 1
+    assert "is there already" in capsys.readouterr().err
+    assert [each.name for each in (tmp_path / "tables").iterdir()] == ["mine"]
 
 
 def test_parquet_has_all_calls_and_the_sums_of_the_report(recorded, tmp_path):  # noqa: F811

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from interpose.cli.main import main
-from interpose.exports import sending
+from interpose.exports import otlp, sending
 from tests.build import SECOND, START_NS, TIME_NS, Build, event
 from tests.exports.test_exports import events, exported, hostile, recorded  # noqa: F401
 from tests.schedules import MS
@@ -93,7 +93,7 @@ class Collector:
 
     def __init__(self, *answers):
         self.answers = list(answers)
-        self.taken, self.asked, self.headers = [], 0, {}
+        self.taken, self.asked, self.headers, self.location = [], 0, {}, ""
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -109,6 +109,8 @@ class Collector:
                     outer.taken.append(json.loads(data))
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
+                if outer.location:
+                    self.send_header("Location", outer.location)
                 self.end_headers()
                 self.wfile.write(body)
 
@@ -160,6 +162,15 @@ def test_what_is_refused_for_a_while_is_sent_again(tmp_path, answer):
     assert len(spans_in(collector.taken)) == 6
 
 
+def test_a_collector_that_goes_away_is_not_asked_for_each_request(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(otlp, "SPANS_IN_A_REQUEST", 2)
+    with Collector(OK, (0, b"")) as collector:
+        assert send(served(tmp_path), collector) == 1
+
+    assert "2 spans sent" in capsys.readouterr().err
+    assert collector.asked == 1 + 1 + len(sending.WAITS_S)
+
+
 @pytest.mark.parametrize(("answer", "asked"), [((500, b""), 1), ((400, b""), 1), ((503, b""), 5), ((0, b""), 5)])
 def test_what_is_refused_for_good_is_counted_and_said_in_a_line(tmp_path, capsys, answer, asked):
     with Collector(answer) as collector:
@@ -180,10 +191,68 @@ def test_spans_that_a_collector_does_not_take_are_lost(tmp_path, capsys):
     assert f"4 spans sent to {collector.url}/v1/traces; 2 lost (too old)" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("url", ["localhost", "ftp://x", "http://", "file:///etc/passwd"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("localhost", "ftp://x", "http://", "file:///etc/passwd", "http://[::1", "http://u:secret@x:port/"),
+        *("http://x/ä", "http://x/a b", "http://x:0"),
+    ],
+)
 def test_what_is_no_endpoint_is_refused(tmp_path, capsys, url):
     assert main(["export", served(tmp_path), "--to", "otlp", "--endpoint", url]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "secret" not in told
+
+
+def test_a_password_in_the_address_is_sent_and_not_shown(tmp_path, capsys):
+    with Collector(OK) as collector:
+        collector.url = collector.url.replace("//", "//bob:s%40cret@")
+        assert send(served(tmp_path), collector) == 0
+
+    assert collector.headers["Authorization"] == f"Basic {base64.b64encode(b'bob:s@cret').decode()}"
+    told = capsys.readouterr().err
+    assert "6 spans sent to http://127.0.0.1:" in told and "bob" not in told and "cret" not in told
+
+
+def test_a_key_in_the_address_is_sent_and_not_shown(tmp_path, capsys):
+    with Collector(OK) as collector:
+        collector.url += "/v1/traces?key=secret"
+        assert send(served(tmp_path), collector) == 0
+
+    assert collector.headers["path"] == "/v1/traces?key=secret"
+    assert "secret" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("body", [b"[" * 60_000, b'{"partialSuccess": {"rejectedSpans": Infinity}}', b"\xff"])
+def test_an_answer_that_makes_no_sense_loses_nothing(tmp_path, capsys, body):
+    with Collector((200, body)) as collector:
+        assert send(served(tmp_path), collector) == 0
+
+    assert "lost" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("header", ["X: \u20ac", "Bearer secret", ": secret"])
+def test_what_is_no_header_is_refused_and_not_shown(tmp_path, capsys, header):
+    with Collector(OK) as collector:
+        assert send(served(tmp_path), collector, "--header", header) == 2
+
+    told = capsys.readouterr().err
+    assert "--header" in told and "secret" not in told
+
+
+def test_nobody_is_followed_to_another_address(tmp_path, capsys):
+    with Collector(OK) as other, Collector((307, b"")) as collector:
+        collector.location = other.url
+        assert send(served(tmp_path), collector, "--header", "Authorization: Bearer x") == 1
+
+    assert other.asked == 0
+    assert "6 lost (307" in capsys.readouterr().err
+
+
+def test_headers_are_for_endpoints_alone(tmp_path, capsys):
+    assert main(["export", served(tmp_path), "--to", "otlp", "--header", "a: b"]) == 2
+    assert capsys.readouterr().err == "interpose: --header: only with --endpoint\n"
 
 
 @pytest.mark.packages

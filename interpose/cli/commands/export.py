@@ -13,12 +13,12 @@ from interpose.cli.experiment_choice import (
     refuse_sampled,
 )
 from interpose.cli.messages import say
-from interpose.cli.output import opened_bytes, refuse_within_experiments
+from interpose.cli.output import add_output_argument, opened_bytes, refuse_within_experiments
 from interpose.errors import UsageError
 from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
 from interpose.exports.formats import FORMATS, Format
-from interpose.exports.sending import address_of, send
+from interpose.exports.sending import send, shown
 
 NAME = "export"
 HELP = "write an experiment in the formats of other tools"
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiments_argument(parser)
     told = "; ".join(f"{each.name} ({each.meaning})" for each in FORMATS.values())
     parser.add_argument("--to", choices=FORMATS, metavar="FORMAT", default=RAW, help=told)
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE (parquet: a directory)")
+    add_output_argument(parser, "; parquet: the directory to make")
     parser.add_argument("--endpoint", metavar="URL", help="with --to otlp: send to this collector, by HTTP")
     parser.add_argument(
         "--header",
@@ -51,6 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
         refuse_sampled(experiment)
     note_sampled(experiment)
     analysis = Analysis(experiment)
+    if arguments.header and arguments.endpoint is None:
+        raise UsageError("--header: only with --endpoint")
     if arguments.endpoint is not None:
         return max(_send(experiment, arguments), note_damages(experiment))
     if chosen.function:
@@ -66,14 +68,14 @@ def _send(experiment: Experiment, arguments: argparse.Namespace) -> int:
         raise UsageError("--endpoint: with --to otlp, and without -o")
     made = send(experiment, arguments.endpoint, dict(arguments.header))
     lost = f"; {made.lost:,} lost ({'; '.join(made.why)})" if made.lost else ""
-    say(f"{made.sent:,} spans sent to {address_of(arguments.endpoint)}{lost}")
+    say(f"{made.sent:,} spans sent to {shown(arguments.endpoint)}{lost}")
     return 1 if made.lost else 0
 
 
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
-    if not colon or not name.strip().isprintable() or not (name.strip() and text.isprintable()):
-        raise argparse.ArgumentTypeError(f"{name!r} is no header as 'Name: value'")
+    if not (colon and name.strip() and text.isascii() and text.isprintable()):
+        raise argparse.ArgumentTypeError("'Name: value' is expected, in ASCII")  # what was given may be a secret
     return name.strip(), value.strip()
 
 

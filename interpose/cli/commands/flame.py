@@ -10,7 +10,7 @@ from interpose.analysis.calls.calltree import Calls, calls_of
 from interpose.analysis.profile.flame import CPU, WALL, flame
 from interpose.cli.commands.report import private_file, show_page
 from interpose.cli.experiment_choice import note_damages, note_sampled, open_experiments, refuse_sampled
-from interpose.cli.output import opened_output
+from interpose.cli.output import add_output_argument, opened_output
 from interpose.errors import UsageError
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.flame import drawing, page
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=HTML,
         help="html (a page with zoom and search) or svg; `interpose export --to folded` has the stacks as text",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of the terminal")
+    add_output_argument(parser)
     parser.add_argument("--open", action="store_true", help="open the page in the browser; -o FILE keeps it")
 
 

@@ -17,7 +17,7 @@ from interpose.cli.commands.coverage.asked import (
     opened,
 )
 from interpose.cli.commands.coverage.subcommand import Subcommand
-from interpose.cli.output import opened_output, refuse_within_experiments
+from interpose.cli.output import add_output_argument, opened_output, refuse_within_experiments
 from interpose.reports.coverage import data_file, json, lcov, xml
 
 DATA_FILE = ".coverage"
@@ -39,7 +39,7 @@ def _write_json(found: Coverage, out: TextIO, arguments: argparse.Namespace) -> 
 def _add_format_arguments(parser: argparse.ArgumentParser) -> None:
     add_asked_arguments(parser)
     add_threshold_argument(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of the terminal")
+    add_output_argument(parser)
 
 
 def _add_json_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,7 @@ from interpose.cli.commands.coverage.asked import (
     opened,
 )
 from interpose.cli.commands.coverage.subcommand import Subcommand
-from interpose.cli.output import opened_output, refuse_within_experiments
+from interpose.cli.output import add_output_argument, opened_output, refuse_within_experiments
 from interpose.errors import InterposeError
 from interpose.reports.coverage import annotated
 from interpose.reports.coverage.pages import pages
@@ -25,7 +25,7 @@ _UNSEEN = ".gitignore", "*\n"
 
 def add_annotate_arguments(parser: argparse.ArgumentParser) -> None:
     add_asked_arguments(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of the terminal")
+    add_output_argument(parser)
 
 
 def annotate(arguments: argparse.Namespace) -> int:
