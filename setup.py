@@ -46,7 +46,7 @@ EXTENSION_SOURCES = {
     "timing/coverage.pyx": sources_of("coverage"),
     "timing/lines.pyx": sources_of("lines"),
     "timing/sampler.pyx": sources_of("sampler"),
-    "timing/shims.pyx": sources_of("hooks", "collectors"),
+    "timing/shims.pyx": sources_of("hooks", "collectors", "native"),
 }
 
 LIBRARIES = (*PLAIN_FILES, CPYTHON_LIBRARY)
@@ -303,7 +303,8 @@ class BuildStartup(Command):
             self.write_bundle(os.path.join(self.build_lib, "interpose"))
 
     def write_bundle(self, package):
-        bundle = runpy.run_path(os.path.join("interpose", "bundle.py"))["make"]([package], within=f"{package}/")
+        make = runpy.run_path(os.path.join("interpose", "bundle.py"))["make_for_start"]
+        bundle = make([package], within=f"{package}/")
         with open(os.path.join(self.build_lib, self.BUNDLE), "wb") as file:
             file.write(bundle.as_file())
 

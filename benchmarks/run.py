@@ -27,6 +27,7 @@ BENCHMARKS = (
     "statements",
     "locks",
     "gil",
+    "native",
     "wrapped",
     "marks",
     "collectors",

@@ -8,6 +8,8 @@ WILD = "*"
 SYSTEM = "system"
 TRANSACTION = ("", "is", "begins", "ends")
 TERMINAL = ("", "line", "keys")
+# By what a declaration says of them: the kinds, and their usual levels. Nobody changes these lists.
+_kinds_of: dict[str, tuple[list[str], list[str]]] = {}
 _loading = [""]  # the file of the library whose declarations are being made
 
 
@@ -104,7 +106,7 @@ class Intrinsic:
         self.name = name
         self.target = target
         self.module, _, self.qualified = target.partition(":")
-        self.kinds = kinds.split()
+        self.kinds, self.levels = _kinds_of.get(kinds) or _known_kinds(kinds)
         self.detail = detail
         self.argument = argument
         self.bytes = bytes
@@ -120,7 +122,6 @@ class Intrinsic:
         self.wrapper = wrapper
         self.overrides = overrides
         self.raises = raises
-        self.levels = [usual_level(kind) for kind in self.kinds]
         self.keyword = keyword
         self.attribute = attribute
         self.by = by
@@ -177,6 +178,12 @@ class Intrinsic:
         one.target = f"{module}:{qualified}"
         one.name = _name_of_one(self, qualified)
         return one
+
+
+def _known_kinds(text: str) -> tuple[list[str], list[str]]:
+    kinds = text.split()
+    _kinds_of[text] = (kinds, [usual_level(kind) for kind in kinds])
+    return _kinds_of[text]
 
 
 TEXTS = (

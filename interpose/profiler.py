@@ -13,6 +13,7 @@ from interpose.errors import ExperimentError
 from interpose.experiments.metadata import names
 from interpose.experiments.model.files import Damages
 from interpose.experiments.model.process import Process
+from interpose.memory_limit import memory_limit_bytes
 from interpose.timing.sampler import Sampler
 
 LONGEST_S = 0.5  # between two looks for processes that have come
@@ -66,7 +67,8 @@ class Profiler(threading.Thread):
         log = process.log
         if log.interpreter and has_mapped(directory, log.pid):
             try:
-                self._sampler.add(log.pid, directory, log.interpreter, log.libraries)
+                limit_bytes = memory_limit_bytes(log.pid)
+                self._sampler.add(log.pid, directory, log.interpreter, log.libraries, limit_bytes)
             except (OSError, OverflowError):
                 pass  # it has ended, or may not be read: its time is not sampled, and reports say so
         return True

@@ -242,6 +242,14 @@ cdef PyObject *see_import(slot *self, PyObject *module, PyObject *argument) noex
     return result
 
 
+# ctypes has loaded an object: its native calls are seen from now on.
+cdef PyObject *see_dlopen(slot *self, PyObject *module, PyObject *arguments) noexcept:
+    cdef PyObject *result = (<pair_function>self.real)(module, arguments)
+    if result != NULL and recorder_state.on and recorded_state() != NULL:
+        native_look()
+    return result
+
+
 # Another greenlet goes on: what is in progress in this one is laid aside until it goes on itself.
 cdef PyObject *see_switch(slot *self, PyObject *greenlet, PyObject *arguments, PyObject *keywords) noexcept:
     cdef c_aside aside

@@ -5,7 +5,7 @@ cdef list _timed_by_wrapt = []  # what wrapt calls, whose slots are in no pool
 
 cdef bint lower_number(uint32_t number, level to) noexcept:
     cdef Timed timed
-    cdef bint found = slots_lower(number, to)
+    cdef bint found = slots_lower(number, to) | native_lower(number, to)
     for timed in _timed_by_wrapt:
         found |= slot_lower(&timed.slot, number, to)
     return found

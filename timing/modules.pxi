@@ -57,6 +57,9 @@ cdef str interpose_intrinsic(object module, object intrinsic):
         elif intrinsic.by == "import":
             know_gil_waits(intrinsic)
             by = "import table"
+        elif intrinsic.by == "native":
+            know_native(intrinsic)
+            by = "import table"
         elif _wrappers is None:
             installed = put_known(module, intrinsic)
             _installed.append(installed)
@@ -177,6 +180,7 @@ cdef bint interpose_new_modules() except False:
         if entries:
             encoded = entries.encode("utf-8", "replace") + b"</map>\n"
             recorder_map(encoded, len(encoded))
+        look_at_objects()
     except Exception:
         pass
     finally:

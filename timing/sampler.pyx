@@ -18,7 +18,7 @@ cdef extern from "sampler/sampler.h" nogil:
         pass
     const uint64_t AT_EACH_RATE_BYTES
     c_sampler *sampler_begin(const char *, double, uint64_t)
-    int sampler_add(c_sampler *, int, const char *, const interpreter_layout *, const char *)
+    int sampler_add(c_sampler *, int, const char *, const interpreter_layout *, const char *, uint64_t)
     int sampler_try(int, uint64_t, c_bool *)
     void sampler_run(c_sampler *, uint64_t)
     void sampler_stop(c_sampler *)
@@ -43,9 +43,9 @@ cdef class Sampler:
     def __dealloc__(self):
         self.close()
 
-    def add(self, int pid, directory, dict layout, libraries):
+    def add(self, int pid, directory, dict layout, libraries, uint64_t memory_limit_bytes=0):
         """Sample the process `pid` from now on; `layout` is what it has said of its interpreter, by name, `libraries` are
-        the directories of code that is not its own. Raises OSError: PermissionError where it may not be read,
+        the directories of code that is not its own; it may have so much memory, 0 where that is not known. Raises OSError: PermissionError where it may not be read,
         FileExistsError where it was sampled before."""
         cdef interpreter_layout found
         cdef uint64_t *places = <uint64_t *>&found
@@ -55,7 +55,7 @@ cdef class Sampler:
         while interpreter_layout_names[number] != NULL:
             places[number] = layout.get(interpreter_layout_names[number].decode(), 0)
             number += 1
-        failed = sampler_add(self.sampler, pid, path, &found, lines)
+        failed = sampler_add(self.sampler, pid, path, &found, lines, memory_limit_bytes)
         if failed:
             raise OSError(failed, os.strerror(failed), directory)
 

@@ -236,6 +236,31 @@ cdef extern from "hooks/gil_waits.h":
     const char *gil_waits_begin(const slot *)
     bint gil_waits_end()
 
+cdef extern from "native/native_wrappers.h":
+    ctypedef struct c_native_row "struct native_row":
+        const char *name
+        const char *kinds
+        const char *choice
+        const char *detail
+        const char *moves
+        const char *effect
+    enum:
+        NATIVE_COUNT
+    const c_native_row native_rows[]
+
+cdef extern from "native/native_call.h":
+    ctypedef struct c_native "struct native":
+        slot slot
+        void *real
+    c_native natives[]
+    bint native_lower(uint32_t, level)
+
+cdef extern from "native/native_objects.h":
+    void native_prepare()
+    void native_look()
+    int native_end_all()
+    bint native_is_on()
+
 cdef extern from "hooks/hot_path.h":
     bint shim_begin(c_call *, const slot *, PyObject *, PyObject *const *, Py_ssize_t, PyObject *)
     bint begin_pair(c_call *, const slot *, PyObject *, PyObject *const *)

@@ -41,6 +41,7 @@ include "calibration.pxi"
 include "levels.pxi"
 include "marks.pxi"
 include "gil_waits.pxi"
+include "native.pxi"
 include "control.pxi"
 include "collectors.pxi"
 include "packing.pxi"
@@ -245,6 +246,7 @@ def end(bint detached=False):
     _installed.clear()
     _timed_by_wrapt.clear()
     left += [] if gil_waits_end() else [None]
+    left += [None] * native_end_all()
     forget_marks()
     forget_events()
     stop_collecting()

@@ -348,6 +348,14 @@
                               "read, because it changed meanwhile") \
     X(uint32_t, task,         "name of the asynchronous task or the greenlet that it ran, a number in sampled_strings, or 0")
 
+/* The process's memory, seen from outside: when its size had changed by a megabyte and by a sixty-fourth. */
+#define MEMORY_FIELDS(X) \
+    X(uint64_t, time_ns,        "monotonic time; 0 in an unused record") \
+    X(uint64_t, resident_bytes, "what of its memory was resident") \
+    X(uint64_t, limit_bytes,    "the most that it may have, of its control group or of the machine; 0 where that is not known") \
+    X(uint32_t, thread,         "the thread that used the most CPU time since the look before, a number in threads; 0: none did") \
+    X(uint32_t, stack,          "its Python code, a number in sampled_stacks; 0 where it ran none, 4294967295 where it could not be read")
+
 #define DECLARE_FIELD(type, name, meaning) type name;
 
 struct event         { EVENT_FIELDS(DECLARE_FIELD) };
@@ -371,6 +379,7 @@ struct covered        { COVERED_FIELDS(DECLARE_FIELD) };
 struct covered_place  { PLACE_FIELDS(DECLARE_FIELD) };
 struct covered_branch { BRANCH_FIELDS(DECLARE_FIELD) };
 struct sample         { SAMPLE_FIELDS(DECLARE_FIELD) };
+struct memory         { MEMORY_FIELDS(DECLARE_FIELD) };
 
 #define BLOCK_MAGIC 0x4b4c4249u
 #define FILE_MAGIC 0x45534f5052544e49ull
@@ -416,7 +425,7 @@ _Static_assert(sizeof(struct named_task) == 16, "records of a power of two never
 _Static_assert(sizeof(struct child) == 64, "records of a power of two never cross a window");
 _Static_assert(sizeof(struct line_trace) == 128 && sizeof(struct function) == 128 && sizeof(struct line) == 128 &&
                    sizeof(struct loop) == 32 && sizeof(struct covered) == 64 && sizeof(struct covered_place) == 16 &&
-                   sizeof(struct covered_branch) == 32 && sizeof(struct sample) == 64,
+                   sizeof(struct covered_branch) == 32 && sizeof(struct sample) == 64 && sizeof(struct memory) == 32,
                "records of a power of two never cross a window");
 _Static_assert(sizeof(struct thread_record) <= THREAD_BYTES, "a thread's record holds its table");
 
@@ -478,6 +487,7 @@ enum data_number {
     DATA_SAMPLED_SITES,
     DATA_SAMPLED_STACKS,
     DATA_SAMPLED_STRINGS,
+    DATA_SAMPLED_MEMORY,
     DATA_TYPES
 };
 

@@ -90,6 +90,10 @@ static const struct field branch_fields[] = {BRANCH_FIELDS(DESCRIBE_FIELD){0}};
 static const struct field sample_fields[] = {SAMPLE_FIELDS(DESCRIBE_FIELD){0}};
 #undef DESCRIBED
 
+#define DESCRIBED memory
+static const struct field memory_fields[] = {MEMORY_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
 const struct data_type data_types[DATA_TYPES + 1] = {
     [DATA_EVENTS] = {"events", event_fields, sizeof(struct event), 0, BLOCK_BYTES},
     [DATA_STRINGS] = {"strings", NULL, 0, sizeof(struct file_head), WINDOW_BYTES},
@@ -113,4 +117,5 @@ const struct data_type data_types[DATA_TYPES + 1] = {
     [DATA_SAMPLED_SITES] = {"sampled_sites", site_fields, sizeof(struct site), sizeof(struct file_head), WINDOW_BYTES},
     [DATA_SAMPLED_STACKS] = {"sampled_stacks", stack_fields, sizeof(struct stack), sizeof(struct file_head), WINDOW_BYTES},
     [DATA_SAMPLED_STRINGS] = {"sampled_strings", NULL, 0, sizeof(struct file_head), WINDOW_BYTES},
+    [DATA_SAMPLED_MEMORY] = {"sampled_memory", memory_fields, sizeof(struct memory), sizeof(struct file_head), WINDOW_BYTES},
 };

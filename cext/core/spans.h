@@ -18,15 +18,31 @@ struct span {
     uint32_t index, call, intrinsic, stack, detail, task;
 };
 
+/* Between the two the thread's state is being written. A signal handler that interrupts it, and calls what is recorded,
+   sees that: its call passes through. */
+static inline void writing_begin(struct thread *thread)
+{
+    __atomic_store_n(&thread->writing, 1, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void writing_end(struct thread *thread)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&thread->writing, 0, __ATOMIC_RELAXED);
+}
+
 /* False where the call is too deep inside others for the table: it is counted as dropped. */
 static inline bool span_begin(struct span *span, struct thread *thread, uint32_t intrinsic, uint32_t stack,
                               uint32_t detail)
 {
     struct thread_record *record = thread->record;
+    writing_begin(thread);
     uint32_t index = record->fields.depth;
     if (UNLIKELY(index >= OPEN_CALLS)) {
         record->fields.made++;
         record->fields.dropped++;
+        writing_end(thread);
         return false;
     }
     struct open_call *open = &record->open[index];
@@ -50,6 +66,7 @@ static inline bool span_begin(struct span *span, struct thread *thread, uint32_t
     open->start_cpu_ns = span->begin.cpu_ns;
     record->fields.made++;
     __atomic_store_n(&record->fields.depth, index + 1, __ATOMIC_RELEASE);
+    writing_end(thread);
     return true;
 }
 
@@ -66,7 +83,9 @@ static inline bool span_stop(struct span *span)
 {
     if (!span_open(span))
         return false;
+    writing_begin(span->thread);
     struct reading end = clock_read(&span->thread->clock);
+    writing_end(span->thread);
     span->wall_ns = end.wall_ns - span->begin.wall_ns;
     span->cpu_ns = end.cpu_ns - span->thread->record->open[span->index].start_cpu_ns;
     if (span->cpu_ns > span->wall_ns)
@@ -88,16 +107,20 @@ static inline void close_call(struct thread_record *record, uint32_t index)
 static inline void span_pass(const struct span *span)
 {
     struct thread_record *record = span->thread->record;
+    writing_begin(span->thread);
     record->fields.made--;
     record->fields.passed++;
     close_call(record, span->index);
+    writing_end(span->thread);
 }
 
 /* The call leaves no event, and is not counted. */
 static inline void span_forget(const struct span *span)
 {
+    writing_begin(span->thread);
     span->thread->record->fields.made--;
     close_call(span->thread->record, span->index);
+    writing_end(span->thread);
 }
 
 static inline uint32_t charge_parent(struct thread_record *record, const struct span *span)
@@ -150,11 +173,13 @@ static inline bool span_write(const struct span *span, uint64_t bytes, uint32_t 
     struct thread *thread = span->thread;
     struct thread_record *record = thread->record;
     struct open_call *open = &record->open[span->index];
+    writing_begin(thread);
     uint32_t parent = charge_parent(record, span);
     struct event *event = event_place(thread);
     if (UNLIKELY(!event)) {
         record->fields.dropped++;
         close_call(record, span->index);
+        writing_end(thread);
         return false;
     }
     *event = (struct event){
@@ -176,6 +201,7 @@ static inline bool span_write(const struct span *span, uint64_t bytes, uint32_t 
     };
     event_written(thread, span->begin.wall_ns, span->begin.wall_ns + span->wall_ns);
     close_call(record, span->index);
+    writing_end(thread);
     return true;
 }
 

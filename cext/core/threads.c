@@ -52,10 +52,13 @@ static void charge_own(struct thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
 
 void own_end_for(struct thread *thread, struct reading begin, uint64_t times)
 {
-    if (--thread->own_depth)
+    if (!thread->own_depth) /* the process was forked meanwhile */
         return;
-    struct reading end = clock_read(&thread->clock);
-    charge_own(thread, times * (end.wall_ns - begin.wall_ns), times * (end.cpu_ns - begin.cpu_ns));
+    if (thread->own_depth == 1) {
+        struct reading end = clock_read(&thread->clock);
+        charge_own(thread, times * (end.wall_ns - begin.wall_ns), times * (end.cpu_ns - begin.cpu_ns));
+    }
+    thread->own_depth--;
 }
 
 void own_end(struct thread *thread, struct reading begin)
@@ -145,7 +148,9 @@ static void forget_calls(struct thread *thread)
     thread->own_depth = 0;
     thread->quiet = 0;
     thread->gatherings = 0;
+    thread->writing = 0;
     thread->lock_wait.call = 0;
+    thread->native.call = 0;
     memset(thread->named, 0, sizeof thread->named);
     thread->lines = NULL;
     thread->name[0] = 0;

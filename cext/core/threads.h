@@ -38,6 +38,13 @@ struct lock_wait {
     uint32_t stack; /* where it gave the lock up last while others waited */
 };
 
+/* The native call that a thread is in (native/native_call.h). */
+struct native_progress {
+    uint32_t call; /* 0: it is in none that is recorded */
+    uint32_t index;
+    uintptr_t frame; /* where its wrapper's frame lies: the stack is unwound where a later one lies further out */
+};
+
 /* What a thread needs at every call. In memory that a forked child finds zeroed (MADV_WIPEONFORK), so that no child,
    however it was forked, writes into its parent's experiment. */
 struct thread {
@@ -48,6 +55,7 @@ struct thread {
     uint32_t fork;      /* number of its last fork */
     uint32_t own_depth; /* nesting depth of recording code */
     uint32_t quiet;     /* what is called is called by us */
+    uint32_t writing;   /* what is known of its calls is being written: a signal handler that calls meanwhile is not recorded */
     uint32_t serving;   /* the intrinsic of the call that waits for a request to answer, or 0 */
     uint32_t marked;    /* transactions that the program began in coroutines, and that are in progress */
     uint32_t in_loop;   /* an event loop runs on it: what is called may be a task's */
@@ -59,6 +67,7 @@ struct thread {
     struct thread *next;
     struct clock clock;
     struct lock_wait lock_wait;
+    struct native_progress native;
     void *lines; /* its part of the line trace (lines/lines.h), or NULL */
     char *scratch; /* SCRATCH_BYTES, made when first asked for */
     uint32_t statements; /* short ones that were normalised */

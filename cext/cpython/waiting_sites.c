@@ -9,11 +9,20 @@
 
 enum { NAME_ROOM = 1024, OUTWARD = 8 };
 
-static struct cache written; /* sites that do not hang on code */
+static struct cache written; /* sites that do not hang on code, by what they are */
+static struct cache quick;   /* the same by where that lies, each with whether it is own code */
+
+frame *own_innermost_frame(void)
+{
+    bool looks = recorder.stack_kept && !interpreter_ends();
+    PyThreadState *state = looks ? PyGILState_GetThisThreadState() : NULL;
+    return state && state->interp == known_sites.interpreter ? frame_innermost(state) : NULL;
+}
 
 int waiting_sites_begin(void)
 {
-    return cache_begin(&written);
+    int failed = cache_begin(&written);
+    return failed ? failed : cache_begin(&quick);
 }
 
 /* A letter in UTF-8; those that stand for a byte of a name that is none are that byte, as the file system has it. */
@@ -62,13 +71,38 @@ static uint32_t write_site(frame *frame, PyCodeObject *code, uint32_t *own_code)
     return number;
 }
 
+/* What is freed may give its address to other code: then its parts lie elsewhere, or are of other sizes. */
+static uint64_t key_of_place(frame *frame, const PyCodeObject *code)
+{
+    uint64_t key = hash_mix((uintptr_t)code, (uintptr_t)code->co_linetable);
+    key = hash_mix(key, (uintptr_t)code->co_qualname ^ (uint64_t)code->co_firstlineno << 40);
+    key = hash_mix(key, (uintptr_t)code->co_filename ^ (uint64_t)Py_SIZE(code->co_linetable) << 40);
+    return hash_mix(key, (uint64_t)recorder.serial << 32 | (uint32_t)frame_instruction(frame)) | 1;
+}
+
+static uint32_t site_without_lock(frame *frame, int index, uint32_t *own_code)
+{
+    (void)index;
+    PyCodeObject *code = frame_code(frame);
+    uint64_t key = key_of_place(frame, code);
+    uint32_t known = cache_find(&quick, key);
+    if (known) {
+        *own_code = known & 1;
+        return known >> 1;
+    }
+    uint32_t site = write_site(frame, code, own_code);
+    if (site)
+        cache_keep(&quick, key, site << 1 | (*own_code != 0));
+    return site;
+}
+
 static uint32_t site_of_waiting(frame *frame, int index, uint32_t *own_code)
 {
     PyCodeObject *code = frame_code(frame);
     const struct code_sites *sites = extras_lie_as_known ? code_extra_direct(code, index) : NULL;
     uint32_t instruction = (uint32_t)frame_instruction(frame);
     if (!is_in_sight(sites, instruction))
-        return write_site(frame, code, own_code);
+        return site_without_lock(frame, index, own_code);
     *own_code = sites->own;
     return sites->places[instruction].site;
 }
@@ -76,6 +110,11 @@ static uint32_t site_of_waiting(frame *frame, int index, uint32_t *own_code)
 uint32_t stack_of_waiting(frame *frame, bool whole)
 {
     return recorder.stack_kept ? stack_by(site_of_waiting, frame, known_sites.index, whole) : 0;
+}
+
+uint32_t stack_without_lock(frame *frame)
+{
+    return recorder.stack_kept ? stack_by(site_without_lock, frame, known_sites.index, false) : 0;
 }
 
 static frame *own_frame(frame *innermost)

@@ -13,11 +13,18 @@
 #include "core/visible.h"
 #include "cpython/frame.h"
 
+/* The innermost frame of the calling thread, whether or not it has the lock, where places are kept; NULL also where the
+   interpreter may have freed it, being taken down. */
+VISIBLE frame *own_innermost_frame(void);
+
 /* Nothing is known yet. 0 or the error's number. */
 VISIBLE int waiting_sites_begin(void);
 
 /* As stack_of. */
 VISIBLE uint32_t stack_of_waiting(frame *frame, bool whole);
+
+/* The same where others may have the lock meanwhile: what hangs on code objects is not looked at. */
+VISIBLE uint32_t stack_without_lock(frame *frame);
 
 /* `/srv/app.py:41 hold`: the innermost place in the program's own code, or else of all. Gives the text's length. */
 VISIBLE size_t describe_waiting(frame *frame, char *text, size_t room);

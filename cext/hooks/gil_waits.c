@@ -9,12 +9,11 @@
 #include "core/exclusive.h"
 #include "core/import_table.h"
 #include "core/recorder.h"
-#include "core/transaction_sampling.h"
 #include "core/wiped.h"
 #include "cpython/interpreter_lock.h"
 #include "cpython/sites.h"
 #include "cpython/waiting_sites.h"
-#include "hooks/filtering.h"
+#include "hooks/without_lock.h"
 
 /* Who gave the lock up last while others waited for it, noted by that thread itself. Only read and written by who holds the
    mutex that guards the lock; a forked child finds nothing here. */
@@ -40,22 +39,6 @@ static struct {
            .plain_wait = pthread_cond_wait,
            .signal = pthread_cond_signal,
            .level = LEVEL_off};
-
-/* The calling thread, where it is known to the recorder: to get to know it takes the interpreter's lock. */
-static struct thread *known_thread(void)
-{
-    struct thread *thread = current_thread;
-    return thread && __atomic_load_n(&thread->recording, __ATOMIC_RELAXED) ? thread : NULL;
-}
-
-/* The innermost frame of the calling thread, where places are kept; NULL also where the interpreter may have freed it, being
-   taken down. */
-static frame *frame_here(void)
-{
-    bool looks = recorder.stack_kept && !interpreter_ends();
-    PyThreadState *state = looks ? PyGILState_GetThisThreadState() : NULL;
-    return state && state->interp == known_sites.interpreter ? frame_innermost(state) : NULL;
-}
 
 /* --- who had the lock */
 
@@ -98,7 +81,7 @@ static void note_giving(void)
     if (!thread || waits.level != LEVEL_time)
         return;
     int saved = errno;
-    frame *where = frame_here();
+    frame *where = own_innermost_frame();
     thread->lock_wait.stack = where ? stack_of_waiting(where, false) : 0;
     waits.given->state = lock_holder(&waits.lock);
     waits.given->thread = thread->number;
@@ -114,32 +97,10 @@ static uint32_t detail_of_giver(const struct thread *thread)
 
 /* --- recording */
 
-/* Rules by places are for calls, whose places are known before they are made: a wait passes with the call it is in. */
-static bool passes_filter(const struct thread *thread)
-{
-    if (is_left_out(waits.intrinsic) || filter.by_block)
-        return false;
-    if ((filter.by_site || filter.by_within) && thread->record->fields.depth == 0)
-        return false;
-    if (filter.by_thread && !filter_thread(thread))
-        return false;
-    return (!filter.by_time || filter_time()) && (!filter.by_transaction || filter_transaction(thread->record));
-}
-
-/* What was said from outside is done at the next call, by who has the lock. */
-static bool is_recorded_now(const struct thread *thread)
-{
-    if (thread->quiet || thread->own_depth || recorder.interval_ns || (uint32_t)said_from_outside())
-        return false;
-    if (chosen.one_in && is_passed_over(thread))
-        return false;
-    return !filter.on || passes_filter(thread);
-}
-
 static void begin_wait(struct thread *thread)
 {
     struct span span;
-    if (waits.level != LEVEL_time || !is_recorded_now(thread) || !span_begin(&span, thread, waits.intrinsic, 0, 0))
+    if (waits.level != LEVEL_time || !is_recorded_now(thread, waits.intrinsic) || !span_begin(&span, thread, waits.intrinsic, 0, 0))
         return;
     thread->lock_wait.begin = span.begin;
     thread->lock_wait.call = span.call;
@@ -149,7 +110,7 @@ static void begin_wait(struct thread *thread)
 /* Nobody has the lock, and nobody can take it. */
 static void describe_wait(struct span *span, const struct thread *thread)
 {
-    frame *where = frame_here();
+    frame *where = own_innermost_frame();
     span->stack = where ? stack_of_waiting(where, span->wall_ns >= recorder.stack_above_ns) : 0;
     span->detail = detail_of_giver(thread);
 }
@@ -183,7 +144,7 @@ static void end_wait(struct thread *thread, bool nobody_has_it)
 static void count_wait(struct thread *thread)
 {
     int saved = errno;
-    if (is_recorded_now(thread))
+    if (is_recorded_now(thread, waits.intrinsic))
         recorder_count_only(thread, waits.intrinsic);
     errno = saved;
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/spans.h"
 #include "cpython/tasks.h"
 
 static void runs(struct thread *thread, uint32_t greenlet)
@@ -28,9 +29,11 @@ void lay_aside(struct aside *aside, PyObject *next)
     aside->count = record->fields.depth;
     aside->serving = thread->serving;
     thread->serving = 0;
+    writing_begin(thread);
     memcpy(aside->open, record->open, aside->count * sizeof *aside->open);
     aside->left = clock_read(&thread->clock);
     __atomic_store_n(&record->fields.depth, 0, __ATOMIC_RELEASE);
+    writing_end(thread);
 }
 
 void take_up(const struct aside *aside)
@@ -42,6 +45,7 @@ void take_up(const struct aside *aside)
     if (!aside->record || thread->record != aside->record)
         return;
     struct thread_record *record = thread->record;
+    writing_begin(thread);
     struct reading now = clock_read(&thread->clock);
     memcpy(record->open, aside->open, aside->count * sizeof *aside->open);
     for (uint32_t index = 0; index < aside->count; index++)
@@ -50,6 +54,7 @@ void take_up(const struct aside *aside)
         record->open[aside->count - 1].inner_wall_ns += now.wall_ns - aside->left.wall_ns;
     thread->serving = aside->serving;
     __atomic_store_n(&record->fields.depth, aside->count, __ATOMIC_RELEASE);
+    writing_end(thread);
 }
 
 /* Of greenlet's table of functions for C, which is read at every call of one. */

@@ -28,6 +28,13 @@ struct sampled_thread {
     struct sample pending;
 };
 
+/* The record of its memory that was written last; of the next one, the thread that used the most CPU time in this round. */
+struct sampled_memory {
+    int file;
+    uint64_t most_cpu_ns;
+    struct memory pending;
+};
+
 struct sampled_process {
     pid_t pid;
     int handle; /* pidfd: readable when it has ended */
@@ -35,6 +42,7 @@ struct sampled_process {
     struct interpreter_layout layout;
     struct tables tables;
     struct codes codes;
+    struct sampled_memory memory;
     struct sampled_thread *threads;
     uint32_t thread_count, thread_room;
     uint64_t round_ns;   /* when the sampler woke for this round */

@@ -293,6 +293,16 @@ class BranchRecord(NamedTuple):
     went_other: int
 
 
+class MemoryRecord(NamedTuple):
+    """The memory of a process, seen from outside, when its size had changed."""
+
+    time_ns: int
+    resident_bytes: int
+    limit_bytes: int
+    thread: int
+    stack: int
+
+
 class SampleRecord(NamedTuple):
     """One or more samples of a thread that are alike, one after the other."""
 

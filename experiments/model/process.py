@@ -63,6 +63,7 @@ THREADS_AT_MOST = 200_000
 OPEN_CALLS_AT_MOST = 200_000
 SAMPLES_AT_MOST = 1_000_000
 CHILDREN_AT_MOST = 500_000
+_KEPT_STACKS = 64 * 1024
 
 Instead = TypeVar("Instead")
 
@@ -479,6 +480,10 @@ class Process:
         return {}
 
     @cached_property
+    def _stacks_seen(self) -> dict[int, StackRecord]:
+        return {}
+
+    @cached_property
     def _start_ups(self) -> dict[int, bool]:
         return {}
 
@@ -495,6 +500,16 @@ class Process:
         return innermost
 
     def _stack(self, number: int) -> StackRecord | None:
+        if number not in self._stacks_seen:
+            found = self._find_stack(number)
+            if found is None or not found.site:  # it may still be written
+                return found
+            if len(self._stacks_seen) >= _KEPT_STACKS:
+                self._stacks_seen.clear()
+            self._stacks_seen[number] = found
+        return self._stacks_seen[number]
+
+    def _find_stack(self, number: int) -> StackRecord | None:
         process: Process | None = self
         while process and process._stacks and number < process._stacks.first:
             process = process.parent

@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import islice
 
-from interpose.experiments.format.records import SampleRecord, SiteRecord, StackRecord
+from interpose.experiments.format.records import MemoryRecord, SampleRecord, SiteRecord, StackRecord
 from interpose.experiments.format.tables import RecordTable, StringTable
 from interpose.experiments.model.process import DEEPEST_STACK, UNKNOWN, UNKNOWN_SITE, Process, Site
 
 SAMPLES, SITES, STACKS, STRINGS = "samples", "sampled_sites", "sampled_stacks", "sampled_strings"
+MEMORY = "sampled_memory"
 RUNS, WAITS, READY = 1, 2, 3  # states of a sample: READY had no processor
 NOT_READ = 2**32 - 1  # the stack of a sample whose stack could not be read
 ERRORS = 4096  # numbers of errors are below
 _KEPT_STACKS = 500_000
+MEMORY_AT_MOST = 10_000_000
 RECORDS_AT_MOST = 20_000_000  # some 1.2 GiB: the sampler leaves off long before
 
 
@@ -47,6 +49,15 @@ class Sampled:
         if next(records, None):
             place = f"{self._process.place}/{SAMPLES}"
             self._process.damages.add(place, f"more than {RECORDS_AT_MOST:,} records, the rest was not read")
+
+    def memory(self) -> Iterator[MemoryRecord]:
+        """How much memory the process had, each time that had changed, in the order of time."""
+        table = self._process.table_if_there(MEMORY, MemoryRecord)
+        latest_ns = 0
+        for record in islice(table.plain(), MEMORY_AT_MOST) if table else ():
+            if latest_ns < record.time_ns and record.resident_bytes:
+                latest_ns = record.time_ns
+                yield record
 
     def frames(self, stack: int) -> Iterator[Site]:
         """The sites of the stack `stack`, from the innermost outward; none where it is not there."""

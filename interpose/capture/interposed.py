@@ -24,10 +24,10 @@ def intrinsics_of(wanted, found=None, everything=False, collected=None):
         return []
     layers = ("raw", "buffered") if wanted.files == "buffered" else ("raw",)
     if found or everything:
-        every = (library.SYSTEM, [*system_library.every(), *_of_collectors(collected), *_of_statements(wanted)])
+        every = (library.SYSTEM, [*system_library.every(), *_on_request(wanted, collected)])
         _sample([every, *(found.libraries if found else ())], wanted)
         return _at_levels(found.resolve(every, layers) if found else library.resolve([every], layers), wanted)
-    ours = (library.SYSTEM, [*system_library.INTRINSICS, *_of_collectors(collected), *_of_statements(wanted)])
+    ours = (library.SYSTEM, [*system_library.INTRINSICS, *_on_request(wanted, collected)])
     _sample([ours], wanted)
     return _at_levels(library.resolve([ours], layers), wanted)
 
@@ -38,6 +38,10 @@ def _sample(libraries, wanted):
         for _, intrinsics in libraries:
             for each in intrinsics:
                 each.be_sampled()
+
+
+def _on_request(wanted, collected):
+    return [*_of_collectors(collected), *_of_statements(wanted), *_of_native(wanted)]
 
 
 def _of_collectors(collected):
@@ -54,6 +58,14 @@ def _of_statements(wanted):
     from interpose.instrumentation.system_library import statements as ours
 
     return ours.INTRINSICS
+
+
+def _of_native(wanted):
+    if "native" not in wanted.record:
+        return []
+    from interpose.instrumentation import native
+
+    return native.intrinsics()
 
 
 def _at_levels(intrinsics, wanted):

@@ -101,8 +101,9 @@ class Settings:
         variable="INTERPOSE",
         form="WHAT",
         default="0",
-        meaning="what to record: calls (also 1, yes, true, on), lines, coverage, profile, or several of them with"
-        " commas; 0, no, false, off or empty records nothing. `interpose run` uses 1 unless you say otherwise",
+        meaning="what to record: calls (also 1, yes, true, on), native (calls, and the calls that C"
+        " code makes), lines, coverage, profile, or several of them with commas; 0, no, false, off or empty records"
+        " nothing. `interpose run` uses 1 unless you say otherwise",
     )
     dir = setting(
         values.parse_directory,

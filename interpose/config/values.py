@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 ON = ("1", "yes", "true", "on")
 OFF = ("0", "no", "false", "off")
-RECORDABLE = ("calls", "lines", "coverage", "profile")
+RECORDABLE = ("calls", "native", "lines", "coverage", "profile")
 LEAST_SIZE_BYTES = 1 << 20
 RESERVE_AUTO = 2**64 - 1  # as much as the size of the file system demands (cext/core/reserve.h)
 FOLLOW = ("off", "on")
@@ -50,6 +50,8 @@ def parse_record(text: str) -> tuple[str, ...]:
     for word in words:
         if word not in RECORDABLE:
             raise ValueError(f"{word!r} is not one of {', '.join(('0', '1', *RECORDABLE))}")
+    if "native" in words:
+        words.append("calls")  # within which native calls are made
     return tuple(word for word in RECORDABLE if word in words)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from interpose.analysis.calls.profile import PROGRAM, closing_rows, program_label
+from interpose.analysis.calls.profile import CODE, closing_rows, program_label
 from interpose.analysis.findings.survey import Survey
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.sources import is_dynamic, path_of
@@ -47,7 +47,7 @@ def programs(survey: Survey) -> list[Program]:
         for share in account.threads.values():
             add(names[account.process], BETWEEN, 0, share.program_wall_ns, share.program_cpu_ns)
     for row in closing_rows(survey.analysis.total):
-        if row.kind != PROGRAM:
+        if row.kind != CODE:
             add(row.kind or "", "", 0, row.sums.self_wall_ns, row.sums.self_cpu_ns)
     return sorted(found.values(), key=lambda row: (-row.cpu_ns, -row.wall_ns, row.name))
 

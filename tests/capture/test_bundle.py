@@ -104,3 +104,39 @@ def test_its_code_is_all_there(made):
     for name, place in made.places.items():
         if name and place[3]:
             assert marshal.loads(made.code[place[2] : place[3]]).co_name == "<module>"
+
+
+# --- what every start imports
+
+STARTED = """
+import sys
+from interpose import boot, bundle
+made = bundle.make_for_start(sys.argv[1:])
+names, begin, end = made.places["<start>"]
+before = set(sys.modules)
+finder = boot.Finder({PLACES}, memoryview(made.code))
+finder.load_start()
+loaded = set(sys.modules) - before
+import interpose.capture.session as session
+print(sorted(loaded) == sorted(names), sorted(set(sys.modules) - before - loaded))
+print(session.begin.__code__.co_filename == session.__file__, session.names is sys.modules[session.names.__name__])
+config = session.__file__.replace("capture/session.py", "config")
+print(session.__package__, sys.modules["interpose.config"].__path__ == [config])
+"""
+
+
+def started(places: str) -> list[str]:
+    asked = STARTED.replace("{PLACES}", places)
+    words = [sys.executable, "-c", asked, *map(str, interpose.__path__)]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_what_every_start_imports_is_executed_in_one_go():
+    assert started("made.places") == ["True []", "True True", "interpose.capture True"]
+
+
+def test_where_that_fails_it_is_imported_from_its_files():
+    first, *others = started("{**made.places, '<start>': (names, begin, end - 100)}")
+
+    assert first.startswith("False ") and "'interpose.capture.session'" in first
+    assert others == ["True True", "interpose.capture True"]

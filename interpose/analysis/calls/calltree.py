@@ -55,7 +55,7 @@ class Frame(NamedTuple):
     line: int = 0
 
 
-TOTAL, TRUNCATED, UNKNOWN, PROGRAM, INTERPOSE, BEFORE, PAUSED = (
+TOTAL, TRUNCATED, UNKNOWN, CODE, OVERHEAD, BEFORE, PAUSED = (
     Function(f"<{name}>")
     for name in ("Total", "Truncated-stack", "Unknown", "code", "overhead", "before-the-ring", "paused")
 )
@@ -271,7 +271,7 @@ def _add_shares(made: Calls, of: ProcessAccount, is_sampled: bool) -> None:
     """Put what is in no call into the tree and to its threads; of processes that were sampled their code is there."""
     for number, share in of.threads.items():
         for function, wall_ns, cpu_ns in _closing(share):
-            if (wall_ns or cpu_ns) and not (is_sampled and function is PROGRAM):
+            if (wall_ns or cpu_ns) and not (is_sampled and function is CODE):
                 vector = made.tree.figures.of_times(wall_ns, cpu_ns)
                 made.tree.add(made.tree.inside(made.tree.root, Frame(function)), vector)
                 put(made.threads.setdefault((of.process, number), made.tree.figures.nothing()), vector)
@@ -279,8 +279,8 @@ def _add_shares(made: Calls, of: ProcessAccount, is_sampled: bool) -> None:
 
 def _closing(share: Share) -> tuple[tuple[Function, int, int], ...]:
     return (
-        (PROGRAM, share.program_wall_ns, share.program_cpu_ns),
-        (INTERPOSE, share.own_wall_ns, share.own_cpu_ns),
+        (CODE, share.program_wall_ns, share.program_cpu_ns),
+        (OVERHEAD, share.own_wall_ns, share.own_cpu_ns),
         (BEFORE, share.before_wall_ns, share.before_cpu_ns),
         (PAUSED, share.paused_wall_ns, share.paused_cpu_ns),
     )

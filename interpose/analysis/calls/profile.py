@@ -43,8 +43,8 @@ from interpose.experiments.model.process import UNKNOWN, UNKNOWN_SITE, Process, 
 from interpose.kinds import IDLE, KINDS
 from interpose.legacy.codes import STATEMENT
 
-PROGRAM = "code"  # of the program, between the calls
-INTERPOSE = "overhead"  # of recording
+CODE = "code"  # of the program, between the calls
+OVERHEAD = "overhead"  # of recording
 BEFORE = "before the ring"
 PAUSED = "paused"
 NOT_KEPT = "not kept"
@@ -352,9 +352,9 @@ def closing_rows(whole: Share) -> list[Row]:
     recording was paused."""
     before = closing_row(BEFORE, whole.before_wall_ns, whole.before_cpu_ns, "its calls were overwritten")
     rows = [
-        closing_row(PROGRAM, whole.program_wall_ns, whole.program_cpu_ns, "between the calls"),
+        closing_row(CODE, whole.program_wall_ns, whole.program_cpu_ns, "between the calls"),
         closing_row(
-            INTERPOSE, whole.own_wall_ns, whole.own_cpu_ns, "recording: start measured, calls estimated"
+            OVERHEAD, whole.own_wall_ns, whole.own_cpu_ns, "recording: start measured, calls estimated"
         ),
         *([before] if whole.before_wall_ns else []),
     ]
@@ -372,7 +372,7 @@ def closing_rows_by(by: str, accounts: Iterable[ProcessAccount]) -> list[Row]:
             shares[labels] = shares.get(labels, NOTHING) + share
     rows = [replace(row, labels=dict(labels)) for labels, share in shares.items() for row in closing_rows(share)]
     there = [row for row in rows if row.sums.self_wall_ns or row.sums.self_cpu_ns]
-    order = {kind: place for place, kind in enumerate((PROGRAM, INTERPOSE, BEFORE, PAUSED))}
+    order = {kind: place for place, kind in enumerate((CODE, OVERHEAD, BEFORE, PAUSED))}
     return sorted(there, key=lambda row: (order[row.kind or ""], *largest_first(row)))
 
 

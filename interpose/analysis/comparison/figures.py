@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.calls.profile import GROUPINGS, PROGRAM, Row, profile
+from interpose.analysis.calls.profile import CODE, GROUPINGS, Row, profile
 from interpose.analysis.consolidation.histogram import FINE
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.profile.rows import WITH_CODE, with_code
@@ -136,7 +136,7 @@ def run_of(analysis: Analysis, by: str, with_calls: bool = False) -> Run:
         sums, name = row.sums, _name(row, cwd)
         found = Figures(sums.calls + row.counted, sums.self_wall_ns, sums.wall_ns, sums.self_cpu_ns)
         rows.setdefault(name, Figures()).add(found)
-        if row.is_idle or not (row.is_of_calls or row.is_of_code or row.kind == PROGRAM):
+        if row.is_idle or not (row.is_of_calls or row.is_of_code or row.kind == CODE):
             aside.add(name)
     for name, spread in (spreads(analysis, by) if with_calls else {}).items():
         rows.setdefault(name, Figures()).spread.add(spread)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.findings import event_loops, files, next_steps, statements, waits
+from interpose.analysis.findings import drivers, event_loops, files, next_steps, statements, waits
 from interpose.analysis.findings.finding import Finding, merged
 from interpose.analysis.findings.survey import Survey
 
@@ -26,6 +26,9 @@ RULES: tuple[Rule, ...] = (
     waits.sleeps,
     waits.convoys,
     waits.interpreter_lock,
+    drivers.waits_for_the_disk,
+    drivers.waits_for_a_lock,
+    drivers.driver_computes,
     statements.slow_statement,
     waits.child_processes,
     event_loops.slow_awaits,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.profile.profiled import NO_CALLERS, Callers
 from interpose.experiments.model.process import Site
 
@@ -17,7 +18,8 @@ class Calls:
 
     `transaction` is empty outside of any with a name. The times are self times, with those of what the calls made
     inside of themselves of the same kind, as a driver does to the network; so no time is in two of them. `threads`
-    are their numbers, with that of the process.
+    are their numbers, with that of the process. Native calls inside count as well: `native_cpu_ns` is what of the CPU
+    time is theirs, `native_wait_ns` what they waited, by kind.
     """
 
     kind: str
@@ -31,6 +33,16 @@ class Calls:
     cpu_ns: int = 0
     bytes: int = 0
     threads: set[tuple[int, int]] = field(default_factory=set)
+    native_cpu_ns: int = 0
+    native_wait_ns: Counter[str] = field(default_factory=Counter)
+
+    def add_inner(self, kind: str, sums: Sums, is_native: bool) -> None:
+        """Add what calls took that these made inside of themselves."""
+        self.wall_ns += sums.self_wall_ns
+        self.cpu_ns += sums.self_cpu_ns
+        if is_native:
+            self.native_cpu_ns += sums.self_cpu_ns
+            self.native_wait_ns[kind] += max(sums.self_wall_ns - sums.self_cpu_ns, 0)
 
     @property
     def verb(self) -> str:

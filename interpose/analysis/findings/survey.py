@@ -29,10 +29,10 @@ from interpose.analysis.transactions.tracking import (
     roles_of,
 )
 from interpose.experiments.model.process import Process
-from interpose.kinds import IDLE
+from interpose.kinds import IDLE, NATIVE
 
 FIELDS = ("intrinsic", "stack", "detail")  # behind the thread
-# What calls of these kinds make inside of themselves of the same kind is a part of what they do, and not told apart.
+# What calls of these kinds make inside of themselves, of the same kind or native, is a part of what they do.
 WITH_WHAT_IS_INSIDE = frozenset(("db", "net", "process"))
 # Transactions that begin or end at a call, or have their name from one inside, take following every call in its order.
 NOT_SEEN = READS | BEGINS | ENDS | MARKED
@@ -182,9 +182,9 @@ class _Reading:
         """Add the calls of `record`; gives what they are among."""
         thread, number, stack, detail = record.key
         intrinsic = self._process.intrinsic(number)
-        if around and around.kind == intrinsic.kind in WITH_WHAT_IS_INSIDE:
-            around.wall_ns += record.sums.self_wall_ns
-            around.cpu_ns += record.sums.self_cpu_ns
+        is_native = intrinsic.name.startswith(NATIVE)
+        if around and around.kind in WITH_WHAT_IS_INSIDE and (is_native or around.kind == intrinsic.kind):
+            around.add_inner(intrinsic.kind, record.sums, is_native)
             return around
         if intrinsic.terminal and intrinsic.kind == "screen":
             self._survey.thinking_ns += record.sums.self_wall_ns

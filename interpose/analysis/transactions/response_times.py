@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import number_of_statements, recording_ns
-from interpose.analysis.calls.profile import INTERPOSE, NOT_KEPT
+from interpose.analysis.calls.profile import NOT_KEPT, OVERHEAD
 from interpose.analysis.consolidation.records import Record
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.transactions.estimate import Estimate, Population, is_sampled, started_within
@@ -93,7 +93,7 @@ class Transaction:
         """Let what is known of the kept ones stand for the others; where none was, their time is a part of its own."""
         if not self.unknown.wall_ns:
             return
-        shares = [share for kind, share in self.split.items() if kind != INTERPOSE]  # in the others it did nothing
+        shares = [share for kind, share in self.split.items() if kind != OVERHEAD]  # in the others it did nothing
         known_ns = sum(share.wall_ns for share in shares)
         known_cpu_ns = sum(share.cpu_ns for share in shares)
         if not self.kept or not known_ns:
@@ -141,7 +141,7 @@ class Transactions:
     def kinds(self) -> list[str]:
         """The kinds that some transaction has a part of, in the order in which they are shown."""
         there = {kind for row in self.rows for kind, share in row.split.items() if share.wall_ns or share.cpu_ns}
-        known = (*SPLIT, *sorted(there - {*SPLIT, LOGIC, INTERPOSE, NOT_KEPT}), LOGIC, INTERPOSE, NOT_KEPT)
+        known = (*SPLIT, *sorted(there - {*SPLIT, LOGIC, OVERHEAD, NOT_KEPT}), LOGIC, OVERHEAD, NOT_KEPT)
         return [kind for kind in known if kind in there]
 
 
@@ -281,7 +281,7 @@ class _Splitter:
         own_ns, own_cpu_ns = self._own(record, recording_ns(self._process.log, calls, statements))
         own_ns = min(own_ns, max(left_ns, 0))
         own_cpu_ns = min(own_cpu_ns, own_ns, max(left_cpu_ns, 0))
-        split[INTERPOSE] = Share(own_ns, own_cpu_ns)
+        split[OVERHEAD] = Share(own_ns, own_cpu_ns)
         split[LOGIC] = Share(max(left_ns - own_ns, 0), 0)
         _place_cpu({LOGIC: split[LOGIC], **dict(sorted(split.items()))}, left_cpu_ns - own_cpu_ns)
         row.sums.add(sums)

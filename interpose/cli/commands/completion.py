@@ -13,6 +13,7 @@ NAME = "completion"
 HELP = "print a script by which a shell completes commands, options and their values"
 EXAMPLE = "interpose completion bash"
 SHELLS = ("bash", "zsh", "tcsh")
+_PATHS = ("EXPERIMENT", "FILE", "DIRECTORY", "PROGRAM", "TARGET")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,23 +30,19 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("this needs the package shtab: pip install shtab") from None
     parser = main.make_parser(main.load_commands())
     for each in _parsers_below(parser):
-        for action in _of_paths(each):
-            action.complete = shtab.FILE  # type: ignore[attr-defined]  # where shtab looks for it
+        for action in each._actions:
+            if isinstance(action, argparse._SubParsersAction) and action.help == argparse.SUPPRESS:
+                action.help = None  # shtab leaves out what is suppressed
+            elif action.choices is None and action.metavar in _PATHS:
+                action.complete = shtab.FILE  # type: ignore[attr-defined]  # where shtab looks for it
     sys.stdout.write(shtab.complete(parser, arguments.shell) + "\n")
     return 0
 
 
 def _parsers_below(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """The parsers of all commands, and of what these consist of."""
+    """The parser, and those of all commands and of what these consist of."""
+    yield parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            action.help = action.help if action.help != argparse.SUPPRESS else None  # shtab leaves out what is not told
             for each in action.choices.values():
-                yield each
                 yield from _parsers_below(each)
-
-
-def _of_paths(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """The arguments of a command that are files or directories."""
-    named = ("EXPERIMENT", "FILE", "DIRECTORY", "PROGRAM", "TARGET")
-    return [each for each in parser._actions if each.choices is None and each.metavar in named]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from interpose.cli.output import opened_output
+from interpose.cli.output import add_output_argument, opened_output
 from interpose.legacy.keytree import read_nodes
 from interpose.legacy.zwr import zwr
 
@@ -15,7 +15,7 @@ EXAMPLE = "interpose display zwr trace.db"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the file of sqlite")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of the terminal")
+    add_output_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,59 @@
+/* A loaded object, as the loader tells of it, and its import table: the slots through which its code reaches functions of
+   other objects, or keeps their addresses. */
+#pragma once
+
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/visible.h"
+
+struct region {
+    uintptr_t begin, end;
+};
+
+static inline bool is_in(struct region region, uintptr_t address)
+{
+    return region.begin <= address && address < region.end;
+}
+
+struct relocations {
+    const ElfW(Rela) *first;
+    size_t bytes;
+};
+
+struct loaded_object {
+    const char *path; /* the loader's; empty for the program itself */
+    uintptr_t base;
+    struct region all, relro;
+    const ElfW(Dyn) *dynamic;
+    const ElfW(Sym) *symbols;
+    const char *names;
+    const uint32_t *defined; /* DT_GNU_HASH, or NULL */
+    struct relocations called, others;
+    size_t relative; /* so many of the others come first, and name no symbol */
+};
+
+/* Tell of an object what the loader says; what its table needs is there where `symbols` is not NULL. Whoever is called by
+   dl_iterate_phdr may look at it as long as he is. */
+VISIBLE void object_read(struct loaded_object *object, const struct dl_phdr_info *info);
+
+/* Does the object itself have a function of that name, for others to call? */
+VISIBLE bool object_defines(const struct loaded_object *object, const char *name);
+
+/* A slot of the table. */
+struct import_place {
+    const char *name;
+    void **address;
+    bool foreign;   /* the function is another object's, or may be */
+    bool read_only; /* RELRO */
+    bool in_data;   /* it is no part of the table: the object's own data have the address */
+};
+
+/* Visit all slots that name a function. */
+VISIBLE void object_imports(const struct loaded_object *object, void (*visit)(void *data, const struct import_place *place),
+                            void *data);
+
+/* Put another address into a slot. False where the memory cannot be written to. */
+VISIBLE bool slot_exchange(void **address, bool read_only, void *to);

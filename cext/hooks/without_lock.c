@@ -1,0 +1,28 @@
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "hooks/without_lock.h"
+
+#include "core/transaction_sampling.h"
+#include "hooks/filtering.h"
+
+static bool passes_filter(const struct thread *thread, uint32_t intrinsic)
+{
+    if (is_left_out(intrinsic) || filter.by_block)
+        return false;
+    if ((filter.by_site || filter.by_within) && thread->record->fields.depth == 0)
+        return false;
+    if (filter.by_thread && !filter_thread(thread))
+        return false;
+    return (!filter.by_time || filter_time()) && (!filter.by_transaction || filter_transaction(thread->record));
+}
+
+/* What was said from outside is done at the next call, by who has the lock. */
+bool is_recorded_now(const struct thread *thread, uint32_t intrinsic)
+{
+    if (thread->quiet || thread->own_depth || recorder.interval_ns || (uint32_t)said_from_outside())
+        return false;
+    if (chosen.one_in && is_passed_over(thread))
+        return false;
+    return !filter.on || passes_filter(thread, intrinsic);
+}

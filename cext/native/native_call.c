@@ -1,0 +1,197 @@
+#include "native/native_call.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/detail_levels.h"
+#include "cpython/sites.h"
+#include "cpython/waiting_sites.h"
+#include "hooks/call_kind.h"
+#include "hooks/descriptors.h"
+#include "hooks/open_calls.h"
+#include "hooks/without_lock.h"
+#include "native/native_callers.h"
+#include "native/native_errors.h"
+
+struct native natives[NATIVE_COUNT];
+
+/* --- may it be recorded? */
+
+/* A call in progress of which the stack has been unwound: what was begun is not ended by anybody else. */
+static void drop_unwound(struct thread *thread)
+{
+    struct thread_record *record = thread->record;
+    uint32_t index = thread->native.index;
+    writing_begin(thread);
+    if (index < record->fields.depth && record->open[index].call == thread->native.call) {
+        record->fields.dropped++;
+        close_call(record, index);
+    }
+    thread->native.call = 0;
+    writing_end(thread);
+}
+
+/* Does a signal handler make the call, which has interrupted what must not be disturbed? */
+static bool is_in_handler(struct thread *thread, uintptr_t frame)
+{
+    if (UNLIKELY(thread->writing))
+        return true;
+    if (LIKELY(!thread->native.call))
+        return false;
+    if (frame < thread->native.frame)
+        return true;
+    drop_unwound(thread);
+    return false;
+}
+
+static struct thread *recorded_native_thread(uintptr_t frame)
+{
+    struct thread *thread = known_thread();
+    if (UNLIKELY(!thread || thread->quiet || thread->own_depth))
+        return NULL;
+    if (LIKELY(!is_in_handler(thread, frame)))
+        return thread;
+    recorder_lose();
+    return NULL;
+}
+
+/* --- what it is about, and where it comes from */
+
+static uint32_t kind_of_native(const struct slot *slot, const struct descriptor *known, const struct thread *thread)
+{
+    if (slot->choice == CHOICE_descriptor)
+        return kind_of_traffic(slot, known, thread);
+    if (slot->kinds[KIND_idle] && inside(thread, KIND_idle))
+        return slot->kinds[KIND_idle];
+    return slot->kinds[KIND_process] && inside(thread, KIND_process) ? slot->kinds[KIND_process] : 0;
+}
+
+/* The line of Python. A call that C code makes without the lock comes from the line of the call around it. */
+static uint32_t stack_in_python(const struct thread *thread)
+{
+    uint32_t depth = thread->record->fields.depth;
+    PyThreadState *running = running_state();
+    frame *frame = NULL;
+    if (running && running == PyGILState_GetThisThreadState())
+        return (frame = own_innermost_frame()) ? stack_of_waiting(frame, false) : 0;
+    if (depth && depth <= OPEN_CALLS && !is_told_by_program(thread->record->open[depth - 1].intrinsic))
+        return thread->record->open[depth - 1].stack;
+    return (frame = own_innermost_frame()) ? stack_without_lock(frame) : 0;
+}
+
+static uint32_t stack_of_native(const struct thread *thread, const void *caller)
+{
+    if (!recorder.stack_kept)
+        return 0;
+    uint32_t python = stack_in_python(thread), site = native_caller_site(caller);
+    return site ? stack_intern(site, python, 0) : python;
+}
+
+/* --- what it changes in what is known of descriptors */
+
+static bool is_about_descriptor(const struct slot *slot)
+{
+    return slot->detail == DETAIL_descriptor;
+}
+
+static void change_before_native(const struct slot *slot, intptr_t subject)
+{
+    if (slot->effect == EFFECT_forget)
+        descriptor_forget((int)subject);
+}
+
+static void change_after_native(const struct slot *slot, intptr_t subject, int64_t result)
+{
+    if (slot->effect == EFFECT_open || slot->effect == EFFECT_accept)
+        descriptor_forget((int)result);
+    else if (slot->effect == EFFECT_connect)
+        descriptor_forget((int)subject); /* its name is now that of the other end */
+}
+
+/* --- the call */
+
+/* Timed? What is counted is counted. */
+static bool is_timed(struct thread *thread, const struct slot *slot, uint32_t added)
+{
+    enum level level = slot->levels[added];
+    if (level == LEVEL_off || !is_recorded_now(thread, slot->intrinsic + added))
+        return false;
+    if (level == LEVEL_count)
+        recorder_count_only(thread, slot->intrinsic + added);
+    return level == LEVEL_time;
+}
+
+static bool begin_span(struct native_call *call, struct thread *thread, const void *caller, uintptr_t frame)
+{
+    const struct slot *slot = call->slot;
+    const struct descriptor *known = is_about_descriptor(slot) ? descriptor_known((int)call->subject) : NULL;
+    uint32_t added = kind_of_native(slot, known, thread), detail = known ? known->name : 0;
+    if (!is_timed(thread, slot, added))
+        return false;
+    uint32_t stack = stack_of_native(thread, caller);
+    if (!span_begin(&call->span, thread, slot->intrinsic + added, stack, detail))
+        return false;
+    thread->native = (struct native_progress){call->span.call, call->span.index, frame};
+    return true;
+}
+
+bool native_begin(struct native_call *call, enum native_number number, intptr_t subject, const void *caller,
+                  uintptr_t frame)
+{
+    const struct slot *slot = &natives[number].slot;
+    if (UNLIKELY(!__atomic_load_n(&recorder.on, __ATOMIC_RELAXED) || !slot->numbers))
+        return false;
+    int saved = errno;
+    struct thread *thread = recorded_native_thread(frame);
+    call->slot = slot;
+    call->subject = subject;
+    if (!thread || !begin_span(call, thread, caller, frame))
+        call->span.thread = NULL;
+    change_before_native(slot, subject);
+    errno = saved;
+    return call->span.thread || slot->effect;
+}
+
+/* What the C library has read from there, it can be read from. */
+static uint32_t late_native_detail(const struct slot *slot, intptr_t subject, int error)
+{
+    const char *text = (const char *)subject;
+    if (!text || error == EFAULT)
+        return 0;
+    if (slot->detail == DETAIL_path)
+        return argument_intern(KIND_file, text, strlen(text));
+    return slot->detail == DETAIL_host ? argument_intern(KIND_net, text, strlen(text)) : 0;
+}
+
+static void record_native(struct native_call *call, int64_t result, int error)
+{
+    struct span *span = &call->span;
+    uint64_t bytes = call->slot->moves && result > 0 ? (uint64_t)result : 0;
+    if (!span->detail && !is_about_descriptor(call->slot))
+        span->detail = late_native_detail(call->slot, call->subject, error);
+    span->task = span->thread->in_loop ? 0 : span->thread->greenlet;
+    uint32_t failed = UNLIKELY(error) ? native_error(call->slot->detail == DETAIL_host, error) : 0;
+    if (span_write(span, bytes, failed) && UNLIKELY(recorder.governed))
+        governor_note(span->intrinsic);
+}
+
+void native_end(struct native_call *call, int64_t result, int error)
+{
+    int saved = errno;
+    struct thread *thread = call->span.thread;
+    if (thread && span_stop(&call->span)) {
+        record_native(call, result, error);
+        thread->native.call = 0;
+    }
+    if (!error)
+        change_after_native(call->slot, call->subject, result);
+    errno = saved;
+}
+
+bool native_lower(uint32_t number, enum level level)
+{
+    bool found = false;
+    for (unsigned each = 0; each < NATIVE_COUNT; each++)
+        found |= natives[each].slot.numbers && slot_lower(&natives[each].slot, number, level);
+    return found;
+}

@@ -1,0 +1,70 @@
+/* The native intrinsics: functions of the C library that are timed where extension modules and C libraries call them.
+
+   This list is the only place where they are described. Made from it are the wrappers (native/native_wrappers.c), what is
+   declared of them in Python (interpose/instrumentation/native.py) and so their entries in the map and in the documentation,
+   and the test of what each records. One function more is one line here; a shape that is not there yet is one line in
+   native/native_shapes.h.
+
+   The columns: the name; the shape; the kinds; how one of several is chosen, what is kept of the call, what its result tells,
+   and what it changes, in the words of hooks/slot.h. */
+#pragma once
+
+#define ANY_DESCRIPTOR "file screen net process idle", "descriptor"
+#define A_FILE "file", ""
+#define A_SOCKET "net idle", ""
+#define A_WAIT "net idle", ""
+#define A_PAUSE "sleep idle process", ""
+
+#define NATIVE_CALLS(X) \
+    X(open,          open,         A_FILE,         "path",       "",       "open") \
+    X(open64,        open,         A_FILE,         "path",       "",       "open") \
+    X(__open_2,      open_checked, A_FILE,         "path",       "",       "open") \
+    X(__open64_2,    open_checked, A_FILE,         "path",       "",       "open") \
+    X(openat,        openat,       A_FILE,         "path",       "",       "open") \
+    X(openat64,      openat,       A_FILE,         "path",       "",       "open") \
+    X(creat,         create,       A_FILE,         "path",       "",       "open") \
+    X(close,         descriptor,   ANY_DESCRIPTOR, "descriptor", "",       "forget") \
+    X(read,          transfer,     ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(__read_chk,    read_checked, ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(write,         transfer,     ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(pread,         transfer_at,  ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(pread64,       transfer_at,  ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(__pread64_chk, at_checked,   ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(pwrite,        transfer_at,  ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(pwrite64,      transfer_at,  ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(readv,         vector,       ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(writev,        vector,       ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(preadv,        vector_at,    ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(preadv64,      vector_at,    ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(pwritev,       vector_at,    ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(pwritev64,     vector_at,    ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(lseek,         seek,         ANY_DESCRIPTOR, "descriptor", "",       "") \
+    X(lseek64,       seek,         ANY_DESCRIPTOR, "descriptor", "",       "") \
+    X(fsync,         descriptor,   A_FILE,         "descriptor", "",       "") \
+    X(fdatasync,     descriptor,   A_FILE,         "descriptor", "",       "") \
+    X(ftruncate,     resize,       A_FILE,         "descriptor", "",       "") \
+    X(ftruncate64,   resize,       A_FILE,         "descriptor", "",       "") \
+    X(connect,       connect,      A_SOCKET,       "descriptor", "",       "connect") \
+    X(accept,        accept,       A_WAIT,         "descriptor", "",       "accept") \
+    X(accept4,       accept4,      A_WAIT,         "descriptor", "",       "accept") \
+    X(send,          exchange,     A_SOCKET,       "descriptor", "result", "") \
+    X(sendto,        send_to,      A_SOCKET,       "descriptor", "result", "") \
+    X(sendmsg,       message,      A_SOCKET,       "descriptor", "result", "") \
+    X(recv,          exchange,     A_SOCKET,       "descriptor", "result", "") \
+    X(__recv_chk,    recv_checked, A_SOCKET,       "descriptor", "result", "") \
+    X(recvfrom,      receive_from, A_SOCKET,       "descriptor", "result", "") \
+    X(recvmsg,       message,      A_SOCKET,       "descriptor", "result", "") \
+    X(getaddrinfo,   look_up,      A_SOCKET,       "host",       "",       "") \
+    X(poll,          poll,         A_WAIT,         "",           "",       "") \
+    X(__poll_chk,    poll_checked, A_WAIT,         "",           "",       "") \
+    X(ppoll,         ppoll,        A_WAIT,         "",           "",       "") \
+    X(select,        select,       A_WAIT,         "",           "",       "") \
+    X(pselect,       pselect,      A_WAIT,         "",           "",       "") \
+    X(epoll_wait,    epoll,        A_WAIT,         "",           "",       "") \
+    X(epoll_pwait,   epoll_masked, A_WAIT,         "",           "",       "") \
+    X(nanosleep,     pause,        A_PAUSE,        "",           "",       "") \
+    X(clock_nanosleep, pause_until, A_PAUSE,       "",           "",       "") \
+    X(usleep,        micropause,   A_PAUSE,        "",           "",       "")
+
+#define NUMBER_OF_NATIVE(name, ...) NATIVE_##name,
+enum native_number { NATIVE_CALLS(NUMBER_OF_NATIVE) NATIVE_COUNT };

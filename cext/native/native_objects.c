@@ -1,0 +1,305 @@
+#define _GNU_SOURCE
+#include "native/native_call.h"
+
+#include "native/native_objects.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "core/intern.h"
+#include "core/loaded_object.h"
+#include "cpython/waiting_sites.h"
+#include "native/native_callers.h"
+#include "native/native_wrappers.h"
+
+/* Beside the native intrinsics: what libraries find functions with. */
+enum { DLSYM = NATIVE_COUNT, WRAPPED };
+enum { SLOTS = 8192, NAMES = 256 };
+
+/* What was exchanged. */
+struct exchanged {
+    void **address;
+    void *before;
+    uint16_t number; /* enum native_number, or DLSYM */
+    bool read_only;
+};
+
+static struct {
+    struct exchanged slots[SLOTS];
+    uint32_t count;
+    uint8_t by_name[NAMES]; /* numbers, each plus one */
+    bool ambiguous[WRAPPED]; /* there is another function of that name besides the C library's */
+    void *(*dlsym)(void *, const char *);
+    unsigned long long loaded, unloaded; /* objects, as the loader counts them, when they were looked at last */
+    bool on;
+} exchange;
+
+/* --- what a library finds by a name that it says itself */
+
+static void *wrapped(const char *name, void *found);
+
+/* What is found depends on who asks only where no object is named: then the real one must see who called, and it does if it is
+   jumped to. */
+static void *native_dlsym(void *object, const char *name)
+{
+    if (object == RTLD_DEFAULT || object == RTLD_NEXT || !exchange.on)
+        return exchange.dlsym(object, name);
+    return wrapped(name, exchange.dlsym(object, name));
+}
+
+/* --- names */
+
+static const char *name_of(unsigned number)
+{
+    return number == DLSYM ? "dlsym" : native_rows[number].name;
+}
+
+static void *wrapper_of(unsigned number)
+{
+    return number == DLSYM ? (void *)native_dlsym : native_rows[number].wrapper;
+}
+
+static void *real_of(unsigned number)
+{
+    if (number == DLSYM)
+        return (void *)exchange.dlsym;
+    return natives[number].slot.numbers ? natives[number].real : NULL;
+}
+
+static unsigned place_of_name(const char *name)
+{
+    return (unsigned)hash_bytes(name, strlen(name)) % NAMES;
+}
+
+static void know_names(void)
+{
+    memset(exchange.by_name, 0, sizeof exchange.by_name);
+    for (unsigned number = 0; number < WRAPPED; number++) {
+        unsigned place = place_of_name(name_of(number));
+        while (exchange.by_name[place])
+            place = (place + 1) % NAMES;
+        exchange.by_name[place] = (uint8_t)(number + 1);
+    }
+}
+
+/* The number of a native intrinsic, or DLSYM; WRAPPED for any other name. */
+static unsigned number_of_native(const char *name)
+{
+    for (unsigned place = place_of_name(name); exchange.by_name[place]; place = (place + 1) % NAMES)
+        if (strcmp(name_of(exchange.by_name[place] - 1u), name) == 0)
+            return exchange.by_name[place] - 1u;
+    return WRAPPED;
+}
+
+static void *wrapped(const char *name, void *found)
+{
+    unsigned number = found ? number_of_native(name) : WRAPPED;
+    return number != WRAPPED && found == real_of(number) ? wrapper_of(number) : found;
+}
+
+void native_prepare(void)
+{
+    know_names();
+    waiting_sites_begin();
+    for (unsigned number = 0; number < NATIVE_COUNT; number++)
+        natives[number].real = dlsym(RTLD_DEFAULT, native_rows[number].name);
+    exchange.dlsym = (void *(*)(void *, const char *))dlsym(RTLD_DEFAULT, "dlsym");
+    memset(exchange.ambiguous, 0, sizeof exchange.ambiguous);
+    exchange.loaded = exchange.unloaded = 0;
+    exchange.on = true;
+}
+
+bool native_is_on(void)
+{
+    return exchange.on;
+}
+
+/* --- which objects */
+
+static const char *const parts_of_the_c_library[] = {
+    "ld-linux", "ld-musl", "ld64", "libc.", "libc-", "libm.", "libm-", "libdl.", "libdl-", "librt.", "librt-", "libpthread",
+    "libresolv", "libnss_", "libnsl", "libutil.", "libutil-", "libanl", "linux-vdso", "linux-gate", "libasan.", "libtsan.",
+    "libubsan.", "liblsan.", NULL,
+};
+
+static const char *const covers_of_system_calls[] = {
+    "_socket.", "select.", "_posixsubprocess.", "_multiprocessing.", "_posixshmem.", "mmap.", "fcntl.", "_io.", "posix.",
+    "time.", "resource.", "termios.", "_queue.", NULL,
+};
+
+static bool begins_with_one_of(const char *name, const char *const *beginnings)
+{
+    for (; *beginnings; beginnings++)
+        if (strncmp(name, *beginnings, strlen(*beginnings)) == 0)
+            return true;
+    return false;
+}
+
+/* Where our package lies: what this function's object is called, up to the folder above it. */
+static size_t own_prefix(const char **path)
+{
+    Dl_info info;
+    if (!dladdr((const void *)native_prepare, &info) || !info.dli_fname)
+        return 0;
+    *path = info.dli_fname;
+    const char *end = strrchr(info.dli_fname, '/');
+    while (end && end > info.dli_fname && *--end != '/')
+        ;
+    return end ? (size_t)(end - info.dli_fname) : 0;
+}
+
+static bool is_ours(const char *path)
+{
+    const char *own = NULL;
+    size_t length = own_prefix(&own);
+    return length && strncmp(path, own, length) == 0;
+}
+
+static const char *name_of_object(const struct loaded_object *object)
+{
+    const char *slash = strrchr(object->path, '/');
+    return slash ? slash + 1 : object->path;
+}
+
+static bool is_of_the_c_library(const struct loaded_object *object)
+{
+    return begins_with_one_of(name_of_object(object), parts_of_the_c_library);
+}
+
+static bool is_left_out_object(const struct loaded_object *object)
+{
+    const char *name = name_of_object(object);
+    if (!*name || !object->symbols || is_in(object->all, (uintptr_t)PyEval_RestoreThread))
+        return true;
+    if (is_of_the_c_library(object) || is_ours(object->path))
+        return true;
+    return strstr(object->path, "/lib-dynload/") && begins_with_one_of(name, covers_of_system_calls);
+}
+
+/* --- exchanging */
+
+struct look {
+    const struct loaded_object *object;
+    struct caller *caller;
+};
+
+/* Does the slot lead to the function that the wrapper calls? One that has not been used yet leads to the loader, by way of the
+   object itself; which function that would find is known where there is one alone. */
+static bool leads_to(const struct loaded_object *object, const struct import_place *place, const void *before,
+                     unsigned number)
+{
+    if (before == real_of(number))
+        return true;
+    return !exchange.ambiguous[number] && place->foreign && !place->in_data && is_in(object->all, (uintptr_t)before);
+}
+
+static void exchange_place(void *data, const struct import_place *place)
+{
+    const struct look *look = data;
+    unsigned number = number_of_native(place->name);
+    if (number == WRAPPED || exchange.count == SLOTS || !real_of(number))
+        return;
+    void *before = __atomic_load_n(place->address, __ATOMIC_ACQUIRE);
+    if (!leads_to(look->object, place, before, number))
+        return;
+    exchange.slots[exchange.count] = (struct exchanged){place->address, before, (uint16_t)number, place->read_only};
+    if (slot_exchange(place->address, place->read_only, wrapper_of(number))) {
+        exchange.count++;
+        look->caller->slots++;
+    }
+}
+
+static bool is_as_it_was_left(const struct caller *caller)
+{
+    const struct exchanged *first = &exchange.slots[caller->first];
+    return !caller->slots ||
+           __atomic_load_n(first->address, __ATOMIC_ACQUIRE) == wrapper_of(first->number);
+}
+
+static void look_at(const struct loaded_object *object)
+{
+    const struct caller *known = native_caller_of(object);
+    if (known && is_as_it_was_left(known))
+        return;
+    struct caller *caller = native_caller_add(object);
+    if (!caller)
+        return;
+    caller->first = exchange.count;
+    if (!is_left_out_object(object))
+        object_imports(object, exchange_place, &(struct look){object, caller});
+}
+
+static int note_definitions(struct dl_phdr_info *info, size_t size, void *nothing)
+{
+    struct loaded_object object;
+    (void)size;
+    (void)nothing;
+    object_read(&object, info);
+    for (unsigned number = 0; number < WRAPPED && !is_of_the_c_library(&object); number++)
+        exchange.ambiguous[number] |= object_defines(&object, name_of(number));
+    return 0;
+}
+
+/* The loader lets nobody unload the object meanwhile. */
+static int look_at_loaded(struct dl_phdr_info *info, size_t size, void *nothing)
+{
+    struct loaded_object object;
+    (void)size;
+    (void)nothing;
+    object_read(&object, info);
+    look_at(&object);
+    exchange.loaded = info->dlpi_adds;
+    exchange.unloaded = info->dlpi_subs;
+    return 0;
+}
+
+static int is_as_it_was(struct dl_phdr_info *info, size_t size, void *nothing)
+{
+    (void)size;
+    (void)nothing;
+    return info->dlpi_adds == exchange.loaded && info->dlpi_subs == exchange.unloaded ? 1 : 2;
+}
+
+void native_look(void)
+{
+    if (!exchange.on || dl_iterate_phdr(is_as_it_was, NULL) == 1)
+        return;
+    dl_iterate_phdr(note_definitions, NULL);
+    dl_iterate_phdr(look_at_loaded, NULL);
+    native_callers_name();
+}
+
+/* --- and back */
+
+static int put_back_slot(const struct exchanged *slot)
+{
+    const void *now = __atomic_load_n(slot->address, __ATOMIC_ACQUIRE);
+    if (now == wrapper_of(slot->number))
+        return !slot_exchange(slot->address, slot->read_only, slot->before);
+    return now != slot->before;
+}
+
+static int put_back_in(struct dl_phdr_info *info, size_t size, void *left)
+{
+    struct loaded_object object;
+    (void)size;
+    object_read(&object, info);
+    const struct caller *caller = native_caller_of(&object);
+    for (uint32_t place = 0; caller && place < caller->slots; place++)
+        *(int *)left += put_back_slot(&exchange.slots[caller->first + place]);
+    return 0;
+}
+
+int native_end_all(void)
+{
+    int left = 0;
+    if (!exchange.on)
+        return 0;
+    exchange.on = false;
+    for (unsigned number = 0; number < NATIVE_COUNT; number++)
+        natives[number].slot.numbers = 0;
+    dl_iterate_phdr(put_back_in, &left);
+    native_callers_forget();
+    exchange.count = 0;
+    return left;
+}

@@ -1,0 +1,29 @@
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "native/native_wrappers.h"
+
+#include "native/native_call.h"
+#include "native/native_shapes.h"
+
+/* What stands in the slots of import tables: begin, the real function, end. */
+#define WRAPPER(name, returns, parameters, arguments, subject, error_number) \
+    typedef returns type_of_##name parameters; \
+    static returns native_##name parameters \
+    { \
+        type_of_##name *real = (type_of_##name *)natives[NATIVE_##name].real; \
+        struct native_call call; \
+        if (!native_begin(&call, NATIVE_##name, (subject), __builtin_return_address(0), \
+                          (uintptr_t)__builtin_frame_address(0))) \
+            return real arguments; \
+        returns result = real arguments; \
+        native_end(&call, (int64_t)result, (error_number)); \
+        return result; \
+    }
+#define WRAPPER_OF_SHAPE(name, shape, ...) SHAPE_##shape(WRAPPER, name)
+NATIVE_CALLS(WRAPPER_OF_SHAPE)
+
+#define ROW(name, shape, kinds, choice, detail, moves, effect) \
+    {#name, kinds, choice, detail, moves, effect, (void *)native_##name},
+#define ROW_OF(name, shape, ...) ROW(name, shape, __VA_ARGS__)
+const struct native_row native_rows[] = {NATIVE_CALLS(ROW_OF)};

@@ -1,0 +1,11 @@
+/* What stands in the place of each native intrinsic, and what is declared of it. */
+#pragma once
+
+#include "native/native_calls.h"
+
+struct native_row {
+    const char *name, *kinds, *choice, *detail, *moves, *effect;
+    void *wrapper;
+};
+
+extern const struct native_row native_rows[NATIVE_COUNT];

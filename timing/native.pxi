@@ -1,0 +1,38 @@
+# Native calls (cext/native/): what is declared of them, and which of them are recorded.
+
+def native_calls():
+    """What there is to declare of native intrinsics: tuples of name, kinds, choice, detail, bytes and effect."""
+    return [native_row(number) for number in range(NATIVE_COUNT)]
+
+
+cdef tuple native_row(int number):
+    cdef const c_native_row *row = &native_rows[number]
+    texts = (row.name, row.kinds, row.choice, row.detail, row.moves, row.effect)
+    return tuple([(<bytes>text).decode() for text in texts])
+
+
+cdef bint know_native(object intrinsic) except False:
+    """From now on its calls are recorded, where objects are patched for them."""
+    cdef int number
+    cdef bytes name = intrinsic.qualified.rpartition(".")[2].encode()
+    if not native_is_on():
+        native_prepare()
+    for number in range(NATIVE_COUNT):
+        if strcmp(native_rows[number].name, name) == 0:
+            if natives[number].real == NULL:
+                raise NotInterposed("the C library has no such function")
+            natives[number].slot.numbers = 0
+            fit(&natives[number].slot, intrinsic)
+            return True
+    raise NotInterposed(ABSENT)
+
+
+cdef bint look_at_objects() except False:
+    """Patch what was loaded since the last time, and see what ctypes loads."""
+    if native_is_on():
+        native_look()
+        module = _modules.get("_ctypes")
+        if PyModule_Check(module) and _kept.get("_ctypes") is not module:
+            _kept["_ctypes"] = module
+            put_hook(module, "dlopen", <void *>see_dlopen, SIGNATURE_pair)
+    return True
