@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sampler/process.h"
+#include "sampler/memory.h"
 #include "sampler/threads.h"
 
 enum {
@@ -70,7 +70,7 @@ struct sampler *sampler_begin(const char *founder, double rate, uint64_t at_each
 
 static void forget_process(struct sampled_process *process)
 {
-    int files[] = {process->handle, process->threads_file};
+    int files[] = {process->handle, process->threads_file, process->memory.file};
     threads_forget(process);
     tables_end(&process->tables);
     codes_forget(&process->codes);
@@ -122,7 +122,7 @@ static void drop(struct sampler *sampler, unsigned index)
 }
 
 int sampler_add(struct sampler *sampler, pid_t pid, const char *directory, const struct interpreter_layout *layout,
-                const char *libraries)
+                const char *libraries, uint64_t memory_limit_bytes)
 {
     if (!is_sound(layout) || sampler->count == PROCESSES_AT_MOST)
         return EINVAL;
@@ -132,6 +132,8 @@ int sampler_add(struct sampler *sampler, pid_t pid, const char *directory, const
     process->pid = pid;
     process->layout = *layout;
     process->handle = process->threads_file = -1;
+    process->memory.file = memory_open(pid);
+    process->memory.pending.limit_bytes = memory_limit_bytes;
     process->libraries = strdup(libraries);
     int failed = begin_process(process, directory);
     if (failed) {
@@ -223,7 +225,7 @@ static bool is_paused(struct sampler *sampler)
    takes no more than ten times what the first minutes do. */
 static bool is_its_turn(const struct sampler *sampler, struct sampled_process *process)
 {
-    uint64_t bytes = process->tables.samples.end;
+    uint64_t bytes = process->tables.samples.end + process->tables.memory.end;
     if (bytes > sampler->at_each_rate_bytes * (process->halvings + 1) && process->halvings < HALVINGS)
         process->halvings++;
     return process->rounds++ % (1u << process->halvings) == 0;

@@ -85,6 +85,7 @@ void tables_flush(struct tables *tables)
     flush(tables, &tables->sites);
     flush(tables, &tables->stacks);
     flush(tables, &tables->samples);
+    flush(tables, &tables->memory);
 }
 
 /* --- records */
@@ -167,6 +168,11 @@ void tables_sample(struct tables *tables, const struct sample *sample)
     add(tables, &tables->samples, sample);
 }
 
+void tables_memory(struct tables *tables, const struct memory *memory)
+{
+    add(tables, &tables->memory, memory);
+}
+
 /* --- begin and end */
 
 static void begin_table(struct table *table, enum data_number number)
@@ -190,6 +196,7 @@ int tables_begin(struct tables *tables, const char *directory)
     begin_table(&tables->sites, DATA_SAMPLED_SITES);
     begin_table(&tables->stacks, DATA_SAMPLED_STACKS);
     begin_table(&tables->strings, DATA_SAMPLED_STRINGS);
+    begin_table(&tables->memory, DATA_SAMPLED_MEMORY);
     return 0;
 }
 

@@ -23,7 +23,7 @@ struct tables {
     char directory[4096];
     mode_t mode;
     int failed; /* the error's number: nothing more is written */
-    struct table samples, sites, stacks, strings;
+    struct table samples, sites, stacks, strings, memory;
     struct numbers string_numbers, site_numbers, stack_numbers;
 };
 
@@ -36,6 +36,7 @@ uint32_t tables_site(struct tables *tables, const struct site *site);
 uint32_t tables_stack(struct tables *tables, uint32_t site, uint32_t outer, bool cut);
 
 void tables_sample(struct tables *tables, const struct sample *sample);
+void tables_memory(struct tables *tables, const struct memory *memory);
 
 /* The process may not be sampled: the file of samples says so. */
 void tables_refuse(struct tables *tables, int error);

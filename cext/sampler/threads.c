@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "sampler/calls.h"
+#include "sampler/memory.h"
 #include "sampler/schedule.h"
 #include "sampler/stacks.h"
 #include "sampler/task_names.h"
@@ -221,6 +222,8 @@ static void sample_what_runs(struct sampled_process *process, struct sampled_thr
         stack = stack_of(process, thread->address);
         is_settled = find_task_name(process, thread->address, call.greenlet, &stack, &sample->task);
     }
+    uint64_t before_ns = thread->last.time_ns ? thread->last.cpu_ns : 0;
+    memory_ran(process, sample->cpu_ns - before_ns, thread->record, stack.number);
     sample->state = state_of(process, thread, sample);
     sample->thread = thread->record;
     sample->call = call.call;
@@ -293,6 +296,7 @@ bool threads_sample(struct sampled_process *process)
     for (uint32_t index = 0; index < process->thread_count; index++)
         if (!may_rest(&process->threads[index]))
             sample_thread(process, &process->threads[index]);
+    memory_look(process);
     return !process->is_over;
 }
 

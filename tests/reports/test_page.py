@@ -10,7 +10,7 @@ import pytest
 
 from interpose.cli.main import main
 from interpose.experiments.maintenance.archives import SOURCE, Archive
-from tests.browser import CHROMIUM, WHY_NOT, Browser
+from tests.browser import CHROMIUM, WHY_NOT
 from tests.build import SECOND, START_NS, Build, event
 
 pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT), pytest.mark.any_python]
@@ -21,13 +21,6 @@ EVIL = (
     "</script><script>window.hacked=1</script>TITLE<img src=x onerror=window.hacked=1>"
     "\" onmouseover=\"window.hacked=1\" '><svg onload=window.hacked=1>]]>{{7*7}}<!--\u2028`${alert(1)}`"
 )
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    made = Browser(tmp_path_factory.mktemp("browser"))
-    yield made
-    made.close()
 
 
 @pytest.fixture

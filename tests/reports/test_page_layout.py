@@ -6,7 +6,7 @@ from importlib import resources, util
 import pytest
 
 from interpose.cli.main import main
-from tests.browser import CHROMIUM, WHY_NOT, Browser
+from tests.browser import CHROMIUM, WHY_NOT
 from tests.build import SECOND, START_NS, Build, event
 
 pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT), pytest.mark.any_python]
@@ -14,13 +14,6 @@ pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT), pytest.mark.
 MS = 1_000_000
 FORMS = {"report": ["report", "--format", "html"], "flame": ["flame"]}
 AXE = "axe.run(document).then(found => JSON.stringify(found.violations.map(each => [each.id, each.nodes[0].html])))"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    made = Browser(tmp_path_factory.mktemp("browser"))
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ def test_wrong_places_lead_nowhere_and_break_nothing(running, tmp_path):
         except OSError:
             pass
         sampler.close()
-        for name in ("samples", "sampled_sites", "sampled_stacks", "sampled_strings"):
+        for name in ("samples", "sampled_sites", "sampled_stacks", "sampled_strings", "sampled_memory"):
             (Path(running.directory) / name).unlink(missing_ok=True)
     assert has_mapped(running.directory, running.log.pid)
 

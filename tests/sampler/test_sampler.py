@@ -1,11 +1,9 @@
 """Python code is sampled from outside: functions, lines, threads and children, by what the programs measured."""
 
-import json
 import subprocess
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -72,23 +70,14 @@ def chosen(frames, names):
     return next((site.function for site in frames if site.function in names), "")
 
 
-def run(interpose, work: Path, text: str, *options: str):
+def run(record, text: str, *options: str):
     """What the program printed, as JSON, and its experiment."""
-    (work / "app.py").write_text(PHASES + text)
-    done = interpose("run", *options, "app.py")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout), Experiment(str(work / "test.1.er"))
-
-
-@pytest.fixture
-def work(tmp_path):
-    (tmp_path / "work").mkdir(exist_ok=True)
-    return tmp_path / "work"
+    return record(PHASES + text, *options)
 
 
 @pytest.mark.alone
-def test_functions_have_the_cpu_time_that_the_program_measured(interpose, work):
-    spent, experiment = run(interpose, work, "print(json.dumps(measured(15)))", "--profile", "250")
+def test_functions_have_the_cpu_time_that_the_program_measured(record):
+    spent, experiment = run(record, "print(json.dumps(measured(15)))", "--profile", "250")
 
     found = cpu_by(experiment.founder, lambda frames: chosen(frames, spent))
 
@@ -100,7 +89,7 @@ def test_functions_have_the_cpu_time_that_the_program_measured(interpose, work):
     assert sum(found[name] for name in spent) == pytest.approx(1e9 * sum(spent.values()), rel=0.1)
 
 
-def test_lines_are_those_that_run(interpose, work):
+def test_lines_are_those_that_run(record, work):
     text = """
 def work():
     for _ in range(2000):
@@ -108,7 +97,7 @@ def work():
 work()
 print(json.dumps(0))
 """
-    _, experiment = run(interpose, work, text)
+    _, experiment = run(record, text)
 
     found = cpu_by(experiment.founder, lambda frames: (frames[0].function, frames[0].line) if frames else None)
 
@@ -118,7 +107,7 @@ print(json.dumps(0))
     assert found["work", line] > 0.9 * sum(found.values())
 
 
-def test_each_thread_has_its_own_samples(interpose, work):
+def test_each_thread_has_its_own_samples(record):
     text = """
 def spin(seconds):
     until = time.thread_time() + seconds
@@ -133,7 +122,7 @@ tids = {each._target.__name__ if hasattr(each, "_target") else "": each.native_i
 for each in threads: each.join()
 print(json.dumps([each.native_id for each in threads]))
 """
-    (first, second), experiment = run(interpose, work, text)
+    (first, second), experiment = run(record, text)
     sampled = Sampled(experiment.founder)
 
     by_thread = {first: set(), second: set()}
@@ -146,12 +135,12 @@ print(json.dumps([each.native_id for each in threads]))
     assert "second" not in by_thread[first]
 
 
-def test_a_thread_that_waits_is_seen_to_wait_in_its_call(interpose, work):
+def test_a_thread_that_waits_is_seen_to_wait_in_its_call(record):
     text = """
 time.sleep(0.5)
 print(json.dumps(0))
 """
-    _, experiment = run(interpose, work, text)
+    _, experiment = run(record, text)
     founder = experiment.founder
 
     waits = [each for each in Sampled(founder).samples() if each.state == WAITS and each.call]
@@ -181,8 +170,8 @@ if __name__ == "__main__":
          " measured(6); print(0)'])", "_x1"),
     ],
 )  # fmt: skip
-def test_children_are_sampled_like_their_parents(interpose, work, how, lineage):
-    _, experiment = run(interpose, work, CHILDREN.format(how=how))
+def test_children_are_sampled_like_their_parents(record, how, lineage):
+    _, experiment = run(record, CHILDREN.format(how=how))
 
     children = [each for each in experiment.processes if each is not experiment.founder]
     found = [{function for stack in seen(each) for function in stack} for each in children]
@@ -191,7 +180,7 @@ def test_children_are_sampled_like_their_parents(interpose, work, how, lineage):
     assert not lineage or lineage in [each.lineage for each in children]
 
 
-def test_coroutines_and_generators_are_on_the_stack(interpose, work):
+def test_coroutines_and_generators_are_on_the_stack(record):
     text = """
 import asyncio
 
@@ -208,12 +197,12 @@ async def outer(): await inner()
 asyncio.run(outer())
 print(json.dumps(0))
 """
-    _, experiment = run(interpose, work, text)
+    _, experiment = run(record, text)
 
     assert ("numbers", "inner", "outer", "<module>") in seen(experiment.founder)
 
 
-def test_of_deep_stacks_the_innermost_frames_are_kept_and_the_rest_is_told(interpose, work):
+def test_of_deep_stacks_the_innermost_frames_are_kept_and_the_rest_is_told(record):
     text = """
 def deeper(depth):
     return deeper(depth - 1) if depth else measured(6)
@@ -221,7 +210,7 @@ def deeper(depth):
 deeper(400)
 print(json.dumps(0))
 """
-    _, experiment = run(interpose, work, text)
+    _, experiment = run(record, text)
     sampled = Sampled(experiment.founder)
 
     deep = [each.stack for each in sampled.samples() if each.stack and sampled.is_cut(each.stack)]
@@ -231,14 +220,14 @@ print(json.dumps(0))
     assert "squares" in {site.function for stack in deep for site in sampled.frames(stack)}
 
 
-def test_own_code_is_told_from_the_standard_library(interpose, work):
+def test_own_code_is_told_from_the_standard_library(record):
     text = """
 import json.decoder
 until = time.thread_time() + 0.4
 while time.thread_time() < until: json.decoder.py_scanstring('"' + "a\\\\n" * 300 + '"', 1)
 print(json.dumps(0))
 """
-    _, experiment = run(interpose, work, text)
+    _, experiment = run(record, text)
     sampled = Sampled(experiment.founder)
 
     own = {site.function: site.own for each in sampled.samples() for site in sampled.frames(each.stack)}
@@ -247,14 +236,14 @@ print(json.dumps(0))
     assert own["<module>"] is True
 
 
-def test_names_that_are_no_ascii_are_kept(interpose, work):
+def test_names_that_are_no_ascii_are_kept(record):
     text = """
 def größe(): measured(3)
 def 測る(): größe()
 測る()
 print(json.dumps(0))
 """
-    _, experiment = run(interpose, work, text)
+    _, experiment = run(record, text)
     sampled = Sampled(experiment.founder)
 
     names = {site.function for each in sampled.samples() for site in sampled.frames(each.stack)}
@@ -262,8 +251,8 @@ print(json.dumps(0))
     assert {"größe", "測る"} <= names
 
 
-def test_where_it_is_switched_off_there_are_no_samples(interpose, work):
-    _, experiment = run(interpose, work, "print(json.dumps(measured(2)))", "--profile", "off")
+def test_where_it_is_switched_off_there_are_no_samples(record, work):
+    _, experiment = run(record, "print(json.dumps(measured(2)))", "--profile", "off")
 
     assert not Sampled(experiment.founder).is_there
     assert not list((work / "test.1.er").glob("sampled*"))
@@ -305,9 +294,9 @@ print(json.dumps(0))
 """
 
 
-def test_a_generator_always_has_its_callers(interpose, work):
+def test_a_generator_always_has_its_callers(record):
     """It is suspended as often as it gives something: then it has none, and what was read belongs to two instants."""
-    _, experiment = run(interpose, work, GENERATOR, "--profile", "500")
+    _, experiment = run(record, GENERATOR, "--profile", "500")
     sampled = Sampled(experiment.founder)
 
     stacks = [[site.function for site in sampled.frames(each.stack)] for each in sampled.samples()]
@@ -337,9 +326,9 @@ print(json.dumps(0))
 
 
 @pytest.mark.parametrize("program", [CALLS, RECURSION], ids=["calls", "recursion"])
-def test_most_stacks_can_be_read(interpose, work, program):
+def test_most_stacks_can_be_read(record, program):
     """Calls come and go all the time here."""
-    _, experiment = run(interpose, work, program, "--profile", "500")
+    _, experiment = run(record, program, "--profile", "500")
     records = list(Sampled(experiment.founder).samples())
 
     torn = sum(each.samples for each in records if each.stack == NOT_READ)

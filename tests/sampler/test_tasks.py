@@ -62,18 +62,9 @@ def shares_of(spent) -> dict[str, float]:
 
 
 @pytest.fixture
-def sampled(interpose, tmp_path):
+def sampled(record):
     """What a program says that its tasks used, and its experiment."""
-
-    def run(program: str):
-        work = tmp_path / "work"
-        work.mkdir(exist_ok=True)
-        (work / "app.py").write_text(SPIN + program + "\nprint(json.dumps(spent))\n")
-        done = interpose("run", "--profile", "400", "app.py")
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout), Experiment(str(work / "test.1.er"))
-
-    return run
+    return lambda program: record(f"{SPIN}{program}\nprint(json.dumps(spent))\n", "--profile", "400")
 
 
 def cpu_by_task(experiment: Experiment) -> Counter:

@@ -13,9 +13,10 @@ from typing import Generic, NamedTuple, TypeVar
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import ProcessAccount
+from interpose.analysis.calls.profile import CODE
 from interpose.analysis.consolidation.records import Record
 from interpose.analysis.profile.balance import Code, Spent, divided
-from interpose.analysis.profile.weights import PROGRAM, Place, Pool, Walked, walk
+from interpose.analysis.profile.weights import OUTSIDE_CALLS, Place, Pool, Walked, walk
 from interpose.analysis.time.run_queue import Unseen, delays_of, unseen_by_thread, unseen_wait
 from interpose.analysis.transactions.estimate import is_sampled
 from interpose.experiments.model.process import Process, Site
@@ -83,8 +84,8 @@ class ProcessProfile:
                 yield pool, group_of(frames), Code(cpu_ns=cpu_ns, lock_ns=wall_ns - cpu_ns)
 
     def kind_of(self, pool: Pool) -> str:
-        """The kind of the calls that a pool is of; `program` where it is of none."""
-        return self.process.intrinsic(pool[1]).kind if pool[1] != PROGRAM else "program"
+        """The kind of the calls that a pool is of; `code` where it is of none."""
+        return self.process.intrinsic(pool[1]).kind if pool[1] != OUTSIDE_CALLS else CODE
 
 
 @dataclass(frozen=True)
@@ -267,7 +268,7 @@ def _of_process(analysis: Analysis, account: ProcessAccount, sampled: Sampled) -
     delays = {number: max(known.get(number, 0), walked.delays_ns.get(number, 0)) for number in account.threads}
     waits = unseen_by_thread(account, delays)
     spent = {
-        (number, PROGRAM): Spent(
+        (number, OUTSIDE_CALLS): Spent(
             share.program_wall_ns, share.program_cpu_ns, waits[number].processor_ns, waits[number].in_progress_ns
         )
         for number, share in account.threads.items()
@@ -287,7 +288,7 @@ def numbers_of(process: Process, kinds: Collection[str]) -> set[int]:
 
 def _moved(roots: list[Record], containers: set[int], locks: set[int]) -> Iterator[tuple[Record, Pool, bool]]:
     """The records that contain code, and the waits for the lock that lie in no other call, each with its pool."""
-    waiting: list[tuple[Record, int | None]] = [(record, PROGRAM) for record in reversed(roots)]
+    waiting: list[tuple[Record, int | None]] = [(record, OUTSIDE_CALLS) for record in reversed(roots)]
     while waiting:
         record, within = waiting.pop()
         if record.is_call:
@@ -310,7 +311,7 @@ def _spend_in_containers(made: ProcessProfile, account: ProcessAccount, delays: 
             spent.cpu_ns += cpu_ns
     for (thread, within), spent in made.spent.items():
         share = account.threads.get(thread)
-        if within != PROGRAM and share and share.cpu_ns > 0:
+        if within != OUTSIDE_CALLS and share and share.cpu_ns > 0:
             delay_ns = delays.get(thread, 0) * spent.cpu_ns // share.cpu_ns
             spent.processor_ns = min(delay_ns, spent.wall_ns - spent.cpu_ns)
         if (thread, within) in made.walked.pools:
@@ -322,7 +323,7 @@ def program_waits(analysis: Analysis, found: Profiled) -> Unseen:
     """What the program waited outside of its calls; of processes that were sampled as their samples say."""
     sampled = {each.process for each in found.processes}
     other = unseen_wait(each for each in analysis.accounts if each.process not in sampled)
-    spent = [spent for each in found.processes for pool, spent in each.spent.items() if pool[1] == PROGRAM]
+    spent = [spent for each in found.processes for pool, spent in each.spent.items() if pool[1] == OUTSIDE_CALLS]
     return Unseen(
         other.processor_ns + sum(each.processor_ns for each in spent),
         other.unexplained_ns + sum(each.unexplained_ns for each in spent),

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from interpose.analysis.calls.account import latest_instant_ns
+from interpose.analysis.calls.profile import CODE
 from interpose.analysis.profile.profiled import CONTAINERS, NO_PYTHON, NOT_READABLE, numbers_of
 from interpose.analysis.profile.weights import USUAL_NS, is_code
 from interpose.analysis.recording.ending import ending
@@ -20,8 +21,6 @@ from interpose.experiments.format.records import Event, OpenCall
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process, Site
 from interpose.experiments.model.sampled import RUNS, Sampled
-
-CODE = "code"
 
 
 @dataclass

@@ -10,14 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from interpose.analysis.calls.profile import GROUPINGS, PROGRAM, Profile, Row, closing_row, largest_first, ranked
+from interpose.analysis.calls.profile import CODE, GROUPINGS, Profile, Row, closing_row, largest_first, ranked
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.profile.balance import Code
 from interpose.analysis.profile.profiled import GIL, NO_CODE, Profiled, function_of, innermost, moved_ns, profiled
-from interpose.analysis.profile.weights import PROGRAM as OUTSIDE_CALLS
+from interpose.analysis.profile.weights import OUTSIDE_CALLS
 from interpose.experiments.model.process import UNKNOWN, Site
 
-CODE = "code"  # the kind of the rows
 WITH_CODE = ("function", "site")  # groupings that have them
 
 
@@ -28,7 +27,7 @@ def with_code(made: Profile, by: str) -> Profile:
         return made
     code = _by_function(found) if by == "function" else _by_site(found)
     calls = _without_moved((row for row in made.rows if row.is_of_calls), found, by)
-    others = [row for row in made.rows if not row.is_of_calls and row.kind != PROGRAM]
+    others = [row for row in made.rows if not row.is_of_calls and row.kind != CODE]
     rows = sorted([*code, *calls], key=largest_first)
     return replace(made, rows=ranked([*rows, *_program_not_sampled(made, found), *others]))
 
@@ -80,4 +79,4 @@ def _program_not_sampled(made: Profile, found: Profiled) -> Iterator[Row]:
     wall_ns = made.total.program_wall_ns - sum(each.wall_ns for each in spent)
     cpu_ns = made.total.program_cpu_ns - sum(each.cpu_ns for each in spent)
     if wall_ns or cpu_ns:
-        yield closing_row(PROGRAM, wall_ns, cpu_ns, "between the calls")
+        yield closing_row(CODE, wall_ns, cpu_ns, "between the calls")

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from interpose.experiments.format.records import SampleRecord
 from interpose.experiments.model.sampled import NOT_READ, READY, RUNS, WAITS, Sampled
 
-PROGRAM = 0  # the pool of what is in no call; the others have the number of their intrinsic
+OUTSIDE_CALLS = 0  # the pool of what is in no call; the others have the number of their intrinsic
 USUAL_NS = 10_000_000  # between two samples, where a thread has only one
 
 
@@ -28,7 +28,7 @@ class Place(NamedTuple):
     task: int = 0
 
 
-Pool = tuple[int, int]  # the number of a thread, and of the intrinsic that contains its code or PROGRAM
+Pool = tuple[int, int]  # the number of a thread, and of the intrinsic that contains its code or OUTSIDE_CALLS
 # The pool of a sample of code; None where it has none.
 PoolOf = Callable[[SampleRecord], Pool | None]
 

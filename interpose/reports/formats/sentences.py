@@ -24,6 +24,9 @@ _ADVICE = {
     "sleep within a transaction": "Sleep outside the transaction, or wait for the event itself.",
     "lock convoy": "Hold the lock for a shorter time, or use several locks.",
     "repeated work": "Cache the result.",
+    "database waits for the disk": "Write in fewer transactions, or let the database keep a write-ahead log.",
+    "database waits for a lock": "Keep transactions that write short, or let the database keep a write-ahead log.",
+    "driver computes": "Fetch fewer rows and columns, or use a driver that is compiled.",
     "slow statement": "Look at its query plan: an index, fewer rows, fewer columns.",
     "child processes": "See what each took: interpose processes.",
     "wait for a processor": "Measure on a less busy machine, or use fewer threads and processes.",
@@ -172,9 +175,8 @@ def _tiny(words: Sentences, finding: Finding) -> str:
 
 def _forced(words: Sentences, finding: Finding) -> str:
     assert finding.first is not None
-    what = f"{count(finding.calls, 'call')} of {finding.first.intrinsic} from {words.where(finding.first)}"
     each = per_unit(finding, finding.calls)
-    return f"{what}{each}, {_each(finding)} ({words.took(finding)})."
+    return f"{_made(words, finding)}{each}, {_each(finding)} ({words.took(finding)})."
 
 
 def _sleep(words: Sentences, finding: Finding) -> str:
@@ -241,9 +243,27 @@ def _loop_waits(words: Sentences, finding: Finding) -> str:
 
 def _slow_calls(words: Sentences, finding: Finding) -> str:
     assert finding.first is not None
-    made = f"{count(finding.calls, 'call')} of {finding.first.intrinsic} from {words.where(finding.first)}"
     each = f", {_each(finding)}" if finding.calls > 1 else ""
-    return f"{made}{each} ({words.took(finding)})."
+    return f"{_made(words, finding)}{each} ({words.took(finding)})."
+
+
+def _disk(words: Sentences, finding: Finding) -> str:
+    return f"{_made(words, finding)} waited {duration(finding.bound_ns)} for the disk ({words.took(finding)})."
+
+
+def _locked(words: Sentences, finding: Finding) -> str:
+    waited = f"waited {duration(finding.bound_ns)} for a lock of the database that somebody else had"
+    return f"{_made(words, finding)} {waited} ({words.took(finding)})."
+
+
+def _driver(words: Sentences, finding: Finding) -> str:
+    computed = f"the driver itself computed for {duration(finding.bound_ns)}"
+    return f"In {_made(words, finding)} {computed} ({words.took(finding)})."
+
+
+def _made(words: Sentences, finding: Finding) -> str:
+    assert finding.first is not None
+    return f"{count(finding.calls, 'call')} of {finding.first.intrinsic} from {words.where(finding.first)}"
 
 
 def _children(words: Sentences, finding: Finding) -> str:
@@ -293,6 +313,9 @@ _SENTENCES: dict[str, Callable[[Sentences, Finding], str]] = {
     "sleep within a transaction": _sleep,
     "lock convoy": _convoy,
     "repeated work": _again,
+    "database waits for the disk": _disk,
+    "database waits for a lock": _locked,
+    "driver computes": _driver,
     "slow statement": _slow_statement,
     "slow calls": _slow_calls,
     "blocked event loop": _blocked,

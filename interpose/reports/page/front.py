@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 
+from interpose.analysis.profile.memory import memories
 from interpose.reports.formats.colour import Paint
-from interpose.reports.formats.units import SECOND_NS, duration, percent
+from interpose.reports.formats.units import SECOND_NS, duration, percent, size
 from interpose.reports.page.grid import note, section
 from interpose.reports.page.markup import Markup, element, joined
 from interpose.reports.page.material import Material
+from interpose.reports.screen.memory import memory_lines
 from interpose.reports.screen.state import command_line, completeness, elapsed_ns, ending_in_words
 from interpose.reports.screen.summary import Screen, chosen
 
@@ -57,10 +59,13 @@ def summary(material: Material) -> Markup:
         ("processes", f"{len(accounts):,}", len(accounts)),
         ("threads", f"{sum(len(each.threads) for each in accounts):,}", sum(len(each.threads) for each in accounts)),
     ]
+    if found := memories(material.experiment):
+        figures.append(("memory at its peak", size(found[0].peak_bytes), found[0].peak_bytes))
     cards = [
         element("div", [element("dt", name), element("dd", text, data_v=value, id=f"figure-{place}")])
         for place, (name, text, value) in enumerate(figures)
     ]
-    noted = [note(line) for line in (*material.experiment.notes[:_NOTES], *chosen(screen))]
+    grew = memory_lines(material.experiment, log.cwd)
+    noted = [note(line) for line in (*material.experiment.notes[:_NOTES], *chosen(screen), *grew)]
     parts = [element("p", told, class_="told"), *noted, element("dl", cards, class_="cards")]
     return section("summary", "Summary", *parts)

@@ -14,8 +14,8 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import OpenCallFound, ProcessAccount
 from interpose.analysis.calls.profile import (
     BEFORE,
-    INTERPOSE,
-    PROGRAM,
+    CODE,
+    OVERHEAD,
     Profile,
     Row,
     by_kind,
@@ -38,6 +38,7 @@ from interpose.reports.formats.colour import Paint
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, clean, columns_of, lines, shortened
 from interpose.reports.formats.units import Scale, count, duration, margin_percent, percent, scale_for, size
+from interpose.reports.screen.memory import memory_lines, shortages
 from interpose.reports.screen.state import command_line, completeness, elapsed_ns, ended_ago, ending_in_words, is_well
 from interpose.reports.screen.verdict import verdict
 
@@ -51,7 +52,6 @@ LIST = "interpose list"
 BY_FUNCTION = "interpose report --by function"
 _OWN_LINES = 3
 _FUNCTIONS = 3
-_OUTSIDE_CALLS = "program"  # the pool of the samples that are in no call
 # Where a screen is narrower than this, names of functions and comments are so short that no column is left out.
 _WIDE = 100
 _LONGEST_FUNCTION, _LEAST_COMMENT = 11, 12
@@ -73,7 +73,7 @@ _WHEN = {
     "detached": "when detached",
 }
 # The comments of the rows are shorter than in other formats, for 80 columns.
-_COMMENTS = {INTERPOSE: "estimated", BEFORE: "overwritten"}
+_COMMENTS = {OVERHEAD: "estimated", BEFORE: "overwritten"}
 
 
 _KIND_COLUMNS = (
@@ -145,6 +145,7 @@ def summary(screen: Screen) -> Iterator[str]:
         *chosen(screen),
         *(() if screen.log.interval else lines_of_ones_own(screen)),
         *children(screen),
+        *memory_lines(screen.experiment, screen.log.cwd),
         *calls_in_progress(screen),
         *not_timed(screen),
         *throttled(screen),
@@ -260,15 +261,14 @@ def code_cells(screen: Screen, row: Row, scale: Scale) -> Iterator[list[str]]:
     """Below a row of code: the functions with the most CPU time in it; below that of the program also what it waited
     for."""
     kind = row.kind or ""
-    if not screen.profiled.processes or kind not in (PROGRAM, *CONTAINERS) or row.is_of_calls != (kind != PROGRAM):
+    if not screen.profiled.processes or kind not in (CODE, *CONTAINERS) or row.is_of_calls != (kind != CODE):
         return
-    pool = _OUTSIDE_CALLS if kind == PROGRAM else kind
-    functions = [each for each in screen.profiled.by_function(pool) if each.is_known]
+    functions = [each for each in screen.profiled.by_function(kind) if each.is_known]
     places = Places([each.site.file for each in functions], screen.log.cwd)
     for each in functions[:_FUNCTIONS]:
         if each.code.cpu_ns >= max(_LEAST_SHARE * screen.profile.total.cpu_ns, 1):
             yield _function_cells(each, scale, places, row.sums.self_cpu_ns, screen.width >= _WIDE)
-    if kind == PROGRAM:
+    if kind == CODE:
         yield from _wait_cells(screen, scale)
 
 
@@ -451,6 +451,7 @@ def warnings(screen: Screen) -> Iterator[str]:
     for event in screen.log.events:
         if event.kind == WARNING:
             yield clean(f" warning  {event.text}")
+    yield from (f" warning  {each}" for each in shortages(screen.experiment))
     if left_out := sum(account.process.details_left_out for account in screen.analysis.accounts):
         yield f" (other)  {count(left_out, 'detail')}: no room for their texts (docs/limits.md)"
 

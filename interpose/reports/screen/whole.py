@@ -7,6 +7,7 @@ from typing import Any
 
 from interpose.analysis.calls.profile import Profile, by_kind
 from interpose.analysis.findings.engine import found_in
+from interpose.analysis.profile.memory import Memory, memories
 from interpose.reports.screen.state import completeness, elapsed_ns, is_well
 from interpose.reports.screen.summary import (
     Screen,
@@ -22,7 +23,8 @@ from interpose.reports.tables.rows import profile_table
 
 
 def whole_report(screen: Screen) -> dict[str, Any]:
-    """Totals, the rows of the kinds (which add up to `thread_ns`), findings, and warnings as sentences."""
+    """Totals, the rows of the kinds (which add up to `thread_ns`), findings, memory in bytes with what
+    it grew by in each line until its peak, and warnings as sentences."""
     whole = screen.profile.total
     return {
         "elapsed_ns": elapsed_ns(screen.analysis),
@@ -31,6 +33,7 @@ def whole_report(screen: Screen) -> dict[str, Any]:
         "complete": is_well(completeness(screen.analysis)),
         "rows": _rows(screen),
         "findings": _findings(screen),
+        "memory": [_memory(each) for each in memories(screen.experiment)],
         "warnings": list(_warnings(screen)),
     }
 
@@ -39,6 +42,20 @@ def _rows(screen: Screen) -> list[dict[str, Any]]:
     made = Profile(screen.analysis, by_kind(screen.profile), screen.profile.estimate)
     table = profile_table(made, "kind", screen.log)
     return [dict(table.values(row)) for row in table.rows]
+
+
+def _memory(memory: Memory) -> dict[str, Any]:
+    rows = [
+        {"function": site.function, "file": site.file, "line": site.line, "grew_bytes": grew_bytes}
+        for site, grew_bytes in memory.growth
+    ]
+    return {
+        "pid": memory.process.log.pid,
+        "first_bytes": memory.first_bytes,
+        "peak_bytes": memory.peak_bytes,
+        "limit_bytes": memory.limit_bytes,
+        "rows": rows,
+    }
 
 
 def _findings(screen: Screen) -> list[dict[str, Any]]:

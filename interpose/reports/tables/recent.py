@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interpose.analysis.profile.recent import CODE, Recent, Seconds
+from interpose.analysis.calls.profile import CODE
+from interpose.analysis.profile.recent import Recent, Seconds
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, clean, lines
 from interpose.reports.formats.units import count, duration

@@ -1,0 +1,82 @@
+"""How a process's resident memory grew up to its peak, and in which lines: as the monitor saw it from outside.
+
+The monitor writes down changes of a megabyte or more, each with the code of the thread that had used the most CPU time
+since its look before. So what grew belongs to a line as far as one line ran in that hundredth of a second.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from interpose.analysis.profile.profiled import NO_PYTHON, NOT_READABLE
+from interpose.experiments.format.records import MemoryRecord
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import Process, Site
+from interpose.experiments.model.sampled import NOT_READ, Sampled
+
+
+class Growth(NamedTuple):
+    """What a process had more, or below 0 less, when a line had run: the innermost of the program's own."""
+
+    site: Site
+    grew_bytes: int
+
+
+class Memory(NamedTuple):
+    """The resident memory of a process at the first look and at the peak, and when that was (monotonic); how much it
+    may have, 0 where that is not known. `growth`, most first, adds up to what it had more at the peak than at first."""
+
+    process: Process
+    first_bytes: int
+    peak_bytes: int
+    peak_ns: int
+    limit_bytes: int
+    growth: tuple[Growth, ...]
+
+    @property
+    def grew_bytes(self) -> int:
+        """What it had more at the peak than at first."""
+        return self.peak_bytes - self.first_bytes
+
+
+def memories(experiment: Experiment) -> list[Memory]:
+    """The memory of each process that was sampled, the largest peak first."""
+    found = [memory for process in experiment.processes if (memory := memory_of(process))]
+    return sorted(found, key=lambda each: -each.peak_bytes)
+
+
+def memory_of(process: Process) -> Memory | None:
+    """The memory of a process; None where it was not sampled."""
+    sampled = Sampled(process)
+    looks = list(sampled.memory())
+    if not looks:
+        return None
+    first, peak = looks[0], max(looks, key=lambda each: each.resident_bytes)
+    until_peak = (each for each in looks if each.time_ns <= peak.time_ns)
+    growth = sorted(_growth(sampled, until_peak), key=lambda each: -each.grew_bytes)
+    limit_bytes = max(each.limit_bytes for each in looks)
+    return Memory(process, first.resident_bytes, peak.resident_bytes, peak.time_ns, limit_bytes, tuple(growth))
+
+
+def _growth(sampled: Sampled, looks: Iterable[MemoryRecord]) -> Iterator[Growth]:
+    """What was there more from look to look, by line."""
+    grew: dict[Site, int] = defaultdict(int)
+    before: int | None = None
+    for look in looks:
+        if before is not None:
+            grew[_line_of(sampled, look)] += look.resident_bytes - before
+        before = look.resident_bytes
+    return (Growth(site, grew_bytes) for site, grew_bytes in grew.items())
+
+
+def _line_of(sampled: Sampled, look: MemoryRecord) -> Site:
+    if look.stack == NOT_READ:
+        return NOT_READABLE
+    innermost = None
+    for site in sampled.frames(look.stack):
+        if site.own:
+            return site
+        innermost = innermost or site
+    return innermost or NO_PYTHON

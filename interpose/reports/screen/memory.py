@@ -1,0 +1,52 @@
+"""What the first screen says of memory: of the process that had the most, where it grew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from interpose.analysis.profile.memory import Growth, Memory, memories
+from interpose.experiments.model.experiment import Experiment
+from interpose.reports.formats.short_paths import Places
+from interpose.reports.formats.table import clean
+from interpose.reports.formats.units import percent, size
+
+# A process that grew by less, and has less than this share of what it may have, is not spoken of.
+_GREW_BYTES, _SHARE_OF_LIMIT = 64 << 20, 0.5
+SHORT_SHARE = 0.9  # from here on there is too little
+_LINES = 3
+_LEAST_PART = 0.05  # of what it grew by, for a line to be named
+
+
+def memory_lines(experiment: Experiment, cwd: str) -> Iterator[str]:
+    """The peak, and the lines during which most of it came; nothing where there is nothing to say."""
+    found = memories(experiment)
+    if not found or (found[0].grew_bytes < _GREW_BYTES and not _is_near_limit(found[0])):
+        return
+    most = found[0]
+    whose = f" (process {most.process.log.pid})" if len(experiment.processes) > 1 else ""
+    of_limit = f", {percent(most.peak_bytes, most.limit_bytes)} of {size(most.limit_bytes)}"
+    share = of_limit if _is_near_limit(most) else ""
+    yield f" {'memory':<10}{size(most.peak_bytes):>9}  at its peak{share}, {size(most.first_bytes)} at first{whose}"
+    named = [each for each in most.growth[:_LINES] if each.grew_bytes >= _LEAST_PART * most.grew_bytes]
+    places = Places([each.site.file for each in named], cwd)
+    for each in named:
+        yield f" {'':<10}{'+' + size(each.grew_bytes):>9}  {_where(each, places)}"
+
+
+def _where(growth: Growth, places: Places) -> str:
+    place = f"{places.line(growth.site)} " if growth.site.file else ""
+    return clean(f"while {place}{growth.site.function} ran")
+
+
+def _is_near_limit(memory: Memory) -> bool:
+    return bool(memory.limit_bytes) and memory.peak_bytes >= _SHARE_OF_LIMIT * memory.limit_bytes
+
+
+def shortages(experiment: Experiment) -> Iterator[str]:
+    """A warning for each process that had nearly all the memory it may have."""
+    for each in memories(experiment):
+        if each.limit_bytes and each.peak_bytes >= SHORT_SHARE * each.limit_bytes:
+            site = each.growth[0].site if each.growth else None
+            where = f"; most came while {site.function} ran, {site.file}:{site.line}" if site and site.file else ""
+            used = f"{size(each.peak_bytes)} of the {size(each.limit_bytes)} of memory"
+            yield clean(f"process {each.process.log.pid} had {used} that it may have{where}")
