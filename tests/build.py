@@ -88,6 +88,7 @@ class Build:
         self.sampled_strings: list[bytes] = []
         self.sampled_sites: list[bytes] = []
         self.sampled_stacks: list[bytes] = []
+        self.sampled_memory: list[bytes] = []
         self.covered: dict[str, list[bytes]] = {name: [] for name in COVERED_TABLES}
 
     def string(self, text: str | bytes) -> int:
@@ -176,6 +177,11 @@ class Build:
         told = {"last_ns": time_ns, "samples": 1, "state": 1, "thread": 1, "tid": 1}
         self.sampled.append({**told, "time_ns": time_ns, "cpu_ns": cpu_ns, "stack": stack, **values})
 
+    def resident(self, time_ns: int, resident_bytes: int, *, stack: int = 0, limit_bytes: int = 0) -> None:
+        """What the process had of memory, when the code of this stack had run."""
+        values = {"time_ns": time_ns, "resident_bytes": resident_bytes, "stack": stack, "limit_bytes": limit_bytes}
+        self.sampled_memory.append(pack("MEMORY", thread=1, **values))
+
     def block(self, events: list[dict[str, int]], **head: int) -> None:
         """A block that holds `events`; what `head` does not say is as the events have it."""
         starts = [event.get("start_ns", 0) for event in events]
@@ -210,7 +216,7 @@ class Build:
             **({"children": started} if self.children else {}),
             **{name: self.table_file(name, COVERED_TABLES[name], each) for name, each in self.covered.items() if each},
             **({"dialogue": self.strings_file("dialogue", self.pieces)} if self.pieces else {}),
-            **(self.sampled_files() if self.sampled else {}),
+            **(self.sampled_files() if self.sampled or self.sampled_memory else {}),
             "log.xml": self.log_xml().encode(),
             "map.xml": self.map_xml().encode(),
             "strings": self.strings_file("strings", self.strings),
@@ -235,6 +241,7 @@ class Build:
             "sampled_sites": self.table_file("sampled_sites", "SITE", self.sampled_sites),
             "sampled_stacks": self.table_file("sampled_stacks", "STACK", self.sampled_stacks),
             "sampled_strings": self.strings_file("sampled_strings", self.sampled_strings),
+            "sampled_memory": self.table_file("sampled_memory", "MEMORY", self.sampled_memory),
         }
 
     def compressed_file(self) -> bytes:
@@ -336,6 +343,7 @@ class Build:
                 self.data("samples", "SAMPLE", size_of("HEAD")),
                 self.data("sampled_sites", "SITE", size_of("HEAD")),
                 self.data("sampled_stacks", "STACK", size_of("HEAD")),
+                self.data("sampled_memory", "MEMORY", size_of("HEAD")),
                 f'<data name="sampled_strings" {texts}/>',
                 f'<data name="strings" {texts}/>',
                 f'<data name="dialogue" {texts}/>',

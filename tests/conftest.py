@@ -21,6 +21,11 @@ hypothesis.settings.register_profile("here", deadline=None)
 hypothesis.settings.load_profile("here")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Who measures comes last: nobody has to wait for it, nor it for somebody's long test."""
+    items.sort(key=lambda item: item.get_closest_marker("alone") is not None)
+
+
 @pytest.fixture(autouse=True)
 def turn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Of several workers that run the tests, none runs another one beside a test that is marked `alone`."""

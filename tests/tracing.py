@@ -7,8 +7,9 @@ import re
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ class Traced:
         assert self._path is not None, f"nothing was recorded; the program said: {self.stderr}"
         return self._path
 
-    @property
+    @cached_property
     def experiment(self) -> Experiment:
         return Experiment(self.path)
 
@@ -58,6 +59,18 @@ def events_of(process: Process, name: str = "") -> Iterator[Event]:
         for event in process.events.events(block):
             if name in ("", process.intrinsic(event.intrinsic).name):
                 yield event
+
+
+PATIENCE_S = 60
+
+
+def until(condition: Callable[[], object]) -> object:
+    """Wait until the condition holds; gives what it gave."""
+    end_s = time.monotonic() + PATIENCE_S
+    while not (found := condition()):
+        assert time.monotonic() < end_s, "it did not come to pass"
+        time.sleep(0.01)
+    return found
 
 
 def write_program(directory: Path, source: str) -> Path:

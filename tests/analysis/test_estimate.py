@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.calls.profile import GROUPINGS, NOT_KEPT, PROGRAM, profile
+from interpose.analysis.calls.profile import CODE, GROUPINGS, NOT_KEPT, profile
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.transactions.estimate import ALL, Population, Variation, scaled, settle
@@ -220,7 +220,7 @@ def test_unscaled_is_what_is_recorded(traced):
     assert found["sqlite3.Connection.execute"].sums.calls == recorded < truth()["sqlite3.Connection.execute"] / 2
     assert found[NOT_KEPT].sums.self_wall_ns == population.passed_wall_ns
     assert NOT_KEPT not in whole
-    assert found[PROGRAM].sums.self_wall_ns == whole[PROGRAM].sums.self_wall_ns
+    assert found[CODE].sums.self_wall_ns == whole[CODE].sums.self_wall_ns
     assert sum(row.split[NOT_KEPT].wall_ns for row in made.rows if NOT_KEPT in row.split) == population.passed_wall_ns
 
 

@@ -212,6 +212,65 @@ def test_a_file_that_is_forced_at_each_write_could_be_forced_once(shop):
     assert shop.found() == [("fsync storm", 25, 25 * MS, 24 * MS)]
 
 
+def with_native_calls(shop, *, name, kind, native_ns, native_cpu_ns, cpu_ns):
+    """Twenty calls of a database of 10 ms each, with a native call in each."""
+    for _ in range(20):
+        at, outer = shop.now.get(1, 0), len(shop.rows) + 2
+        shop.call(name, kind, "/tmp/a.db", each_ns=native_ns, inside=outer, cpu_ns=native_cpu_ns)
+        shop.now[1] = at
+        inner = {"inner_wall_ns": native_ns, "inner_cpu_ns": native_cpu_ns}
+        shop.call("psycopg2.cursor.fetchall", "db", each_ns=10 * MS, cpu_ns=cpu_ns, **inner)
+
+
+def test_a_database_that_waits_for_the_disk_is_told(shop):
+    with_native_calls(shop, name="libc.fdatasync", kind="file", native_ns=8 * MS, native_cpu_ns=MS, cpu_ns=3 * MS)
+
+    assert shop.found() == [("database waits for the disk", 20, 200 * MS, 140 * MS)]
+
+
+def test_a_database_that_sleeps_until_others_let_go_is_told(shop):
+    with_native_calls(shop, name="libc.usleep", kind="sleep", native_ns=9 * MS, native_cpu_ns=0, cpu_ns=MS)
+
+    assert shop.found() == [("database waits for a lock", 20, 200 * MS, 180 * MS)]
+
+
+def test_a_driver_that_computes_while_its_server_does_not_is_told(shop):
+    with_native_calls(shop, name="libc.recv", kind="net", native_ns=2 * MS, native_cpu_ns=MS, cpu_ns=8 * MS)
+
+    assert shop.found() == [("driver computes", 20, 200 * MS, 140 * MS)]
+
+
+def test_a_driver_that_computes_what_was_received_before_is_told(shop):
+    shop.call("libc.recv", "net", "db:5432", each_ns=10, inside=2)
+    shop.now[1] = 0
+    shop.call("psycopg2.cursor.execute", "db", inner_wall_ns=10)
+    shop.call("psycopg2.cursor.fetchall", "db", line=89, each_ns=200 * MS, cpu_ns=180 * MS)
+
+    assert shop.found() == [("driver computes", 1, 200 * MS, 180 * MS)]
+
+
+def test_a_server_that_takes_its_time_is_neither(shop):
+    with_native_calls(shop, name="libc.recv", kind="net", native_ns=8 * MS, native_cpu_ns=MS, cpu_ns=2 * MS)
+
+    assert shop.found() == []
+
+
+def test_a_database_in_the_process_may_compute(shop):
+    with_native_calls(shop, name="libc.pread64", kind="file", native_ns=2 * MS, native_cpu_ns=MS, cpu_ns=8 * MS)
+
+    assert shop.found() == []
+
+
+def test_native_calls_of_a_database_are_no_files_of_the_program(shop):
+    for _ in range(200):
+        outer = len(shop.rows) + 3
+        shop.call("libc.pread64", "file", "/tmp/a.db", bytes=16, inside=outer, each_ns=10)
+        shop.call("libc.fdatasync", "file", "/tmp/a.db", inside=outer, each_ns=10)
+        shop.call("sqlite3.Cursor.execute", "db", cpu_ns=MS, inner_wall_ns=20)
+
+    assert shop.found() == []
+
+
 def test_a_file_that_is_forced_once_a_request_is_none(shop):
     for _ in range(25):
         shop.request("POST /pay", lambda inside: shop.call("os.fsync", "file", "/tmp/a.log", inside=inside))

@@ -6,10 +6,9 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
-from tracing import events_of
+from tracing import events_of, until
 
 from interpose.cli.running.signals import Asked, add_signal_arguments, signals_of
 from interpose.errors import UsageError
@@ -63,13 +62,6 @@ def step(process, path="/"):
     process.stdin.write(f"{path}\n")
     process.stdin.flush()
     assert process.stdout.readline() == "done\n"
-
-
-def until(condition, seconds=30):
-    end_s = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end_s, "waited in vain"
-        time.sleep(0.01)
 
 
 def page_of(place):

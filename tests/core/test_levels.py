@@ -11,8 +11,6 @@ from interpose.config.levels import assign, parse_budget, parse_kinds, parse_lev
 from interpose.experiments.model.experiment import Experiment
 from interpose.library import Intrinsic
 
-pytestmark = pytest.mark.alone
-
 CALLS = """
     import os, socket, sqlite3, time
     descriptor = os.open("file", os.O_RDWR | os.O_CREAT)

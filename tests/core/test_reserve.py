@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from tracing import environment, write_program
+from tracing import environment, until, write_program
 
 from interpose.analysis.recording.ending import recording_stopped
 from interpose.config import values
@@ -83,13 +83,6 @@ def start(tmp_path):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-
-
-def until(condition):
-    end_s = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end_s
-        time.sleep(0.02)
 
 
 def used_bytes(directory):

@@ -7,8 +7,6 @@ import sys
 import pytest
 from tracing import environment, write_program
 
-pytestmark = pytest.mark.alone
-
 # Each thread measures its own work, part by part, on the clocks that every Python has; main prints the sums.
 PROGRAM = """
     import ctypes, json, os, queue, sqlite3, sys, threading, time
@@ -69,19 +67,20 @@ PROGRAM = """
 """
 
 
-def report(directory, *words):
-    done = subprocess.run(
-        [sys.executable, "-m", "interpose", "report", "--format", "json", *words],
-        cwd=directory,
-        env=environment(),
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return json.loads(done.stdout)
+@pytest.fixture
+def report(interpose_here, tmp_path):
+    """The rows of a report."""
+
+    def rows(*words):
+        done = interpose_here("report", "--format", "json", *words, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        return json.loads(done.stdout)
+
+    return rows
 
 
-def test_every_row_is_right_to_one_percent(tmp_path):
+@pytest.mark.alone
+def test_every_row_is_right_to_one_percent(tmp_path, report):
     program = write_program(tmp_path, PROGRAM)
     words = [sys.executable, str(program)]
     # As the program measures: what a call waits for the interpreter lock, before it returns, is its own.
@@ -95,8 +94,8 @@ def test_every_row_is_right_to_one_percent(tmp_path):
     waited = sum(wall["whole"] - cpu["whole"] for wall, cpu in measured)
     waited -= sum(wall.get(part, 0) - cpu.get(part, 0) for wall, cpu in measured for part in calls)
     before = sum(wall["delay"] for wall, _ in measured)
-    rows = {row["kind"]: row for row in report(tmp_path, "--by", "kind")}
-    intrinsics = {row["intrinsic"]: row for row in report(tmp_path, "--by", "intrinsic")}
+    rows = {row["kind"]: row for row in report("--by", "kind")}
+    intrinsics = {row["intrinsic"]: row for row in report("--by", "intrinsic")}
     program_row = rows["code"]
 
     # A queue that always had something was not waited for: then the measuring itself is what there is.
@@ -114,13 +113,13 @@ def test_every_row_is_right_to_one_percent(tmp_path):
     assert intrinsics["sqlite3.Cursor.execute"]["calls"] == 48
 
 
-def test_all_groupings_add_up_to_the_same_thread_time(tmp_path):
+def test_all_groupings_add_up_to_the_same_thread_time(tmp_path, report):
     program = write_program(tmp_path, PROGRAM)
     subprocess.run([sys.executable, str(program)], cwd=tmp_path, env=environment(INTERPOSE="1"), check=True)
     groupings = ("kind", "intrinsic", "site", "function", "detail", "thread", "process")
     sums = {
         (sum(row["self_wall_ns"] for row in rows), sum(row["self_cpu_ns"] for row in rows))
-        for rows in (report(tmp_path, "--by", by) for by in groupings)
+        for rows in (report("--by", by) for by in groupings)
     }
 
     assert len(sums) == 1

@@ -203,7 +203,7 @@ def test_both_hold_many_keys():
 
 
 def test_calls_inside_of_each_other_without_end_are_held():
-    depth = 50_000
+    depth = 20_000
     rows = [{"call": depth - number, "parent": depth - number - 1, "wall_ns": number} for number in range(depth)]
     records = packed(rows)
 

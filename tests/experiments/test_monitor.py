@@ -11,15 +11,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tracing import environment, write_program
+from tracing import environment, until, write_program
 
 from interpose.analysis.consolidation.consolidate import consolidated
 from interpose.analysis.consolidation.records import Records
 from interpose.experiments.metadata.control import Control
 from interpose.experiments.model.experiment import Experiment
 from interpose.monitor import DETAILS_AT_MOST
-
-pytestmark = pytest.mark.alone
 
 MUCH = 260_000  # events that take more than what a monitor is started for
 
@@ -47,6 +45,7 @@ def started(tmp_path):
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
+                start_new_session=True,  # nobody else is in it
             )
         )
         return programs[-1]
@@ -55,15 +54,6 @@ def started(tmp_path):
     for program in programs:
         program.kill()
         program.communicate()
-
-
-def until(condition, limit_s=60):
-    """Wait until the condition holds; gives what it gave."""
-    end_s = time.monotonic() + limit_s
-    while not (found := condition()):
-        assert time.monotonic() < end_s, "it did not come to pass"
-        time.sleep(0.01)
-    return found
 
 
 def experiment_in(directory: Path) -> Path:

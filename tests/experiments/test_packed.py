@@ -247,10 +247,11 @@ with open("/proc/self/status") as file:
 def bomb(path, size_bytes):
     info = tarfile.TarInfo("x.er/events")
     info.size = size_bytes
-    with open(path, "wb") as file, zstandard.ZstdCompressor(level=19).stream_writer(file) as out:
+    zeros = bytes(1 << 20)
+    with open(path, "wb") as file, zstandard.ZstdCompressor(level=1).stream_writer(file) as out:
         out.write(info.tobuf(tarfile.USTAR_FORMAT))
         for _ in range(size_bytes >> 20):
-            out.write(bytes(1 << 20))
+            out.write(zeros)
 
 
 def test_a_bomb_is_given_up_in_little_memory_and_on_little_disk(tmp_path):
@@ -284,9 +285,10 @@ def test_a_window_that_takes_much_memory_is_refused(tmp_path):
     assert "not readable as zstandard" in error
 
 
+@pytest.mark.parametrize("files", [20_001, pytest.param(200_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["x.er/f{}", "x.er/_c{}.er/log.xml", "x.er/archives/f{}"])
-def test_two_hundred_thousand_files_are_refused_in_one_line_and_none_is_made(tmp_path, name):
-    members = [(name.format(number + 1), tarfile.REGTYPE, {}) for number in range(200_000)]
+def test_more_files_than_can_be_are_refused_in_one_line_and_none_is_made(tmp_path, name, files):
+    members = [(name.format(number + 1), tarfile.REGTYPE, {}) for number in range(files)]
 
     error, _ = unpacked(tmp_path, hostile(*members, data=b""))
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from itertools import pairwise
 
 import pytest
-from tracing import Traced, events_of
+from tracing import Traced, events_of, until
 
 from interpose.analysis.calls.account import account
 from interpose.analysis.consolidation.consolidate import consolidated
@@ -67,11 +67,6 @@ def start(tmp_path, own_environment):
 def founder_account(experiment, process=None):
     process = process or experiment.founder
     return account(process, consolidated(process, ("thread",)).by_thread())
-
-
-def until(condition):
-    while not condition():
-        time.sleep(0.01)
 
 
 def saved_in(directory):

@@ -11,7 +11,7 @@ import pytest
 from tracing import Traced
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.calls.profile import INTERPOSE, profile
+from interpose.analysis.calls.profile import OVERHEAD, profile
 
 # Calls of 200 ns to 1 ms, of each kind some: what is called how often in a turn.
 PLANTED = """
@@ -75,7 +75,7 @@ def self_ns(done: Traced) -> dict[str, float]:
 def own_ns(done: Traced) -> int:
     """What recording took of the CPU."""
     rows = profile(Analysis(done.experiment), "kind").rows
-    return next(row.sums.self_cpu_ns for row in rows if row.kind == INTERPOSE)
+    return next(row.sums.self_cpu_ns for row in rows if row.kind == OVERHEAD)
 
 
 @pytest.mark.slow

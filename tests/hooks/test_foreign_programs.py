@@ -59,8 +59,9 @@ def settled(text: str) -> str:
 class Both:
     """Runs a program without the tracer and with it, each time in a new directory of the same name."""
 
-    def __init__(self, tmp_path: Path) -> None:
-        self.work = tmp_path / "work"
+    def __init__(self, tmp_path: Path, interpose: Callable[..., subprocess.CompletedProcess]) -> None:
+        self.interpose = interpose
+        self.work = tmp_path / "foreign"
         self.experiments = tmp_path / "experiments"
         self.state = tmp_path / "state"
 
@@ -102,13 +103,7 @@ class Both:
 
     def check_report(self, traced: Traced) -> None:
         """The experiment is complete, of all its processes, and can be reported."""
-        report = subprocess.run(
-            [PYTHON, "-m", "interpose", "report", traced.path],
-            env=environment(XDG_STATE_HOME=str(self.state), COLUMNS="120"),
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+        report = self.interpose("report", traced.path, variables={"COLUMNS": "120"})
         assert (report.returncode, report.stderr) == (0, "")
         assert "   complete\n" in report.stdout
         assert "incomplete" not in report.stdout
@@ -118,8 +113,8 @@ class Both:
 
 
 @pytest.fixture
-def both(tmp_path: Path) -> Both:
-    return Both(tmp_path)
+def both(tmp_path: Path, interpose_here: Callable[..., subprocess.CompletedProcess]) -> Both:
+    return Both(tmp_path, interpose_here)
 
 
 def nothing(work: Path) -> None:

@@ -167,12 +167,15 @@ def test_nothing_of_a_group_is_removed_where_one_cannot_be(tmp_path, experiment,
     assert experiment.exists()
 
 
+# Whole blocks at full speed, then a little rest: who reads all of it comes to an end.
 BUSY = """
 import os, sys, time
 print(flush=True)
 end = time.monotonic() + 30
 while time.monotonic() < end:
-    os.stat(".")
+    for _ in range(2000):
+        os.stat(".")
+    time.sleep(0.01)
 """
 
 

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,8 @@ MAY_IMPORT = {
     "interpose/reports": REPORTS,
     "interpose/exports": EXPORTS,
     "interpose/monitor.py": (*ANALYSIS, "interpose.profiler"),
-    "interpose/profiler.py": (*ANALYSIS, "interpose.timing"),
+    "interpose/profiler.py": (*ANALYSIS, "interpose.memory_limit", "interpose.timing"),
+    "interpose/memory_limit.py": (),
     "interpose/pytest": (*CAPTURE, *REPORTS, "interpose.pytest"),
     "interpose/cli": EVERYTHING,
     "interpose/__main__.py": ("interpose.cli",),
@@ -287,6 +289,7 @@ C_MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "cpython": ("core",),
     "collectors": ("core", "cpython"),
     "hooks": ("core", "cpython", "collectors"),
+    "native": ("core", "cpython", "hooks"),
     "lines": ("core", "cpython"),
     "coverage": ("core", "cpython"),
     "sampler": ("core",),
@@ -408,19 +411,22 @@ def test_headers_declare_no_function_that_they_define_themselves():
     assert not forward
 
 
-def system_headers(path: Path) -> Iterator[str]:
+@cache
+def system_headers(path: Path) -> list[str]:
     """Those that are not ours, as the compiler comes to them."""
+    found = []
     for ours, systems in re.findall(r'^#include (?:"([^"]+)"|<([^>]+)>)', path.read_text(), re.MULTILINE):
         inner = TOP / "cext" / ours
         if systems:
-            yield systems
+            found.append(systems)
         elif inner.is_file():
-            yield from system_headers(inner)
+            found += system_headers(inner)
+    return found
 
 
 def test_pythons_header_comes_first():
     """It says which of the system's declarations there are to be; from 3.15 on more than without."""
-    found = {name_in_cext(path): list(system_headers(path)) for path in (TOP / "cext").glob("*/*.c")}
+    found = {name_in_cext(path): system_headers(path) for path in (TOP / "cext").glob("*/*.c")}
 
     assert not {name for name, headers in found.items() if "Python.h" in headers and headers[0] != "Python.h"}
 

@@ -106,20 +106,21 @@ def sparse():
     return bytes(block)
 
 
-# In the place of a file of an experiment that is sound else.
+DOCUMENTS = (laughing, lambda: deep(1_000_000), lambda: long_attribute(64 << 20))
+# In the place of a file of an experiment that is sound else; made where it is needed, for it takes seconds.
 FILES = {
-    "log.xml": [laughing(), deep(1_000_000), long_attribute(64 << 20), bytes(64 << 20)],
-    "map.xml": [laughing(), deep(1_000_000), long_attribute(64 << 20), bytes(64 << 20)],
-    "labels.xml": [laughing(), deep(1_000_000), long_attribute(64 << 20)],
-    "events.zst": [zst_of_zeros(1 << 30), zst_of_zeros(1 << 30, whole=True)],
-    "consolidated": [
-        zst_of_zeros(2 << 30),
-        zstandard.compress(b"[" * 100_000_000),
-        zstandard.compress(b'{"consolidated":1,"by":[' + b"0," * 50_000_000),
-        zstandard.compress(b'{"consolidated":' + b"9" * 900_000 + b"}\n"),
-    ],
-    "notes": [b"x" * (256 << 20)],
-    "filter": [b"(" * 1_000_000],
+    "log.xml": (*DOCUMENTS, lambda: bytes(64 << 20)),
+    "map.xml": (*DOCUMENTS, lambda: bytes(64 << 20)),
+    "labels.xml": DOCUMENTS,
+    "events.zst": (lambda: zst_of_zeros(1 << 30), lambda: zst_of_zeros(1 << 30, whole=True)),
+    "consolidated": (
+        lambda: zst_of_zeros(2 << 30),
+        lambda: zstandard.compress(b"[" * 100_000_000),
+        lambda: zstandard.compress(b'{"consolidated":1,"by":[' + b"0," * 50_000_000),
+        lambda: zstandard.compress(b'{"consolidated":' + b"9" * 900_000 + b"}\n"),
+    ),
+    "notes": (lambda: b"x" * (256 << 20),),
+    "filter": (lambda: b"(" * 1_000_000,),
 }
 COMMANDS = ("report", "events", "profile")
 
@@ -156,9 +157,9 @@ def test_a_bomb_among_the_files_is_refused_in_little_memory(tmp_path, tally, nam
     own = environment(INTERPOSE="1", XDG_STATE_HOME=str(tmp_path / "state"))
     subprocess.run([sys.executable, "-c", "import os; os.stat('/')"], cwd=tmp_path, env=own, check=True)
 
-    for number, content in enumerate(FILES[name]):
+    for number, make in enumerate(FILES[name]):
         shutil.copytree(tmp_path / "test.1.er", tmp_path / "bomb.er")
-        (tmp_path / "bomb.er" / name).write_bytes(content)
+        (tmp_path / "bomb.er" / name).write_bytes(make())
         for command in COMMANDS:
             check(tally, f"{name} {number}", tmp_path, command, "bomb.er")
         shutil.rmtree(tmp_path / "bomb.er")
