@@ -136,6 +136,13 @@ static struct code_sites *new_code_sites(PyCodeObject *code)
     return sites;
 }
 
+uint32_t new_stack_at(struct place *place, uint32_t outer)
+{
+    uint32_t stack = stack_intern(place->site, outer, 0);
+    __atomic_store_n(&place->seen, (uint64_t)outer << 32 | stack, __ATOMIC_RELAXED);
+    return stack;
+}
+
 static void add_place(struct code_sites *sites, PyCodeObject *code, uint32_t instruction)
 {
     int offset = (int)(instruction * sizeof(_Py_CODEUNIT));
@@ -150,10 +157,9 @@ static void add_place(struct code_sites *sites, PyCodeObject *code, uint32_t ins
         .interpreter = sites->interpreter,
     };
     struct place *place = &sites->places[instruction];
-    uint32_t number = site_add(&site);
+    __atomic_store_n(&place->site, site_add(&site), __ATOMIC_RELEASE);
     if (sites->own)
-        __atomic_store_n(&place->stack, stack_intern(number, 0, 0), __ATOMIC_RELAXED);
-    __atomic_store_n(&place->site, number, __ATOMIC_RELEASE);
+        new_stack_at(place, 0);
 }
 
 struct place *first_sight(PyCodeObject *code, struct code_sites *sites, uint32_t instruction, uint32_t *own_code)
@@ -213,9 +219,21 @@ static uint32_t site_of(frame *frame, int index, uint32_t *own_code)
     return place ? place->site : 0;
 }
 
-uint32_t stack_of(frame *frame, bool whole)
+uint32_t stack_of(frame *innermost)
 {
-    return stack_by(site_of, frame, known_sites.index, whole);
+    struct place *places[STACK_DEPTH];
+    uint32_t own_code = 0, stack = 0;
+    unsigned count = 0;
+    for (frame *frame = innermost; frame && !own_code; frame = frame_outer(frame)) {
+        if (count == STACK_DEPTH)
+            return stack_by(site_of, innermost, known_sites.index, false);
+        struct place *place = place_of(frame, &own_code);
+        if (place && place->site)
+            places[count++] = place;
+    }
+    while (count--)
+        stack = stack_at(places[count], stack);
+    return stack;
 }
 
 /* 0 also for code that several interpreters share: what hangs on it is of that which is recorded in full. */
@@ -251,9 +269,9 @@ uint32_t whole_stack_here(void)
     struct reading begin = own_begin(thread);
     PyThreadState *state = running_state();
     frame *frame = frame_innermost(state);
-    uint32_t stack = !frame                       ? 0
-                     : is_recorded_in_full(state) ? stack_of(frame, true)
-                                                  : stack_from_elsewhere(state, true);
+    uint32_t stack = 0;
+    if (frame)
+        stack = is_recorded_in_full(state) ? stack_by(site_of, frame, known_sites.index, true) : stack_from_elsewhere(state, true);
     own_end(thread, begin);
     return stack;
 }

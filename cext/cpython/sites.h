@@ -14,8 +14,8 @@
 #include "cpython/side_lock.h"
 
 struct place {
+    uint64_t seen; /* the caller's stack at the last call (0: none matters), and what that came to with this site: stack_at */
     uint32_t site;
-    uint32_t stack; /* of this site alone, where the code is the program's own */
     uint32_t verdict; /* what the filter has decided of it (hooks/filtered_places.h) */
 };
 
@@ -80,14 +80,24 @@ static inline struct place *place_of(frame *frame, uint32_t *own_code)
     return &sites->places[instruction];
 }
 
+/* The stack of this site called from an outer one (0: none matters); 0 where there is no room. Mostly a site is called from
+   where it was called last. */
+VISIBLE uint32_t new_stack_at(struct place *place, uint32_t outer);
+
+static inline uint32_t stack_at(struct place *place, uint32_t outer)
+{
+    uint64_t seen = __atomic_load_n(&place->seen, __ATOMIC_RELAXED);
+    return LIKELY(seen >> 32 == outer && (uint32_t)seen) ? (uint32_t)seen : new_stack_at(place, outer);
+}
+
 /* The number of a frame's site, or 0, and whether its code is the program's own, by what hangs on it at `index`. */
 typedef uint32_t site_finder(frame *frame, int index, uint32_t *own_code);
 
-/* The same as the next, with another way to the sites. */
+/* The stack from `frame` outward; not farther than the first own code unless the whole is wanted. */
 uint32_t stack_by(site_finder *find, frame *frame, int index, bool whole);
 
-/* The stack from `frame` outward; not farther than the first own code unless the whole is wanted. */
-VISIBLE uint32_t stack_of(frame *frame, bool whole);
+/* The stack from `frame` outward, not farther than the first own code. */
+VISIBLE uint32_t stack_of(frame *frame);
 
 /* The stack of the call being made: its site alone when that is in own code. */
 static inline uint32_t stack_here(PyThreadState *state)
@@ -97,7 +107,7 @@ static inline uint32_t stack_here(PyThreadState *state)
     if (UNLIKELY(!frame))
         return 0;
     struct place *place = place_of(frame, &own_code);
-    return LIKELY(place && own_code) ? place->stack : stack_of(frame, false);
+    return LIKELY(place && own_code) ? stack_at(place, 0) : stack_of(frame);
 }
 
 /* The same as stack_here, in another interpreter than the one that is recorded in full. */

@@ -23,11 +23,7 @@ static uint32_t stack_of_line(frame *here)
 {
     uint32_t own_code = 0;
     struct place *place = place_of(here, &own_code);
-    if (UNLIKELY(!place))
-        return 0;
-    if (UNLIKELY(!place->stack))
-        place->stack = stack_intern(place->site, 0, 0);
-    return place->stack;
+    return LIKELY(place != NULL) ? stack_at(place, 0) : 0;
 }
 
 static void append_instant(struct thread *thread, const struct event *instant)
