@@ -271,7 +271,8 @@ uint32_t whole_stack_here(void)
     frame *frame = frame_innermost(state);
     uint32_t stack = 0;
     if (frame)
-        stack = is_recorded_in_full(state) ? stack_by(site_of, frame, known_sites.index, true) : stack_from_elsewhere(state, true);
+        stack = is_recorded_in_full(state) ? stack_by(site_of, frame, known_sites.index, true)
+                                           : stack_from_elsewhere(state, true);
     own_end(thread, begin);
     return stack;
 }
