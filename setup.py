@@ -33,7 +33,7 @@ BOOT_SOURCE = os.path.join("cext", "boot", "boot.c")
 PLAIN_FILES = {LIBRARY: LIBRARY_FILE, BOOT_LIBRARY: os.path.join("interpose", "cext", "libinterpose_boot.so")}
 
 # What is free of Python: it may run on any thread, and is one library for each process.
-PLAIN_SOURCES = [*sorted(glob("cext/core/*.c")), "cext/lines/lines.c", "cext/coverage/coverage.c"]
+PLAIN_SOURCES = [*sorted(glob("cext/core/*.c")), "cext/lines/lines.c", "cext/coverage/coverage.c", "cext/heap/heap.c"]
 
 
 def sources_of(*folders):
@@ -44,6 +44,7 @@ def sources_of(*folders):
 
 EXTENSION_SOURCES = {
     "timing/coverage.pyx": sources_of("coverage"),
+    "timing/heap.pyx": sources_of("heap"),
     "timing/lines.pyx": sources_of("lines"),
     "timing/sampler.pyx": sources_of("sampler"),
     "timing/shims.pyx": sources_of("hooks", "collectors", "native"),
@@ -83,7 +84,7 @@ def library():
         include_dirs=INCLUDES,
         extra_compile_args=[*FLAGS, *WERROR, "-pthread"],
         # Threads outlive the interpreter, and their destructors run here: it is never unmapped.
-        extra_link_args=[*LINK_FLAGS, "-pthread", "-Wl,-soname,libinterpose.so", "-Wl,-z,nodelete"],
+        extra_link_args=[*LINK_FLAGS, "-pthread", "-lm", "-Wl,-soname,libinterpose.so", "-Wl,-z,nodelete"],
     )
 
 

@@ -356,6 +356,31 @@
     X(uint32_t, thread,         "the thread that used the most CPU time since the look before, a number in threads; 0: none did") \
     X(uint32_t, stack,          "its Python code, a number in sampled_stacks; 0 where it ran none, 4294967295 where it could not be read")
 
+/* What the program allocated: the process as a whole. Figures are estimated from samples, but where every_bytes is 0. */
+#define HEAP_FIELDS(X) \
+    X(uint64_t, start_ns,    "monotonic time when it began to be sampled; 0 in an unused record") \
+    X(uint64_t, end_ns,      "monotonic time when that ended; 0 before") \
+    X(uint64_t, every_bytes, "an allocation is sampled once in so many bytes on average; 0: all are recorded") \
+    X(uint64_t, live_bytes,  "memory allocated since start_ns and not freed") \
+    X(uint64_t, peak_bytes,  "the most that live_bytes was") \
+    X(uint64_t, peak_ns,     "monotonic time when it was, to a tick of the kernel's clock") \
+    X(uint64_t, peaks,       "times that it was more than ever before") \
+    X(uint32_t, samples,     "allocations that were sampled") \
+    X(uint32_t, left_out,    "of them those for which there was no room")
+
+/* What was allocated from one stack; what was live at the peak is peak_bytes, or where `peaks` is not that of the process, what is
+   live: it has not changed since. */
+#define HEAP_SITE_FIELDS(X) \
+    X(uint64_t, bytes,       "memory allocated") \
+    X(uint64_t, freed_bytes, "of it what was freed") \
+    X(uint64_t, allocations, "how often") \
+    X(uint64_t, frees,       "how many of them were freed") \
+    X(uint64_t, peak_bytes,  "what was live at the peak of the number in peaks") \
+    X(uint64_t, peaks,       "number of the process's last peak when something was allocated or freed last") \
+    X(uint64_t, last_ns,     "monotonic time of the last sample, to a tick of the kernel's clock") \
+    X(uint32_t, stack,       "where it was allocated, a number in stacks; 0 where that is not known") \
+    X(uint32_t, used,        "1; 0 in an unused record")
+
 #define DECLARE_FIELD(type, name, meaning) type name;
 
 struct event         { EVENT_FIELDS(DECLARE_FIELD) };
@@ -380,6 +405,8 @@ struct covered_place  { PLACE_FIELDS(DECLARE_FIELD) };
 struct covered_branch { BRANCH_FIELDS(DECLARE_FIELD) };
 struct sample         { SAMPLE_FIELDS(DECLARE_FIELD) };
 struct memory         { MEMORY_FIELDS(DECLARE_FIELD) };
+struct heap_total     { HEAP_FIELDS(DECLARE_FIELD) };
+struct heap_site      { HEAP_SITE_FIELDS(DECLARE_FIELD) };
 
 #define BLOCK_MAGIC 0x4b4c4249u
 #define FILE_MAGIC 0x45534f5052544e49ull
@@ -425,7 +452,8 @@ _Static_assert(sizeof(struct named_task) == 16, "records of a power of two never
 _Static_assert(sizeof(struct child) == 64, "records of a power of two never cross a window");
 _Static_assert(sizeof(struct line_trace) == 128 && sizeof(struct function) == 128 && sizeof(struct line) == 128 &&
                    sizeof(struct loop) == 32 && sizeof(struct covered) == 64 && sizeof(struct covered_place) == 16 &&
-                   sizeof(struct covered_branch) == 32 && sizeof(struct sample) == 64 && sizeof(struct memory) == 32,
+                   sizeof(struct covered_branch) == 32 && sizeof(struct sample) == 64 && sizeof(struct memory) == 32 &&
+                   sizeof(struct heap_total) == 64 && sizeof(struct heap_site) == 64,
                "records of a power of two never cross a window");
 _Static_assert(sizeof(struct thread_record) <= THREAD_BYTES, "a thread's record holds its table");
 
@@ -488,6 +516,8 @@ enum data_number {
     DATA_SAMPLED_STACKS,
     DATA_SAMPLED_STRINGS,
     DATA_SAMPLED_MEMORY,
+    DATA_HEAP,
+    DATA_HEAP_SITES,
     DATA_TYPES
 };
 

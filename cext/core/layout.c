@@ -94,6 +94,14 @@ static const struct field sample_fields[] = {SAMPLE_FIELDS(DESCRIBE_FIELD){0}};
 static const struct field memory_fields[] = {MEMORY_FIELDS(DESCRIBE_FIELD){0}};
 #undef DESCRIBED
 
+#define DESCRIBED heap_total
+static const struct field heap_fields[] = {HEAP_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
+#define DESCRIBED heap_site
+static const struct field heap_site_fields[] = {HEAP_SITE_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
 const struct data_type data_types[DATA_TYPES + 1] = {
     [DATA_EVENTS] = {"events", event_fields, sizeof(struct event), 0, BLOCK_BYTES},
     [DATA_STRINGS] = {"strings", NULL, 0, sizeof(struct file_head), WINDOW_BYTES},
@@ -118,4 +126,6 @@ const struct data_type data_types[DATA_TYPES + 1] = {
     [DATA_SAMPLED_STACKS] = {"sampled_stacks", stack_fields, sizeof(struct stack), sizeof(struct file_head), WINDOW_BYTES},
     [DATA_SAMPLED_STRINGS] = {"sampled_strings", NULL, 0, sizeof(struct file_head), WINDOW_BYTES},
     [DATA_SAMPLED_MEMORY] = {"sampled_memory", memory_fields, sizeof(struct memory), sizeof(struct file_head), WINDOW_BYTES},
+    [DATA_HEAP] = {"heap", heap_fields, sizeof(struct heap_total), sizeof(struct file_head), WINDOW_BYTES},
+    [DATA_HEAP_SITES] = {"heap_sites", heap_site_fields, sizeof(struct heap_site), sizeof(struct file_head), WINDOW_BYTES},
 };

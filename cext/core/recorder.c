@@ -211,8 +211,9 @@ struct child *recorder_starts(const struct child *attempt)
 /* Nobody records any longer. */
 static void switch_off(bool process_ends)
 {
-    if (recorder.before_end)
-        recorder.before_end();
+    for (int step = 0; step < END_STEPS; step++)
+        if (recorder.before_end[step])
+            recorder.before_end[step]();
     __atomic_store_n(&recorder.on, 0, __ATOMIC_RELEASE);
     bool alone = exclusive_begin(); /* a thread that holds it for ever must not keep the program from ending */
     threads_stop(process_ends);

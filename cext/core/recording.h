@@ -8,6 +8,8 @@
 
    The functions are called without the recorder's lock, in the thread that the beginning, the pause or the filter was
    noticed in. What needs the interpreter's lock has to ask whether the thread has it. */
+enum end_step { END_LINES, END_HEAP, END_STEPS };
+
 struct recorder {
     uint32_t on;
     uint32_t serial; /* of the recording in this process; caches of an earlier one are void */
@@ -25,7 +27,7 @@ struct recorder {
     char trigger_errors[512];
     struct control *control; /* of the whole experiment; never NULL */
     uint64_t heeded;         /* what was said from outside, and done */
-    void (*before_end)(void);    /* what is to be done before a recording ends, or NULL */
+    void (*before_end[END_STEPS])(void); /* what is to be done before a recording ends, or NULL */
     void (*thread_begins)(void); /* when a thread is first seen, or NULL; with the interpreter's lock */
     void (*thread_named)(void);  /* at the same time: for its name, which it may have already */
     void (*pause_ended)(void);     /* when calls went by that were not looked at, or NULL */

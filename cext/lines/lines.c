@@ -538,7 +538,7 @@ void lines_prepare(uint32_t depth, bool system)
     lines.sync_ticks = (uint64_t)(SYNC_NS * lines.ticks_in_ns);
     lines.depth = depth < LINES_DEEPEST ? depth : LINES_DEEPEST;
     lines.system = system;
-    recorder.before_end = recording_ends;
+    recorder.before_end[END_LINES] = recording_ends;
 }
 
 int lines_on(uint32_t target)

@@ -303,6 +303,34 @@ class MemoryRecord(NamedTuple):
     stack: int
 
 
+class HeapRecord(NamedTuple):
+    """What a process allocated, as a whole."""
+
+    start_ns: int
+    end_ns: int
+    every_bytes: int
+    live_bytes: int
+    peak_bytes: int
+    peak_ns: int
+    peaks: int
+    samples: int
+    left_out: int
+
+
+class HeapSiteRecord(NamedTuple):
+    """What was allocated from one stack."""
+
+    bytes: int
+    freed_bytes: int
+    allocations: int
+    frees: int
+    peak_bytes: int
+    peaks: int
+    last_ns: int
+    stack: int
+    used: int
+
+
 class SampleRecord(NamedTuple):
     """One or more samples of a thread that are alike, one after the other."""
 

@@ -26,6 +26,8 @@ from interpose.experiments.format.records import (
     CountRecord,
     CoveredRecord,
     FunctionRecord,
+    HeapRecord,
+    HeapSiteRecord,
     LineRecord,
     LoopRecord,
     OpenCall,
@@ -277,6 +279,8 @@ class Process:
             "covered": CoveredRecord,
             "places": PlaceRecord,
             "branches": BranchRecord,
+            "heap": HeapRecord,
+            "heap_sites": HeapSiteRecord,
         }
         if name in traced:
             return self._table(name, traced[name]) if self._has(name) else None

@@ -10,7 +10,7 @@ from interpose.instrumentation.search import library_places
 
 OLDEST = (3, 14)  # before, nobody can take a reference to a code object that may just be freed
 WHY = "not yet in a free-threaded interpreter"
-WHAT_NEEDS_THE_LOCK = ("native", "lines", "coverage", "profile")
+WHAT_NEEDS_THE_LOCK = ("native", "lines", "coverage", "profile", "heap")
 
 
 def leave_out(wanted, environment):

@@ -40,6 +40,7 @@ STAYING_MODULES = {
     "interpose.timing.shims",
     "interpose.timing.lines",
     "interpose.timing.coverage",
+    "interpose.timing.heap",
 }
 
 
@@ -277,6 +278,7 @@ def record(wanted, founder, lineage, directory, intrinsics, found=None, packages
             shims.interpose(intrinsics, sys.modules, catch_all=catch_all, packages=packages)
         begin_lines(wanted)
         begin_coverage(wanted)
+        begin_heap(wanted)
         if "profile" in wanted.record and wanted.profile_hz:
             shims.begin_sampling()
         if "interpose.boot" in sys.modules:
@@ -335,6 +337,17 @@ def begin_coverage(wanted):
 
         choices = [(os.fsencode(module), os.fsencode(function)) for module, function in wanted.coverage]
         coverage.begin(choices, wanted.branches, wanted.contexts, wanted.probes)
+
+
+def begin_heap(wanted):
+    """Sample what the program allocates, where that is wanted."""
+    if "heap" in wanted.record:
+        from interpose.timing import shims
+
+        with shims.unrecorded():  # an import of ours
+            from interpose.timing import heap
+
+        heap.begin(wanted.heap_bytes)
 
 
 class Lines:

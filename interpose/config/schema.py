@@ -102,8 +102,8 @@ class Settings:
         form="WHAT",
         default="0",
         meaning="what to record: calls (also 1, yes, true, on), native (calls, and the calls that C"
-        " code makes), lines, coverage, profile, or several of them with commas; 0, no, false, off or empty records"
-        " nothing. `interpose run` uses 1 unless you say otherwise",
+        " code makes), lines, coverage, profile, heap, or several of them with commas; 0, no, false, off or empty"
+        " records nothing. `interpose run` uses 1 unless you say otherwise",
     )
     dir = setting(
         values.parse_directory,
@@ -389,6 +389,14 @@ class Settings:
         default="0",
         meaning="1: each executed line is an event of 88 bytes among the calls, an instant without a duration; needs"
         " `INTERPOSE=calls,lines`, and the report warns if lines are missing",
+    )
+    heap_bytes = setting(
+        values.parse_heap,
+        key="heap",
+        form="SIZE|all",
+        default="64KiB",
+        meaning="when the heap is recorded (`INTERPOSE=calls,heap`): record one allocation for each SIZE that the"
+        " program allocates, on average; all records every allocation, and costs more",
     )
     profile_hz = setting(
         quantities.rate_hz,

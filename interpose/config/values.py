@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 ON = ("1", "yes", "true", "on")
 OFF = ("0", "no", "false", "off")
-RECORDABLE = ("calls", "native", "lines", "coverage", "profile")
+RECORDABLE = ("calls", "native", "lines", "coverage", "profile", "heap")
 LEAST_SIZE_BYTES = 1 << 20
 RESERVE_AUTO = 2**64 - 1  # as much as the size of the file system demands (cext/core/reserve.h)
 FOLLOW = ("off", "on")
@@ -101,6 +101,16 @@ def parse_size(text: str) -> int:
         size_bytes = 0
     if not LEAST_SIZE_BYTES <= size_bytes < quantities.ABOVE_ALL:
         raise ValueError("not a size from 1MiB on, like 512MiB, 2GiB, nor off")
+    return size_bytes
+
+
+def parse_heap(text: str) -> int:
+    """After how many bytes of allocations one is recorded, on average; 0 for all."""
+    if text == "all":
+        return 0
+    size_bytes = quantities.size_bytes(text, "KiB")
+    if not 1 <= size_bytes <= LARGEST_RING_BYTES:
+        raise ValueError(f"neither all nor a size from 1KiB to {LARGEST_RING_BYTES >> 30}GiB")
     return size_bytes
 
 

@@ -47,7 +47,7 @@ sizes["peak"] = resident()
 
 
 def grew_by_function(memory):
-    """Bytes by function; lines of one function together, and its comprehensions, which are functions of their own before 3.12."""
+    """Bytes by function, with those of its comprehensions, which before 3.12 are functions of their own."""
     found = {}
     for site, grew_bytes in memory.growth:
         function = site.function.partition(".<locals>.")[0]

@@ -1,0 +1,124 @@
+"""The table of what processes allocated: a row for each line or function of each process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from interpose.analysis.heap import Allocated, Heap, ranked
+from interpose.experiments.model.process import Site
+from interpose.reports.formats.short_paths import Places
+from interpose.reports.formats.table import Column, Table, Values, clean
+from interpose.reports.formats.units import count, duration, margin_percent, size
+
+NAMES = (
+    "process",
+    "pid",
+    "file",
+    "line",
+    "function",
+    "peak_bytes",
+    "peak_margin_bytes",
+    "end_bytes",
+    "end_margin_bytes",
+    "allocated_bytes",
+    "allocations",
+    "frees",
+)
+SORTS: dict[str, Callable[[Allocated], int]] = {
+    "peak": lambda each: each.peak_bytes,
+    "end": lambda each: each.end_bytes,
+    "allocated": lambda each: each.bytes,
+}
+
+
+@dataclass(frozen=True)
+class HeapRow:
+    """A row: of a line or a function of a process; without a site, the sum of rows that are not shown."""
+
+    heap: Heap
+    site: Site | None
+    figures: Allocated
+
+
+def heap_rows(heaps: Sequence[Heap], sort: str, limit: int | None, leaks: bool = False) -> list[HeapRow]:
+    """The rows of each process, those of the largest peak first, at most `limit` of each and a last one for the others.
+
+    `leaks`: only lines of whose memory nothing was freed.
+    """
+    return [row for heap in heaps for row in _rows_of(heap, sort, limit, leaks)]
+
+
+def _rows_of(heap: Heap, sort: str, limit: int | None, leaks: bool) -> Iterator[HeapRow]:
+    rows = ranked(heap, SORTS[sort])
+    if leaks:
+        rows = [(site, figures) for site, figures in rows if not figures.frees]
+    shown, hidden = (rows[:limit], rows[limit:]) if limit else (rows, [])
+    yield from (HeapRow(heap, site, figures) for site, figures in shown)
+    others = Allocated()
+    for _, figures in hidden:
+        others.add(figures)
+    if hidden:
+        yield HeapRow(heap, None, others)
+
+
+def heap_table(rows: Sequence[HeapRow], cwd: str) -> Table:
+    """The table of `rows`."""
+    places = Places([row.site.file for row in rows if row.site], cwd)
+    columns = [
+        Column("at peak", lambda row: size(row.figures.peak_bytes)),
+        Column("margin", lambda row: _margin(row.figures), optional=True),
+        Column("at end", lambda row: size(row.figures.end_bytes)),
+        Column("allocated", lambda row: size(row.figures.bytes)),
+        Column("times", lambda row: f"{row.figures.allocations:,}"),
+        Column("function", lambda row: _name(row), right=False, flexible=True, keep="end"),
+        Column("line", lambda row: _where(row, places), right=False, flexible=True, keep="end"),
+    ]
+    if len({id(row.heap) for row in rows}) > 1:
+        columns.insert(0, Column("pid", lambda row: str(row.heap.process.log.pid)))
+    return Table(NAMES, _values, columns, rows)
+
+
+def summary(heap: Heap) -> str:
+    """A process's figures as a sentence."""
+    total, log = heap.total, heap.process.log
+    after = duration(max(heap.peak_ns - log.start_ns, 0))
+    every = size(heap.every_bytes)
+    how = f"one for each {every} recorded, so figures are estimates" if heap.every_bytes else "all recorded"
+    lost = f"; {count(heap.lost, 'sample')} lost: too many were live at once" if heap.lost else ""
+    return (
+        f"process {log.pid}: {size(total.peak_bytes)} at its peak after {after}, {size(total.end_bytes)} at the end, "
+        f"{size(total.bytes)} allocated {total.allocations:,} times ({how}{lost})"
+    )
+
+
+def _margin(figures: Allocated) -> str:
+    return margin_percent(figures.peak_margin_bytes, figures.peak_bytes)
+
+
+def _name(row: HeapRow) -> str:
+    return clean(row.site.function) if row.site else "(other rows)"
+
+
+def _where(row: HeapRow, places: Places) -> str:
+    if row.site is None or not row.site.file:
+        return ""
+    return clean(places.line(row.site) if row.site.line else places.file(row.site.file))
+
+
+def _values(row: HeapRow) -> Values:
+    figures, site = row.figures, row.site
+    return {
+        "process": row.heap.process.place or "founder",
+        "pid": row.heap.process.log.pid,
+        "file": site.file if site else None,
+        "line": (site.line or None) if site else None,
+        "function": site.function if site else None,
+        "peak_bytes": figures.peak_bytes,
+        "peak_margin_bytes": figures.peak_margin_bytes,
+        "end_bytes": figures.end_bytes,
+        "end_margin_bytes": figures.end_margin_bytes,
+        "allocated_bytes": figures.bytes,
+        "allocations": figures.allocations,
+        "frees": figures.frees,
+    }

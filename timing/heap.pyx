@@ -1,0 +1,39 @@
+"""The heap as Python sees it: sampling of what the program allocates, switched on and off. What happens at an allocation is in
+cext/heap; nothing here runs then."""
+
+from libc.stdint cimport uint64_t
+
+cdef extern from "heap/heap.h":
+    int heap_begin(uint64_t)
+
+cdef extern from "heap/allocators.h":
+    void allocators_begin()
+    void allocators_end()
+
+cdef extern from "cpython/waiting_sites.h":
+    int waiting_sites_begin()
+
+cdef extern from "core/recorder.h":
+    void recorder_say(const char *, const char *)
+
+cdef extern from "<string.h>":
+    const char *strerror(int)
+
+
+def begin(uint64_t every_bytes):
+    """Sample from now on what the program allocates, an allocation for each `every_bytes` on average; 0: all.
+
+    Gives whether it could be begun; why not is kept in the experiment.
+    """
+    cdef int failed = waiting_sites_begin()
+    failed = failed if failed else heap_begin(every_bytes)
+    if failed:
+        recorder_say(b"missed", b'what="heap" why="%s" ' % strerror(failed))
+        return False
+    allocators_begin()
+    return True
+
+
+def end():
+    """Sample no longer."""
+    allocators_end()
