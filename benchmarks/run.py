@@ -44,6 +44,7 @@ BENCHMARKS = (
     "compression",
     "exports",
     "filtering",
+    "heap",
 )
 COLUMNS = ("what", "measured", "ratio", "of", "to reach")
 

@@ -230,7 +230,7 @@ def end(bint detached=False):
     """End the recording and put back whatever was interposed; gives how many could not be put back, because somebody
     else has put his own upon ours since (ours pass through). `detached`: the program goes on, and the experiment's files
     are let go of."""
-    for name in ("interpose.timing.lines", "interpose.timing.coverage"):
+    for name in ("interpose.timing.lines", "interpose.timing.coverage", "interpose.timing.heap"):
         module = _modules.get(name)
         if module is not None:
             module.end()

@@ -292,6 +292,7 @@ C_MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "native": ("core", "cpython", "hooks"),
     "lines": ("core", "cpython"),
     "coverage": ("core", "cpython"),
+    "heap": ("core", "cpython"),
     "sampler": ("core",),
 }
 LINES_AT_MOST = 10  # of code, of a function in a header

@@ -29,9 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="most memory first: in use at the peak (default), still in use at the end, or allocated in all",
     )
     parser.add_argument(
-        "--leaks", action="store_true", help="only lines whose memory was never freed, by what they had at the end"
-    )
-    parser.add_argument(
         "--limit", type=positive, metavar="N", help=f"at most N rows of each process (default for people: {_ROWS})"
     )
     add_output_arguments(parser)
@@ -45,8 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
         why = f": {missed[0]}" if missed else "; INTERPOSE=calls,heap records it"
         raise ExperimentError(f"{experiment.name}: the heap was not recorded{why}")
     limit = arguments.limit or (_ROWS if arguments.format == "text" else None)
-    sort = "end" if arguments.leaks else arguments.sort
-    rows = heap_rows(found, sort, limit, arguments.leaks)
+    rows = heap_rows(found, arguments.sort, limit)
     for heap in found if arguments.format == "text" else ():
         say(summary(heap))
     write_table(heap_table(rows, experiment.founder.log.cwd), arguments)

@@ -41,18 +41,13 @@ class HeapRow:
     figures: Allocated
 
 
-def heap_rows(heaps: Sequence[Heap], sort: str, limit: int | None, leaks: bool = False) -> list[HeapRow]:
-    """The rows of each process, those of the largest peak first, at most `limit` of each and a last one for the others.
-
-    `leaks`: only lines of whose memory nothing was freed.
-    """
-    return [row for heap in heaps for row in _rows_of(heap, sort, limit, leaks)]
+def heap_rows(heaps: Sequence[Heap], sort: str, limit: int | None) -> list[HeapRow]:
+    """The rows of each process, the largest peak first: at most `limit` of each, and a last one for the others."""
+    return [row for heap in heaps for row in _rows_of(heap, sort, limit)]
 
 
-def _rows_of(heap: Heap, sort: str, limit: int | None, leaks: bool) -> Iterator[HeapRow]:
+def _rows_of(heap: Heap, sort: str, limit: int | None) -> Iterator[HeapRow]:
     rows = ranked(heap, SORTS[sort])
-    if leaks:
-        rows = [(site, figures) for site, figures in rows if not figures.frees]
     shown, hidden = (rows[:limit], rows[limit:]) if limit else (rows, [])
     yield from (HeapRow(heap, site, figures) for site, figures in shown)
     others = Allocated()
