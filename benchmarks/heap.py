@@ -50,8 +50,9 @@ def _rows(
     return [
         Row(f"{name}, untraced", f"{untraced_ms:,.1f} ms"),
         *(
-            Row(f"{name}, {way}", f"{ms - untraced_ms:+,.1f} ms", times(ms / untraced_ms), "untraced", REACH.get(way, ""))
+            Row(f"{name}, {way}", f"{ms - untraced_ms:+,.1f} ms", times(ms / untraced_ms), "untraced", reach)
             for way, ms in least.items()
+            for reach in [REACH.get(way, "")]
         ),
     ]
 

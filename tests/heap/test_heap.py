@@ -135,8 +135,8 @@ def test_estimates_are_as_near_as_they_say(traced):
 
 
 def test_margins_hold_nineteen_times_of_twenty(traced):
-    """Each thread draws for itself: it is a try of its own. Of 60 tries 3 are outside on average, and more than 12 once in
-    100,000 times."""
+    """Each thread draws for itself: it is a try of its own. Of 60 tries 3 are outside on average, and more than 12 once
+    in 100,000 times."""
     done = traced(
         """
         import threading
