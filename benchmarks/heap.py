@@ -47,14 +47,11 @@ def _rows(
         subjects["memray, Python's allocators too"] = partial(_by_peer, environments, python_too, words)
     least = {way: min(map(_least, turns)) for way, turns in take_turns(subjects, effort.turns).items()}
     untraced_ms = least.pop("untraced")
-    return [
-        Row(f"{name}, untraced", f"{untraced_ms:,.1f} ms"),
-        *(
-            Row(f"{name}, {way}", f"{ms - untraced_ms:+,.1f} ms", times(ms / untraced_ms), "untraced", reach)
-            for way, ms in least.items()
-            for reach in [REACH.get(way, "")]
-        ),
-    ]
+    rows = [Row(f"{name}, untraced", f"{untraced_ms:,.1f} ms")]
+    for way, ms in least.items():
+        ratio = times(ms / untraced_ms)
+        rows.append(Row(f"{name}, {way}", f"{ms - untraced_ms:+,.1f} ms", ratio, "untraced", REACH.get(way, "")))
+    return rows
 
 
 def _least(given: object) -> float:

@@ -29,6 +29,7 @@ static struct {
     uint32_t count;
     uint8_t by_name[NAMES]; /* numbers, each plus one */
     bool ambiguous[WRAPPED]; /* there is another function of that name besides the C library's */
+    const void *way_of_program[WRAPPED]; /* what stands for its address in all objects, where that is no function itself */
     void *(*dlsym)(void *, const char *);
     unsigned long long loaded, unloaded; /* objects, as the loader counts them, when they were looked at last */
     bool on;
@@ -97,12 +98,29 @@ static void *wrapped(const char *name, void *found)
     return number != WRAPPED && found == real_of(number) ? wrapper_of(number) : found;
 }
 
+/* A program that lies at a fixed address and takes a function's address has its own way to it, whose address then stands for the
+   function's everywhere; calls of other objects do not go by it. */
+static bool is_way_of_program(const void *found)
+{
+    Dl_info info;
+    ElfW(Sym) *symbol = NULL;
+    return found && dladdr1(found, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol && symbol->st_shndx == SHN_UNDEF;
+}
+
+static void find_real(unsigned number)
+{
+    const char *name = native_rows[number].name;
+    void *found = dlsym(RTLD_DEFAULT, name);
+    exchange.way_of_program[number] = is_way_of_program(found) ? found : NULL;
+    natives[number].real = exchange.way_of_program[number] ? dlsym(RTLD_NEXT, name) : found;
+}
+
 void native_prepare(void)
 {
     know_names();
     waiting_sites_begin();
     for (unsigned number = 0; number < NATIVE_COUNT; number++)
-        natives[number].real = dlsym(RTLD_DEFAULT, native_rows[number].name);
+        find_real(number);
     exchange.dlsym = (void *(*)(void *, const char *))dlsym(RTLD_DEFAULT, "dlsym");
     memset(exchange.ambiguous, 0, sizeof exchange.ambiguous);
     exchange.loaded = exchange.unloaded = 0;
@@ -190,7 +208,9 @@ static bool leads_to(const struct loaded_object *object, const struct import_pla
 {
     if (before == real_of(number))
         return true;
-    return !exchange.ambiguous[number] && place->foreign && !place->in_data && is_in(object->all, (uintptr_t)before);
+    bool is_by_program = before && before == exchange.way_of_program[number];
+    bool is_unused = place->foreign && !place->in_data && is_in(object->all, (uintptr_t)before);
+    return !exchange.ambiguous[number] && (is_by_program || is_unused);
 }
 
 static void exchange_place(void *data, const struct import_place *place)
