@@ -19,6 +19,7 @@ import pytest
 from tracing import PATIENCE_S, environment, events_of, until, write_program
 
 from interpose.analysis.calls.profile import thread_label
+from interpose.analysis.heap import heap_of
 from interpose.attach import ptrace
 from interpose.attach.code import code, refuse_what_others_could_change
 from interpose.attach.reach import by_ptrace
@@ -360,6 +361,41 @@ def test_native_calls_are_recorded_until_one_detaches(running):
 
     assert ended == (7, "True\n", "")
     assert [thread.record.recorded for thread in Experiment(path).founder.threads] == recorded
+
+
+GROWING = """
+import signal, sys, time
+enough, kept = [], []
+signal.signal(signal.SIGTERM, lambda number, frame: enough.append(number))
+def grow():
+    kept.append(bytearray(100_000))
+print("ready", flush=True)
+while not enough:
+    grow()
+    time.sleep(0.002)
+print(len(kept) > 30, flush=True)
+sys.exit(7)
+"""
+
+
+def test_what_a_running_program_allocates_is_recorded_until_one_detaches(running):
+    program = running(GROWING)
+
+    path = program.attach("--record", "calls,heap", "--heap", "all")
+    until(lambda: grown_bytes(path) > 3_000_000)
+    program.detach()
+    recorded_bytes = grown_bytes(path)
+    ended = program.end()
+
+    assert ended == (7, "True\n", "")
+    assert grown_bytes(path) == recorded_bytes
+
+
+def grown_bytes(path):
+    """What a line of `grow` has in use, as recorded."""
+    heap = heap_of(Experiment(path).founder)
+    rows = heap.rows.items() if heap else ()
+    return sum(figures.end_bytes for site, figures in rows if site.function == "grow")
 
 
 @pytest.mark.parametrize("source", [BUSY, SLEEPING, EIGHT_THREADS, AWAITING, COMPUTING])
@@ -1192,7 +1228,7 @@ def test_lines_are_not_recorded_of_a_program_that_runs_already(interpose):
     done = interpose("attach", "1", variables={"INTERPOSE": "lines"})
 
     assert done.returncode == 2
-    assert "attach records calls, native calls and the profile" in done.stderr
+    assert "attach records calls, native calls, the profile and the heap" in done.stderr
 
 
 def test_how_lines_are_to_be_recorded_has_no_meaning_for_a_program_that_runs_already(interpose):
@@ -1200,8 +1236,8 @@ def test_how_lines_are_to_be_recorded_has_no_meaning_for_a_program_that_runs_alr
 
     assert done.returncode == 2
     assert done.stderr == (
-        "interpose: --lines: attach records calls, native calls and the profile; lines and coverage are recorded of a"
-        " program from its beginning on\n"
+        "interpose: --lines: attach records calls, native calls, the profile and the heap; lines and coverage are"
+        " recorded of a program from its beginning on\n"
     )
 
 

@@ -349,6 +349,30 @@ def test_sorted_by_the_end_come_what_was_never_freed(traced, capsys):
     assert not [row for row in others if row["function"] == "cache"]
 
 
+def test_the_first_screen_names_the_lines_with_most_at_the_peak(traced, capsys):
+    done = traced(PROGRAM, **{**ALL, "INTERPOSE": "calls,heap"})
+
+    code = main(["report", str(done.directory / done.experiment.name)])
+
+    out = capsys.readouterr().out
+    assert code == 0
+    assert re.search(r"^ heap +8\d\.\d MiB  at its peak, 6\d\.\d MiB in use at the end$", out, re.MULTILINE)
+    assert re.search(r"^ +57\.\d MiB  allocated at program.py:9 large", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("command", "first"), [("-heap", "large"), ("-leaks", "large")])
+def test_er_print_has_heap_and_leaks(command, first, traced, capsys):
+    done = traced(PROGRAM, **ALL)
+
+    code = main(["display", str(done.directory / done.experiment.name), "-limit", "2", command])
+
+    out = capsys.readouterr().out
+    assert code == 0
+    assert first in out and "(other rows)" in out and "in use at the end" not in out
+    assert re.search(r"process \d+: .* at its peak", out)
+    assert ("peaking" in out) == (command == "-heap")
+
+
 def test_without_a_heap_it_says_what_records_one(traced, capsys):
     done = traced("print(1)", INTERPOSE="1")
 

@@ -81,10 +81,10 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
     wanted = precedence.in_force(os.environ, options)
     given = [each for each in schema.SETTINGS if options[each.key] is not None]
     of_lines = [each.options[-1] for each in given if each.name in OF_LINES]
-    if "calls" not in wanted.record or not {"calls", "native", "profile"}.issuperset(wanted.record) or of_lines:
+    if "calls" not in wanted.record or not {"calls", "native", "profile", "heap"}.issuperset(wanted.record) or of_lines:
         why = (
-            "attach records calls, native calls and the profile; lines and coverage are recorded of a program from its"
-            " beginning on"
+            "attach records calls, native calls, the profile and the heap; lines and coverage are recorded of a program"
+            " from its beginning on"
         )
         raise UsageError(f"{of_lines[0]}: {why}" if of_lines else why)
     check_patterns(wanted)

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 
 from interpose.analysis.calls.folding import API, HIDE, SHOW
 from interpose.analysis.calls.input_output import input_output
+from interpose.analysis.heap import heaps
 from interpose.analysis.recording.statistics import statistics
 from interpose.analysis.time.usage import usages
 from interpose.cli.er_print.views import Session
@@ -32,6 +33,7 @@ from interpose.reports.screen.views import (
     threads_table,
 )
 from interpose.reports.tables.input_output import ioactivity_table, iodetail_table, iostat_table
+from interpose.reports.tables.heap import heap_rows, heap_table, summary
 from interpose.reports.tables.overview import overview_table
 from interpose.reports.tables.statistics import statistics_table
 from interpose.reports.tables.tokens import tokens_table
@@ -177,6 +179,21 @@ def _ioactivity(session: Session, given: Sequence[str]) -> None:
 
 def _iodetail(session: Session, given: Sequence[str]) -> None:
     session.show(iodetail_table(input_output(session.analysis), session.limit))
+
+
+def _heap(session: Session, given: Sequence[str]) -> None:
+    _show_heap(session, "peak")
+
+
+def _leaks(session: Session, given: Sequence[str]) -> None:
+    _show_heap(session, "end")
+
+
+def _show_heap(session: Session, sort: str) -> None:
+    found = heaps(session.experiment)
+    table = heap_table(heap_rows(found, sort, session.limit or None), session.experiment.founder.log.cwd)
+    notes = [summary(each) for each in found] or ["no heap: record with INTERPOSE=calls,heap"]
+    session.show(replace(table, notes=notes))
 
 
 def _header(session: Session, given: Sequence[str]) -> None:
@@ -334,6 +351,8 @@ VERBS: tuple[Verb, ...] = (
     Verb("iostat", (), "input and output: counts, times and sizes of each operation", _iostat),
     Verb("ioactivity", (), "the same by file", _ioactivity),
     Verb("iodetail", (), "the same by file and call", _iodetail),
+    Verb("heap", (), "memory in use at the peak, by the line that allocated it", _heap),
+    Verb("leaks", (), "the same of what was in use at the end", _leaks),
     Verb("header", (), "notes, and how it was recorded", _header),
     Verb("overview", (), "the total of each metric; * where it is hot", _overview),
     Verb("statistics", (), "the recording's own figures", _statistics),

@@ -1,9 +1,10 @@
-"""What the first screen says of memory: of the process that had the most, where it grew."""
+"""What the first screen says of memory: of the process with the most, where it grew, which lines allocated it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from interpose.analysis.heap import heaps, ranked
 from interpose.analysis.profile.memory import Growth, Memory, memories
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.short_paths import Places
@@ -18,7 +19,29 @@ _LEAST_PART = 0.05  # of what it grew by, for a line to be named
 
 
 def memory_lines(experiment: Experiment, cwd: str) -> Iterator[str]:
-    """The peak, and the lines during which most of it came; nothing where there is nothing to say."""
+    """The peak, and the lines during which most of it came, nothing where there is nothing to say; where the heap was
+    recorded, which lines had allocated it."""
+    yield from _resident_lines(experiment, cwd)
+    yield from _heap_lines(experiment, cwd)
+
+
+def _heap_lines(experiment: Experiment, cwd: str) -> Iterator[str]:
+    found = heaps(experiment)
+    if not found:
+        return
+    most = found[0]
+    whose = f" (process {most.process.log.pid})" if len(experiment.processes) > 1 else ""
+    at_end = f", {size(most.total.end_bytes)} in use at the end"
+    yield f" {'heap':<10}{size(most.total.peak_bytes):>9}  at its peak{at_end}{whose}"
+    rows = [row for row in ranked(most, lambda each: each.peak_bytes) if row[0].file][:_LINES]
+    places = Places([site.file for site, _ in rows], cwd)
+    for site, figures in rows:
+        if figures.peak_bytes >= _LEAST_PART * most.total.peak_bytes:
+            where = clean(f"allocated at {places.line(site)} {site.function}")
+            yield f" {'':<10}{size(figures.peak_bytes):>9}  {where}"
+
+
+def _resident_lines(experiment: Experiment, cwd: str) -> Iterator[str]:
     found = memories(experiment)
     if not found or (found[0].grew_bytes < _GREW_BYTES and not _is_near_limit(found[0])):
         return
