@@ -31,12 +31,12 @@ class Allocated:
     @property
     def peak_margin_bytes(self) -> int:
         """How far from the truth `peak_bytes` is at most, 19 times of 20."""
-        return round(_95_PERCENT * math.sqrt(self.peak_variance))
+        return round(_95_PERCENT * math.sqrt(max(self.peak_variance, 0)))
 
     @property
     def end_margin_bytes(self) -> int:
         """The same of `end_bytes`."""
-        return round(_95_PERCENT * math.sqrt(self.end_variance))
+        return round(_95_PERCENT * math.sqrt(max(self.end_variance, 0)))
 
     def add(self, other: Allocated) -> None:
         """Add the figures of `other`."""
@@ -120,8 +120,8 @@ def _variance(site: HeapSiteRecord, every_bytes: int) -> float:
     average_bytes = site.bytes / max(site.allocations, 1)
     if not every_bytes or not average_bytes:
         return 0.0
-    missed = math.exp(-average_bytes / every_bytes)
-    return missed * average_bytes / (1 - missed)
+    seen = -math.expm1(-average_bytes / every_bytes)
+    return (1 - seen) * average_bytes / seen if seen else float(every_bytes)
 
 
 def _line_of(process: Process, stack: int) -> Site:

@@ -1,6 +1,7 @@
 """What programs allocate, by line: beside tracemalloc, and beside what the programs know themselves."""
 
 import json
+import random
 import re
 import subprocess
 import sys
@@ -392,6 +393,25 @@ def test_a_damaged_file_is_told_and_the_rest_is_shown(traced, capsys):
     assert code == 3
     assert "heap_sites" in told and "Traceback" not in told
     assert out
+
+
+def test_whatever_the_files_hold_no_command_fails(traced, capsys):
+    done = traced(PROGRAM, **ALL)
+    directory = done.directory / done.experiment.name
+    whole = {name: (directory / name).read_bytes() for name in ("heap", "heap_sites")}
+    draw = random.Random(7)
+    codes = set()
+    for _ in range(150):
+        for name, data in whole.items():
+            damaged = bytearray(data[: draw.choice((len(data), draw.randrange(len(data))))])
+            for _ in range(draw.choice((1, 8, 200)) if damaged else 0):
+                damaged[draw.randrange(len(damaged))] = draw.choice((0, 1, 0x7F, 0x80, 0xFF))
+            (directory / name).write_bytes(damaged)
+        codes |= {shown(capsys, str(directory), *words)[0] for words in ((), ("--sort", "end", "--format", "json"))}
+        codes.add(main(["display", str(directory), "-heap"]))
+
+    assert codes <= {0, 1, 3} and 0 in codes
+    assert "Traceback" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("size", ["", "x", "0", "-1", "64MB", "999999GiB"])

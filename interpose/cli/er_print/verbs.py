@@ -32,8 +32,8 @@ from interpose.reports.screen.views import (
     single_table,
     threads_table,
 )
-from interpose.reports.tables.input_output import ioactivity_table, iodetail_table, iostat_table
 from interpose.reports.tables.heap import heap_rows, heap_table, summary
+from interpose.reports.tables.input_output import ioactivity_table, iodetail_table, iostat_table
 from interpose.reports.tables.overview import overview_table
 from interpose.reports.tables.statistics import statistics_table
 from interpose.reports.tables.tokens import tokens_table
