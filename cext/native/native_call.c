@@ -31,14 +31,15 @@ static void drop_unwound(struct thread *thread)
     writing_end(thread);
 }
 
-/* Does a signal handler make the call, which has interrupted what must not be disturbed? */
+/* Does a signal handler make the call, which has interrupted what must not be disturbed? It records nothing: where another call
+   was numbered since, the one before has been left. */
 static bool is_in_handler(struct thread *thread, uintptr_t frame)
 {
     if (UNLIKELY(thread->writing))
         return true;
     if (LIKELY(!thread->native.call))
         return false;
-    if (frame < thread->native.frame)
+    if (frame < thread->native.frame && thread->calls == thread->native.call)
         return true;
     drop_unwound(thread);
     return false;
