@@ -12,9 +12,10 @@ from interpose.analysis.comparison.figures import GROUPED_BY, MEASURES, Run, run
 from interpose.analysis.comparison.likeness import Circumstances, circumstances, unlike
 from interpose.cli.experiment_choice import note_damages, note_sampled, open_experiment, paths_of, refuse_sampled
 from interpose.cli.messages import say
-from interpose.cli.output import add_output_arguments, positive, write_table
+from interpose.cli.output import GITHUB, add_output_arguments, opened_output, positive, write_table
 from interpose.errors import ExperimentError, UsageError
 from interpose.experiments.model.files import Damages
+from interpose.reports.screen.github import Comment, write_comparison
 from interpose.reports.tables.comparison import MODES, comparison_table, outcome_line
 
 NAME = "compare"
@@ -69,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"exit with {FAILED} if it holds: 'p95(checkout) > +10%%', 'mean(all) > 200ms'; repeatable",
     )
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows")
-    add_output_arguments(parser)
+    add_output_arguments(parser, GITHUB)
 
 
 def _part(text: str) -> float:
@@ -87,14 +88,20 @@ def run(arguments: argparse.Namespace) -> int:
     conditions = [parse_condition(text) for text in arguments.conditions]
     with_calls = any(MEASURES[each].needs_calls for each in (arguments.measure, *(c.measure for c in conditions)))
     a, b = (_Side(paths, arguments.by, with_calls) for paths in _sides(arguments))
-    for line in unlike(a.circumstances, b.circumstances)[:_WARNINGS_AT_MOST]:
+    differing = unlike(a.circumstances, b.circumstances)[:_WARNINGS_AT_MOST]
+    for line in differing:
         say(line)
     if min(len(a.runs), len(b.runs)) < RUNS_AT_LEAST:
         few = "one run" if max(len(a.runs), len(b.runs)) == 1 else f"fewer than {RUNS_AT_LEAST} runs"
         say(f"{few} a side cannot tell a change from chance; compare {RUNS_AT_LEAST} or more: A1 A2 A3 --with B1 B2 B3")
     found = compare(a.runs, b.runs, arguments.measure, arguments.tolerance)
     outcomes = [outcome(each, a.runs, b.runs) for each in conditions]
-    write_table(comparison_table(found, arguments.by, arguments.mode, arguments.limit), arguments)
+    if arguments.format == GITHUB:
+        comment = Comment(found, arguments.by, arguments.mode, outcomes, differing, arguments.limit)
+        with opened_output(arguments.output) as out:
+            write_comparison(comment, out)
+    else:
+        write_table(comparison_table(found, arguments.by, arguments.mode, arguments.limit), arguments)
     for each in outcomes:
         say(f"--fail-if {outcome_line(each)}")
     return FAILED if any(each.holds for each in outcomes) else max(a.code, b.code)
