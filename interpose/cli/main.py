@@ -21,7 +21,7 @@ from interpose.errors import InterposeError, UsageError
 GROUPS = {
     "Record": ("run", "attach", "detach", "control", "save", "doctor"),
     "Look": ("report", "flame", "top", "transactions", "events", "lines", "coverage", "processes", "overview", "sql"),
-    "Compare": ("compare",),
+    "Compare": ("compare", "trend"),
     "Manage": ("list", "notes", "label", "archive", "consolidate", "cp", "mv", "rm", "check", "export"),
     "Advanced": ("profile", "display", "dialogue", "map", "completion"),
 }

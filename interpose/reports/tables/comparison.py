@@ -71,8 +71,8 @@ def conditions_table(outcomes: Sequence[Outcome]) -> Table:
         columns=[
             Column("condition", lambda each: clean(each.condition.text), right=False, flexible=True),
             Column("outcome", _outcome, right=False),
-            Column("A", lambda each: _show(each.condition.measure)(each.difference.a)),
-            Column("B", lambda each: _show(each.condition.measure)(each.difference.b)),
+            Column("A", lambda each: show_measure(each.condition.measure)(each.difference.a)),
+            Column("B", lambda each: show_measure(each.condition.measure)(each.difference.b)),
             Column("change", lambda each: change(each.difference)),
             Column("95 % interval", lambda each: interval(each.difference)),
         ],
@@ -82,7 +82,7 @@ def conditions_table(outcomes: Sequence[Outcome]) -> Table:
 
 def outcome_line(outcome: Outcome) -> str:
     """What became of a condition, in a line."""
-    found, show = outcome.difference, _show(outcome.condition.measure)
+    found, show = outcome.difference, show_measure(outcome.condition.measure)
     told = f"{show(found.a)}, then {show(found.b)}" + (f", {change(found)}" if change(found) else "")
     if interval(found):
         told += f" ({interval(found)})"
@@ -119,12 +119,13 @@ def _percent(ratio: float) -> str:
     return f"{part:+,.1f} %" if abs(part) < 1000 else f"{part:+,.0f} %"
 
 
-def _show(measure: str) -> Show:
+def show_measure(measure: str) -> Show:
+    """How people see a figure of a measure."""
     return (lambda figure: duration(round(figure))) if MEASURES[measure].is_time else (lambda figure: f"{figure:,.0f}")
 
 
 def _figure_columns(found: Comparison, mode: str) -> list[Column]:
-    show = _show(found.measure)
+    show = show_measure(found.measure)
     first = Column(f"A, {count(found.runs_a, 'run')}", lambda row: show(row.difference.a))
     if mode == "delta":
         return [first, Column("B - A", lambda row: _signed(row.difference.delta, show))]
