@@ -48,6 +48,7 @@ FORMATS = {
         Format("otlp", "OpenTelemetry: calls as spans; --endpoint sends them", takes_many=False),
         Format("pprof", "`go tool pprof`, Pyroscope, Parca: stacks with their times and calls", False),
         Format("speedscope", "speedscope.app: the same stacks"),
+        Format("firefox", "profiler.firefox.com: the same stacks"),
         Format("callgrind", "KCachegrind, `callgrind_annotate`: the same by line, with who called whom"),
         Format("parquet", "DuckDB, pandas, Polars: a directory of tables", False, "", takes_many=False),
         Format("folded", "flamegraph.pl, inferno: stacks with wall time"),
