@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from interpose.analysis.comparison.trend import Period, Trend
-from interpose.reports.formats.table import Table
+from interpose.reports.formats.html import table_element
 from interpose.reports.page.markup import Markup, element
 from interpose.reports.page.still import still_page
 from interpose.reports.tables.comparison import show_measure
@@ -28,7 +28,7 @@ def trend_page(trend: Trend, told: Sequence[str], version: str) -> str:
         element("h1", f"{head} of {len(trend.runs):,} runs"),
         *(element("p", line) for line in told),
         _drawing(trend, head),
-        _table(table, [period.first for period in trend.periods[1:]]),
+        table_element(table, [period.first for period in trend.periods[1:]]),
     ]
     foot = element("footer", [element("p", f"interpose {version}", class_="said")])
     return still_page(f"{head} · interpose trend", [element("main", parts), foot], _STYLE)
@@ -64,18 +64,3 @@ def _lines(period: Period, x: Callable[[float], float], y: Callable[[float], flo
 
 def _at(number: float) -> str:
     return f"{number:.1f}"
-
-
-def _table(table: Table, changes: Sequence[int]) -> Markup:
-    columns = [column for column in table.columns if column.title]
-    sides = ["n" if column.right else None for column in columns]
-    heads = [element("th", column.title, scope="col", class_=side) for column, side in zip(columns, sides, strict=True)]
-    rows = [
-        element(
-            "tr",
-            [element("td", column.show(row), class_=side) for column, side in zip(columns, sides, strict=True)],
-            class_="yellow" if row in changes else None,
-        )
-        for row in table.rows
-    ]
-    return element("table", [element("thead", element("tr", heads)), element("tbody", rows)])
