@@ -21,6 +21,7 @@ LAST_INTRINSIC = 2**32 - 1
 LOWERED, FILTERED, WARNING, WITHIN = "level", "filter", "warning", "within"  # kinds of a LogEvent
 FATES = (KEPT, PASSED_OVER) = ("kept", "passed over")
 _UNKNOWN = "?"
+_TRACE_PARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}")
 _ONE_IN = re.compile(r"(?:1/)?([0-9]{1,7})")
 _KINDS = re.compile(r"[a-z]{1,16}(?: [a-z]{1,16})*")
 
@@ -66,6 +67,7 @@ class Log:
     executable: str = ""
     cwd: str = ""
     user: Attributes = field(default_factory=dict)
+    trace: Attributes = field(default_factory=dict)
     roots: list[str] = field(default_factory=list)
     interpreter: dict[str, int] = field(default_factory=dict)
     libraries: list[str] = field(default_factory=list)
@@ -76,6 +78,13 @@ class Log:
     time_ns: int = 0
     parent: str = ""
     events: list[LogEvent] = field(default_factory=list)
+
+    @property
+    def trace_parent(self) -> tuple[str, str] | None:
+        """The trace that the process was started in and the span that started it, as its environment's TRACEPARENT
+        said: 32 and 16 hexadecimal digits."""
+        found = _TRACE_PARENT.fullmatch(self.trace.get("parent", ""))
+        return (found[1], found[2]) if found else None
 
     def missed(self, what: str) -> list[str]:
         """Why some of `what` (calls, lines, coverage, profile) was not recorded."""
@@ -328,6 +337,7 @@ class _LogReader:
             "collector": lambda attributes: self.log.collector.update(attributes),
             "system": lambda attributes: self.log.system.update(attributes),
             "user": lambda attributes: self.log.user.update(attributes),
+            "trace": lambda attributes: self.log.trace.update(attributes),
             "root": self._root,
             "interpreter": self._interpreter,
             "library": self._library,

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Sequence
+from glob import glob, has_magic
 
 from interpose.analysis.transactions.estimate import is_sampled
 from interpose.cli.archiving import archive_at_once
@@ -43,7 +44,7 @@ def add_experiments_argument(parser: argparse.ArgumentParser) -> None:
         "experiments",
         nargs="*",
         metavar="EXPERIMENT",
-        help="directories, archives NAME.er.tar.zst, or groups NAME.erg (default: the newest experiment)",
+        help="directories, archives NAME.er.tar.zst, groups NAME.erg, or patterns 'shop.*.er' (default: the newest)",
     )
 
 
@@ -91,12 +92,17 @@ def open_experiments(given: Sequence[str]) -> Experiment:
 
 
 def paths_of(given: Sequence[str]) -> list[str]:
-    """The paths of the experiments `given` and of those in the groups among them, each experiment once."""
+    """The paths of the experiments `given`, of those in the groups among them and of those that match the patterns,
+    each experiment once. Raises ExperimentError."""
     return list({os.path.realpath(path): path for each in given for path in _members(each)}.values())
 
 
 def _members(path: str) -> list[str]:
-    return group.members(path) if group.is_group(path) else [path]
+    if not has_magic(path) or os.path.lexists(path):
+        return group.members(path) if group.is_group(path) else [path]
+    if found := [each for each in sorted(glob(path)) if each.endswith((names.SUFFIX, SUFFIX))]:
+        return found
+    raise ExperimentError(f"{path}: no experiment matches")
 
 
 def open_experiment(given: str | None, archive: bool = True, damages: Damages | None = None) -> Experiment:

@@ -24,7 +24,7 @@ GROUPS = {
         *("report", "flame", "top", "transactions", "events", "lines", "coverage", "heap"),
         *("processes", "overview", "sql"),
     ),
-    "Compare": ("compare",),
+    "Compare": ("compare", "trend"),
     "Manage": ("list", "notes", "label", "archive", "consolidate", "cp", "mv", "rm", "check", "export"),
     "Advanced": ("profile", "display", "dialogue", "map", "completion"),
 }

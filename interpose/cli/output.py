@@ -24,6 +24,7 @@ from interpose.reports.formats.table import Table
 from interpose.reports.screen.summary import Screen
 
 FORMATS = ("text", "json", "csv", "markdown")
+GITHUB = "github"  # where a command has more to say there than a table
 _WIDTH = 80
 _NO_WIDTH = 200  # in a file or a pipe little is cut off; nothing is in the other formats
 

@@ -15,8 +15,8 @@ Writer = Callable[[Analysis, BinaryIO], None]
 class Format(NamedTuple):
     """A format: what it is for, and whether it can be shown on a terminal.
 
-    `function` of the module of its name writes it, or where it is empty `write_directory` a directory; of several
-    experiments at a time where `takes_many`.
+    `function` of its `module`, or of that of its name, writes it, or where it is empty `write_directory` a directory;
+    of several experiments at a time where `takes_many`.
     """
 
     name: str
@@ -24,6 +24,7 @@ class Format(NamedTuple):
     is_text: bool = True
     function: str = "write"
     takes_many: bool = True
+    module: str = ""
 
     def writer(self) -> Writer:
         """What writes it."""
@@ -36,7 +37,7 @@ class Format(NamedTuple):
         return found
 
     def _module(self) -> ModuleType:
-        return importlib.import_module(f"interpose.exports.{self.name.partition('-')[0]}")
+        return importlib.import_module(f"interpose.exports.{self.module or self.name}")
 
 
 FORMATS = {
@@ -48,9 +49,11 @@ FORMATS = {
         Format("otlp", "OpenTelemetry: calls as spans; --endpoint sends them", takes_many=False),
         Format("pprof", "`go tool pprof`, Pyroscope, Parca: stacks with their times and calls", False),
         Format("speedscope", "speedscope.app: the same stacks"),
+        Format("firefox", "profiler.firefox.com: the same stacks"),
         Format("callgrind", "KCachegrind, `callgrind_annotate`: the same by line, with who called whom"),
         Format("parquet", "DuckDB, pandas, Polars: a directory of tables", False, "", takes_many=False),
         Format("folded", "flamegraph.pl, inferno: stacks with wall time"),
-        Format("folded-cpu", "the same with CPU time", function="write_cpu"),
+        Format("folded-cpu", "the same with CPU time", function="write_cpu", module="folded"),
+        Format("otlp-profiles", "OpenTelemetry's profiles, experimental", False, module="otlp_profiles"),
     )
 }

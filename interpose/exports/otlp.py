@@ -1,8 +1,9 @@
 """Recorded calls as spans of OpenTelemetry: lines of JSON, each a request as collectors take it (OTLP/JSON, 1.x).
 
 A transaction and all calls in it are a trace of their own. What is in none belongs to the trace of the experiment, in
-which each process is a span, below the one that started it. Names of attributes are those of the semantic
-conventions; what these do not have begins with `interpose.`.
+which each process is a span, below the one that started it. Where the program was started within a trace of somebody
+else's (TRACEPARENT), the experiment's trace is that one, and its founder's span lies below the span that started it.
+Names of attributes are those of the semantic conventions; what these do not have begins with `interpose.`.
 """
 
 from __future__ import annotations
@@ -66,7 +67,11 @@ class _Process:
     def __init__(self, experiment: Experiment, process: Process, number: int) -> None:
         self._process = process
         self._number = number
-        self._whole = trace_id(experiment)
+        self._started_in = experiment.founder.log.trace_parent
+        own = trace_id(experiment)
+        self._whole = self._started_in[0] if self._started_in else own
+        # Other programs may be in that trace: no span of theirs may have the identity of one of ours.
+        self._mask = int(own[:16], 16) if self._started_in else 0
         starter = process.starter
         self._around = experiment.processes.index(starter) if starter in experiment.processes else None
         self._calendar_ns = process.log.time_ns - process.log.start_ns
@@ -98,9 +103,11 @@ class _Process:
         process, log = self._process, self._process.log
         ends = [each.record.end_ns or each.record.seen_ns for each in process.threads]
         end_ns = max([*ends, log.start_ns]) + self._calendar_ns
-        around = "" if self._around is None else f'"parentSpanId":"{_process_span(self._around)}",'
+        outer = self._started_in[1] if self._started_in else ""
+        parent = outer if self._around is None else self._process_span(self._around)
+        around = f'"parentSpanId":"{parent}",' if parent else ""
         return (
-            f'{{"traceId":"{self._whole}","spanId":"{_process_span(self._number)}",{around}'
+            f'{{"traceId":"{self._whole}","spanId":"{self._process_span(self._number)}",{around}'
             f'"name":{json.dumps(command_line(process))},"kind":{INTERNAL},'
             f'"startTimeUnixNano":"{log.time_ns}","endTimeUnixNano":"{end_ns}"}}'
         )
@@ -128,10 +135,14 @@ class _Process:
         )
 
     def _span_id(self, thread: int, call: int) -> str:
-        return f"{self._number + 1 & 0xFFFF:04x}{thread & 0xFFFF:04x}{call & 0xFFFFFFFF:08x}"
+        number = (self._number + 1 & 0xFFFF) << 48 | (thread & 0xFFFF) << 32 | call & 0xFFFFFFFF
+        return f"{number ^ self._mask:016x}"
+
+    def _process_span(self, number: int) -> str:
+        return f"{((number + 1 & 0xFFFF) << 48) ^ self._mask:016x}"
 
     def _parent(self, event: Event) -> str:
-        return self._span_id(event.thread, event.parent) if event.parent else _process_span(self._number)
+        return self._span_id(event.thread, event.parent) if event.parent else self._process_span(self._number)
 
     def _trace_of(self, event: Event) -> tuple[str, bool]:
         """The trace of a call, and whether it is the first span of it."""
@@ -195,10 +206,6 @@ def _outermost(found: list[_Transaction]) -> list[_Transaction]:
         if not kept or each.start_ns >= kept[-1].end_ns:
             kept.append(each)
     return kept
-
-
-def _process_span(number: int) -> str:
-    return f"{number + 1 & 0xFFFF:04x}{0:012x}"
 
 
 def trace_id(experiment: Experiment) -> str:

@@ -30,6 +30,11 @@ def double(field: int, value: float) -> bytes:
     return varint(field << 3 | _FIXED64) + struct.pack("<d", value)
 
 
+def fixed64(field: int, value: int) -> bytes:
+    """A field of a number of 64 bits that is not packed."""
+    return varint(field << 3 | _FIXED64) + (value & _BITS).to_bytes(8, "little")
+
+
 def text(field: int, value: str) -> bytes:
     """A field of text."""
     return message(field, value.encode("utf-8", "replace"))

@@ -176,7 +176,7 @@ def test_calls_in_a_lane_of_chrome_lie_within_each_other_or_apart(recorded, tmp_
             around.append(-minus_end)
 
 
-@pytest.mark.parametrize("to", ["speedscope", "chrome", "folded", "callgrind", "raw"])
+@pytest.mark.parametrize("to", ["speedscope", "chrome", "folded", "callgrind", "firefox", "raw"])
 def test_names_are_data_in_every_text_format(tmp_path, to):
     made = exported(hostile(tmp_path), to, tmp_path).read_bytes()
 

@@ -57,6 +57,7 @@ MAY_IMPORT = {
     "interpose/monitor.py": (*ANALYSIS, "interpose.profiler"),
     "interpose/profiler.py": (*ANALYSIS, "interpose.memory_limit", "interpose.timing"),
     "interpose/memory_limit.py": (),
+    "interpose/ipython.py": (*CAPTURE, *REPORTS),
     "interpose/pytest": (*CAPTURE, *REPORTS, "interpose.pytest"),
     "interpose/cli": EVERYTHING,
     "interpose/__main__.py": ("interpose.cli",),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
+from functools import cache
 from typing import Any
 
 from interpose.analysis.calls.clipping import Call, Clip, clips
@@ -44,6 +45,33 @@ class Within:
                 record = block.events[number * size : (number + 1) * size]
                 made += with_fields(record, layout, clip._asdict()) if clip else record
         return bytes(made)
+
+
+class NotOfThreads:
+    """Selects of what another selects all but the calls of the threads `tids` that run none of the program's own code:
+    what libraries do meanwhile. `tids` are the kernel's numbers."""
+
+    def __init__(self, tids: Set[int], others: Selects) -> None:
+        self._tids = tids
+        self._others = others
+
+    def __call__(self, process: Process) -> Selection:
+        selected = self._others(process)
+        threads = {each.number for each in process.threads if each.record.tid in self._tids}
+        is_own = cache(lambda stack: _has_own_line(process, stack))
+
+        def select(block: Block, layout: Layout) -> Bytes:
+            events, size = selected(block, layout), layout.record_bytes
+            places = layout.picker(("thread", "stack")).many(events)
+            kept = [number for number, (thread, stack) in enumerate(places) if thread not in threads or is_own(stack)]
+            return b"".join(events[number * size : (number + 1) * size] for number in kept)
+
+        return select
+
+
+def _has_own_line(process: Process, stack: int) -> bool:
+    site = process.own_line(stack) if stack else None
+    return site is not None and site.own
 
 
 def with_fields(record: Bytes, layout: Layout, values: Mapping[str, int]) -> bytes:

@@ -101,6 +101,11 @@ def differences(
     return [_judged(each, chance, tolerance) for each, chance in zip(made, chances, strict=True)]
 
 
+def typical(row: Figures) -> float:
+    """The typical figure of runs: their trimmed mean, of logarithms where there are."""
+    return (_log_side(row) if all(figure > 0 for figure in row) else _side(row)).shown
+
+
 def _sides(rows: Sequence[Figures], logs: Sequence[bool]) -> list[Side]:
     """Each row on one side; the variances of those that have logarithms lean on each other."""
     sides = [_log_side(row) if is_log else _side(row) for row, is_log in zip(rows, logs, strict=True)]

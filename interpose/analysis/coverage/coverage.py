@@ -140,5 +140,7 @@ def _notes(experiment: Experiment, gathered: Gathered) -> Iterator[str]:
     for version in sorted(versions):
         if version.split(".")[:2] != here.split(".") and gathered.codes:
             yield f"recorded by Python {version}; this is {here}, which may have code for other statements"
+    if gathered.from_lines:
+        yield "from line trace: statements on one line are not told apart"
     if not all(file.seen.has_columns for file in gathered.files.values()):
         yield "recorded without columns (-X no_debug_ranges): statements on one line are not told apart"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 
 from interpose.analysis.coverage.conditions import is_expression
 from interpose.experiments.format.covered import Code, Covered, Point
+from interpose.experiments.format.traces import Function, read_stretches
 from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
@@ -25,7 +26,8 @@ class Seen:
     """What was seen of a source: `known` are the places of its code that ran, each of them executed or not.
 
     `executed` has those that were, by context; `jumps` the ways out of conditions, from and to where, and whether they
-    were gone. `modules` counts its code objects by the module whose names they use.
+    were gone. `counts` is how often each line was executed, where lines were counted. `modules` counts its code
+    objects by the module whose names they use.
     """
 
     process: Process
@@ -34,6 +36,7 @@ class Seen:
     known: set[Point] = field(default_factory=set)
     executed: dict[str, set[Point]] = field(default_factory=dict)
     jumps: dict[tuple[Point, Point | None], bool] = field(default_factory=dict)
+    counts: Counter[int] = field(default_factory=Counter)
 
     def add(self, code: Code, point: Point, was_executed: bool) -> None:
         """Add a place of one of its code objects."""
@@ -46,6 +49,7 @@ class Seen:
         self.modules.update(other.modules)
         self.has_columns &= other.has_columns
         self.known |= other.known
+        self.counts.update(other.counts)
         for context, points in other.executed.items():
             self.executed.setdefault(context, set()).update(points)
         for jump, was_gone in other.jumps.items():
@@ -73,17 +77,21 @@ class File:
 @dataclass
 class Gathered:
     """What was recorded: files by path, code made at run time by module, what is to be said, how many code objects
-    there are, and whether branches were recorded."""
+    there are, whether branches were recorded, and whether some files were seen by line trace alone."""
 
     files: dict[str, File] = field(default_factory=dict)
     made: dict[str, Made] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     codes: int = 0
     with_branches: bool = False
+    from_lines: bool = False
 
 
 def gather(experiment: Experiment, wants_context: Callable[[str], bool], wants_file: Callable[[str], bool]) -> Gathered:
     """What was recorded of the files that are wanted; what was not in a wanted context counts as not executed.
+
+    Line trace counts lines, in no context. Where it alone saw a file, a line that was executed stands for all
+    statements on it.
 
     Of a file whose text differs between experiments, what was seen of the latest text counts.
     """
@@ -93,13 +101,15 @@ def gather(experiment: Experiment, wants_context: Callable[[str], bool], wants_f
         for process in each.processes:
             left_out += found.add(process)
         gathered.codes += found.codes
+        gathered.from_lines |= found.from_lines
         gathered.with_branches |= any(seen.jumps for _, seen in found.files.values())
         for path, (file, seen) in found.files.items():
             _join(gathered, File(path, seen, sources.sought(seen.process, file)), each.name)
     gathered.with_branches |= any(each.log.settings.get(_BRANCHES) == "1" for each in experiment.processes)
     if left_out:
         gathered.notes.append(f"incomplete: for {left_out:,} code objects there was no room")
-    missed = [why for each in experiment.processes for why in each.log.missed("coverage")]
+    what = ("coverage", "lines") if gathered.from_lines else ("coverage",)
+    missed = [why for each in experiment.processes for one in what for why in each.log.missed(one)]
     gathered.notes += [f"not recorded: {why}" for why in dict.fromkeys(missed)]
     return gathered
 
@@ -129,6 +139,7 @@ class _Found:
     ) -> None:
         self.files: dict[str, tuple[str, Seen]] = {}
         self.codes = 0
+        self.from_lines = False
         self._made = made
         self._wants_context = wants_context
         self._wants_file = wants_file
@@ -151,7 +162,34 @@ class _Found:
                 was_gone = jump.was_gone and self._wants_context(code.context)
                 key = jump.origin, jump.target
                 seen.jumps[key] = seen.jumps.get(key, False) or was_gone
-        return covered.left_out
+        if not self._wants_context(""):
+            return covered.left_out
+        files = {path_of(process, code.file) for code in covered.codes.values()}
+        return covered.left_out + self._add_lines(process, files)
+
+    def _add_lines(self, process: Process, covered: Set[str]) -> int:
+        """Add what line trace counted, `covered` are files that coverage saw; gives for how many functions it had no
+        room."""
+        left_out = 0
+        for stretch in read_stretches(process):
+            left_out += stretch.record.left_out
+            for function in stretch.functions:
+                path = path_of(process, function.file)
+                if not (function.is_outside or is_dynamic(function.file)) and self._wants_file(path):
+                    self._count(process, path, function, is_covered=path in covered)
+        return left_out
+
+    def _count(self, process: Process, path: str, function: Function, is_covered: bool) -> None:
+        _, seen = self.files.setdefault(path, (function.file, Seen(process)))
+        for line in function.lines:
+            seen.counts[line.line] += line.executed
+        if is_covered:
+            return
+        self.codes += 1
+        self.from_lines = True
+        seen.modules[function.module] += 1
+        executed = (Point(line.line, 0) for line in function.lines if line.executed)
+        seen.executed.setdefault("", set()).update(executed)
 
     def _seen_of(self, process: Process, code: Code) -> Seen | None:
         if is_made(code):

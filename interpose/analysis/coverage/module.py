@@ -37,12 +37,18 @@ class Share(NamedTuple):
 @dataclass
 class Line:
     """A line of a source that has statements: how many, how many of them ran, and the ways out of its conditions by the
-    line that they lead to (or `EXIT`), gone or not."""
+    line that they lead to (or `EXIT`), gone or not. `count` is how often it was executed, 0 where that is not known."""
 
     number: int
     statements: int = 0
     executed: int = 0
     branches: dict[int, bool] = field(default_factory=dict)
+    count: int = 0
+
+    @property
+    def hits(self) -> int:
+        """How often it was executed; 1 where it was, and nobody counted."""
+        return max(self.count, 1) if self.executed else 0
 
     @property
     def status(self) -> str:
@@ -58,8 +64,9 @@ class Module:
     """A module: its path and name, the table of its statements, and the numbers of those that ran, by context.
 
     Where there is no table, `why` says so, and no share is known. `lines_by_context` are the lines where something ran.
-    `jumps` are the ways out of conditions by the statements that they lead from and to, gone or not. `note` says
-    what is to be known of the source; `made` is the code that was made from text for it.
+    `jumps` are the ways out of conditions by the statements that they lead from and to, gone or not. `counts` is how
+    often lines were executed, where that was counted. `note` says what is to be known of the source; `made` is the code
+    that was made from text for it.
     """
 
     path: str
@@ -72,6 +79,7 @@ class Module:
     lines_by_context: Mapping[str, Sequence[int]] = field(default_factory=dict)
     made: Made = field(default_factory=Made)
     has_run: bool = True
+    counts: Mapping[int, int] = field(default_factory=dict)
 
     @cached_property
     def executed(self) -> Set[int]:
@@ -116,7 +124,8 @@ class Module:
         found: dict[int, Line] = {}
         lines = self.table.statements.lines
         for number in self.table.counted:
-            line = found.setdefault(lines[number], Line(lines[number]))
+            at = lines[number]
+            line = found.setdefault(at, Line(at, count=self.counts.get(at, 0)))
             line.statements += 1
             line.executed += number in self.executed
         for (origin, target), was_gone in self.jumps.items():
@@ -157,7 +166,7 @@ def module_of(
     mapped = _Mapped(table)
     by_context = {context: mapped.executed(points, seen.known) for context, points in seen.executed.items()}
     jumps = mapped.jumps(seen, with_branches)
-    return Module(path, name, table, why, note, by_context, jumps, lines)
+    return Module(path, name, table, why, note, by_context, jumps, lines, counts=seen.counts)
 
 
 def never_gone(table: Table) -> dict[tuple[int, int], bool]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from interpose.analysis.analysis import Analysis
 from interpose.analysis.comparison.comparison import compare
 from interpose.analysis.comparison.conditions import outcome, parse_condition
 from interpose.analysis.comparison.differences import RUNS_AT_LEAST, TOLERANCE
-from interpose.analysis.comparison.figures import GROUPED_BY, MEASURES, Run, run_of
-from interpose.analysis.comparison.likeness import Circumstances, circumstances, unlike
-from interpose.cli.experiment_choice import note_damages, note_sampled, open_experiment, paths_of, refuse_sampled
+from interpose.analysis.comparison.figures import GROUPED_BY, MEASURES
+from interpose.analysis.comparison.likeness import unlike
+from interpose.cli.experiment_choice import paths_of
 from interpose.cli.messages import say
-from interpose.cli.output import add_output_arguments, positive, write_table
-from interpose.errors import ExperimentError, UsageError
-from interpose.experiments.model.files import Damages
+from interpose.cli.output import GITHUB, add_output_arguments, opened_output, positive, write_table
+from interpose.cli.runs import Runs
+from interpose.errors import UsageError
+from interpose.reports.screen.github import Comment, write_comparison
 from interpose.reports.tables.comparison import MODES, comparison_table, outcome_line
 
 NAME = "compare"
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"exit with {FAILED} if it holds: 'p95(checkout) > +10%%', 'mean(all) > 200ms'; repeatable",
     )
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows")
-    add_output_arguments(parser)
+    add_output_arguments(parser, GITHUB)
 
 
 def _part(text: str) -> float:
@@ -86,15 +86,21 @@ def _part(text: str) -> float:
 def run(arguments: argparse.Namespace) -> int:
     conditions = [parse_condition(text) for text in arguments.conditions]
     with_calls = any(MEASURES[each].needs_calls for each in (arguments.measure, *(c.measure for c in conditions)))
-    a, b = (_Side(paths, arguments.by, with_calls) for paths in _sides(arguments))
-    for line in unlike(a.circumstances, b.circumstances)[:_WARNINGS_AT_MOST]:
+    a, b = (Runs(paths, arguments.by, with_calls) for paths in _sides(arguments))
+    differing = unlike(a.circumstances, b.circumstances)[:_WARNINGS_AT_MOST]
+    for line in differing:
         say(line)
     if min(len(a.runs), len(b.runs)) < RUNS_AT_LEAST:
         few = "one run" if max(len(a.runs), len(b.runs)) == 1 else f"fewer than {RUNS_AT_LEAST} runs"
         say(f"{few} a side cannot tell a change from chance; compare {RUNS_AT_LEAST} or more: A1 A2 A3 --with B1 B2 B3")
     found = compare(a.runs, b.runs, arguments.measure, arguments.tolerance)
     outcomes = [outcome(each, a.runs, b.runs) for each in conditions]
-    write_table(comparison_table(found, arguments.by, arguments.mode, arguments.limit), arguments)
+    if arguments.format == GITHUB:
+        comment = Comment(found, arguments.by, arguments.mode, outcomes, differing, arguments.limit)
+        with opened_output(arguments.output) as out:
+            write_comparison(comment, out)
+    else:
+        write_table(comparison_table(found, arguments.by, arguments.mode, arguments.limit), arguments)
     for each in outcomes:
         say(f"--fail-if {outcome_line(each)}")
     return FAILED if any(each.holds for each in outcomes) else max(a.code, b.code)
@@ -107,34 +113,3 @@ def _sides(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
     if len(arguments.a) != 2:
         raise UsageError("compare A B, or, of several runs, compare A1 A2 A3 --with B1 B2 B3")
     return paths_of(arguments.a[:1]), paths_of(arguments.a[1:])
-
-
-class _Side:
-    """The runs at some paths, read one after the other; what cannot be read is said, and left out."""
-
-    def __init__(self, paths: list[str], by: str, with_calls: bool) -> None:
-        self.runs: list[Run] = []
-        self.circumstances: list[Circumstances] = []
-        self.code = 0
-        refused = Damages()
-        for path in paths:
-            try:
-                self._read(path, by, with_calls)
-            except ExperimentError as error:
-                place, _, what = str(error).rpartition(": ")
-                refused.add(place, what)
-        if not self.runs:
-            raise ExperimentError(str(refused.found[0]))
-        for damage in refused.found:
-            say(f"{damage}; left out")
-            self.code = 3
-
-    def _read(self, path: str, by: str, with_calls: bool) -> None:
-        experiment = open_experiment(path)
-        refuse_sampled(experiment)
-        note_sampled(experiment, "counts and times are estimates, whose margins are not in the comparison")
-        analysis = Analysis(experiment)
-        self.runs.append(run_of(analysis, by, with_calls))
-        self.circumstances.append(circumstances(analysis))
-        self.code = max(self.code, note_damages(experiment))
-

@@ -33,6 +33,7 @@ from interpose.cli.experiment_choice import (
 from interpose.cli.following import follow
 from interpose.cli.messages import say
 from interpose.cli.output import (
+    GITHUB,
     add_output_arguments,
     opened_output,
     positive,
@@ -48,6 +49,7 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.legacy.code_tables import NATURAL, with_codes
 from interpose.reports.formats import text
 from interpose.reports.formats.table import Table
+from interpose.reports.screen.github import write_report
 from interpose.reports.screen.summary import summary
 from interpose.reports.screen.whole import whole_report
 from interpose.reports.tables.findings import findings_table
@@ -89,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with sampled transactions: show only what was recorded, without estimates",
     )
-    add_output_arguments(parser, *WHOLE)
+    add_output_arguments(parser, GITHUB, *WHOLE)
     parser.add_argument(
         "--open", action="store_true", help="open the HTML page in the browser; -o FILE keeps it"
     )
@@ -229,6 +231,7 @@ def _write_summary(experiment: Experiment, arguments: argparse.Namespace) -> Non
         screen = screen_for(out, Analysis(experiment))
         if arguments.format == "json":
             out.write(json.dumps(whole_report(screen), indent=1) + "\n")
-            return
-        for line in summary(screen):
-            out.write(line + "\n")
+        elif arguments.format == GITHUB:
+            write_report(screen, out)
+        else:
+            out.writelines(f"{line}\n" for line in summary(screen))

@@ -21,7 +21,7 @@ def _records(module: Module, place: str) -> Iterator[str]:
     yield "TN:"
     yield f"SF:{clean(module.path_from(place))}"
     for line in module.lines.values():
-        yield f"DA:{line.number},{int(line.executed > 0)}"
+        yield f"DA:{line.number},{line.hits}"
     yield f"LF:{len(module.lines)}"
     yield f"LH:{sum(line.executed > 0 for line in module.lines.values())}"
     ways = [(line, way) for line in module.lines.values() for way in enumerate(line.branches.values())]

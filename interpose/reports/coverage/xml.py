@@ -39,7 +39,7 @@ def _class(module: Module, place: str) -> Iterator[str]:
     yield "<methods/>"
     yield "<lines>"
     for line in module.lines.values():
-        hits = {"number": line.number, "hits": int(line.executed > 0)}
+        hits = {"number": line.number, "hits": line.hits}
         yield f"<line{_attributes(**hits, **_branches(line))}/>"
     yield "</lines>"
     yield "</class>"

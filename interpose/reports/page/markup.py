@@ -17,7 +17,7 @@ class Markup(str):
 
 
 Content = str | Iterable[str]
-_EMPTY = frozenset(("meta", "link", "rect", "path", "circle", "input"))
+_EMPTY = frozenset(("meta", "link", "rect", "path", "input"))
 # No script element ends within data, none begins, and no old JavaScript takes a line to end.
 _ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 

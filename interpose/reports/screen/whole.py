@@ -34,7 +34,7 @@ def whole_report(screen: Screen) -> dict[str, Any]:
         "rows": _rows(screen),
         "findings": _findings(screen),
         "memory": [_memory(each) for each in memories(screen.experiment)],
-        "warnings": list(_warnings(screen)),
+        "warnings": list(warnings_of(screen)),
     }
 
 
@@ -65,7 +65,7 @@ def _findings(screen: Screen) -> list[dict[str, Any]]:
     return [dict(table.values(each)) for each in table.rows]
 
 
-def _warnings(screen: Screen) -> Iterator[str]:
+def warnings_of(screen: Screen) -> Iterator[str]:
     """What could not be done or is incomplete, in the words of the first screen."""
     told = completeness(screen.analysis)
     if not is_well(told):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 
 from interpose.analysis.comparison.comparison import Compared, Comparison
@@ -58,14 +58,52 @@ def interval(found: Difference) -> str:
     return f"{_percent(found.low).removesuffix(' %')} to {_percent(found.high)}"
 
 
+def verdict_on(found: Comparison) -> str:
+    """The verdict on all rows: `changed in 2`."""
+    return _verdict(found.whole, found)
+
+
+def conditions_table(outcomes: Sequence[Outcome]) -> Table:
+    """The table of conditions: a row for each, whether it holds, and the figures."""
+    return Table(
+        names=("condition", "holds", "a", "b", "ratio", "ratio_low", "ratio_high"),
+        values=_values_of_condition,
+        columns=[
+            Column("condition", lambda each: clean(each.condition.text), right=False, flexible=True),
+            Column("outcome", _outcome, right=False),
+            Column("A", lambda each: show_measure(each.condition.measure)(each.difference.a)),
+            Column("B", lambda each: show_measure(each.condition.measure)(each.difference.b)),
+            Column("change", lambda each: change(each.difference)),
+            Column("95 % interval", lambda each: interval(each.difference)),
+        ],
+        rows=outcomes,
+    )
+
+
 def outcome_line(outcome: Outcome) -> str:
     """What became of a condition, in a line."""
-    found, show = outcome.difference, _show(outcome.condition.measure)
+    found, show = outcome.difference, show_measure(outcome.condition.measure)
     told = f"{show(found.a)}, then {show(found.b)}" + (f", {change(found)}" if change(found) else "")
     if interval(found):
         told += f" ({interval(found)})"
-    verdict = "holds" if outcome.holds else "may be chance" if outcome.may_be_chance else "does not hold"
-    return f"{outcome.condition.text}: {verdict}: {told}"
+    return f"{outcome.condition.text}: {_outcome(outcome)}: {told}"
+
+
+def _outcome(outcome: Outcome) -> str:
+    return "holds" if outcome.holds else "may be chance" if outcome.may_be_chance else "does not hold"
+
+
+def _values_of_condition(outcome: Outcome) -> Values:
+    found = outcome.difference
+    return {
+        "condition": outcome.condition.text,
+        "holds": outcome.holds,
+        "a": found.a,
+        "b": found.b,
+        "ratio": found.ratio,
+        "ratio_low": found.low,
+        "ratio_high": found.high,
+    }
 
 
 def _verdict(row: Compared, found: Comparison) -> str:
@@ -81,12 +119,13 @@ def _percent(ratio: float) -> str:
     return f"{part:+,.1f} %" if abs(part) < 1000 else f"{part:+,.0f} %"
 
 
-def _show(measure: str) -> Show:
+def show_measure(measure: str) -> Show:
+    """How people see a figure of a measure."""
     return (lambda figure: duration(round(figure))) if MEASURES[measure].is_time else (lambda figure: f"{figure:,.0f}")
 
 
 def _figure_columns(found: Comparison, mode: str) -> list[Column]:
-    show = _show(found.measure)
+    show = show_measure(found.measure)
     first = Column(f"A, {count(found.runs_a, 'run')}", lambda row: show(row.difference.a))
     if mode == "delta":
         return [first, Column("B - A", lambda row: _signed(row.difference.delta, show))]

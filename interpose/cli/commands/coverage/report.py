@@ -14,12 +14,11 @@ from interpose.cli.commands.coverage.asked import (
     opened,
 )
 from interpose.cli.commands.coverage.subcommand import Subcommand
-from interpose.cli.output import add_output_arguments, opened_output, write_table
+from interpose.cli.output import GITHUB, add_output_arguments, opened_output, write_table
 from interpose.reports.coverage import github
 from interpose.reports.coverage.tables import SORTS, contexts_table, lines_table, module_rows, modules_table
 from interpose.reports.formats.table import Table
 
-GITHUB = "github"
 BY = ("module", "line", "context")
 
 

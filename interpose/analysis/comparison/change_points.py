@@ -1,0 +1,93 @@
+"""Where runs, in the order of their time, change: steps by least squares, tested by permutations.
+
+The step is put where one figure before it and one after it fit best. If nothing had changed, the order of the runs
+would mean nothing. So the runs are shuffled many times, and counted is how often two figures fit as well. That assumes
+nothing of how figures are spread. Where there is a step, either side is looked at in the same way (docs/trend.md).
+
+- Logarithms are compared, as in a comparison, where all figures are above 0.
+- A figure that is far off, by three standard deviations as the median deviation tells them, counts as one at that
+  distance: now and then a machine is busy.
+- A period has three runs or more. The shuffling has a fixed seed: the same runs give the same answer.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from statistics import median
+from typing import NamedTuple
+
+from interpose.analysis.comparison.differences import LEAST_CHANGE, RUNS_AT_LEAST, SEEN_WRONGLY, typical
+
+SHUFFLES, SHUFFLES_AT_LEAST = 4999, 999
+RUNS_AT_LEAST_IN_ALL = 9  # of fewer no order is so rare
+_SHUFFLED_AT_MOST = 2_000_000  # figures
+_FAR_OFF = 3 * 1.4826  # of the median deviation: three standard deviations, were they normal
+_SEED = 22
+
+
+class Step(NamedTuple):
+    """A change point: the number of the first run of a new period, from 0, and how often so clear a step would be there
+    by chance."""
+
+    first: int
+    chance: float
+
+
+def change_points(figures: Sequence[float]) -> list[Step]:
+    """The steps in figures of runs in the order of their time, none of them below 0."""
+    values = _drawn_in([math.log(each) for each in figures] if all(each > 0 for each in figures) else figures)
+    found = sorted(_steps(figures, values, 0, len(values)))
+    bounds = [0, *(step.first for step in found), len(values)]
+    places = [_best(values[before:after])[0] + before for (before, _), (_, after) in pairwise(pairwise(bounds))]
+    return [step._replace(first=place) for step, place in zip(found, places, strict=True)]
+
+
+def _steps(figures: Sequence[float], values: Sequence[float], first: int, end: int) -> list[Step]:
+    """The steps between two runs."""
+    if end - first < RUNS_AT_LEAST_IN_ALL:
+        return []
+    place, size = _best(values[first:end])
+    place += first
+    chance = _chance(values[first:end], size)
+    if chance >= SEEN_WRONGLY or _is_small(typical(figures[first:place]), typical(figures[place:end])):
+        return []
+    return [Step(place, chance), *_steps(figures, values, first, place), *_steps(figures, values, place, end)]
+
+
+def _is_small(before: float, after: float) -> bool:
+    return abs(after - before) < LEAST_CHANGE * before
+
+
+def _drawn_in(values: Sequence[float]) -> list[float]:
+    """The values, those that are far off drawn in."""
+    middle = median(values) if values else 0.0
+    reach = _FAR_OFF * median([abs(each - middle) for each in values]) if values else 0.0
+    return [min(max(each, middle - reach), middle + reach) for each in values] if reach else list(values)
+
+
+def _best(values: Sequence[float]) -> tuple[int, float]:
+    """Where two figures fit best, and by how much better than one: what of the squares they explain."""
+    number, mean = len(values), sum(values) / len(values)
+    sums = list(accumulate(each - mean for each in values))
+    fits = [
+        (sums[place - 1] ** 2 * number / (place * (number - place)), -place)
+        for place in range(RUNS_AT_LEAST, number - RUNS_AT_LEAST + 1)
+    ]
+    size, place = max(fits)
+    return -place, size
+
+
+def _chance(values: Sequence[float], size: float) -> float:
+    """How often two figures fit shuffled values as well; no more than needed is shuffled where it is often."""
+    shuffles = min(SHUFFLES, max(SHUFFLES_AT_LEAST, _SHUFFLED_AT_MOST // len(values)))
+    shuffled, random_ = list(values), random.Random(_SEED)
+    as_well = 1  # the order that they have
+    for done in range(1, shuffles + 1):
+        random_.shuffle(shuffled)
+        as_well += _best(shuffled)[1] >= size * (1 - 1e-9)
+        if as_well > 2 * SEEN_WRONGLY * (shuffles + 1):
+            return as_well / (done + 1)
+    return as_well / (shuffles + 1)

@@ -1,0 +1,197 @@
+"""`%%interpose` in IPython and Jupyter: a cell is a transaction, and the table of its calls is shown below it.
+
+    %load_ext interpose.ipython
+
+Where the kernel is not recorded, recording begins with the first such cell, and is paused between them. What the cell
+gives, prints and raises is what it would without.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import os
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from interpose.reports.formats.table import Table
+
+NAME = "notebook"
+GROUPINGS = ("site", "intrinsic", "function", "detail", "statement", "file")
+ROWS = 20
+_WIDTH = 100
+
+
+_loaded: dict[int, Magics] = {}
+
+
+class Done(NamedTuple):
+    """A cell that has run: from when to when on the monotonic clock, the CPU time of its thread, and the other threads
+    that there were before, as the kernel numbers them."""
+
+    start_ns: int
+    end_ns: int
+    cpu_ns: int
+    others: frozenset[int]
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Called by `%load_ext`."""
+    _loaded[id(shell)] = magics = Magics(shell)
+    shell.register_magic_function(magics.run, "line_cell", "interpose")
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Called by `%unload_ext`: takes the magics away, and ends the recording if they began it."""
+    for kind in ("line", "cell"):
+        shell.magics_manager.magics[kind].pop("interpose", None)
+    _loaded.pop(id(shell)).end()
+
+
+def _silenceable(function: Any) -> Any:
+    """Have IPython show no value where the cell ends in a semicolon, as without us."""
+    function._ipython_magic_output_can_be_silenced = True
+    return function
+
+
+class Magics:
+    """`%interpose` and `%%interpose` of one shell."""
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._is_ours = False
+
+    @_silenceable
+    def run(self, line: str, cell: str | None = None) -> Any:
+        """Run a cell, or a line, and show its calls: `%%interpose [BY]`, `%interpose STATEMENT`."""
+        by = _by(line) if cell is not None else GROUPINGS[0]
+        source = line if cell is None else cell
+        first, last = self._compiled(source)
+        shims = self._begin()
+        others = frozenset(each.native_id or 0 for each in threading.enumerate()) - {threading.get_native_id()}
+        start_ns, start_cpu_ns = time.monotonic_ns(), time.thread_time_ns()
+        try:
+            with shims.transaction(f"In[{self._number}]"):
+                exec(first, self._shell.user_ns)
+                return eval(last, self._shell.user_ns) if last else None
+        finally:
+            cpu_ns = time.thread_time_ns() - start_cpu_ns
+            self._show(Done(start_ns, time.monotonic_ns(), cpu_ns, others), by, shims)
+
+    def end(self) -> None:
+        """End the recording, if it was begun here."""
+        shims = sys.modules.get("interpose.timing.shims")
+        if self._is_ours and shims and shims.is_recording():
+            from interpose.capture import attached
+
+            attached.end(set(sys.modules), {})
+        self._is_ours = False
+
+    @property
+    def _number(self) -> int:
+        """The number of the cell: `In` has its text. Some versions have the next one in `execution_count` already."""
+        return len(self._shell.history_manager.input_hist_parsed) - 1
+
+    def _compiled(self, source: str) -> tuple[Any, Any]:
+        """The code of all statements, and that of the last one if it is an expression, whose value is shown."""
+        compiler = self._shell.compile
+        text = self._shell.transform_cell(source)
+        name = compiler.cache(text, self._number, raw_code=source)
+        tree = self._shell.transform_ast(compiler.ast_parse(text, filename=name))
+        value = tree.body.pop().value if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        first = compiler(ast.Module(tree.body, []), name, "exec")
+        return first, compiler(ast.Expression(value), name, "eval") if value else None
+
+    def _begin(self) -> Any:
+        """Record from here on. Raises UsageError of IPython's, in one line, where that cannot be."""
+        shims = sys.modules.get("interpose.timing.shims")
+        if shims is None or not shims.is_recording():
+            shims = _recording()
+            self._is_ours = True
+        if self._is_ours:
+            shims.resume()
+        return shims
+
+    def _show(self, done: Done, by: str, shims: Any) -> None:
+        """Show the calls of a cell. Nothing of that is recorded, and whatever goes wrong is shown in a line."""
+        shims.pause()
+        try:
+            shown = _shown(os.fsdecode(shims.directory()), done, by)
+        except Exception as error:
+            shown = {"text/plain": f"interpose: no table: {type(error).__name__}: {error}"}
+        finally:
+            if not self._is_ours:
+                shims.resume()
+        self._shell.display_pub.publish(shown)
+
+
+def _by(line: str) -> str:
+    by = line.strip() or GROUPINGS[0]
+    if by not in GROUPINGS:
+        raise _usage_error(f"%%interpose {by}: one of {', '.join(GROUPINGS)}")
+    return by
+
+
+def _usage_error(text: str) -> Exception:
+    """An error of which IPython shows one line."""
+    from IPython.core.error import UsageError
+
+    error: Exception = UsageError(text)
+    return error
+
+
+def _recording() -> Any:
+    """Begin to record this process, as the environment's settings say. Raises UsageError of IPython's."""
+    from interpose.capture import attached
+    from interpose.timing import shims
+
+    told: dict[str, Any] = {}
+    given = {name: value for name, value in os.environ.items() if name.startswith("INTERPOSE_")}
+    answer = attached.begin({"INTERPOSE_NAME": NAME, **given, "INTERPOSE": "1"}, set(sys.modules), told)
+    if "experiment" not in answer:
+        raise _usage_error(f"not recorded: {answer.get('why')}")
+    return shims
+
+
+def _shown(directory: str, done: Done, by: str) -> dict[str, str]:
+    """What is shown of a cell, by its sort: HTML, and text for where there is none."""
+    from interpose.reports.formats import text
+    from interpose.reports.formats.html import table_element
+    from interpose.reports.page.markup import element
+
+    head, table = _calls(directory, done, by)
+    plain = io.StringIO()
+    text.write(table, plain, _WIDTH)
+    page = element("div", [element("p", head), table_element(table)])
+    return {"text/plain": f"{head}\n{plain.getvalue()}", "text/html": page}
+
+
+def _calls(directory: str, done: Done, by: str) -> tuple[str, Table]:
+    """The calls of a cell: in a line, and as a table."""
+    from interpose.analysis.analysis import Analysis
+    from interpose.analysis.calls.profile import profile
+    from interpose.analysis.calls.selection import NotOfThreads, Within
+    from interpose.experiments.metadata.labels import Window
+    from interpose.experiments.model.experiment import Experiment
+    from interpose.reports.formats.units import count, duration
+    from interpose.reports.screen.state import completeness, is_well
+    from interpose.reports.tables.rows import arranged, profile_table
+
+    experiment = Experiment(directory)
+    within = Within([Window(done.start_ns, done.end_ns)])
+    analysis = Analysis(experiment, NotOfThreads(done.others, within))
+    made = profile(analysis, by)
+    made.rows = [row for row in made.rows if not row.is_idle and not (row.intrinsic or "").startswith("interpose.")]
+    calls, self_ns = sum(row.sums.calls for row in made.rows), sum(row.sums.self_wall_ns for row in made.rows)
+    told = completeness(analysis)
+    parts = [
+        f"{duration(done.end_ns - done.start_ns)}, CPU {duration(done.cpu_ns)}",
+        f"{count(calls, 'call')} {duration(self_ns)}",
+        experiment.name,
+        *([] if is_well(told) else [told]),
+    ]
+    made.rows = arranged(made.rows, None, ROWS)
+    return " · ".join(parts), profile_table(made, by, experiment.founder.log)
