@@ -105,7 +105,7 @@ def write_sources(experiment: Experiment, trace: Trace, arguments: argparse.Name
 def _percent(text: str) -> int:
     """The whole number from 1 to 100 that `text` is, for argparse."""
     if not (text.isascii() and text.isdigit() and len(text) < 4 and 1 <= int(text) <= 100):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 100")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 100")
     return int(text)
 
 

@@ -223,7 +223,7 @@ def check_patterns(found: Settings) -> None:
 def place_of(path: str, letter: str) -> dict[str, str]:
     """The settings that make an experiment at `path`. Raises UsageError for what cannot be one."""
     directory, name = os.path.split(path)
-    why = names.why_not(name) or (None if name.endswith(names.SUFFIX) else f"its name ends with {names.SUFFIX}")
+    why = names.why_not(name) or (None if name.endswith(names.SUFFIX) else f"its name must end with {names.SUFFIX}")
     if why:
         raise UsageError(f"{letter} {path}: {why}")
     return {"dir": directory or ".", "name": name}
@@ -242,7 +242,7 @@ def make_experiment(in_force: Settings) -> str:
     try:
         return create_experiment(in_force.dir, in_force.name, in_force.group_reads)
     except FileExistsError as error:
-        raise InterposeError(f"{error.filename}: is there already") from None
+        raise InterposeError(f"{error.filename}: already exists") from None
     except OSError as error:
         why = "is not writable" if error.errno in (errno.EACCES, errno.EROFS) else error.strerror
         raise InterposeError(
@@ -270,7 +270,7 @@ def create_experiment(directory: str, name: str, group_reads: bool) -> str:
         if not number:
             raise
     path = names.create(directory, stem, group_reads)
-    say(f"{name} is there already: this is {os.path.basename(path)}")
+    say(f"{name} already exists: this experiment is {os.path.basename(path)}")
     return path
 
 

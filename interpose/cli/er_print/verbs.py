@@ -240,7 +240,7 @@ def _sthresh(session: Session, given: Sequence[str]) -> None:
 
 def _whole(text: str, least: int, most: int) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 12 and least <= int(text) <= most):
-        raise UsageError(f"{text}: no number from {least} to {most}")
+        raise UsageError(f"{text!r} is not a number from {least} to {most}")
     return int(text)
 
 
@@ -378,7 +378,7 @@ def found(name: str) -> Verb:
     """The same. Raises UsageError, with what was meant perhaps."""
     verb = find(name)
     if verb is None:
-        raise UsageError(f"{name}: no command{nearest(name, _BY_NAME)}")
+        raise UsageError(f"{name} is not a command{nearest(name, _BY_NAME)}")
     return verb
 
 

@@ -102,7 +102,7 @@ def _why_nothing(experiment: Experiment, found: Coverage) -> str:
 def _asked(arguments: argparse.Namespace) -> Asked:
     for directory in arguments.source:
         if not os.path.exists(directory):
-            raise UsageError(f"--source {directory}: is not there")
+            raise UsageError(f"--source {directory}: no such directory")
     context = _expression("--context", arguments.context) if arguments.context is not None else None
     for each in arguments.exclude:
         _expression("--exclude", each)
@@ -128,5 +128,5 @@ def _percent(text: str) -> float:
     except ValueError:
         found = -1
     if not 0 <= found <= 100:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 100")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 100")
     return found
