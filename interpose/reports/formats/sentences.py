@@ -293,8 +293,8 @@ def _computing(words: Sentences, finding: Finding) -> str:
 
 
 def _called(words: Sentences, finding: Finding) -> str:
-    """The chain of callers: `, called from a.py:3 f, below b.py:7 g (80 % of it)`."""
-    lines = [words.line(site) for site in finding.callers.lines]
+    """The chain of callers: `, called from a.py:3 f, below b.py:7 g (80 % of it)`; that a script runs says nothing."""
+    lines = [words.line(site) for site in finding.callers.lines if site.function != "<module>"]
     if not lines:
         return ""
     below = f", below {' and '.join(lines[1:])}" if lines[1:] else ""
