@@ -78,6 +78,21 @@ def test_a_variable_that_is_no_setting_is_told_before_the_program_starts(interpo
     ]
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--filter", "knd=db"], "--filter knd=db: 'knd' is not one of kind, event, "),
+        (["--control", "nothere"], "--control nothere: No such file or directory"),
+        (["--group", "nothere"], "--group nothere: no such directory"),
+    ],
+)
+def test_what_is_only_a_warning_of_the_report_is_told_before_the_program_starts(interpose, words, told):
+    done = interpose("run", *words, "-m", "platform")
+
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[0].startswith(f"interpose: {told}")
+
+
 def test_a_variable_that_is_no_setting_is_told_in_the_experiment_and_not_by_the_program(own_environment, tmp_path):
     variables = {"INTERPOSE": "yes", "INTERPOSE_KIND": "db"}
     done = subprocess.run(

@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     in_force = settings_in_force(arguments)
     if len(arguments.notes) > NOTES_AT_MOST:
         raise UsageError(f"-C: at most {NOTES_AT_MOST} notes")
-    for line in unknown_variables():
+    for line in [*unknown_variables(), *doubts(in_force)]:
         say(line)
     if arguments.dry_run:
         return show_settings(words, in_force)
@@ -227,6 +227,14 @@ def place_of(path: str, letter: str) -> dict[str, str]:
     if why:
         raise UsageError(f"{letter} {path}: {why}")
     return {"dir": directory or ".", "name": name}
+
+
+def doubts(in_force: Settings) -> list[str]:
+    """What is wrong with settings that are only warnings of the report, and a group's directory that is not there."""
+    found = list(in_force.warnings)
+    if in_force.group != "auto" and not os.path.isdir(in_force.group):
+        found.append(f"{in_force.said['INTERPOSE_GROUP']}: no such directory")
+    return found
 
 
 def show_settings(words: list[str], in_force: Settings) -> int:
