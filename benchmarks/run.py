@@ -45,7 +45,7 @@ BENCHMARKS = (
     "exports",
     "filtering",
 )
-COLUMNS = ("what", "measured", "ratio", "of", "to reach")
+COLUMNS = ("what", "measured", "ratio", "of", "target")
 
 
 def main() -> int:
