@@ -27,9 +27,9 @@ HELP = "pause, resume, filter or sample the recording of a running program"
 EXAMPLE = "interpose control test.1.er pause"
 USAGE = "interpose control [--file FILE] [PID|EXPERIMENT] [ACT [TEXT]]"
 DESCRIPTION = """\
-ACT is start (or resume), pause, sample [LABEL], save [PATH.er], filter TEXT (off: all is recorded), or nothing: what is
-in force. --file does what a control file says. `interpose control suggest --cpu 2400s --events 500000` tells an
-interval for INTERPOSE_INTERVAL. The program is sent no signal: it looks at its control page at each call."""
+ACT is start (or resume), pause, sample [LABEL], save [PATH.er], filter TEXT (off: record everything), or nothing, to
+show what is in force. --file applies a control file. `interpose control suggest --cpu 2400s --events 500000` proposes
+an interval for INTERPOSE_INTERVAL. The program gets no signal: it reads its control page at each call."""
 SUGGEST = "suggest"
 _US_NS = 1000
 

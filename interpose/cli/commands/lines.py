@@ -125,7 +125,8 @@ def store(experiment: Experiment, arguments: argparse.Namespace) -> None:
 def refuse_nothing(experiment: Experiment, trace: Trace) -> None:
     """Raises ExperimentError where no lines were recorded."""
     if not trace.threads and not trace.lines:
-        why = f": {trace.missed[0]}" if trace.missed else "; INTERPOSE=lines or interpose.trace_lines() does"
+        remedy = "use interpose run --lines own, INTERPOSE=lines or interpose.trace_lines()"
+        why = f": {trace.missed[0] if trace.missed else remedy}"
         raise ExperimentError(f"{experiment.name}: no lines were recorded{why}")
 
 

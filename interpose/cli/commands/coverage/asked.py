@@ -71,7 +71,7 @@ def opened(arguments: argparse.Namespace) -> tuple[Experiment, Coverage]:
     if len(found.notes) > _NOTES_AT_MOST:
         say(f"and {len(found.notes) - _NOTES_AT_MOST:,} more such notes")
     if getattr(arguments, "branch", False) and not found.with_branches:
-        say(f"{experiment.name}: no branches were recorded; INTERPOSE_BRANCHES=1 does")
+        say(f"{experiment.name}: no branches were recorded: use INTERPOSE_BRANCHES=1")
         arguments.branch = False
     return experiment, found
 
@@ -96,7 +96,7 @@ def _why_nothing(experiment: Experiment, found: Coverage) -> str:
         return f"no coverage was recorded: {found.notes[0]}"
     if any("coverage" in process.log.recorded for process in experiment.processes):
         return "nothing ran of what was to be covered"
-    return "no coverage was recorded; INTERPOSE=coverage does"
+    return "no coverage was recorded: use interpose run --coverage own, or INTERPOSE=coverage"
 
 
 def _asked(arguments: argparse.Namespace) -> Asked:
