@@ -18,9 +18,9 @@ CALLS = 1_000
 SOURCES = HERE / "programs" / "collectors"
 IN_C, IN_PYTHON, OFF = "at most 20 ns more", "at most 400 ns more", "nothing"
 SUBJECTS = {
-    "in C, looks and leaves": ("idle.so", IN_C),
+    "in C, declines": ("idle.so", IN_C),
     "in C, names every call": ("naming.so", ""),
-    "in Python, looks and leaves": ("idle.py", IN_PYTHON),
+    "in Python, declines": ("idle.py", IN_PYTHON),
     "in Python, names every call": ("naming.py", IN_PYTHON),
     "in Python, has raised ten times": ("raising.py", OFF),
 }

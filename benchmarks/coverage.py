@@ -32,7 +32,7 @@ ROUNDS = 30
 MODULES = 60
 NEWER = sys.version_info >= (3, 12)
 CORES = ("ctrace", "sysmon") if NEWER else ("ctrace",)
-# The last is the one that is to reach something.
+# Only the last has a target.
 TRACED = {"interpose, by its trace function": {"INTERPOSE_PROBES": "0"}}
 OURS: dict[str, dict[str, str]] = {"interpose": {}} if NEWER else {**TRACED, "interpose": {}}
 

@@ -30,7 +30,7 @@ def measure(environments: Environments, effort: Effort) -> list[Row]:
     directory = environments.directory / "floor"
     others: dict[str, tuple[object, ...]] = {}
     if _compile(environments, directory):
-        others |= {"told all, nothing done": ("floor", directory), "told all, time read": ("reading", directory)}
+        others |= {"empty callback": ("floor", directory), "callback that reads time": ("reading", directory)}
     if environments.install("line_profiler", "coverage"):
         others |= {name: (module,) for name, module in OTHERS.items()}
     return [row for program in PROGRAMS for row in _measure(environments, effort, program, others)]

@@ -28,8 +28,8 @@ def measure(environments: Environments, effort: Effort) -> list[Row]:
         untraced_ns = least_ns["untraced"]
         rows += [
             Row(f"{name}, untraced", f"{untraced_ns:.0f} ns"),
-            Row("calls alone are recorded", f"{least_ns['calls'] - untraced_ns:+.1f} ns", reach="nothing"),
-            Row("native calls too", f"{least_ns['native'] - untraced_ns:+.0f} ns", reach="at most 120 ns"),
+            Row("only calls recorded", f"{least_ns['calls'] - untraced_ns:+.1f} ns", reach="nothing"),
+            Row("native calls as well", f"{least_ns['native'] - untraced_ns:+.0f} ns", reach="at most 120 ns"),
         ]
     return rows
 

@@ -46,7 +46,7 @@ BENCHMARKS = (
     "filtering",
     "heap",
 )
-COLUMNS = ("what", "measured", "ratio", "of", "to reach")
+COLUMNS = ("what", "measured", "ratio", "of", "target")
 
 
 def main() -> int:

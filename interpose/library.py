@@ -197,20 +197,20 @@ def wrong_with(intrinsic):
     """Why a declaration is none, in a few words; empty where it is sound, whether or not what it speaks of is there."""
     for field in TEXTS:
         if type(getattr(intrinsic, field, None)) is not str:
-            return f"its {field} is no text"
+            return f"its {field} is not text"
     for field in YES_OR_NO:
         if type(getattr(intrinsic, field, None)) not in (bool, int):
-            return f"its {field} is neither True nor False"
+            return f"its {field} is not True or False"
     if not intrinsic.name:
         return "it has no name"
     if type(intrinsic.target) is not str or not intrinsic.module or not intrinsic.qualified:
-        return f"{str(intrinsic.target)[:200]!r} is no module:name"
+        return f"{str(intrinsic.target)[:200]!r} is not module:name"
     if intrinsic.by not in ("", "function", "wrapt"):
-        return f"{intrinsic.by!r} is no way to interpose"
+        return f"{intrinsic.by!r} is not a way to interpose"
     if intrinsic.transaction not in TRANSACTION:
-        return f"{intrinsic.transaction!r} is no part of a transaction"
+        return f"{intrinsic.transaction!r} is not a part of a transaction"
     if intrinsic.terminal not in TERMINAL:
-        return f"{intrinsic.terminal!r} is no way to read a terminal"
+        return f"{intrinsic.terminal!r} is not a way to read a terminal"
     if intrinsic.wrapper is not None and not callable(intrinsic.wrapper):
         return "its wrapper cannot be called"
     return ""

@@ -30,7 +30,7 @@ def shown(a):
     return a
 
 class Caller:
-    """What can be called and is no function."""
+    """What can be called and is not a function."""
     def __call__(self, a):
         return "called", a
 

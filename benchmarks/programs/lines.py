@@ -56,7 +56,7 @@ def split(text):
 
 
 def primes():
-    """A sieve: loops in each other, arithmetic."""
+    """A sieve: nested loops, arithmetic."""
     limit = 2000
     sieve = [True] * limit
     for number in range(2, limit):

@@ -55,6 +55,13 @@ static uint64_t cpu_of_children(uint32_t *most_kib)
     return (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000 + us * 1000;
 }
 
+/* A child begins as its parent: until it executes its program it has, for the kernel, all that the parent has. */
+static uint32_t own_most_kib(void)
+{
+    struct rusage used;
+    return getrusage(RUSAGE_SELF, &used) == 0 ? (uint32_t)used.ru_maxrss : 0;
+}
+
 void children_waited_for(void)
 {
     uint32_t most_kib;
@@ -70,7 +77,7 @@ static struct end end_now(uint32_t pid, int32_t status, uint64_t end_ns)
     uint64_t used_ns = cpu_of_children(&most_kib) - begun_cpu_ns, others_ns = children.noted_cpu_ns - begun_noted_ns;
     struct end end = {.end_ns = end_ns, .pid = pid, .status = status};
     end.cpu_ns = used_ns > others_ns ? used_ns - others_ns : 0;
-    end.memory_kib = most_kib > children.most_kib ? most_kib : 0;
+    end.memory_kib = most_kib > children.most_kib && most_kib > own_most_kib() ? most_kib : 0;
     children.most_kib = most_kib;
     __atomic_store_n(&children.noted_cpu_ns, children.noted_cpu_ns + end.cpu_ns, __ATOMIC_RELAXED);
     return end;

@@ -215,7 +215,7 @@
     X(uint32_t, number,   "of a fork: its number in the lineage (3 of _f3); else 0") \
     X(uint64_t, cpu_ns,   "once its end was seen: CPU time of it and of those it waited for itself") \
     X(uint32_t, stack,    "where it was started, a number in stacks; 0 where that is not known") \
-    X(uint32_t, memory_kib, "the most memory that it had, where no child before it had as much; else 0")
+    X(uint32_t, memory_kib, "the most memory that it had, where neither its parent nor a child before it had as much; else 0")
 
 /* A stretch of line trace, or several with the same target: what holds for all of it. Times of lines are in ticks, of which so
    many pass in so many nanoseconds as this says. */

@@ -194,7 +194,7 @@ def _records(said: Consolidated, lines: Iterator[bytes]) -> list[Found]:
 
 def _record(said: Consolidated, value: Any, place: int) -> Found:
     if not isinstance(value, list) or len(value) != 6:
-        raise _Damaged(f"line {place + 2} is no record")
+        raise _Damaged(f"line {place + 2} is not a record")
     outer, key, name, figures, walls, cpus = value
     if type(outer) is not int or not -1 <= outer < place:
         raise _Damaged(f"line {place + 2}: inside of record {outer!r}")
@@ -225,7 +225,7 @@ def _numbers(value: Any, count: int) -> list[int]:
         raise _Damaged(f"{count} numbers are not there")
     for each in value:
         if type(each) is not int or not 0 <= each <= _LARGEST:
-            raise _Damaged(f"{str(each)[:40]!r} is no number")
+            raise _Damaged(f"{str(each)[:40]!r} is not a number")
     return value
 
 
@@ -233,4 +233,4 @@ def _value(line: bytes) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise _Damaged(f"a line that is no JSON: {error}") from None
+        raise _Damaged(f"a line is not JSON: {error}") from None

@@ -77,7 +77,7 @@ def read_index(founder: str, place: str, damages: Damages) -> dict[str, Entry]:
             if entry := _parsed(line):
                 entries[entry.path] = entry
             else:
-                damages.add(place, f"line {number + 1} is no entry")
+                damages.add(place, f"line {number + 1} is not an entry")
                 if not line.endswith(b"\n"):
                     return entries
     damages.add(place, f"more than {ENTRIES_AT_MOST:,} lines, the rest was not read")

@@ -10,6 +10,7 @@ import stat
 from interpose.errors import ExperimentError
 from interpose.experiments.maintenance.parts import parts
 from interpose.experiments.metadata import names
+from interpose.experiments.model.experiment import experiments_beside
 from interpose.experiments.model.files import open_plain
 
 _CHUNK_BYTES = 64 * 1024
@@ -17,10 +18,12 @@ _CHUNK_BYTES = 64 * 1024
 
 def refuse_what_is_none(path: str) -> None:
     """Raises ExperimentError where `path` is no founder's directory, by its name and by what is in it."""
-    path = os.path.abspath(path)
+    given, path = path, os.path.abspath(path)
     name, above = os.path.basename(path), os.path.dirname(path)
     try:
         found = os.lstat(path)
+    except FileNotFoundError:
+        raise ExperimentError(f"{given}: no such experiment", given, experiments_beside(given)) from None
     except OSError as error:
         raise ExperimentError(f"{path}: {error.strerror}") from error
     if stat.S_ISLNK(found.st_mode):
@@ -28,7 +31,7 @@ def refuse_what_is_none(path: str) -> None:
     if not stat.S_ISDIR(found.st_mode) or not name.endswith(names.SUFFIX) or not _has_log(path):
         raise ExperimentError(f"{path}: not an experiment")
     if names.is_lineage(name.removesuffix(names.SUFFIX)) and above.endswith(names.SUFFIX):
-        raise ExperimentError(f"{path}: a descendant, which goes with {os.path.basename(above)}")
+        raise ExperimentError(f"{path}: a child process's part of {os.path.basename(above)}")
 
 
 def _has_log(path: str) -> bool:

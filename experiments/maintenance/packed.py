@@ -164,12 +164,12 @@ class _Unpacking:
             return False
         top, _, name = header.name.rstrip("/").partition("/")
         if names.why_not(top) or not top.endswith(names.SUFFIX) or top.startswith(".") or top != (self.top or top):
-            raise _Unreadable(f"{header.name!r} is no part of an experiment")
+            raise _Unreadable(f"{header.name!r} is not part of an experiment")
         if header.type == tarfile.DIRTYPE and (not name or is_subdirectory(name)) and not header.size_bytes:
             self._make(top)
             return True
         if header.type not in _FILE_TYPES or not is_part(name):
-            raise _Unreadable(f"{header.name!r} is no part of an experiment")
+            raise _Unreadable(f"{header.name!r} is not part of an experiment")
         self._make(top)
         self._unpack_file(os.path.join(self._directory, top, name), header)
         return True

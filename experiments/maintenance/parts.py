@@ -61,7 +61,7 @@ def parts(founder: str) -> Iterator[Part]:
 
 
 def strangers(founder: str) -> list[str]:
-    """What lies in the founder's directory and below and is no part of an experiment."""
+    """What lies in the founder's directory and below and is not part of an experiment."""
     found, subdirectories = [], []
     with os.scandir(founder) as entries:
         for entry in entries:

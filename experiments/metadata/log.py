@@ -200,7 +200,7 @@ def read_log(path: str, place: str, damages: Damages) -> Log:
     except OSError as error:
         raise ExperimentError(f"{place}: {error.strerror}") from error
     if not reader.log.version:
-        raise ExperimentError(f"{place}: not an experiment's")
+        raise ExperimentError(f"{place}: not the log of an experiment")
     return reader.log
 
 
@@ -317,7 +317,7 @@ class _MapReader:
             return [kind]
         kinds = several.split(" ", KINDS_AT_MOST)
         if len(kinds) > KINDS_AT_MOST or not _KINDS.fullmatch(several) or kind not in (kinds[0], _UNKNOWN):
-            self._damages.add(self._place, f"the kinds of intrinsic {number} are no list of kinds")
+            self._damages.add(self._place, f"the kinds of intrinsic {number} are not a list of kinds")
             return [kind]
         return kinds
 
@@ -359,7 +359,7 @@ class _LogReader:
 
     def begin(self, name: str, attributes: Attributes) -> None:
         if name != "experiment" and not self.log.version:
-            raise ExperimentError(f"{self._place}: not an experiment's")
+            raise ExperimentError(f"{self._place}: not the log of an experiment")
         if element := self._elements.get(name):
             element(attributes)
             if name in ("head", "control", "data", "block", "table"):
@@ -384,7 +384,7 @@ class _LogReader:
         text = attributes.get(name, "0")
         number = _integer(text)
         if number is None or number < 0:
-            self._damages.add(self._place, f"{name} is no number")
+            self._damages.add(self._place, f"{name} is not a number")
             return 0
         return number
 

@@ -123,7 +123,7 @@ def _is_of_ranks(directory: str) -> bool:
 def _refuse_what_is_none(directory: str) -> None:
     name = os.path.basename(os.path.abspath(directory))
     if not os.path.lexists(directory):
-        raise ExperimentError(f"{directory}: no such experiment", directory, _beside(directory))
+        raise ExperimentError(f"{directory}: no such experiment", directory, experiments_beside(directory))
     if not os.path.isdir(directory):
         raise ExperimentError(f"{directory}: a file; an experiment is a directory")
     try:
@@ -131,12 +131,12 @@ def _refuse_what_is_none(directory: str) -> None:
     except OSError as error:
         raise ExperimentError(f"{directory}: {error.strerror}") from error
     if names.LOG not in found:
-        raise ExperimentError(
-            f"{name}: {'not an experiment' if found else 'empty'}, {names.LOG} is not there"
-        )
+        lists = any(each.endswith(names.SUFFIX) for each in found)
+        hint = f"; interpose list {directory} lists the experiments in it" if lists else ""
+        raise ExperimentError(f"{name}: not an experiment: {names.LOG} is missing{hint}")
 
 
-def _beside(directory: str) -> list[str]:
+def experiments_beside(directory: str) -> list[str]:
     """The paths of the experiments where `directory` would be, as it is written."""
     above = os.path.dirname(directory)
     try:

@@ -169,7 +169,7 @@ def _check(descriptor: int, found: os.stat_result, wanted: Wanted, largest_bytes
 
 def _check_source(data: bytes, path: str) -> None:
     if not _SOURCE_NAME.fullmatch(path) and not data.startswith(b"#!"):
-        raise Refused("neither its name nor its first line is that of a source")
+        raise Refused("its name and its first line are not those of a source")
     if _PRIVATE_KEY.search(data):
         raise Refused("a private key is in it")
 

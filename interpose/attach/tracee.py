@@ -163,7 +163,7 @@ class Tracee:
     def _refuse_what_cannot_be_traced(self) -> None:
         status = self._status()
         if self.pid == os.getpid() or status.get("Tgid") != str(self.pid):
-            raise CannotAttach(f"{self.pid}: is no process that one could attach to")
+            raise CannotAttach(f"{self.pid}: is not a Python process")
         self.refuse_what_has_ended()
         if status["State"][:1] in "Tt" and status["TracerPid"] == "0":
             raise CannotAttach(f"{self.pid}: is stopped; kill -CONT {self.pid} lets it go on")
@@ -176,7 +176,7 @@ class Tracee:
         try:
             return _read_status(str(self.pid))
         except (FileNotFoundError, ProcessLookupError):
-            raise CannotAttach(f"{self.pid}: there is no such process") from None
+            raise CannotAttach(f"{self.pid}: no such process") from None
 
     def _mappings(self) -> Iterator[Mapped]:
         """Each file that is mapped, once."""
@@ -208,7 +208,7 @@ class Tracee:
         except OSError:
             scope = "0"
         more = f" ({_SCOPE} is {scope})" if scope != "0" else ""
-        return CannotAttach(f"{self.pid}: you have no right to trace it{more}")
+        return CannotAttach(f"{self.pid}: you may not trace this process{more}; use its user, or root")
 
     def _find_python(self) -> tuple[Mapped, re.Match[str] | None]:
         """The file that the interpreter is in: a library of it before the program itself."""
@@ -219,7 +219,7 @@ class Tracee:
                     return each, named
             except (NotELF, OSError):
                 self._refuse_32_bits(each)
-        raise CannotAttach(f"{self.pid}: is no Python that can be reached: no interpreter's symbols are in it")
+        raise CannotAttach(f"{self.pid}: is not a Python process: it has no symbols of an interpreter")
 
     def _executable(self) -> str:
         try:

@@ -89,7 +89,7 @@ def choose(there, wanted, program):
         named = [each for each in there if each.is_called(name)]
         if not named and "/" in name:
             named = [Candidate("path", os.path.basename(name).rpartition(".")[0], os.path.abspath(name))]
-        chosen += named[:1] or [Candidate("named", name, "", why_not="there is no such data collector")]
+        chosen += named[:1] or [Candidate("named", name, "", why_not="no such data collector")]
     return chosen
 
 

@@ -30,14 +30,14 @@ def targets(experiments: list[str], target: str) -> list[tuple[str, str]]:
     if is_new and len(experiments) > 1:
         raise UsageError(f"{target}: several experiments go into a directory")
     if not is_new and not os.path.isdir(target):
-        raise UsageError(f"{target}: neither a directory nor a name that ends with {names.SUFFIX}")
+        raise UsageError(f"{target}: not a directory, and does not end with {names.SUFFIX}")
     last_parts = [os.path.basename(os.path.abspath(path)) for path in experiments]
     found = [target.rstrip("/")] if is_new else [os.path.join(target, name) for name in last_parts]
     if why := names.why_not(os.path.basename(found[0])):
         raise UsageError(f"{target}: {why}")
     for number, path in enumerate(found):
         if os.path.lexists(path) or path in found[:number]:
-            raise ExperimentError(f"{path}: is there already")
+            raise ExperimentError(f"{path}: already exists")
     return list(zip(experiments, found, strict=True))
 
 

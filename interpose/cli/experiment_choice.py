@@ -62,7 +62,7 @@ def labelled(experiment: Experiment, name: str | None) -> list[Window] | None:
     if found := windows(experiment.marks, name):
         return found
     known = ", ".join(dict.fromkeys(mark.name for mark in experiment.marks)) or "none"
-    raise UsageError(f"--label {name}: there is no such window; labels: {known}")
+    raise UsageError(f"--label {name}: no such label; labels: {known}")
 
 
 def note_clipped(is_so: bool) -> None:
@@ -208,4 +208,5 @@ def note_sampled(experiment: Experiment, what: str = RECORDED) -> None:
 def refuse_sampled(experiment: Experiment) -> None:
     """Raises UsageError where calls were sampled: of these neither counts nor wall times are known."""
     if interval := experiment.founder.log.interval:
-        raise UsageError(f"{experiment.name}: was sampled ({interval}); only interpose report and events tell of them")
+        why = f"its calls were sampled (INTERPOSE_INTERVAL={interval})"
+        raise UsageError(f"{experiment.name}: {why}: use interpose report or interpose events")

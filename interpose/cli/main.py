@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import io
 import os
 import sys
 import textwrap
@@ -35,9 +36,28 @@ EXAMPLES = {
     "interpose report --open": "show it as a page in the browser",
     "interpose compare test.1.er test.2.er": "show what changed between two runs",
 }
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # errors of an output that takes no more
+OPTIONS = ("-h", "--help", "--version")
+# What the same is called in other tools.
+ELSEWHERE = {
+    **dict.fromkeys(("record", "start", "exec", "trace"), "run"),
+    **dict.fromkeys(("show", "view", "stat", "stats", "summary", "print"), "report"),
+    "diff": "compare",
+    "ls": "list",
+    "delete": "rm",
+    "remove": "rm",
+    "stop": "detach",
+    "flamegraph": "flame",
+}
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # errors of an output that takes no more
 BROKEN_PIPE = 141  # as a shell tells it: 128 and SIGPIPE
 INTERRUPTED = 130
+
+
+class Closed(io.TextIOBase):
+    """Stands for a standard output that was closed when the command started: writing to it is an error."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.EBADF, "it is closed; -o FILE writes to a file")
 
 
 class Command(Protocol):
@@ -58,6 +78,7 @@ class Command(Protocol):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (sys.argv where None); gives the exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
+    sys.stdout, sys.stderr = sys.stdout or Closed(), sys.stderr or io.StringIO()
     if "t" in sys.abiflags:  # a command has one thread: the lock costs it nothing
         warnings.filterwarnings("ignore", "The global interpreter lock", RuntimeWarning)
     try:
@@ -74,7 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not _is_of_output(error):
             raise
         _let_go_of(sys.stdout)
-        tell(InterposeError(f"standard output: {error.strerror}"))
+        tell(InterposeError(f"standard output: {error.strerror or error}"))
         return InterposeError.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -83,8 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(given: list[str]) -> int:
     _never_fail_to_print(sys.stdout)
     _never_fail_to_print(sys.stderr)
-    if given and not given[0].startswith("-") and given[0] not in COMMANDS:
-        raise UsageError(f"{given[0]} is not a command{_meant(given)}")
+    _refuse_first_word(given)
     wanted = (given[0],) if given and given[0] in COMMANDS else COMMANDS
     commands = {name: load(name) for name in wanted}
     if rearranged := getattr(commands.get(given[0]) if given else None, "rearranged", None):
@@ -95,8 +115,23 @@ def _run(given: list[str]) -> int:
     return commands[arguments.command].run(arguments)
 
 
+def _refuse_first_word(given: list[str]) -> None:
+    """Raises UsageError where the first word is not a command, and not an option that stands alone."""
+    if not given:
+        raise UsageError("a command is missing, for example: interpose run app.py (interpose --help lists all)")
+    if not given[0].startswith("-") and given[0] not in COMMANDS:
+        raise UsageError(f"{given[0]} is not a command{_meant(given)}")
+    if given[0].startswith("-") and not any(each.startswith(given[0]) for each in OPTIONS):
+        meant = did_you_mean(given[0], OPTIONS, "--") or "; options follow the command"
+        raise UsageError(f"{given[0]} is not an option of interpose{meant} (interpose --help)")
+
+
 def _meant(given: list[str]) -> str:
     """What was probably meant by words of which the first is not a command."""
+    if given[0] == "help":
+        return f": type interpose {' '.join(word for word in given[1:2] if word in COMMANDS)} --help".replace("  ", " ")
+    if given[0] in ELSEWHERE:
+        return f". Did you mean {ELSEWHERE[given[0]]}?"
     if os.path.isfile(given[0]) or given[0].endswith(".py"):
         return f". Did you mean interpose run {given[0]}?"
     return did_you_mean(given[0], COMMANDS) or "; interpose --help lists them"
@@ -155,7 +190,7 @@ def load(name: str) -> Command:
     return module
 
 
-def _never_fail_to_print(stream: TextIO) -> None:
+def _never_fail_to_print(stream: TextIO | Closed) -> None:
     """Letters that the encoding of `stream` does not have are shown as escapes."""
     if reconfigure := getattr(stream, "reconfigure", None):
         reconfigure(errors="backslashreplace")
@@ -166,7 +201,7 @@ def _is_of_output(error: OSError) -> bool:
     return error.filename is None and error.errno in FULL
 
 
-def _let_go_of(stream: TextIO) -> None:
+def _let_go_of(stream: TextIO | Closed) -> None:
     """Have nothing more written to a pipe that nobody reads, not at the interpreter's end either."""
     try:
         with open(os.devnull, "wb") as nothing:

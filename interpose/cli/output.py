@@ -45,7 +45,7 @@ def add_output_argument(parser: argparse.ArgumentParser, where: str = "") -> Non
 def positive(text: str) -> int:
     """The whole number above 0 that `text` is, for argparse."""
     if not (text.isascii() and text.isdigit() and 0 < len(text) < 19 and int(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer")
     return int(text)
 
 
@@ -56,7 +56,15 @@ def seconds(text: str) -> float | str:
     except ValueError:
         return text
     if not 0.1 <= found <= 86_400:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time from 0.1 to 86400 seconds")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0.1 to 86400")
+    return found
+
+
+def only_seconds(text: str) -> float:
+    """The same, where nothing but a number can stand, for argparse."""
+    found = seconds(text)
+    if isinstance(found, str):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
     return found
 
 
@@ -79,7 +87,7 @@ def opened_bytes(path: str | None, is_text: bool = False) -> Iterator[BinaryIO]:
     """The same for bytes. Raises UsageError where what is no text would go to a terminal."""
     if path is None:
         if sys.stdout.isatty() and not is_text:
-            raise UsageError("this is no text for a terminal: -o FILE writes it to a file")
+            raise UsageError("this output is binary: write it to a file with -o FILE")
         sys.stdout.flush()
         yield from _standard_output()
         return

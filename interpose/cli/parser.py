@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -20,6 +21,15 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         return (f"example: {self._example}\n\n" if self._example else "") + super().format_help()
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Write to `file`; unlike argparse's own, raises OSError where that takes no more."""
+        (file or sys.stdout).write(message)
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """End after the help; what it could not write is an OSError here, and not at the interpreter's end."""
+        sys.stdout.flush()
+        super().exit(status, message)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message.removeprefix('argument ')} ({self.prog} --help)")

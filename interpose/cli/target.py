@@ -29,7 +29,7 @@ def _founder_of(pid: int) -> str:
     except PermissionError:
         raise ExperimentError(f"process {pid}: is another user's") from None
     except OSError:
-        raise ExperimentError(f"process {pid}: there is none") from None
+        raise ExperimentError(f"process {pid} does not exist") from None
     found = descent.recorded_in(pid)
     if found is None:
         raise ExperimentError(f"process {pid}: is not recorded")

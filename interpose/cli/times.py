@@ -36,7 +36,7 @@ def monotonic_ns(when: str, process: Process, option: str = "--since") -> int:
         else:
             after_s = datetime.fromisoformat(when).timestamp() - process.log.time_ns / 1e9
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"{option} {when}: neither {quantities.A_DURATION} nor a time like 10:02") from error
+        raise UsageError(f"{option} {when}: not {quantities.A_DURATION} or a time such as 10:02") from error
     return process.log.start_ns + round(after_s * 1e9)
 
 

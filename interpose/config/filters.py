@@ -104,7 +104,7 @@ def _events(value):
         return
     codes = codes_of(value)
     if not codes:
-        raise ValueError(f"{value!r} is no event type")
+        raise ValueError(f"{value!r} is not an event type")
     if value != "P" and not any(code.kinds or code.intrinsic for code in codes):
         raise ValueError(f"{value}: {codes[0].name} is not chosen by a filter")
     for kind in dict.fromkeys(kind for code in codes for kind in code.kinds):
@@ -156,13 +156,13 @@ def _thread(value):
 
 def _process(value):
     if value != "founder" and not value.startswith(("_", "M_", "*")) and not _is_number(value):
-        raise ValueError(f"{value!r} is neither founder, nor a lineage like _f1, nor the number of a process")
+        raise ValueError(f"{value!r} is not founder, a lineage such as _f1, or a process number")
     yield (value,)
 
 
 def _count(value):
     if not _is_number(value):
-        raise ValueError(f"{value!r} is no number of events")
+        raise ValueError(f"{value!r} is not a number of events")
     yield (int(value),)
 
 

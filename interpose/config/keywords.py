@@ -95,7 +95,7 @@ def read(path: str) -> tuple[list[Step], list[str]]:
     finally:
         os.close(descriptor)
     if not is_plain:
-        raise ValueError(f"{path}: is no plain file")
+        raise ValueError(f"{path}: is not a regular file")
     if len(data) > LARGEST_BYTES:
         raise ValueError(f"{path}: is longer than {LARGEST_BYTES:,} bytes")
     return parse(data.decode("utf-8", "replace"), path)
@@ -115,7 +115,7 @@ def parse(text: str, path: str) -> tuple[list[Step], list[str]]:
         if line.upper() == END:
             step = None
         elif not equals:
-            wrong.append(f"{place}: {_shown(line)} is neither KEYWORD=VALUE nor {END}")
+            wrong.append(f"{place}: {_shown(line)} is not KEYWORD=VALUE or {END}")
         elif key == "FUNCTION":
             step = _begin(value.upper(), place, steps, wrong)
         elif step is None:
@@ -147,9 +147,9 @@ def _why_not(function, key, value):
     if function == "FILTER" and ";" in value:
         return f"{key}={_shown(value)} has a ; in it"
     if key in ("SAMPLING", "COVERAGE", "STATEMENT", "FNAT", "CONSOLIDATE") and value.upper() not in SWITCH:
-        return f"{key}={_shown(value)} is neither ON nor OFF"
+        return f"{key}={_shown(value)} is not ON or OFF"
     if key == "INTERVAL" and not (value.isascii() and value.isdigit() and len(value) < 13 and int(value)):
-        return f"INTERVAL={_shown(value)} is no number of microseconds"
+        return f"INTERVAL={_shown(value)} is not a number of microseconds"
     if key == "FILTER" and value.upper() not in SORTS:
         return f"FILTER={_shown(value)} is not one of {', '.join(SORTS)}"
     return ""

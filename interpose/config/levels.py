@@ -90,7 +90,7 @@ def parse_budget(text):
     except ValueError:
         share = -1.0
     if not 0.01 <= share <= 100:
-        raise ValueError("not a share like 2%, nor off")
+        raise ValueError("not off or a share like 2%")
     return round(share * 10_000)
 
 

@@ -48,7 +48,7 @@ def read(path):
     finally:
         os.close(descriptor)
     if not is_plain:
-        raise Forbidden(f"{path}: is no plain file")
+        raise Forbidden(f"{path}: is not a regular file")
     if len(data) > LARGEST_BYTES:
         raise Forbidden(f"{path}: longer than {LARGEST_BYTES:,} bytes")
     return parse(data.decode("utf-8", "replace"), path)

@@ -48,7 +48,7 @@ def distrust(path: str) -> str:
         at = "" if target.startswith("/") else at
     if why:
         return why
-    return "" if stat.S_ISREG(os.lstat(at or "/").st_mode) else f"{path} is no file"
+    return "" if stat.S_ISREG(os.lstat(at or "/").st_mode) else f"{path} is not a file"
 
 
 def _distrust_one(path: str, there: os.stat_result, owners: tuple[int, int]) -> str:

@@ -69,7 +69,7 @@ def parse_name(text: str) -> str:
 
 def parse_duration_ns(text: str) -> int | None:
     """Nanoseconds for `500us`, `10ms`, `2s`; None for `off`."""
-    return None if text == "off" else _duration_ns(text, "nor off")
+    return None if text == "off" else _duration_ns(text, "or off")
 
 
 def _duration_ns(text: str, instead: str, bare: str = "") -> int:
@@ -77,7 +77,7 @@ def _duration_ns(text: str, instead: str, bare: str = "") -> int:
     try:
         return quantities.recorded_ns(text, bare)
     except ValueError as error:
-        raise ValueError(f"{error}, {instead}") from None
+        raise ValueError(f"{error} {instead}") from None
 
 
 def one_of(choices: tuple[str, ...]) -> "Callable[[str], str]":
@@ -100,7 +100,7 @@ def parse_size(text: str) -> int:
     except ValueError:
         size_bytes = 0
     if not LEAST_SIZE_BYTES <= size_bytes < quantities.ABOVE_ALL:
-        raise ValueError("not a size from 1MiB on, like 512MiB, 2GiB, nor off")
+        raise ValueError("not off or a size of at least 1MiB, such as 512MiB or 2GiB")
     return size_bytes
 
 
@@ -123,7 +123,7 @@ def parse_dialogue(text: str) -> int:
     except ValueError:
         size_bytes = 0
     if not size_bytes:
-        raise ValueError("not one of 0, 1, nor a size from 1MiB on")
+        raise ValueError("not 0, 1 or a size of at least 1MiB")
     return size_bytes
 
 
@@ -164,7 +164,7 @@ def parse_trigger(text: str) -> Trigger | None:
         elif words == ["exit", "!=", "0"]:
             trigger.exit = True
         else:
-            raise ValueError("not a trigger like call > 2s, error, error = NAME, exit != 0, nor off")
+            raise ValueError("not off or a trigger like call > 2s, error, error = NAME, exit != 0")
     if len(" ".join(trigger.errors)) > LONGEST_ERRORS:
         raise ValueError(f"the names of errors are at most {LONGEST_ERRORS} letters")
     return trigger
@@ -178,7 +178,7 @@ def parse_sampling(text: str) -> int | None:
     """Nanoseconds from 1 us on; None for `off`."""
     interval_ns = parse_duration_ns(text)
     if interval_ns is not None and interval_ns < LEAST_SAMPLING_NS:
-        raise ValueError("an interval is of 1us at least")
+        raise ValueError("an interval is at least 1us")
     return interval_ns
 
 
@@ -188,7 +188,7 @@ def parse_one_in(text: str) -> int:
     if text == "all":
         return 0
     if not (number.isascii() and number.isdigit() and len(number) < 8 and int(number)):
-        raise ValueError("not one in so many like 1/10, nor all")
+        raise ValueError("not all or one in so many like 1/10")
     return int(number) if int(number) > 1 else 0
 
 
@@ -222,7 +222,7 @@ def parse_waits(text: str) -> int | None:
     """Nanoseconds from which on a wait is recorded: 0 for `all`, None for `auto`, which is measured at the start."""
     if text in ("auto", "all"):
         return None if text == "auto" else 0
-    return _duration_ns(text, "nor auto, nor all")
+    return _duration_ns(text, "or auto or all")
 
 
 def parse_interval(text: str) -> int | None:

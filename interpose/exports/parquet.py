@@ -24,7 +24,7 @@ def write_directory(analysis: Analysis, directory: str) -> None:
     try:
         os.mkdir(directory, 0o700)
     except FileExistsError:
-        raise InterposeError(f"{directory}: is there already; -o DIRECTORY makes a new one") from None
+        raise InterposeError(f"{directory}: already exists; -o DIRECTORY names a new one") from None
     except OSError as error:
         raise InterposeError(f"{directory}: {error.strerror}") from error
     try:

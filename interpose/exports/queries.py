@@ -55,8 +55,16 @@ class Database:
             names = [each[0] for each in answer.description or ()]
             rows = answer.fetchall()
         except duckdb.Error as error:
-            raise UsageError(clean(f"SQL: {' '.join(str(error).split())}")) from error
+            raise UsageError(clean(f"SQL: {self._in_words(error)}")) from error
         return _table(names, [tuple(map(_plain, row)) for row in rows])
+
+    def _in_words(self, error: Exception) -> str:
+        """What is wrong, without the query; of a table that is not there, which are."""
+        told = " ".join(str(error).partition("LINE 1:")[0].split())
+        if not (told.startswith("Catalog Error: Table") and "does not exist" in told):
+            return told
+        found = self._connection.execute("select view_name from duckdb_views() where not internal order by 1")
+        return f"{told.partition('!')[0]}; there are {', '.join(name for (name,) in found.fetchall())}"
 
 
 def _part(experiment: Experiment, path: str) -> str:

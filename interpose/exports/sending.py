@@ -59,7 +59,7 @@ def address_of(endpoint: str) -> str:
     except ValueError:  # of an address or a port
         is_address = False
     if not is_address:
-        raise UsageError("--endpoint: a URL such as http://localhost:4318 is expected")
+        raise UsageError("--endpoint: a URL such as http://localhost:4318 is needed")
     plain = parts._replace(netloc=parts.netloc.rpartition("@")[2])
     return urllib.parse.urlunsplit(plain if parts.path.strip("/") else plain._replace(path=PATH))
 
@@ -103,8 +103,14 @@ def _post(address: str, request: bytes, headers: Mapping[str, str], spans: int) 
             if error.code not in _AGAIN:
                 break
         except (OSError, http.client.HTTPException) as error:
-            why = str(getattr(error, "reason", error)) or type(error).__name__
+            why = _in_words(getattr(error, "reason", error))
     return spans, why
+
+
+def _in_words(reason: object) -> str:
+    """Why there was no answer, without the number of an error."""
+    text = reason.strerror if isinstance(reason, OSError) else str(reason)
+    return text or type(reason).__name__
 
 
 def _rejected(answer: bytes, spans: int) -> tuple[int, str]:

@@ -41,7 +41,7 @@ class Collector:
         self.programs = (programs,) if isinstance(programs, str) else tuple(programs)
         self.sections = dict(sections or {})
         self.per = per
-        self.native = native  # where a collector in C lies in memory; then there is no function
+        self.native = native  # where a collector in C lies in memory; then there is not a function
         if why := self._wrong():
             raise ValueError(why)
 
@@ -60,7 +60,7 @@ class Collector:
         if self.per not in PER:
             return f"per is {self.per!r}, not one of {', '.join(PER)}"
         if not self.programs or not all(isinstance(each, str) for each in self.programs):
-            return "programs are no texts"
+            return "programs are not texts"
         pairs = list(self.pairs())
         if len(pairs) > SECTIONS_AT_MOST:
             return f"{len(pairs)} pseudo-sections are more than {SECTIONS_AT_MOST}"
@@ -99,6 +99,6 @@ def collector(
     if type(function) is not type(collector):
         raise TypeError(f"a data collector is a function, not {type(function).__name__}")
     if function.__code__.co_flags & MAKES_SOMETHING_ELSE:
-        raise TypeError("a data collector is a plain function, neither a generator nor asynchronous")
+        raise TypeError("a data collector is a plain function, not a generator or asynchronous")
     setattr(function, DECLARED, Collector(function, programs, sections, per))
     return function

@@ -149,7 +149,7 @@ def choose(candidates, wanted):
         named = [each for each in candidates if each.is_called(name)]
         if not named and "/" in name:
             named = [Candidate("path", os.path.basename(name).removesuffix(".py"), os.path.abspath(name))]
-        chosen += named or [Candidate("xl", name, "", why_not="there is no such library")]
+        chosen += named or [Candidate("xl", name, "", why_not="no such library")]
     return chosen
 
 
@@ -161,7 +161,7 @@ def _load(candidate, found, catch_all):
         names, why_not, place = run_file(candidate.path, candidate.name)
     intrinsics = names.get(candidate.attribute)
     if not why_not and not _are_declarations(intrinsics):
-        why_not = f"{candidate.attribute} is no list of Intrinsic"
+        why_not = f"{candidate.attribute} is not a list of Intrinsic"
     fields = {"name": candidate.name, "path": candidate.path, "used": "0" if why_not else "1"}
     if why_not:
         fields.update({"why": why_not, "place": place or candidate.path or "INTERPOSE_XL"})

@@ -70,7 +70,7 @@ def _of_project(path: str) -> Iterator[tuple[str, str, str]]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise SettingError(f"{path}: {project_file.LIBRARIES_KEY}: {error}") from error
     if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
-        raise SettingError(f"{path}: {project_file.LIBRARIES_KEY} is no list of files")
+        raise SettingError(f"{path}: {project_file.LIBRARIES_KEY} is not a list of files")
     for each in named:
         file_path = os.path.normpath(os.path.join(os.path.dirname(path), os.path.expanduser(each)))
         yield os.path.basename(each).removesuffix(".py"), file_path, "INTRINSICS"

@@ -50,5 +50,5 @@ def _subscripts(path: str, text: object) -> tuple[Subscript, ...]:
     except ValueError:
         found = None
     if not isinstance(found, list) or not all(type(each) in (str, int) for each in found):
-        raise InterposeError(f"{path}: {text!r} are no subscripts")
+        raise InterposeError(f"{path}: {text!r} are not subscripts")
     return tuple(found)

@@ -335,7 +335,7 @@ def test_of_a_run_a_side_the_figures_decide(place, interpose):
     ("text", "place", "what"),
     [
         ("", 0, "a measure was expected; there are total, wall"),
-        ("totl(x) > +1%", 0, "totl is no measure; did you mean total?"),
+        ("totl(x) > +1%", 0, "totl is not a measure; did you mean total?"),
         ("p95 x > +1%", 4, "( was expected: p95(checkout)"),
         ("p95(x > +1%", 3, "the parenthesis is not closed"),
         ("p95() > +1%", 4, "a name was expected"),
@@ -459,7 +459,7 @@ def test_what_cannot_be_read_is_left_out_and_said(sides, interpose):
     assert code == 3
     assert {row["runs_a"] for row in json.loads(out)} == {5}
     assert err.splitlines()[:3] == [
-        "interpose: empty.er: empty, log.xml is not there; left out",
+        "interpose: empty.er: not an experiment: log.xml is missing; left out",
         "interpose: nowhere.er: no such experiment; left out",
         f"interpose: later.er/log.xml: format 9; this version reads up to {READS_UP_TO}; left out",
     ]

@@ -220,3 +220,32 @@ def test_a_loop_is_said_to_be_blocked_for_as_long_as_the_program_measured(traced
     assert len(code) >= sum(cpu_ns > max(LONG_NS, 0.6 * wall_ns) + 5 * MS for wall_ns, cpu_ns in took[""])
     assert sum(code) <= sum(cpu_ns for _, cpu_ns in took[""]) + 5 * MS
     assert {(each.task, each.waiting) for each in blocks} == {("main", 4)}
+
+
+def test_short_calls_of_many_tasks_in_one_turn_block_it_together(loop):
+    for task in range(20, 60):
+        loop.run("time.sleep", "sleep", 20 * MS, task=task)
+    loop.wait()
+    loop.awaiting(loop.now[1] - MS, task=59)
+    (finding,) = [each for each in found_in(loop.survey()) if each.rule in RULES]
+
+    assert (finding.rule, finding.intrinsic, finding.site.line) == ("blocked event loop", "time.sleep", 88)
+    assert (finding.bound_ns, finding.units, finding.calls, finding.waiting) == (800 * MS, 1, 40, 39)
+
+
+def test_short_calls_of_many_tasks_in_turns_of_their_own_block_nothing(loop):
+    for task in range(20, 60):
+        loop.run("time.sleep", "sleep", 20 * MS, task=task)
+        loop.wait()
+    loop.awaiting(loop.now[1] - MS)
+
+    assert [rule for rule, *_ in loop.told()] == ["slow calls"]
+
+
+def test_a_task_that_blocks_lets_those_of_its_turn_wait(loop):
+    loop.run("time.sleep", "sleep", 200 * MS, task=HANDLER)
+    loop.run("time.sleep", "sleep", MS, task=OTHER, line=40)
+    loop.wait()
+    loop.awaiting(loop.now[1] - MS)
+
+    assert loop.told() == [("blocked event loop", 1, 200, 1)]

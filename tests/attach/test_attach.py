@@ -734,7 +734,7 @@ def test_what_is_no_python_program_is_refused(command, interpose):
 
     assert (done.returncode, gone.returncode) == (1, 1)
     assert f"interpose: {sleeper.pid}: is no Python that can be reached" in done.stderr
-    assert gone.stderr == f"interpose: {sleeper.pid}: there is no such process\n"
+    assert gone.stderr == f"interpose: {sleeper.pid}: no such process\n"
 
 
 def test_one_that_ends_meanwhile_is_told_in_a_line(running):
@@ -756,7 +756,7 @@ def test_memory_that_cannot_be_written_and_a_program_that_ended_are_told_apart()
         with pytest.raises(CannotAttach, match=f"^{program.pid}: its memory cannot be reached: Input/output error$"):
             tracee.write(0, b"x")
         program.communicate(b"\n")
-        ended = f"^{program.pid}: there is no such process$"
+        ended = f"^{program.pid}: no such process$"
         with pytest.raises(CannotAttach, match=ended):
             tracee.write(0, b"x")
         with pytest.raises(CannotAttach, match=ended):

@@ -446,7 +446,7 @@ def test_what_cannot_be_controlled_is_told_in_a_line(busy, interpose, tmp_path):
     assert "'colour' is not one of kind" in told(target, "filter", "colour=red", code=2)
     assert "nothing would be recorded" in told(target, "filter", "kind=db,-db", code=2)
     assert "needs a text" in told(target, "filter", code=2)
-    assert "stop: not one of start" in told(target, "stop", code=2)
+    assert "stop is not an action: use start" in told(target, "stop", code=2)
     assert "is too much" in told(target, "pause", "now", code=2)
     assert "there is none" in told("4000000000", "pause", code=1)
     assert f"process {os.getpid()}: is not recorded" in told(str(os.getpid()), "pause", code=1)
@@ -497,7 +497,7 @@ def test_a_control_file_runs_the_functions_that_process_what_was_recorded(traced
 
     given = interpose("control", "--file", str(tmp_path / "steps"), done.path, cwd=tmp_path)
 
-    assert (given.returncode, given.stderr.count("put together")) == (0, 1)
+    assert (given.returncode, given.stderr.count("consolidated")) == (0, 1)
     assert "os.stat" in given.stdout
     assert "test.1.er" in given.stdout
     assert not os.path.exists(done.path)

@@ -84,7 +84,7 @@ def test_data_collectors_of_a_program_are_listed_and_not_run(examine, tmp_path):
 
     assert found["collectors"][0] == f"path:interpose_good  {good}"
     assert found["collectors"][1].startswith(f"path:interpose_bad  {bad}  not used: ")
-    assert found["collectors"][2] == "named:nowhere  not used: there is no such data collector"
+    assert found["collectors"][2] == "named:nowhere  not used: no such data collector"
     assert code == 0
     assert examine(variables={"INTERPOSE_COLLECTORS": "off"})[0]["collectors"] == []
 

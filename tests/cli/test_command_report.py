@@ -574,7 +574,7 @@ def test_a_newer_experiment_that_had_no_place_in_the_directory_is_told(interpose
         (
             ["events", "test.1.er", "--since", "later"],
             2,
-            "interpose: --since later: neither a duration like 2.5s nor a time like 10:02\n",
+            "interpose: --since later: not a duration like 2.5s or a time such as 10:02\n",
         ),
     ],
 )

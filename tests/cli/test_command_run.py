@@ -153,7 +153,7 @@ def test_an_experiment_that_is_there_is_not_overwritten(interpose, tmp_path):
     done = interpose("run", "--name", "mine.er", "echo", "started")
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"interpose: {tmp_path}/work/mine.er: is there already\n"
+    assert done.stderr == f"interpose: {tmp_path}/work/mine.er: already exists\n"
 
 
 def test_a_numbered_experiment_that_is_there_gives_way_to_the_next_number(interpose, tmp_path):
@@ -161,7 +161,7 @@ def test_a_numbered_experiment_that_is_there_gives_way_to_the_next_number(interp
 
     done = interpose("run", "-o", f"{tmp_path}/out/job.4.er", sys.executable, "-c", "pass")
 
-    assert done.stderr == "interpose: job.4.er is there already: this is job.5.er\n"
+    assert done.stderr == "interpose: job.4.er already exists: this experiment is job.5.er\n"
     assert experiments(tmp_path / "out") == ["job.4.er", "job.5.er"]
 
 

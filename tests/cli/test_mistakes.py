@@ -25,6 +25,20 @@ pytestmark = pytest.mark.any_python
             "--by: intrinsics is not a choice. Did you mean intrinsic? (interpose report --help)",
         ),
         (["coverage", "raport"], "WHAT: raport is not a choice. Did you mean report? (interpose coverage --help)"),
+        ([], "a command is missing, for example: interpose run app.py (interpose --help lists all)"),
+        (["help"], "help is not a command: type interpose --help"),
+        (["help", "report"], "help is not a command: type interpose report --help"),
+        (["record", "app.py"], "record is not a command. Did you mean run?"),
+        (["diff"], "diff is not a command. Did you mean compare?"),
+        (["--vresion"], "--vresion is not an option of interpose. Did you mean --version? (interpose --help)"),
+        (["--by", "line"], "--by is not an option of interpose; options follow the command (interpose --help)"),
+        (["report", "--limit", "ten"], "--limit: 'ten' is not a positive integer (interpose report --help)"),
+        (["attach", "abc"], "PID: 'abc' is not a positive integer (interpose attach --help)"),
+        (["detach", "-5"], "PID: '-5' is not a positive integer (interpose detach --help)"),
+        (["top", "--every", "x"], "--every: 'x' is not a number of seconds (interpose top --help)"),
+        (["sql"], "the following arguments are required: QUERY (interpose sql --help)"),
+        (["flame", "a.er", "b.er", "c.er"], "flame takes one experiment, or two to compare, not 3"),
+        (["check", "--in-place", "a.er"], "-o and --in-place need --repair"),
         (["attach"], "the following arguments are required: PID (interpose attach --help)"),
     ],
 )
@@ -64,6 +78,21 @@ def test_a_variable_that_is_no_setting_is_told_before_the_program_starts(interpo
     ]
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--filter", "knd=db"], "--filter knd=db: 'knd' is not one of kind, event, "),
+        (["--control", "nothere"], "--control nothere: No such file or directory"),
+        (["--group", "nothere"], "--group nothere: no such directory"),
+    ],
+)
+def test_what_is_only_a_warning_of_the_report_is_told_before_the_program_starts(interpose, words, told):
+    done = interpose("run", *words, "-m", "platform")
+
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[0].startswith(f"interpose: {told}")
+
+
 def test_a_variable_that_is_no_setting_is_told_in_the_experiment_and_not_by_the_program(own_environment, tmp_path):
     variables = {"INTERPOSE": "yes", "INTERPOSE_KIND": "db"}
     done = subprocess.run(
@@ -78,3 +107,51 @@ def test_a_variable_that_is_no_setting_is_told_in_the_experiment_and_not_by_the_
     warnings = [each.text for each in Experiment(str(tmp_path / "test.1.er")).founder.log.events if each.text]
     assert (done.stdout, done.stderr) == ("", "")
     assert warnings == ["INTERPOSE_KIND is not a setting"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (
+            ["report", "."],
+            1,
+            "work: not an experiment: log.xml is missing; interpose list . lists the experiments in it",
+        ),
+        (["report", "else"], 1, "else: not an experiment: log.xml is missing"),
+        (["report", "wrong.er"], 1, "wrong.er/log.xml: not the log of an experiment"),
+        (["cp", "order.1.er", "new.er"], 1, "order.1.er: no such experiment. Did you mean orders.1.er?"),
+        (["rm", "order.1.er"], 1, "order.1.er: no such experiment. Did you mean orders.1.er?"),
+        (["notes", "--add", " ", "orders.1.er"], 2, "--add needs a text that is not empty"),
+        (["notes", "--edit", "orders.1.er"], 2, "--edit needs a terminal, or EDITOR; --add TEXT needs neither"),
+        (
+            ["control", "orders.1.er", "puase"],
+            2,
+            "puase is not an action: use start, resume, pause, sample, save, filter, status. Did you mean pause?",
+        ),
+        (["export", "--to", "parquet", "orders.1.er"], 2, "--to parquet writes a directory: name it with -o DIRECTORY"),
+        (["consolidate", "-o", "new", "orders.1.er"], 2, "-o new: its name must end with .er"),
+    ],
+)
+def test_a_mistake_about_an_experiment_is_answered_in_one_line(
+    interpose_here, tmp_path, monkeypatch, words, code, told
+):
+    for name in ("VISUAL", "EDITOR"):
+        monkeypatch.delenv(name, raising=False)
+    work = tmp_path / "work"
+    Build(work / "orders.1.er").write()
+    (work / "else").mkdir()
+    (work / "wrong.er").mkdir()
+    (work / "wrong.er" / "log.xml").write_text("<page/>")
+
+    done = interpose_here(*words)
+
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"interpose: {told}\n")
+
+
+def test_an_editor_that_is_not_there_is_named(interpose_here, tmp_path):
+    Build(tmp_path / "work" / "orders.1.er").write()
+
+    done = interpose_here("notes", "--edit", "orders.1.er", variables={"VISUAL": "/no/editor"})
+
+    told = "/no/editor: No such file or directory; EDITOR names another editor"
+    assert (done.returncode, done.stderr) == (1, f"interpose: {told}\n")

@@ -47,6 +47,35 @@ def test_a_full_standard_output_is_told_in_one_line(experiment, command, unbuffe
     assert (done.returncode, done.stderr) == (1, "interpose: standard output: No space left on device\n")
 
 
+@pytest.mark.parametrize("command", ["--help", "--version", "report --help"])
+def test_help_that_could_not_be_written_is_told(experiment, command):
+    with open("/dev/full", "w") as full:
+        done = run(experiment, *command.split(), stdout=full)
+
+    assert (done.returncode, done.stderr) == (1, "interpose: standard output: No space left on device\n")
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "report --help", "--version"])
+def test_a_closed_standard_output_is_told_in_one_line(experiment, command):
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "interpose", *command.split()],
+        cwd=experiment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+    told = "interpose: standard output: it is closed; -o FILE writes to a file\n"
+    assert (done.returncode, done.stderr) == (1, told)
+
+
+def test_a_file_is_written_where_standard_output_is_closed(experiment):
+    command = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "interpose", "events", "-o", "out"]
+    done = subprocess.run(command, cwd=experiment, stderr=subprocess.PIPE, text=True)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (experiment / "out").read_text().count("os.stat") == 2_000
+
+
 def small_files() -> None:
     """As if the disk were full from there on."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))

@@ -191,7 +191,7 @@ def test_what_is_no_experiment_or_still_runs_is_not_overwritten(interpose, steps
         ("kept/old.er", "kept/old.er/_f2.er: not of the experiment"),
         ("link.er", "a link, not followed"),
         ("test.1.er", "still runs"),
-        ("name", "its name ends with .er"),
+        ("name", "its name must end with .er"),
     ]:
         done = interpose("run", "-O", path, sys.executable, "-c", "print('ran')")
         assert (done.returncode in (1, 2), done.stdout, done.stderr.count("\n")) == (True, "", 1), path

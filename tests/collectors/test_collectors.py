@@ -976,10 +976,10 @@ def test_one_that_hangs_is_seen_as_a_call_in_progress(collected, tmp_path):
 BAD_FILES = {
     "nothing = 1": "it declares no data collector",
     "@interpose.collector\nasync def name(area): pass": (
-        "TypeError: a data collector is a plain function, neither a generator nor asynchronous"
+        "TypeError: a data collector is a plain function, not a generator or asynchronous"
     ),
     "@interpose.collector\ndef name(area): yield": (
-        "TypeError: a data collector is a plain function, neither a generator nor asynchronous"
+        "TypeError: a data collector is a plain function, not a generator or asynchronous"
     ),
     "interpose.collector(5)": "TypeError: a data collector is a function, not int",
     "@interpose.collector(per='hour')\ndef name(area): pass": (
@@ -991,7 +991,7 @@ BAD_FILES = {
     "@interpose.collector(sections={'X' * 32: 'p'})\ndef name(area): pass": (
         f"ValueError: pseudo-section '{'X' * 32}' of 'p': a name has up to 31 letters, a prefix up to 63"
     ),
-    "@interpose.collector(programs=[5])\ndef name(area): pass": "ValueError: programs are no texts",
+    "@interpose.collector(programs=[5])\ndef name(area): pass": "ValueError: programs are not texts",
     "@interpose.collector(": "SyntaxError: '(' was never closed",
     "raise SystemExit(3)": "SystemExit: 3",
 }
@@ -1026,7 +1026,7 @@ def test_what_is_named_and_is_not_there_is_told(traced):
     found = {library.name: library.why_not for library in done.experiment.founder.libraries}
     assert done.stdout == "goes on\n"
     assert found == {
-        "collector:named:nobody": "there is no such data collector",
+        "collector:named:nobody": "no such data collector",
         "collector:path:file": "/no: No such file or directory",
     }
 

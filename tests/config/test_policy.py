@@ -110,7 +110,7 @@ def test_a_file_that_cannot_be_read_forbids(tmp_path):
 def test_what_is_no_plain_file_forbids_and_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "interpose.conf")
 
-    with pytest.raises(Forbidden, match="is no plain file"):
+    with pytest.raises(Forbidden, match="is not a regular file"):
         policy.read(str(tmp_path / "interpose.conf"))
 
 

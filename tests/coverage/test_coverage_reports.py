@@ -440,7 +440,7 @@ def test_names_that_are_hostile_reach_no_terminal_and_no_reader(shop, capsys, wo
     [
         (["--exclude", "("], "--exclude (: no regular expression"),
         (["--context", "["], "--context [: no regular expression"),
-        (["--source", "nowhere"], "--source nowhere: is not there"),
+        (["--source", "nowhere"], "--source nowhere: no such directory"),
         (["--include", "no/such/*"], "nothing of what was recorded is asked about"),
     ],
 )
@@ -454,7 +454,8 @@ def test_what_means_nothing_is_said_in_one_line(shop, capsys, words, told):
 def test_an_experiment_without_coverage_is_said_so(shop, capsys):
     assert main(["coverage", "report", str(shop.build().write())]) == 1
 
-    assert "no coverage was recorded; INTERPOSE=coverage does" in capsys.readouterr().err
+    told = "no coverage was recorded: use interpose run --coverage own, or INTERPOSE=coverage"
+    assert told in capsys.readouterr().err
 
 
 def test_where_nothing_ran_of_what_was_to_be_covered_that_is_said(shop, capsys):
@@ -471,7 +472,7 @@ def test_where_no_branches_were_recorded_none_are_shown_and_that_is_said(shop, c
     assert main(["coverage", "report", "--branch", str(build.write())]) == 0
     out, err = capsys.readouterr()
     assert "branches" not in out
-    assert err.count("no branches were recorded; INTERPOSE_BRANCHES=1 does") == 1
+    assert err.count("no branches were recorded: use INTERPOSE_BRANCHES=1") == 1
 
 
 @pytest.mark.parametrize("name", ["covered", "places", "branches", "strings"])

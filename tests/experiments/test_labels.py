@@ -161,8 +161,8 @@ def test_both_consolidators_give_the_same_for_a_label(experiment):
         (["-n", "1a", "-t", "start"], "-n 1a: a label is"),
         (["-n", "", "-t", "start"], "-n : a label is"),
         (["-n", "Kind", "-t", "start"], "-n Kind: filters have that name for something else"),
-        (["-n", "a", "-t", "begin"], "-t begin: begins with start or stop"),
-        (["-n", "a", "-t", "start=never"], "-t never: neither a duration like 2.5s nor a time like 10:02"),
+        (["-n", "a", "-t", "begin"], "-t begin: must begin with start or stop"),
+        (["-n", "a", "-t", "start=never"], "-t never: not a duration like 2.5s or a time such as 10:02"),
         (["-n", "a", "-t", "start=+soon"], "-t +soon: not a duration like 2.5s"),
         (["-n", "a", "-t", "start=-999999999999h"], "no clock goes that far"),
         (["-n", "a"], "-t start or -t stop says what the label does"),
@@ -182,7 +182,7 @@ def test_a_label_that_is_not_there_is_named_with_those_that_are(experiment, inte
 
     code, _, err = interpose("report", "--label", "lode", "test.1.er")
 
-    assert (code, err) == (2, "interpose: --label lode: there is no such window; labels: load\n")
+    assert (code, err) == (2, "interpose: --label lode: no such label; labels: load\n")
 
 
 def test_labels_come_back_as_they_were_written(tmp_path):

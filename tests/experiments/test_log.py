@@ -60,7 +60,7 @@ def test_a_whole_log_is_read(reading, tmp_path):
 
 @pytest.mark.parametrize("text", ["", "not xml", HEAD, "<html/>", HEAD + '<experiment version="x"/>'])
 def test_what_is_not_an_experiments_log_is_refused(reading, text):
-    with pytest.raises(ExperimentError, match=r"t\.1\.er/log\.xml: not an experiment's"):
+    with pytest.raises(ExperimentError, match=r"t\.1\.er/log\.xml: not the log of an experiment"):
         reading(text)
 
 
@@ -198,7 +198,7 @@ def test_kinds_that_are_no_list_of_kinds_are_noted(mapping, kinds):
     found, damages = mapping(f'<map><intrinsic number="1" name="a" kind="file" kinds="{kinds}"/></map>')
 
     assert found == {1: Intrinsic("a", "file")}
-    assert damages == ["t.1.er/map.xml: the kinds of intrinsic 1 are no list of kinds"]
+    assert damages == ["t.1.er/map.xml: the kinds of intrinsic 1 are not a list of kinds"]
 
 
 def test_eight_kinds_are_the_most(mapping):

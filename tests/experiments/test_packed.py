@@ -173,7 +173,7 @@ def test_what_is_no_part_of_an_experiment_is_refused(tmp_path, member):
 
     assert error == ""
     assert damages.count == 1
-    assert "is no part of an experiment" in damages.found[0].what
+    assert "is not part of an experiment" in damages.found[0].what
     assert all_below(tmp_path / "into") == ["x.er", "x.er/log.xml"]
     assert not (tmp_path / "evil").exists()
 

@@ -163,9 +163,9 @@ def test_sound_compressed_events_are_left_as_they_are(tmp_path):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["--repair"], 1, "test.1.repaired.er: is there already"),
-        (["-o", "x.er"], 2, "-o and --in-place go with --repair"),
-        (["--repair", "-o", "x"], 2, "-o x: its name ends with .er"),
+        (["--repair"], 1, "test.1.repaired.er: already exists"),
+        (["-o", "x.er"], 2, "-o and --in-place need --repair"),
+        (["--repair", "-o", "x"], 2, "-o x: its name must end with .er"),
     ],
 )
 def test_a_repair_overwrites_nothing(tmp_path, words, code, said, capsys):

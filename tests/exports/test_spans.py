@@ -252,7 +252,7 @@ def test_nobody_is_followed_to_another_address(tmp_path, capsys):
 
 def test_headers_are_for_endpoints_alone(tmp_path, capsys):
     assert main(["export", served(tmp_path), "--to", "otlp", "--header", "a: b"]) == 2
-    assert capsys.readouterr().err == "interpose: --header: only with --endpoint\n"
+    assert capsys.readouterr().err == "interpose: --header needs --endpoint\n"
 
 
 @pytest.mark.packages

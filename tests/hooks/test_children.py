@@ -436,6 +436,22 @@ def test_what_each_child_used_is_what_the_kernel_counted(traced):
     assert all(done.experiment.founder.own_line(each.record.stack).function == "run" for each in found.values())
 
 
+def test_the_memory_of_its_parent_is_not_a_childs(traced):
+    """The kernel counts for a child what its parent had until the child executed its program."""
+    done = traced("""
+        import resource, subprocess, sys
+        kept = bytearray(80 << 20)
+        subprocess.run(["/bin/true"], check=True)
+        print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+        subprocess.run([sys.executable, "-ISc", "bytearray(150 << 20)"], check=True)
+    """)
+    small, large = sorted(done.experiment.founder.children, key=lambda each: each.record.start_ns)
+
+    assert int(done.stdout) > 80 * 1024
+    assert small.record.memory_kib == 0
+    assert large.record.memory_kib > 150 * 1024
+
+
 @pytest.mark.parametrize("form", ["json", "csv", "markdown"])
 def test_the_tree_comes_in_every_format(interpose, tmp_path, form):
     build = Build(tmp_path / "work" / "t.1.er", pid=70)

@@ -400,7 +400,7 @@ def test_a_setting_that_means_nothing_is_told(interpose, value):
     done = interpose("run", "--dialogue", value, "-m", "this")
 
     assert done.returncode == 2
-    assert done.stderr == f"interpose: --dialogue {value}: not one of 0, 1, nor a size from 1MiB on\n"
+    assert done.stderr == f"interpose: --dialogue {value}: not 0, 1 or a size of at least 1MiB\n"
 
 
 def test_a_redaction_that_is_no_expression_is_told(interpose):

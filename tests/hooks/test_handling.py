@@ -74,7 +74,7 @@ def test_a_moved_experiment_is_at_its_new_place_alone(tmp_path, experiment, inte
 def test_an_existing_target_is_an_error(tmp_path, experiment, interpose, command):
     (tmp_path / "new.er").mkdir()
 
-    assert interpose(command, "test.1.er", "new.er") == (1, "interpose: new.er: is there already\n")
+    assert interpose(command, "test.1.er", "new.er") == (1, "interpose: new.er: already exists\n")
 
     assert os.listdir("new.er") == []
     assert experiment.exists()
@@ -84,7 +84,7 @@ def test_an_existing_target_is_an_error(tmp_path, experiment, interpose, command
 def test_a_target_must_be_a_place_for_experiments(tmp_path, experiment, interpose, command):
     assert interpose(command, "test.1.er", "nowhere") == (
         2,
-        "interpose: nowhere: neither a directory nor a name that ends with .er\n",
+        "interpose: nowhere: not a directory, and does not end with .er\n",
     )
     assert interpose(command, "test.1.er", "test.1.er", "new.er")[0] == 2
 

@@ -142,7 +142,7 @@ def test_an_explicit_order_goes_before_the_usual_one(place):
     done = place.program(GETTING, INTERPOSE_LIB="S", INTERPOSE_XL=f"mine, {elsewhere}, nobody, group:orders")
 
     assert [line.split()[0] for line in done.stdout.splitlines() if "before" in line] == ["account", "lent", "group"]
-    assert libraries(done)["xl:nobody"] == "there is no such library"
+    assert libraries(done)["xl:nobody"] == "no such library"
 
 
 def test_the_group_is_looked_for_upward_and_never_above_the_repository_or_the_home(place):
@@ -346,8 +346,8 @@ def test_what_is_no_file_is_not_waited_for(place):
         ("\n\nraise RuntimeError('no')\n", 3, "RuntimeError: no"),
         ("import sys\nsys.exit(3)\n", 2, "SystemExit: 3"),
         ("from nowhere_at_all import this\n", 1, "ModuleNotFoundError: No module named 'nowhere_at_all'"),
-        ("\nINTRINSICS = 7\n", None, "INTRINSICS is no list of Intrinsic"),
-        ("# nothing\n", None, "INTRINSICS is no list of Intrinsic"),
+        ("\nINTRINSICS = 7\n", None, "INTRINSICS is not a list of Intrinsic"),
+        ("# nothing\n", None, "INTRINSICS is not a list of Intrinsic"),
         ("\0\n", 1, "SyntaxError: source code string cannot contain null bytes"),
     ],
 )
@@ -367,15 +367,15 @@ def test_a_library_that_cannot_be_loaded_is_named_and_the_others_are(place, text
 @pytest.mark.parametrize(
     ("bad", "why"),
     [
-        ("name=5", "its name is no text"),
+        ("name=5", "its name is not text"),
         ("name=''", "it has no name"),
-        ("target='shop.db'", "'shop.db' is no module:name"),
-        ("target=':plain'", "':plain' is no module:name"),
-        ("detail=None", "its detail is no text"),
-        ("attribute=('a',)", "its attribute is no text"),
-        ("layer=5", "its layer is no text"),
-        ("by='magic'", "'magic' is no way to interpose"),
-        ("waits='often'", "its waits is neither True nor False"),
+        ("target='shop.db'", "'shop.db' is not module:name"),
+        ("target=':plain'", "':plain' is not module:name"),
+        ("detail=None", "its detail is not text"),
+        ("attribute=('a',)", "its attribute is not text"),
+        ("layer=5", "its layer is not text"),
+        ("by='magic'", "'magic' is not a way to interpose"),
+        ("waits='often'", "its waits is not True or False"),
         ("wrapper=5", "its wrapper cannot be called"),
     ],
 )

@@ -283,13 +283,13 @@ def test_output_goes_to_a_file_and_back(display, tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["-functons"], "-functons: no command; did you mean functions?"),
-        (["functons"], "functons: no command and no experiment; did you mean functions?"),
-        (["-metrics", "e.wal"], "wal: no metric; did you mean wall?"),
-        (["-sort", "i.dbb"], "dbb: no metric; did you mean db?"),
+        (["-functons"], "-functons is not a command; did you mean functions?"),
+        (["functons"], "functons is not a command or an experiment; did you mean functions?"),
+        (["-metrics", "e.wal"], "wal is not a metric; did you mean wall?"),
+        (["-sort", "i.dbb"], "dbb is not a metric; did you mean db?"),
         (["-csingle", "sav"], "sav: no such function; did you mean save?"),
         (["-object_hide", "order.py"], "order.py: no such object"),
-        (["-limit", "x"], "x: no number from 0 to 1000000000"),
+        (["-limit", "x"], "'x' is not a number from 0 to 1000000000"),
         (["-limit"], "limit: N is missing"),
         (["-printmode", "pdf"], "pdf: it is text, html, delimiter, or the sign between cells"),
         (["-outfile", "/nowhere/x"], "/nowhere/x: No such file or directory"),
@@ -318,7 +318,7 @@ def test_a_script_is_read_line_by_line_and_its_mistakes_have_a_place(display, tm
     done = display("-script", str(script))
 
     assert done.returncode == 2
-    assert done.stderr == f"interpose: {script}:6: functons: no command; did you mean functions?\n"
+    assert done.stderr == f"interpose: {script}:6: functons is not a command; did you mean functions?\n"
     assert "Objects" in done.stdout
     assert "Lines" not in done.stdout
 
@@ -353,7 +353,7 @@ def test_defaults_are_read_from_a_file_that_is_ones_own(display, defaults):
     assert [line.split(":", 1)[1] for line in done.stderr.splitlines()] == [
         line
         for line in (done.stderr.splitlines()[0].split(":", 1)[1], done.stderr.splitlines()[1].split(":", 1)[1])
-        if "functions: no default" in line or "foo: no command" in line
+        if "functions: no default" in line or "foo is not a command" in line
     ]
 
 

@@ -79,10 +79,10 @@ def test_a_filter_that_is_said_again_goes_before_and_off_takes_all_away():
         ("FUNCTION=FLY\nHEIGHT=3\nEND-PROFILER", "f:1: FUNCTION=FLY is not one of INIT, FILTER"),
         ("FUNCTION=START\nEVENT=P\nEND-PROFILER", "f:2: EVENT is not a keyword of START"),
         ("EVENT=P\nFUNCTION=START\nEND-PROFILER", "f:1: EVENT stands before any FUNCTION"),
-        ("FUNCTION=START\nhello\nEND-PROFILER", "f:2: hello is neither KEYWORD=VALUE nor END-PROFILER"),
+        ("FUNCTION=START\nhello\nEND-PROFILER", "f:2: hello is not KEYWORD=VALUE or END-PROFILER"),
         ("FUNCTION=START", "f: END-PROFILER is missing at the end"),
-        ("FUNCTION=INIT\nSAMPLING=MAYBE\nEND-PROFILER", "f:2: SAMPLING=MAYBE is neither ON nor OFF"),
-        ("FUNCTION=INIT\nINTERVAL=0\nEND-PROFILER", "f:2: INTERVAL=0 is no number of microseconds"),
+        ("FUNCTION=INIT\nSAMPLING=MAYBE\nEND-PROFILER", "f:2: SAMPLING=MAYBE is not ON or OFF"),
+        ("FUNCTION=INIT\nINTERVAL=0\nEND-PROFILER", "f:2: INTERVAL=0 is not a number of microseconds"),
         ("FUNCTION=FILTER\nFILTER=MOOD\nEND-PROFILER", "f:2: FILTER=MOOD is not one of EVENT"),
         ("FUNCTION=FILTER\nPROGRAM=a;kind=file\nEND-PROFILER", "f:2: PROGRAM=a;kind=file has a ; in it"),
     ],
@@ -98,7 +98,7 @@ def test_what_is_wrong_is_told_by_its_line_and_the_rest_is_done(text, why):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("FUNCTION=FILTER\nEVENT=XX\nEND-PROFILER", "f:1: 'XX' is no event type"),
+        ("FUNCTION=FILTER\nEVENT=XX\nEND-PROFILER", "f:1: 'XX' is not an event type"),
         ("FUNCTION=INIT\nSAMPLING=ON\nEND-PROFILER", "f:1: SAMPLING=ON needs an INTERVAL"),
         ("FUNCTION=DELETE\nEND-PROFILER", "f:1: DELETE is done by interpose control --file"),
     ],
@@ -138,7 +138,7 @@ def test_what_is_no_plain_file_is_a_warning_and_not_waited_for(tmp_path):
 
     found = precedence.resolve({}, {"INTERPOSE_CONTROL": str(tmp_path / "f")}, {})
 
-    assert "is no plain file" in found.warnings[0]
+    assert "is not a regular file" in found.warnings[0]
 
 
 def test_of_many_lines_that_mean_nothing_the_first_are_told_and_how_many_more():

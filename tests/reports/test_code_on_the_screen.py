@@ -57,8 +57,8 @@ def test_the_functions_with_the_most_cpu_time_stand_below_the_program(batch):
 
     place = next(number for number, line in enumerate(rows) if line.startswith("code"))
     assert rows[place + 1 : place + 5] == [
-        "parse 1.000 s batch.py:3 71 %",
-        "aggregate_… 0.400 s batch.py:8 29 %",
+        "parse 1.000 s batch.py:3",
+        "aggregate_… 0.400 s batch.py:8",
         "wait for CPU 0.300 s processors busy",
         "unexplained 0.300 s no known cause",
     ]
@@ -69,7 +69,7 @@ def test_the_functions_of_requests_stand_below_their_kind(batch):
     rows = rows_of(screen_of(batch))
 
     place = next(number for number, line in enumerate(rows) if line.startswith("logic"))
-    assert rows[place + 1] == "view 0.300 s web.py:7 100 %"
+    assert rows[place + 1] == "view 0.300 s web.py:7"
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -89,6 +89,37 @@ def test_a_wide_screen_has_whole_names_and_margins(batch):
 
     assert "Totals.aggregate_all_of_them" in row
     assert "\u00b1" in row
+
+
+def test_what_few_samples_say_is_marked_and_no_finding(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    main = (f"{SHOP}/batch.py", 20, "main")
+    parse = build.sampled_stack(main, (f"{SHOP}/batch.py", 3, "parse"))
+    load = build.sampled_stack(main, (f"{SHOP}/batch.py", 5, "load"))
+    for number, stack in enumerate([parse, parse, parse, load], 1):
+        build.thread_sample(START_NS + number * 50 * MS, cpu_ns=number * 50 * MS, stack=stack)
+    build.thread(end_ns=START_NS + 200 * MS, end_cpu_ns=200 * MS, tid=1, main=1)
+    build.ended(200 * MS, 200 * MS)
+    screen = screen_of(build)
+
+    rows = rows_of(screen)
+
+    assert "load ~50.00 ms batch.py:5" in rows
+    assert not any("load computes" in row for row in rows)
+
+
+def test_that_a_script_runs_is_not_told_of_callers(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    chain = [(f"{SHOP}/app.py", 40, "<module>"), (f"{SHOP}/app.py", 30, "load"), (f"{SHOP}/app.py", 3, "parse")]
+    stack = build.sampled_stack(*chain)
+    for number in range(1, 101):
+        build.thread_sample(START_NS + number * 10 * MS, cpu_ns=number * 10 * MS, stack=stack)
+    build.thread(end_ns=START_NS + 1000 * MS, end_cpu_ns=1000 * MS, tid=1, main=1)
+    build.ended(1000 * MS, 1000 * MS)
+
+    told = next(row for row in rows_of(screen_of(build, 200)) if "computes" in row)
+
+    assert "(1.00 s of 1.00 s), called from app.py:30 load. See its lines" in told
 
 
 def test_the_verdict_names_the_hot_function_its_line_and_its_caller(batch):

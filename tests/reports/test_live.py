@@ -235,9 +235,9 @@ def test_what_has_ended_is_written_once(busy, tmp_path):
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (["--follow", "0"], "'0' is no time"),
-        (["--follow", "nan"], "'nan' is no time"),
-        (["--follow", "1e9"], "'1e9' is no time"),
+        (["--follow", "0"], "'0' is not a number of seconds"),
+        (["--follow", "nan"], "'nan' is not a number of seconds"),
+        (["--follow", "1e9"], "'1e9' is not a number of seconds"),
         (["--follow", "1", "--format", "json"], "--follow: what is followed is text"),
         (["--follow", "1", "-o", "file"], "--follow: what is followed is text"),
     ],

@@ -176,12 +176,20 @@ def test_markdown_takes_nothing_for_markdown():
     ]
 
 
+def test_the_file_of_a_package_is_shown_with_the_package():
+    places = Places(["/lib/re/__init__.py", "/lib/shop/db/__init__.py", "/home/u/__init__.py"], "/home/u")
+
+    assert places.file("/lib/re/__init__.py") == "re/__init__.py"
+    assert places.file("/lib/shop/db/__init__.py") == "db/__init__.py"
+    assert places.file("/home/u/__init__.py") == "__init__.py"
+
+
 def test_files_are_as_short_as_they_can_be():
     places = Places(["/home/u/shop/a.py", "/lib/x/b.py", "/lib/y/b.py", "/lib/c.py"], "/home/u/shop")
 
     assert [places.file(file) for file in ("/home/u/shop/a.py", "/lib/x/b.py", "/lib/c.py", "<string>")] == [
         "a.py",
-        "/lib/x/b.py",
+        "x/b.py",
         "c.py",
         "<string>",
     ]

@@ -98,7 +98,11 @@ def test_names_are_data(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"), [(["--every", "x"], "--every x: is no number of seconds"), (["--last", "0"], "'0' is no time")]
+    ("words", "told"),
+    [
+        (["--every", "x"], "--every: 'x' is not a number of seconds (interpose top --help)"),
+        (["--last", "0"], "--last: '0' is not a number of seconds from 0.1 to 86400"),
+    ],
 )
 def test_what_is_no_time_is_refused_in_a_line(tmp_path, monkeypatch, capsys, words, told):
     monkeypatch.chdir(tmp_path)

@@ -96,7 +96,7 @@ class _Reader:
         if name not in MEASURES:
             near = get_close_matches(name, MEASURES, 1, 0.6)
             meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(MEASURES)}"
-            raise self._error(f"{name} is no measure; {meant}" if name else f"a measure was expected; {meant}")
+            raise self._error(f"{name} is not a measure; {meant}" if name else f"a measure was expected; {meant}")
         self._place += len(name)
         self._skip()
         if not self._text.startswith("(", self._place):

@@ -90,11 +90,11 @@ class Checker:
             return TRUTH
         if part.name in FUNCTIONS:
             raise self._error(f"{part.name} is of a text: {part.name}('…')", part)
-        raise self._error(f"{part.name} is no token and no label{_nearest(part.name, [*TOKENS, *self.labels])}", part)
+        raise self._error(f"{part.name} is not a name or a label{_nearest(part.name, [*TOKENS, *self.labels])}", part)
 
     def _of_function(self, part: Call) -> Type:
         if part.name not in FUNCTIONS:
-            raise self._error(f"{part.name} is no function{_nearest(part.name, list(FUNCTIONS))}", part)
+            raise self._error(f"{part.name} is not a function{_nearest(part.name, list(FUNCTIONS))}", part)
         if FUNCTIONS[part.name].is_pattern:
             self._check_pattern(part.argument, part.argument_place)
         return FRAMES
@@ -187,7 +187,7 @@ class Checker:
     def _check_label(self, part: Part) -> None:
         name = part.value if isinstance(part, Literal) else ""
         if str(name).upper() not in self.labels:
-            raise self._error(f"there is no label {name}{_nearest(str(name).upper(), list(self.labels))}", part)
+            raise self._error(f"no such label: {name}{_nearest(str(name).upper(), list(self.labels))}", part)
 
     def _check_list(self, part: Membership, left: Type) -> None:
         if left != TEXT and left.what != "number":

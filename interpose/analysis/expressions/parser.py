@@ -79,7 +79,7 @@ class _Parser:
 
     def _expect_in(self, how: str) -> None:
         if (self.next.what, self.next.value) != ("name", IN):
-            raise self.error(f"{how} goes with IN: {how} IN")
+            raise self.error(f"{how} needs IN: {how} IN")
         self._take()
 
     def _sum(self) -> Part:

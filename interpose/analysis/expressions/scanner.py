@@ -74,11 +74,11 @@ def _number(found: re.Match[str], text: str) -> Word:
     if unit in SIZES_BYTES:
         return Word("number", found.start(), quantities.times(digits, SIZES_BYTES[unit]), "size")
     if unit:
-        raise ExpressionError(f"{found['unit']} is no unit; there are {UNITS}", text, found.start("unit"))
+        raise ExpressionError(f"{found['unit']} is not a unit; use {UNITS}", text, found.start("unit"))
     return Word("number", found.start(), quantities.times(digits, 1))
 
 
 def _what_is_none(letter: str) -> str:
     if letter in "'\"":
         return f"the text that begins with {letter} does not end"
-    return f"{letter} is no operator" + (f"; {_MEANT[letter]}" if letter in _MEANT else "")
+    return f"{letter} is not an operator" + (f"; {_MEANT[letter]}" if letter in _MEANT else "")

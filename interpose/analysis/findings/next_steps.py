@@ -35,9 +35,10 @@ def computing(survey: Survey) -> Iterator[Finding]:
 
 
 def _hot_functions(survey: Survey, least_ns: float) -> Iterator[Finding]:
-    """The functions with so much CPU time of their own, and the chain of lines that they are mostly called from."""
+    """The functions with so much CPU time of their own that samples are sure of it, and the chain of lines that they
+    are mostly called from."""
     for each in survey.profiled.by_function():
-        if each.is_known and each.code.cpu_ns >= least_ns:
+        if each.is_known and each.code.cpu_ns >= max(least_ns, each.code.margin_ns):
             made = found("computing", (), time_ns=each.code.cpu_ns, about=f"{each.site.file}:{each.site.function}")
             callers = survey.profiled.callers_of(function_of((each.site,)))
             yield replace(made, site=each.site, callers=callers)

@@ -1,4 +1,5 @@
-"""What blocked event loops: the calls, or the code, of one task in a long turn, and how many tasks waited meanwhile."""
+"""What blocked event loops: the calls of tasks from one line, or the code of one task, in a long turn, and how many
+tasks waited meanwhile."""
 
 from __future__ import annotations
 
@@ -23,11 +24,12 @@ Named = tuple[str, Site | None]
 
 @dataclass(frozen=True)
 class Block:
-    """What one task did in one turn of its loop, for LONG_NS or more.
+    """What one task did in one turn of its loop, for LONG_NS or more, or several did at one line, one after the other:
+    then there is no `task`.
 
     `intrinsic` was called at `site`, by itself or more often, and `calls` are with it those inside, by name and own
     line; without one it was code that followed what was called at `site`, or came before it where `is_before`.
-    `waiting` other tasks awaited something all the time.
+    `waiting` other tasks awaited something all the time, or were to run in the same turn.
     """
 
     task: str
@@ -59,12 +61,17 @@ def blocks_of(process: Process, records: Records) -> Iterator[Block]:
     turns, long = long_turns(process, records)
     waiting = _Waiting(long)
     for turn in turns:
-        steps = [step for step in _steps(turn) if step.end_ns - step.start_ns >= LONG_NS]
-        done = _Done(process, turn) if steps else None
-        for step in steps:
-            count = waiting.during(turn.thread, step)
-            if done and count:
-                yield from (replace(each, waiting=count) for each in _Reading(process, done, step).blocks())
+        done, alike, steps = _Done(process, turn), _Alike(), list(_steps(turn))
+        for place, step in enumerate(steps):
+            # A loop runs in a turn what was ready when the turn began: later tasks wait for this one.
+            later = len({each.task for each in steps[place + 1 :]} - {step.task})
+            count = max(waiting.during(turn.thread, step), later)
+            reading = _Reading(process, done, step)
+            if count and step.end_ns - step.start_ns >= LONG_NS:
+                yield from (replace(each, waiting=count) for each in reading.blocks())
+            else:
+                alike.add(reading, count)
+        yield from alike.blocks()
 
 
 def _steps(turn: Turn) -> Iterator[_Step]:
@@ -130,6 +137,25 @@ class _Done:
         self.code_cpu_ns = turn.cpu_ns - sum(each.cpu_ns for each in _outermost(whole))
 
 
+class _Alike:
+    """Sums the short calls from one line that several tasks made in one turn: the loop was blocked by all of them."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[Named, Block] = {}
+
+    def add(self, reading: _Reading, waiting: int) -> None:
+        """Add what one task did while `waiting` others waited."""
+        for block in reading.calls_by_line():
+            named = (block.intrinsic, block.site)
+            before = self._blocks.get(named, replace(block, task="", wall_ns=0))
+            wall_ns, most = before.wall_ns + block.wall_ns, max(before.waiting, waiting)
+            self._blocks[named] = replace(before, wall_ns=wall_ns, waiting=most, calls=before.calls | block.calls)
+
+    def blocks(self) -> Iterator[Block]:
+        """Those that are long together."""
+        return (each for each in self._blocks.values() if each.wall_ns >= LONG_NS and each.waiting)
+
+
 class _Reading:
     """Reads what a task did in a step."""
 
@@ -142,11 +168,14 @@ class _Reading:
 
     def blocks(self) -> Iterator[Block]:
         """The calls from one line that took long, and the code between the calls."""
+        yield from (each for each in self.calls_by_line() if each.wall_ns >= LONG_NS)
+        yield from self._code()
+
+    def calls_by_line(self) -> Iterator[Block]:
+        """The calls from each line, however short."""
         for (intrinsic, site), calls in self._by_line().items():
             wall_ns = sum(each.wall_ns for each in calls)
-            if wall_ns >= LONG_NS:
-                yield Block(self._task, intrinsic, site, wall_ns, calls=self._names_in(calls))
-        yield from self._code()
+            yield Block(self._task, intrinsic, site, wall_ns, calls=self._names_in(calls))
 
     @property
     def _task(self) -> str:

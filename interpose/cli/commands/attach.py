@@ -9,6 +9,7 @@ import shlex
 from interpose.attach.reach import reach
 from interpose.attach.tracee import CannotAttach
 from interpose.cli.commands.run import add_settings, check_patterns, place_of
+from interpose.cli.output import positive
 from interpose.config import precedence, schema
 from interpose.errors import UsageError
 from interpose.reports.formats.units import duration
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_process_arguments(parser: argparse.ArgumentParser) -> None:
     """PID, and how long to wait for it."""
-    parser.add_argument("pid", metavar="PID", type=int, help="the process id")
+    parser.add_argument("pid", metavar="PID", type=positive, help="the process id")
     parser.add_argument(
         "--wait",
         metavar="SECONDS",

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if (arguments.output or arguments.in_place) and not arguments.repair:
-        raise UsageError("-o and --in-place go with --repair")
+        raise UsageError("-o and --in-place need --repair")
     if arguments.output and len(arguments.experiments) > 1:
         raise UsageError("-o is for one experiment")
     return max([_check(path, arguments) for path in arguments.experiments], default=0)
@@ -70,9 +70,9 @@ def _repaired(path: str, arguments: argparse.Namespace) -> str:
     if not arguments.in_place:
         target = arguments.output or f"{path.removesuffix(names.SUFFIX)}.repaired{names.SUFFIX}"
         if not target.endswith(names.SUFFIX):
-            raise UsageError(f"-o {target}: its name ends with {names.SUFFIX}")
+            raise UsageError(f"-o {target}: its name must end with {names.SUFFIX}")
         if os.path.lexists(target):
-            raise ExperimentError(f"{target}: is there already")
+            raise ExperimentError(f"{target}: already exists")
         do(partial(copy, path, target), target)
     do(partial(repair, target), target)
     return target

@@ -79,7 +79,7 @@ def _part(text: str) -> float:
     except ValueError:
         found = 0.0
     if not 0 < found <= 10:
-        raise argparse.ArgumentTypeError(f"{text!r} is no percentage from 0.01% to 1000%")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage from 0.01% to 1000%")
     return found
 
 

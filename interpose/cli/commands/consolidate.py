@@ -72,7 +72,7 @@ def _consolidate(path: str, arguments: argparse.Namespace) -> int:
             take_events_away(experiment)
     except OSError as error:
         raise InterposeError(f"{experiment.name}: {error.strerror}") from error
-    say(f"{experiment.name}: {count(calls, 'call')} put together{_what_became(arguments.replace, code)}")
+    say(f"{experiment.name}: {count(calls, 'call')} consolidated{_what_became(arguments.replace, code)}")
     return code
 
 
@@ -80,6 +80,8 @@ def _merge(arguments: argparse.Namespace) -> int:
     """Put what all experiments have into a new one, a process for each program that they ran."""
     if arguments.replace:
         raise UsageError("--replace: what is merged with -o stays as it is")
+    if not arguments.output.endswith(names.SUFFIX):
+        raise UsageError(f"-o {arguments.output}: its name must end with {names.SUFFIX}")
     paths = [path for given in arguments.experiments for path in (members(given) if is_group(given) else [given])]
     merged: dict[tuple[str, ...], Merged] = {}
     calls = processes = code = 0
@@ -98,7 +100,7 @@ def _merge(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise InterposeError(f"{arguments.output}: {error.strerror}") from error
     of = f"{count(len(paths), 'experiment')}, {count(processes, 'process', 'processes')}"
-    say(f"{name}: {count(calls, 'call')} of {of} put together")
+    say(f"{name}: {count(calls, 'call')} of {of} consolidated")
     return code
 
 
@@ -136,5 +138,5 @@ def _what_became(replace: bool, code: int) -> str:
 
 def _slowest(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 5):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 9999")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 9999")
     return int(text)

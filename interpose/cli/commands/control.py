@@ -27,9 +27,9 @@ HELP = "pause, resume, filter or sample the recording of a running program"
 EXAMPLE = "interpose control test.1.er pause"
 USAGE = "interpose control [--file FILE] [PID|EXPERIMENT] [ACT [TEXT]]"
 DESCRIPTION = """\
-ACT is start (or resume), pause, sample [LABEL], save [PATH.er], filter TEXT (off: all is recorded), or nothing: what is
-in force. --file does what a control file says. `interpose control suggest --cpu 2400s --events 500000` tells an
-interval for INTERPOSE_INTERVAL. The program is sent no signal: it looks at its control page at each call."""
+ACT is start (or resume), pause, sample [LABEL], save [PATH.er], filter TEXT (off: record everything), or nothing, to
+show what is in force. --file applies a control file. `interpose control suggest --cpu 2400s --events 500000` proposes
+an interval for INTERPOSE_INTERVAL. The program gets no signal: it reads its control page at each call."""
 SUGGEST = "suggest"
 _US_NS = 1000
 
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise UsageError(f"{SUGGEST}: takes nothing; {words[1]!r} is too much")
         return _suggest(arguments)
     if arguments.cpu or arguments.events:
-        raise UsageError("--cpu, --events: with suggest")
+        raise UsageError("--cpu and --events need suggest")
     target = None if words[:1] and words[0] in ACTS else words.pop(0) if words else None
     if arguments.file:
         if words:
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _follow(arguments.file, target)
     act = words.pop(0) if words else "status"
     if act not in ACTS:
-        raise UsageError(f"{act}: not one of {', '.join(ACTS)}")
+        raise UsageError(f"{act} is not an action: use {', '.join(ACTS)}", act, ACTS)
     if len(words) > TEXTS.get(act, 0):
         raise UsageError(f"{act}: takes {'one text' if TEXTS.get(act) else 'nothing'}; {words[-1]!r} is too much")
     ACTS[act](experiment_of(target) if act in ALWAYS else running_experiment_of(target), words[0] if words else "")

@@ -13,7 +13,7 @@ HELP = "stop recording a program, which runs on (experimental before Python 3.14
 EXAMPLE = "interpose detach 4711"
 DESCRIPTION = """\
 Ends the recording of the running program PID, whether it was attached to or recorded from its beginning on. Its
-functions and types are what they were, the experiment's files are closed. What stays is in docs/limits.md.
+functions and types are again what they were, and the experiment's files are closed. docs/limits.md lists what remains.
 Before Python 3.14 it is experimental, as attaching is."""
 
 

@@ -39,7 +39,7 @@ def _speed(text: str) -> float:
     except ValueError:
         speed = 0.0
     if not 0.01 <= speed <= FASTEST:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0.01 to {FASTEST:.0f}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0.01 to {FASTEST:.0f}")
     return speed
 
 

@@ -115,8 +115,8 @@ def parse(words: Sequence[str]) -> Asked:
         else:
             is_command = word.startswith("-") or not os.path.lexists(word)
             if is_command:
-                what = "no command" if word.startswith("-") else "no command and no experiment"
-                raise UsageError(f"{word}: {what}{nearest(_bare(word), [each.name for each in VERBS])}")
+                what = "is not a command" if word.startswith("-") else "is not a command or an experiment"
+                raise UsageError(f"{word} {what}{nearest(_bare(word), [each.name for each in VERBS])}")
             asked.experiments.append(word)
     return asked
 

@@ -125,7 +125,7 @@ def examine_sampling() -> str:
         from interpose.timing.sampler import try_process
     except ImportError as error:
         return f"not possible: {error}"
-    with subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE) as child:
+    with subprocess.Popen([sys.executable, "-S", "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as child:
         why_not, has_clock = try_process(child.pid, _first_address(child.pid))
         child.communicate(b"\n")
     if why_not:

@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     note_sampled(experiment)
     analysis = Analysis(experiment)
     if arguments.header and arguments.endpoint is None:
-        raise UsageError("--header: only with --endpoint")
+        raise UsageError("--header needs --endpoint")
     if arguments.endpoint is not None:
         return max(_send(experiment, arguments), note_damages(experiment))
     if chosen.function:
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _send(experiment: Experiment, arguments: argparse.Namespace) -> int:
     if arguments.to != OTLP or arguments.output is not None:
-        raise UsageError("--endpoint: with --to otlp, and without -o")
+        raise UsageError("--endpoint needs --to otlp, without -o")
     made = send(experiment, arguments.endpoint, dict(arguments.header))
     lost = f"; {made.lost:,} lost ({'; '.join(made.why)})" if made.lost else ""
     say(f"{made.sent:,} spans sent to {shown(arguments.endpoint)}{lost}")
@@ -75,12 +75,12 @@ def _send(experiment: Experiment, arguments: argparse.Namespace) -> int:
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not (colon and name.strip() and text.isascii() and text.isprintable()):
-        raise argparse.ArgumentTypeError("'Name: value' is expected, in ASCII")  # what was given may be a secret
+        raise argparse.ArgumentTypeError("'Name: value' in ASCII is needed")  # what was given may be a secret
     return name.strip(), value.strip()
 
 
 def _write_directory(chosen: Format, analysis: Analysis, path: str | None) -> None:
     if path is None:
-        raise UsageError(f"--to {chosen.name}: a directory; -o DIRECTORY says which")
+        raise UsageError(f"--to {chosen.name} writes a directory: name it with -o DIRECTORY")
     refuse_within_experiments(path)
     chosen.directory_writer()(analysis, path)

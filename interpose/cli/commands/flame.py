@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if len(arguments.experiments) > 2:
-        raise UsageError("one experiment, or two that are compared")
+        raise UsageError(f"flame takes one experiment, or two to compare, not {len(arguments.experiments)}")
     if arguments.open and arguments.format != HTML:
         raise UsageError(f"--open: opens the HTML page, not --format {arguments.format}")
     names = [[name] for name in arguments.experiments] or [[]]

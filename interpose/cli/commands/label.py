@@ -73,7 +73,7 @@ def _mark(text: str, name: str, comment: str, process: Process) -> Mark:
     """Raises UsageError for what is no mark."""
     action, said, when = text.partition("=")
     if action not in ACTIONS:
-        raise UsageError(f"-t {text}: begins with start or stop")
+        raise UsageError(f"-t {text}: must begin with start or stop")
     time_ns = _instant_ns(when, process) if said else _now_ns(process)
     if not 0 <= time_ns < 1 << 63:
         raise UsageError(f"-t {text}: no clock goes that far")

@@ -105,7 +105,7 @@ def write_sources(experiment: Experiment, trace: Trace, arguments: argparse.Name
 def _percent(text: str) -> int:
     """The whole number from 1 to 100 that `text` is, for argparse."""
     if not (text.isascii() and text.isdigit() and len(text) < 4 and 1 <= int(text) <= 100):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 100")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 100")
     return int(text)
 
 
@@ -125,7 +125,8 @@ def store(experiment: Experiment, arguments: argparse.Namespace) -> None:
 def refuse_nothing(experiment: Experiment, trace: Trace) -> None:
     """Raises ExperimentError where no lines were recorded."""
     if not trace.threads and not trace.lines:
-        why = f": {trace.missed[0]}" if trace.missed else "; INTERPOSE=lines or interpose.trace_lines() does"
+        remedy = "use interpose run --lines own, INTERPOSE=lines or interpose.trace_lines()"
+        why = f": {trace.missed[0] if trace.missed else remedy}"
         raise ExperimentError(f"{experiment.name}: no lines were recorded{why}")
 
 

@@ -6,10 +6,11 @@ import argparse
 import os
 import shlex
 import subprocess
+import sys
 import tempfile
 
 from interpose.cli.experiment_choice import add_experiment_argument, note_damages, open_experiment
-from interpose.errors import InterposeError
+from interpose.errors import InterposeError, UsageError
 from interpose.experiments.metadata.notes import LARGEST_NOTES_BYTES, write_notes
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.table import clean
@@ -29,6 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     experiment = open_experiment(arguments.experiment)
     if arguments.add:
+        if not any(map(str.strip, arguments.add)):
+            raise UsageError("--add needs a text that is not empty")
         replace_notes(experiment, [*experiment.notes, *lines_of(arguments.add)])
     elif arguments.edit:
         replace_notes(experiment, edited(experiment.notes))
@@ -54,13 +57,18 @@ def replace_notes(experiment: Experiment, lines: list[str]) -> None:
 
 def edited(lines: list[str]) -> list[str]:
     """The lines after the user's editor had them. Raises InterposeError where it did not end well."""
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor and not sys.stdin.isatty():
+        raise UsageError("--edit needs a terminal, or EDITOR; --add TEXT needs neither")
+    editor = editor or "vi"
     with tempfile.NamedTemporaryFile("w", suffix=".txt", prefix="interpose-notes-", encoding="utf-8") as file:
         file.write("".join(f"{line}\n" for line in lines))
         file.flush()
         try:
             done = subprocess.run([*shlex.split(editor), file.name], check=False)
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            raise InterposeError(f"{editor}: {error.strerror}; EDITOR names another editor") from error
+        except ValueError as error:
             raise InterposeError(f"{editor}: {error}; EDITOR names another editor") from error
         if done.returncode:
             raise InterposeError(f"{editor} ended with {done.returncode}; the notes are as they were")

@@ -170,13 +170,13 @@ def _table(experiment: Experiment, by: str, arguments: argparse.Namespace) -> Ta
         return _secrets(experiment, arguments)
     if by == TRANSACTION:
         if arguments.label or arguments.sort:
-            raise UsageError(f"--by {TRANSACTION}: neither of a label, nor sorted here (interpose transactions sorts)")
+            raise UsageError(f"--by {TRANSACTION}: excludes --label and --sort (interpose transactions sorts)")
         made_of = transactions(analysis, is_scaled=not arguments.unscaled)
         made_of.rows = arranged_transactions(made_of.rows, None, arguments.limit)
         return transactions_table(made_of)
     if by == STRUCTURE:
         if arguments.label or arguments.sort:
-            raise UsageError(f"--by {STRUCTURE}: neither of a label, nor sorted")
+            raise UsageError(f"--by {STRUCTURE}: excludes --label and --sort")
         return structure_table(experiment, islice(structure(analysis), arguments.limit))
     if label := labelled(experiment, arguments.label):
         within = Within(label)

@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
     in_force = settings_in_force(arguments)
     if len(arguments.notes) > NOTES_AT_MOST:
         raise UsageError(f"-C: at most {NOTES_AT_MOST} notes")
-    for line in unknown_variables():
+    for line in [*unknown_variables(), *doubts(in_force)]:
         say(line)
     if arguments.dry_run:
         return show_settings(words, in_force)
@@ -223,10 +223,18 @@ def check_patterns(found: Settings) -> None:
 def place_of(path: str, letter: str) -> dict[str, str]:
     """The settings that make an experiment at `path`. Raises UsageError for what cannot be one."""
     directory, name = os.path.split(path)
-    why = names.why_not(name) or (None if name.endswith(names.SUFFIX) else f"its name ends with {names.SUFFIX}")
+    why = names.why_not(name) or (None if name.endswith(names.SUFFIX) else f"its name must end with {names.SUFFIX}")
     if why:
         raise UsageError(f"{letter} {path}: {why}")
     return {"dir": directory or ".", "name": name}
+
+
+def doubts(in_force: Settings) -> list[str]:
+    """What is wrong with settings that are only warnings of the report, and a group's directory that is not there."""
+    found = list(in_force.warnings)
+    if in_force.group != "auto" and not os.path.isdir(in_force.group):
+        found.append(f"{in_force.said['INTERPOSE_GROUP']}: no such directory")
+    return found
 
 
 def show_settings(words: list[str], in_force: Settings) -> int:
@@ -242,7 +250,7 @@ def make_experiment(in_force: Settings) -> str:
     try:
         return create_experiment(in_force.dir, in_force.name, in_force.group_reads)
     except FileExistsError as error:
-        raise InterposeError(f"{error.filename}: is there already") from None
+        raise InterposeError(f"{error.filename}: already exists") from None
     except OSError as error:
         why = "is not writable" if error.errno in (errno.EACCES, errno.EROFS) else error.strerror
         raise InterposeError(
@@ -270,7 +278,7 @@ def create_experiment(directory: str, name: str, group_reads: bool) -> str:
         if not number:
             raise
     path = names.create(directory, stem, group_reads)
-    say(f"{name} is there already: this is {os.path.basename(path)}")
+    say(f"{name} already exists: this experiment is {os.path.basename(path)}")
     return path
 
 

@@ -39,7 +39,7 @@ def refuse_what_cannot_be(path: str) -> None:
     if why := names.why_not(name):
         raise UsageError(f"-o {path}: {why}")
     if not name.endswith(names.SUFFIX):
-        raise UsageError(f"-o {path}: its name ends with {names.SUFFIX}")
+        raise UsageError(f"-o {path}: its name must end with {names.SUFFIX}")
 
 
 def save(experiment: Experiment, to: str | None = None) -> str:
@@ -47,7 +47,7 @@ def save(experiment: Experiment, to: str | None = None) -> str:
     try:
         return saving.save(experiment, is_running, to)
     except FileExistsError as error:
-        raise InterposeError(f"{error.filename}: is there already") from None
+        raise InterposeError(f"{error.filename}: already exists") from None
     except OSError as error:
         place = error.filename or to or experiment.directory
         raise InterposeError(f"{place}: {error.strerror}; -o names another place") from None

@@ -18,7 +18,11 @@ EXAMPLE = "interpose sql 'select intrinsic, sum(wall_ns) from calls group by 1 o
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", help="`describe calls` shows the columns of a table")
     parser.add_argument(
-        "experiments", nargs="*", metavar="EXPERIMENT", help="each row names its experiment (default: the newest)"
+        "experiments",
+        nargs="*",
+        default=[],  # else argparse says that it is missing when QUERY is
+        metavar="EXPERIMENT",
+        help="each row names its experiment (default: the newest)",
     )
     add_output_arguments(parser)
 

@@ -8,7 +8,7 @@ import sys
 from interpose.analysis.profile.recent import last_seconds
 from interpose.cli.experiment_choice import note_damages, open_experiments, refuse_sampled
 from interpose.cli.following import follow
-from interpose.cli.output import positive, seconds, width_of
+from interpose.cli.output import only_seconds, positive, width_of
 from interpose.errors import UsageError
 from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
@@ -24,19 +24,24 @@ EVERY_S, LAST_S, ROWS = 2.0, 5.0, 10
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiments", nargs="?", metavar="EXPERIMENT", help="default: the newest")
     parser.add_argument(
-        "--every", type=seconds, default=EVERY_S, metavar="SECONDS", help=f"between updates (default: {EVERY_S:g})"
+        "--every",
+        type=only_seconds,
+        default=EVERY_S,
+        metavar="SECONDS",
+        help=f"between updates (default: {EVERY_S:g})",
     )
     parser.add_argument(
-        "--last", type=seconds, default=LAST_S, metavar="SECONDS", help=f"seconds to look back (default: {LAST_S:g})"
+        "--last",
+        type=only_seconds,
+        default=LAST_S,
+        metavar="SECONDS",
+        help=f"seconds to look back (default: {LAST_S:g})",
     )
     parser.add_argument("--limit", type=positive, default=ROWS, metavar="N", help=f"at most N rows each ({ROWS})")
     parser.add_argument("--once", action="store_true", help="show once and exit")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    for name in ("every", "last"):
-        if isinstance(getattr(arguments, name), str):
-            raise UsageError(f"--{name} {getattr(arguments, name)}: is no number of seconds")
     experiment = open_experiments([arguments.experiments] if arguments.experiments else [])
     if isinstance(experiment, Collection):
         raise UsageError("one experiment at a time")

@@ -257,7 +257,7 @@ def _sthresh(session: Session, given: Sequence[str]) -> None:
 
 def _whole(text: str, least: int, most: int) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 12 and least <= int(text) <= most):
-        raise UsageError(f"{text}: no number from {least} to {most}")
+        raise UsageError(f"{text!r} is not a number from {least} to {most}")
     return int(text)
 
 
@@ -331,8 +331,8 @@ def _quit(session: Session, given: Sequence[str]) -> None:
 
 
 VERBS: tuple[Verb, ...] = (
-    Verb("functions", (), "functions, by what they took themselves and with what they called", _functions),
-    Verb("callers-callees", (), "for each function who called it and whom it called", _callers),
+    Verb("functions", (), "functions, exclusive and inclusive", _functions),
+    Verb("callers-callees", (), "callers and callees of each function", _callers),
     Verb("csingle", (_FUNCTION, "[N]"), "callers and callees of one function", _csingle),
     Verb("cprepend", (_FUNCTION, "[N]"), "the same where that function called it", _cprepend),
     Verb("cappend", (_FUNCTION, "[N]"), "the same where it called that function", _cappend),
@@ -341,7 +341,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("fsingle", (_FUNCTION, "[N]"), "all metrics of one function", _fsingle),
     Verb("fsummary", (), "all metrics of each function", _fsummary),
     Verb("calltree", (), "who called whom, as a tree", _calltree),
-    Verb("lines", (), "lines that calls were made from", _lines),
+    Verb("lines", (), "lines that made calls", _lines),
     Verb("source", (f"{_FUNCTION}|{_FILE}", "[N]"), "a source with metrics left of its lines", _source),
     Verb("objects", (), "files of the program, and modules of what was called", _objects),
     Verb("threads", (), "threads", _threads),
@@ -357,27 +357,27 @@ VERBS: tuple[Verb, ...] = (
     Verb("overview", (), "the total of each metric; * where it is hot", _overview),
     Verb("statistics", (), "the recording's own figures", _statistics),
     Verb("samples", (), "what the processes used, second by second", _samples),
-    Verb("metrics", (f"[{_METRICS}]",), "which columns are shown: e.%wall:i+cpu:name; default", _metrics, sets=True),
-    Verb("metric_list", (), "which metrics there are", _metric_list),
-    Verb("sort", ("METRIC",), "by what rows are sorted: i.wall, -e.cpu (least first), name; default", _sort, sets=True),
-    Verb("limit", ("N",), "how many rows are shown at most; 0: all", _limit, sets=True),
-    Verb("filters", ("[EXPRESSION]",), "only calls for which it holds; off", _filters, takes_line=True),
+    Verb("metrics", (f"[{_METRICS}]",), "choose the columns: e.%wall:i+cpu:name; default", _metrics, sets=True),
+    Verb("metric_list", (), "list the metrics", _metric_list),
+    Verb("sort", ("METRIC",), "sort rows by a metric: i.wall, -e.cpu (least first), name; default", _sort, sets=True),
+    Verb("limit", ("N",), "show at most N rows; 0: all", _limit, sets=True),
+    Verb("filters", ("[EXPRESSION]",), "only calls that match; off", _filters, takes_line=True),
     Verb("object_show", (_OBJECTS,), "show all functions of objects (also: all, library)", _object_show, sets=True),
     Verb("object_hide", (_OBJECTS,), "show objects as one entry each", _object_hide, sets=True),
     Verb("object_api", (_OBJECTS,), "show of objects what was entered first", _object_api, sets=True),
     Verb("api", (_OBJECTS,), "the same; api library: no frames inside of libraries", _object_api, sets=True),
     Verb("object_select", (_OBJECTS,), "show these objects, hide all others", _object_select, sets=True),
-    Verb("object_list", (), "which objects there are, and how they are shown", _object_list),
-    Verb("sthresh", ("PERCENT",), "from which share of the largest on a source line is marked", _sthresh, sets=True),
+    Verb("object_list", (), "list the objects and how they are shown", _object_list),
+    Verb("sthresh", ("PERCENT",), "mark source lines from this share of the largest on", _sthresh, sets=True),
     Verb("printmode", ("MODE",), "text, html, delimiter, or the sign between cells", _printmode, sets=True),
     Verb("outfile", (_FILE,), "write what follows to a file; - to standard output", _outfile),
     Verb("appendfile", (_FILE,), "add what follows to a file", _appendfile),
-    Verb("setpath", ("DIRECTORY:…",), "where sources are; $expts: what the experiments have", _setpath, sets=True),
-    Verb("addpath", ("DIRECTORY:…",), "where sources are looked for besides", _addpath, sets=True),
+    Verb("setpath", ("DIRECTORY:…",), "look for sources there; $expts: those in the experiments", _setpath, sets=True),
+    Verb("addpath", ("DIRECTORY:…",), "look for sources there as well", _addpath, sets=True),
     Verb("pathmap", ("FROM", "TO"), "sources below FROM are below TO here", _pathmap, sets=True),
-    Verb("dmetrics", (_METRICS,), "the columns where none are said", _dmetrics, sets=True),
-    Verb("dsort", ("METRIC",), "by what rows are sorted where nothing is said", _dsort, sets=True),
-    Verb("describe", (), "what can stand in an expression", _describe),
+    Verb("dmetrics", (_METRICS,), "the default columns", _dmetrics, sets=True),
+    Verb("dsort", ("METRIC",), "the default order of rows", _dsort, sets=True),
+    Verb("describe", (), "what an expression can contain", _describe),
     Verb("help", ("[COMMAND]",), "this list", _help),
     Verb("quit", (), "end", _quit),
     Verb("exit", (), "end", _quit),
@@ -397,7 +397,7 @@ def found(name: str) -> Verb:
     """The same. Raises UsageError, with what was meant perhaps."""
     verb = find(name)
     if verb is None:
-        raise UsageError(f"{name}: no command{nearest(name, _BY_NAME)}")
+        raise UsageError(f"{name} is not a command{nearest(name, _BY_NAME)}")
     return verb
 
 

@@ -90,7 +90,7 @@ def _window(text: str, now_s: float) -> Schedule:
 def _after_s(text: str, whole: str) -> float:
     found_ns = duration_ns(text, bare="s")
     if found_ns is None:
-        raise UsageError(f"-t {whole}: neither {A_DURATION} nor two like 1m-5m")
+        raise UsageError(f"-t {whole}: not {A_DURATION} or a range such as 1m-5m")
     return found_ns / 1e9
 
 
@@ -99,7 +99,7 @@ def _begin_s(when: str, now: datetime) -> float:
         return now.timestamp() + after_ns / 1e9
     found = _TIME.fullmatch(when)
     if found is None:
-        raise UsageError(f"--at {when}: neither a time like 02:00 nor {A_DURATION}")
+        raise UsageError(f"--at {when}: not a time such as 02:00 or {A_DURATION}")
     hour, minute, second = (int(part or 0) for part in found.groups())
     begin = now.replace(hour=hour, minute=minute, second=second, microsecond=0)
     return (begin if begin >= now else begin + timedelta(days=1)).timestamp()

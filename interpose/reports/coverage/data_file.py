@@ -22,7 +22,7 @@ def write(coverage: Coverage, path: str, append: bool) -> None:
         raise InterposeError(f"{path}: coverage.py writes it, which is not installed: pip install coverage") from None
     is_there = os.path.lexists(path)
     if is_there and not append:
-        raise UsageError(f"{path}: is there already; --append adds to it")
+        raise UsageError(f"{path}: already exists; --append adds to it")
     if is_there:
         _check(path)
     files = [module for module in coverage.modules if module.path.startswith("/")]

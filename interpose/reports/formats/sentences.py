@@ -207,7 +207,10 @@ def _blocked(words: Sentences, finding: Finding) -> str:
     where = words.line(finding.site)
     side = "before" if finding.unit == BEFORE else "after"
     what = f"{finding.intrinsic} from {where}" if finding.intrinsic else f"Code of {finding.about} {side} {where}"
-    times = f"{count(finding.units, 'time')}, for up to {duration(finding.longest_ns)}"
+    if finding.intrinsic and not finding.about:  # of several tasks, each for a short time
+        what = f"{count(finding.calls, 'call')} of {what}"
+    times = f"{finding.units:,} times, for up to" if finding.units > 1 else "once, for"
+    times = f"{times} {duration(finding.longest_ns)}"
     waited = f"while up to {count(finding.waiting, 'other task')} waited"
     return f"{what} blocked the event loop {times}, {waited} ({words.of_time(finding.bound_ns)})."
 
@@ -290,8 +293,8 @@ def _computing(words: Sentences, finding: Finding) -> str:
 
 
 def _called(words: Sentences, finding: Finding) -> str:
-    """The chain of callers: `, called from a.py:3 f, below b.py:7 g (80 % of it)`."""
-    lines = [words.line(site) for site in finding.callers.lines]
+    """The chain of callers: `, called from a.py:3 f, below b.py:7 g (80 % of it)`; that a script runs says nothing."""
+    lines = [words.line(site) for site in finding.callers.lines if site.function != "<module>"]
     if not lines:
         return ""
     below = f", below {' and '.join(lines[1:])}" if lines[1:] else ""

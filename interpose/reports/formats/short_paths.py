@@ -7,25 +7,29 @@ from collections.abc import Iterable
 
 from interpose.experiments.model.process import UNKNOWN, Site
 
+_PACKAGE = "__init__.py"
+
 
 class Places:
-    """Shows places in code: files relative to `cwd` where they lie under it, else by their last part."""
+    """Shows places in code: files relative to `cwd` where they lie under it, else by as many of their last parts as
+    tell them from the others; of a package's `__init__.py` always with the package."""
 
     def __init__(self, files: Iterable[str], cwd: str) -> None:
         self._under = cwd.rstrip("/") + "/" if cwd else ""
-        self._last_parts = Counter(_last_part(file) for file in set(files))
+        self._ends = Counter(end for file in set(files) for end in _ends(file))
 
     def file(self, file: str) -> str:
         """`file`, shortened."""
         if self._under and file.startswith(self._under):
             return file[len(self._under) :]
-        last = _last_part(file)
-        return last if self._last_parts[last] <= 1 else file
+        return next((end for end in _ends(file) if self._ends[end] <= 1 and end != _PACKAGE), file)
 
     def line(self, site: Site) -> str:
         """File and line of `site`: `orders.py:88`."""
         return f"{self.file(site.file)}:{site.line or UNKNOWN}"
 
 
-def _last_part(file: str) -> str:
-    return file.rpartition("/")[2] or file
+def _ends(file: str) -> list[str]:
+    """The last part of a path, the last two, and so on up to the whole: `orders.py`, `shop/orders.py` …"""
+    parts = file.split("/")
+    return ["/".join(parts[place:]) for place in range(len(parts) - 1, -1, -1) if parts[place]] or [file]

@@ -77,6 +77,11 @@ def margin_percent(margin: float, whole: float) -> str:
     return f"\u00b1{part:.0f} %" if part >= 9.5 else f"\u00b1{part:.1f} %"
 
 
+def margin_of_samples(margin_ns: float, cpu_ns: float) -> str:
+    """The same of sampled CPU time; where it may be off by more than itself, no figure says more."""
+    return margin_percent(margin_ns, cpu_ns) if margin_ns <= cpu_ns else "few samples"
+
+
 def _three_figures(number: float) -> str:
     if number < 9.995:
         return f"{number:.2f}"

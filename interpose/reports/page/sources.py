@@ -1,4 +1,4 @@
-"""The page's sources: the lines that calls were made from, with what the calls took beside each line."""
+"""The page's sources: the lines that made calls, with what the calls took beside each line."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def _metric(name: str, known: Mapping[str, Metric]) -> Metric:
         return known[name]
     near = get_close_matches(name, [*known, NAME], 1)
     meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-    raise UsageError(f"{name or 'nothing'}: no metric; {meant}")
+    raise UsageError(f"{name or 'nothing'} is not a metric; {meant}")
 
 
 def cell(column: Column, vector: Vector, total: Vector) -> str:

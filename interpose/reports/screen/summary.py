@@ -37,7 +37,16 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.colour import Paint
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, clean, columns_of, lines, shortened
-from interpose.reports.formats.units import Scale, count, duration, margin_percent, percent, scale_for, size
+from interpose.reports.formats.units import (
+    Scale,
+    count,
+    duration,
+    margin_of_samples,
+    margin_percent,
+    percent,
+    scale_for,
+    size,
+)
 from interpose.reports.screen.memory import memory_lines, shortages
 from interpose.reports.screen.state import command_line, completeness, elapsed_ns, ended_ago, ending_in_words, is_well
 from interpose.reports.screen.verdict import verdict
@@ -273,18 +282,14 @@ def code_cells(screen: Screen, row: Row, scale: Scale) -> Iterator[list[str]]:
 
 
 def _function_cells(each: Function, scale: Scale, places: Places, whole_ns: int, is_wide: bool) -> list[str]:
-    name, told = clean(each.site.function), f"{places.line(each.site)} {percent(each.code.cpu_ns, whole_ns)}"
+    name, told = clean(each.site.function), places.line(each.site)
     if not is_wide and columns_of(name) > _LONGEST_FUNCTION:
         name = shortened(name.rpartition(".")[2], _LONGEST_FUNCTION)
     if is_wide:
-        told += f" of CPU {_margin(each)}".rstrip()
-    return [f"  {name}", "", "", scale.show(each.code.cpu_ns), "", "", clean(told)]
-
-
-def _margin(each: Function) -> str:
-    """How far off the CPU time of a function may be; where that is more than the time itself, no figure says more."""
-    is_known = each.code.margin_ns <= each.code.cpu_ns
-    return margin_percent(each.code.margin_ns, each.code.cpu_ns) if is_known else "(few samples)"
+        margin = margin_of_samples(each.code.margin_ns, each.code.cpu_ns)
+        told += f"  {percent(each.code.cpu_ns, whole_ns)} of CPU {margin}".rstrip()
+    mark = "~" if each.code.margin_ns > each.code.cpu_ns else ""
+    return [f"  {name}", "", "", mark + scale.show(each.code.cpu_ns), "", "", clean(told)]
 
 
 def _wait_cells(screen: Screen, scale: Scale) -> Iterator[list[str]]:

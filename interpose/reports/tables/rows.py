@@ -14,7 +14,7 @@ from interpose.analysis.profile.rows import WITH_CODE
 from interpose.experiments.metadata.log import Log
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, Table, clean
-from interpose.reports.formats.units import Scale, count, margin_percent, percent, scale_for
+from interpose.reports.formats.units import Scale, count, margin_of_samples, margin_percent, percent, scale_for
 
 LABELS = {
     "site": ("site", "function"),
@@ -244,7 +244,7 @@ def _code_margin_column() -> Column:
     """How far the CPU time of sampled code may be off, 19 times of 20."""
 
     def show(row: Row) -> str:
-        return margin_percent(row.code.margin_ns, row.sums.self_cpu_ns) if row.code else ""
+        return margin_of_samples(row.code.margin_ns, row.sums.self_cpu_ns) if row.code else ""
 
     return Column("\u00b1 95 %", show, optional=True)
 

@@ -10,7 +10,7 @@ from interpose.analysis.transactions.response_times import Transaction, Transact
 from interpose.experiments.metadata.log import Log
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, Table, clean
-from interpose.reports.formats.units import margin_percent, percent, scale_for
+from interpose.reports.formats.units import margin_of_samples, percent, scale_for
 
 PERCENTS = (50, 90, 95, 99)
 SORTS = ("name", "count", "think", "response", "mean", "p95", "longest", "cpu")
@@ -43,7 +43,8 @@ def code_table(rows: Sequence[InTransaction], log: Log) -> Table:
                    right=False, flexible=True, keep="end"),
             Column("samples", lambda each: f"{each.function.code.samples:,}"),
             Column("self CPU", lambda each: scale.show(each.function.code.cpu_ns)),
-            Column("\u00b1 95 %", lambda each: margin_percent(each.function.code.margin_ns, each.function.code.cpu_ns)),
+            Column("\u00b1 95 %",
+                   lambda each: margin_of_samples(each.function.code.margin_ns, each.function.code.cpu_ns)),
         ],
         rows=rows,
     )  # fmt: skip

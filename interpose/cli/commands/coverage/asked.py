@@ -71,7 +71,7 @@ def opened(arguments: argparse.Namespace) -> tuple[Experiment, Coverage]:
     if len(found.notes) > _NOTES_AT_MOST:
         say(f"and {len(found.notes) - _NOTES_AT_MOST:,} more such notes")
     if getattr(arguments, "branch", False) and not found.with_branches:
-        say(f"{experiment.name}: no branches were recorded; INTERPOSE_BRANCHES=1 does")
+        say(f"{experiment.name}: no branches were recorded: use INTERPOSE_BRANCHES=1")
         arguments.branch = False
     return experiment, found
 
@@ -96,13 +96,13 @@ def _why_nothing(experiment: Experiment, found: Coverage) -> str:
         return f"no coverage was recorded: {found.notes[0]}"
     if any("coverage" in process.log.recorded for process in experiment.processes):
         return "nothing ran of what was to be covered"
-    return "no coverage was recorded; INTERPOSE=coverage does"
+    return "no coverage was recorded: use interpose run --coverage own, or INTERPOSE=coverage"
 
 
 def _asked(arguments: argparse.Namespace) -> Asked:
     for directory in arguments.source:
         if not os.path.exists(directory):
-            raise UsageError(f"--source {directory}: is not there")
+            raise UsageError(f"--source {directory}: no such directory")
     context = _expression("--context", arguments.context) if arguments.context is not None else None
     for each in arguments.exclude:
         _expression("--exclude", each)
@@ -128,5 +128,5 @@ def _percent(text: str) -> float:
     except ValueError:
         found = -1
     if not 0 <= found <= 100:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 100")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 100")
     return found
