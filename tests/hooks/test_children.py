@@ -541,11 +541,14 @@ def test_of_children_that_are_waited_for_at_once_each_has_its_own_figures(traced
 def test_memory_is_told_exactly_only_beyond_its_starters(traced):
     done = traced("""
         import subprocess, sys
-        for megabytes in (0, 90):
-            subprocess.call([sys.executable, "-ISc", "bytearray(%d << 20).count(1)" % megabytes], env={"INTERPOSE": "0"})
+        def run(megabytes):
+            code = "bytearray(%d << 20).count(1)" % megabytes
+            subprocess.call([sys.executable, "-ISc", code], env={"INTERPOSE": "0"})
+        run(0)
+        run(90)
         kept = bytearray(200 << 20)
         kept.count(1)
-        subprocess.call([sys.executable, "-ISc", "bytearray(90 << 20).count(1)"], env={"INTERPOSE": "0"})
+        run(90)
     """)
     small, large, within = done.experiment.founder.children
 
@@ -587,7 +590,8 @@ def test_what_the_interpreter_calls_is_put_back(traced):
         import os
         from interpose.timing import shims
         def run():
-            return os.waitstatus_to_exitcode(os.waitpid(os.posix_spawnp("sh", ["sh", "-c", "exit 9"], os.environ), 0)[1])
+            child = os.posix_spawnp("sh", ["sh", "-c", "exit 9"], os.environ)
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         print(run(), shims.end(), run())
     """)
 

@@ -17,7 +17,8 @@ class Children:
     """Child processes of one program, started from one line: how many, and what those took that were waited for.
 
     `cpu_ns` and `memory_bytes` are the kernel's, with what the children waited for themselves; the memory is the most
-    that one of them had, 0 where it is not known; `is_memory_at_most` where it may have been less. `failed` ended with another status than 0, or by a signal.
+    that one of them had, 0 where it is not known; `is_memory_at_most` where it may have been less. `failed` ended with
+    another status than 0, or by a signal.
     """
 
     program: str

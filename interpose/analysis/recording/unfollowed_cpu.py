@@ -1,4 +1,4 @@
-"""The CPU time of processes that have no experiment of their own, as the kernel counted it when they were waited for."""
+"""The CPU time of processes that have no experiment of their own, as the kernel counted it."""
 
 from __future__ import annotations
 

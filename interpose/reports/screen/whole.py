@@ -25,7 +25,8 @@ from interpose.reports.tables.rows import profile_table
 
 def whole_report(screen: Screen) -> dict[str, Any]:
     """Totals, the rows of the kinds (which add up to `thread_ns`), findings, memory in bytes with what
-    it grew by in each line until its peak, the CPU time of children that are not in the rows, and warnings as sentences."""
+    it grew by in each line until its peak, the CPU time of children that are not in the rows, and
+    warnings as sentences."""
     whole = screen.profile.total
     return {
         "elapsed_ns": elapsed_ns(screen.analysis),
