@@ -270,7 +270,8 @@ class Build:
         return data.ljust(head_bytes, b"\0")
 
     def head_bytes(self, name: str) -> int:
-        return {"threads": THREAD_BYTES, "overview": size_of("OVERVIEW")}.get(name, size_of("HEAD"))
+        sizes = {"threads": THREAD_BYTES, "overview": size_of("OVERVIEW"), "children": size_of("CHILD")}
+        return sizes.get(name, size_of("HEAD"))
 
     def table_file(self, name: str, record: str, records: list[bytes]) -> bytes:
         record_bytes = THREAD_BYTES if name == "threads" else size_of(record)
@@ -336,7 +337,7 @@ class Build:
                 self.data("events", "EVENT", 0, block),
                 self.data("threads", "THREAD", THREAD_BYTES, table),
                 self.data("overview", "OVERVIEW", self.head_bytes("overview")),
-                self.data("children", "CHILD", size_of("HEAD")),
+                self.data("children", "CHILD", self.head_bytes("children")),
                 self.data("sites", "SITE", size_of("HEAD")),
                 *(self.data(name, record, size_of("HEAD")) for name, record in COVERED_TABLES.items()),
                 self.data("stacks", "STACK", size_of("HEAD")),

@@ -232,6 +232,9 @@ cdef extern from "hooks/call.h":
         SHAPE_METHOD
     PyObject *first_of(PyObject *)
 
+cdef extern from "hooks/child_waits.h":
+    bint child_waits_end()
+
 cdef extern from "hooks/gil_waits.h":
     const char *gil_waits_begin(const slot *)
     bint gil_waits_end()

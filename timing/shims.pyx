@@ -246,6 +246,7 @@ def end(bint detached=False):
     _installed.clear()
     _timed_by_wrapt.clear()
     left += [] if gil_waits_end() else [None]
+    left += [] if child_waits_end() else [None]
     left += [None] * native_end_all()
     forget_marks()
     forget_events()

@@ -2,37 +2,37 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/resource.h>
 
+#include "core/child_usage.h"
 #include "core/exclusive.h"
+#include "core/threads.h"
 
 /* Of more than ALIVE children at once the older half is given up: their ends stay unknown. */
 enum { ALIVE = 4096, EARLY = 64, LOOKED_BACK = 256 };
+
+struct end {
+    uint64_t end_ns;
+    uint32_t pid;
+    int32_t status;
+    uint32_t source; /* enum usage_source */
+    struct child_usage used;
+};
 
 static struct {
     struct series series;
     bool begun;
     struct child *alive[ALIVE]; /* those that nobody has waited for, in the order of their beginnings */
     unsigned count;
-    struct end {
-        uint64_t end_ns, cpu_ns;
-        uint32_t pid, memory_kib;
-        int32_t status;
-    } early[EARLY]; /* waited for by another thread before they were noted, or none of ours */
+    struct end early[EARLY]; /* waited for by another thread before they were noted, or none of ours */
     unsigned next_early;
-    uint64_t noted_cpu_ns; /* of all that were noted to have ended */
-    uint32_t most_kib;
+    struct child_usage noted; /* of all that were noted to have ended; its memory: the most of one of them */
 } children;
-
-/* What the kernel has counted of children that were waited for, and what was noted of them: as a call begins to wait. */
-static __thread uint64_t begun_cpu_ns, begun_noted_ns;
 
 void children_forget(void)
 {
     children.begun = false;
     children.count = 0;
-    children.noted_cpu_ns = 0;
-    children.most_kib = 0;
+    children.noted = (struct child_usage){.memory_kib = 0};
     memset(children.early, 0, sizeof children.early);
 }
 
@@ -45,49 +45,63 @@ static bool begin(const char *directory)
     return !failed;
 }
 
-static uint64_t cpu_of_children(uint32_t *most_kib)
-{
-    struct rusage used;
-    if (getrusage(RUSAGE_CHILDREN, &used) != 0)
-        return 0;
-    *most_kib = (uint32_t)used.ru_maxrss;
-    uint64_t us = (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
-    return (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000 + us * 1000;
-}
-
-/* A child begins as its parent: until it executes its program it has, for the kernel, all that the parent has. */
-static uint32_t own_most_kib(void)
-{
-    struct rusage used;
-    return getrusage(RUSAGE_SELF, &used) == 0 ? (uint32_t)used.ru_maxrss : 0;
-}
+/* --- what they used */
 
 void children_waited_for(void)
 {
-    uint32_t most_kib;
-    begun_cpu_ns = cpu_of_children(&most_kib);
-    begun_noted_ns = __atomic_load_n(&children.noted_cpu_ns, __ATOMIC_RELAXED);
+    struct thread *thread = current_thread;
+    if (!thread)
+        return;
+    thread->waits.begun = thread->waits.pid = 0;
+    if (!exclusive_begin())
+        return;
+    thread->waits.all = usage_of_all();
+    thread->waits.noted = children.noted;
+    thread->waits.begun = 1;
+    exclusive_end();
 }
 
-/* The end of one of which the kernel has just added what it used; what other threads waited for meanwhile is noted
-   already, and is not this one's. */
+void children_reaped(uint32_t pid, const struct rusage *used)
+{
+    struct thread *thread = current_thread;
+    if (thread) {
+        thread->waits.reaped = usage_of(used);
+        thread->waits.pid = pid;
+    }
+}
+
 static struct end end_now(uint32_t pid, int32_t status, uint64_t end_ns)
 {
-    uint32_t most_kib = 0;
-    uint64_t used_ns = cpu_of_children(&most_kib) - begun_cpu_ns, others_ns = children.noted_cpu_ns - begun_noted_ns;
     struct end end = {.end_ns = end_ns, .pid = pid, .status = status};
-    end.cpu_ns = used_ns > others_ns ? used_ns - others_ns : 0;
-    end.memory_kib = most_kib > children.most_kib && most_kib > own_most_kib() ? most_kib : 0;
-    children.most_kib = most_kib;
-    __atomic_store_n(&children.noted_cpu_ns, children.noted_cpu_ns + end.cpu_ns, __ATOMIC_RELAXED);
+    struct child_waits *waits = current_thread ? &current_thread->waits : NULL;
+    if (waits && pid && waits->pid == pid) {
+        end.source = USAGE_OF_CHILD;
+        end.used = waits->reaped;
+    } else if (waits && waits->begun) {
+        end.source = USAGE_DIFFERENCE;
+        end.used = usage_since(waits, &children.noted);
+    }
+    if (waits)
+        waits->begun = waits->pid = 0;
+    usage_add(&children.noted, &end.used);
     return end;
 }
+
+/* --- their ends */
 
 static void note(struct child *child, const struct end *end)
 {
     child->status = end->status;
-    child->cpu_ns = end->cpu_ns;
-    child->memory_kib = end->memory_kib;
+    child->usage = end->source;
+    child->memory_kib = end->used.memory_kib;
+    child->cpu_ns = end->used.figures[USED_CPU_NS];
+    child->system_ns = end->used.figures[USED_SYSTEM_NS];
+    child->minor_faults = end->used.figures[USED_MINOR_FAULTS];
+    child->major_faults = end->used.figures[USED_MAJOR_FAULTS];
+    child->in_blocks = end->used.figures[USED_IN_BLOCKS];
+    child->out_blocks = end->used.figures[USED_OUT_BLOCKS];
+    child->voluntary_switches = end->used.figures[USED_VOLUNTARY_SWITCHES];
+    child->involuntary_switches = end->used.figures[USED_INVOLUNTARY_SWITCHES];
     __atomic_store_n(&child->end_ns, end->end_ns, __ATOMIC_RELEASE);
 }
 
@@ -159,7 +173,7 @@ void children_ended(uint32_t pid, int32_t status, uint64_t end_ns)
 static void note_failure(uint32_t thread, uint64_t since_ns, uint32_t error)
 {
     const struct series *series = &children.series;
-    size_t first = series->window_at ? 0 : sizeof(struct file_head);
+    size_t first = series->window_at ? 0 : data_types[DATA_CHILDREN].head_bytes;
     size_t place = children.begun ? series->end - series->window_at : 0;
     for (int looked = 0; looked < LOOKED_BACK && place > first; looked++) {
         struct child *child = (void *)(series->window + (place -= sizeof *child));

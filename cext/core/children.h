@@ -5,6 +5,8 @@
    the interpreter's until it is another program. */
 #pragma once
 
+#include <sys/resource.h>
+
 #include "core/file.h"
 
 /* There are none yet: a recording begins, or a forked child's own. */
@@ -16,6 +18,10 @@ struct child *children_add(const char *directory, const struct child *attempt);
 
 /* A call that may wait for children begins: what they have used is told apart from what others used before. */
 VISIBLE void children_waited_for(void);
+
+/* In that call the kernel has told the calling thread that the child ended, and what it used. Any thread, with or without
+   the interpreter's lock; it takes no lock. */
+VISIBLE void children_reaped(uint32_t pid, const struct rusage *used);
 
 /* One ended, as waitpid(2) said, in the call that began so. */
 VISIBLE void child_ended(struct child *child, int32_t status, uint64_t end_ns);

@@ -215,7 +215,18 @@
     X(uint32_t, number,   "of a fork: its number in the lineage (3 of _f3); else 0") \
     X(uint64_t, cpu_ns,   "once its end was seen: CPU time of it and of those it waited for itself") \
     X(uint32_t, stack,    "where it was started, a number in stacks; 0 where that is not known") \
-    X(uint32_t, memory_kib, "the most memory that it had, where neither its parent nor a child before it had as much; else 0")
+    X(uint32_t, memory_kib, "the most resident memory that it had; of usage 2 only where no child before it had as much, else 0") \
+    X(uint64_t, system_ns, "the part of cpu_ns in the kernel") \
+    X(uint64_t, minor_faults, "page faults without a disk") \
+    X(uint64_t, major_faults, "page faults that read from a disk") \
+    X(uint64_t, in_blocks, "blocks of 512 bytes read from a disk") \
+    X(uint64_t, out_blocks, "blocks of 512 bytes written to a disk") \
+    X(uint64_t, voluntary_switches, "thread switches because it waited") \
+    X(uint64_t, involuntary_switches, "thread switches while it could have run on") \
+    X(uint32_t, usage, "what cpu_ns and all like it are: 1 the kernel's figures of this child alone; 2 what its figures of " \
+                       "all children grew by while this one was waited for; 0 not known") \
+    X(uint32_t, starter_memory_kib, "the most resident memory that its starter had by then, which the kernel counts as the " \
+                                    "child's until it runs its program: memory_kib is exact where it is more; else at most")
 
 /* A stretch of line trace, or several with the same target: what holds for all of it. Times of lines are in ticks, of which so
    many pass in so many nanoseconds as this says. */
@@ -425,6 +436,7 @@ enum {
 };
 
 enum child_how { CHILD_FORK = 1, CHILD_EXEC, CHILD_SPAWN, CHILD_SHELL };
+enum usage_source { USAGE_UNKNOWN, USAGE_OF_CHILD, USAGE_DIFFERENCE };
 enum block_state { BLOCK_WRITING = 1, BLOCK_FULL, BLOCK_LEFT };
 enum function_kind { FUNCTION_CODE = 1, FUNCTION_OUTSIDE };
 enum covered_kind { COVERED_CODE = 1, COVERED_LEFT_OUT };
@@ -449,7 +461,7 @@ _Static_assert(offsetof(struct control, paused) % 8 == 0 &&
                "the shims read both at once");
 _Static_assert(sizeof(struct overview) == 128, "records of a power of two never cross a window");
 _Static_assert(sizeof(struct named_task) == 16, "records of a power of two never cross a window");
-_Static_assert(sizeof(struct child) == 64, "records of a power of two never cross a window");
+_Static_assert(sizeof(struct child) == 128, "records of a power of two never cross a window");
 _Static_assert(sizeof(struct line_trace) == 128 && sizeof(struct function) == 128 && sizeof(struct line) == 128 &&
                    sizeof(struct loop) == 32 && sizeof(struct covered) == 64 && sizeof(struct covered_place) == 16 &&
                    sizeof(struct covered_branch) == 32 && sizeof(struct sample) == 64 && sizeof(struct memory) == 32 &&

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "core/child_variables.h"
@@ -185,10 +186,19 @@ static struct child *add_child(const struct child *attempt)
     if (!exclusive_begin())
         return NULL;
     struct child *child = children_add(session.directory, attempt);
+    if (child && child->how == CHILD_EXEC)
+        usage_sample(OVERVIEW_SAMPLE, 0); /* what it uses from then on is the other program's */
     if (!child)
         session_stop(errno);
     exclusive_end();
     return child;
+}
+
+/* Of this process, in KiB. */
+static uint32_t most_memory_kib(void)
+{
+    struct rusage used;
+    return getrusage(RUSAGE_SELF, &used) ? 0 : (uint32_t)used.ru_maxrss;
 }
 
 struct child *recorder_starts(const struct child *attempt)
@@ -199,6 +209,7 @@ struct child *recorder_starts(const struct child *attempt)
     struct reading begin = own_begin(thread);
     struct child attempted = *attempt;
     attempted.thread = thread->number;
+    attempted.starter_memory_kib = most_memory_kib();
     if (attempted.how == CHILD_EXEC)
         attempted.pid = (uint32_t)session.process;
     struct child *child = add_child(&attempted);

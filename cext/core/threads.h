@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 
+#include "core/child_usage.h"
 #include "core/clock.h"
 #include "core/pool.h"
 
@@ -68,6 +69,7 @@ struct thread {
     struct clock clock;
     struct lock_wait lock_wait;
     struct native_progress native;
+    struct child_waits waits; /* for children (core/children.h) */
     void *lines; /* its part of the line trace (lines/lines.h), or NULL */
     char *scratch; /* SCRATCH_BYTES, made when first asked for */
     uint32_t statements; /* short ones that were normalised */

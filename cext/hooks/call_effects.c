@@ -7,6 +7,7 @@
 #include "kinds.h"
 #include "core/children.h"
 #include "hooks/child_processes.h"
+#include "hooks/child_waits.h"
 #include "hooks/descriptors.h"
 #include "hooks/idle_descriptors.h"
 #include "hooks/object_descriptor.h"
@@ -88,6 +89,7 @@ void change_before(struct call *call)
         break;
     case EFFECT_wait:
     case EFFECT_waitid:
+        child_waits_begin();
         children_waited_for();
         break;
     default:

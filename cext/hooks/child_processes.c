@@ -13,8 +13,10 @@
 #include "kinds.h"
 #include "core/program.h"
 #include "core/recorder.h"
+#include "cpython/sites.h"
 #include "hooks/call_result.h"
 #include "hooks/descriptors.h"
+#include "hooks/environment_copies.h"
 #include "hooks/object_descriptor.h"
 #include "hooks/object_texts.h"
 #include "hooks/slot.h"
@@ -103,18 +105,37 @@ static void name_spawned(struct child *child, const struct call *call)
     own_end(current_thread, begin);
 }
 
+/* The environment that the program is given; NULL where that is not known. */
+static PyObject *environment_given(const struct call *call)
+{
+    if (call->slot->passes == PASSES_own)
+        return Py_None;
+    return argument_of(call, call->slot->effect == EFFECT_fork_exec ? 5 : 2);
+}
+
+/* It could be followed. */
+static void note_switched_off(struct child *child, const struct call *call)
+{
+    PyObject *environment = environment_given(call);
+    if (!child->why && environment && says_off(environment))
+        child->why = intern_literal("switched off by INTERPOSE");
+}
+
 /* --- before the call: what may not return, or not soon */
 
 void becomes(struct call *call)
 {
-    struct child child = {.start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_EXEC, .stack = call->span.stack};
+    struct child child = {
+        .start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_EXEC, .stack = stack_here(PyThreadState_Get())};
     name_spawned(&child, call);
+    note_switched_off(&child, call);
     call->child = recorder_starts(&child);
 }
 
 void starts_shell(struct call *call)
 {
-    struct child child = {.start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_SHELL, .stack = call->span.stack};
+    struct child child = {
+        .start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_SHELL, .stack = stack_here(PyThreadState_Get())};
     name_program(&child, "/bin/sh");
     children_waited_for();
     call->child = recorder_starts(&child);
@@ -144,6 +165,7 @@ void spawned(const struct call *call, PyObject *result)
     struct child child = {
         .start_ns = call->span.begin.wall_ns, .how = CHILD_SPAWN, .pid = pid_of(result), .stack = call->span.stack};
     name_spawned(&child, call);
+    note_switched_off(&child, call);
     recorder_starts(&child);
 }
 

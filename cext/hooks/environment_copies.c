@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/child_variables.h"
 #include "cpython/attributes.h"
 #include "cpython/side_lock.h"
 #include "hooks/environment_variables.h"
@@ -122,4 +123,24 @@ bool has_our_path(PyObject *given)
     bool has = data && has_path_in_dictionary(data, path);
     Py_XDECREF(data);
     return has;
+}
+
+static bool own_says_off(void)
+{
+    const char *said = getenv(VARIABLE_SWITCH);
+    return said && switches_off(said);
+}
+
+bool says_off(PyObject *given)
+{
+    if (given == Py_None)
+        return own_says_off();
+    bool is_plain = PyDict_CheckExact(given) || is_list_of_bytes(given);
+    PyObject *data = is_plain ? Py_NewRef(given) : data_of_environ(given);
+    PyObject *said = data ? value_of(data, VARIABLE_SWITCH) : NULL;
+    bool off = said && PyBytes_CheckExact(said) && switches_off(PyBytes_AS_STRING(said));
+    PyErr_Clear();
+    Py_XDECREF(said);
+    Py_XDECREF(data);
+    return off;
 }

@@ -12,3 +12,6 @@ PyObject *copy_of(PyObject *given, enum passes passes);
 
 /* Has a given environment the variable PATH that we have? Said no of what is none that we know. */
 bool has_our_path(PyObject *given);
+
+/* Does an environment say that who gets it is not to be recorded? None is the process's own. */
+bool says_off(PyObject *given);

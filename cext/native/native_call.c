@@ -153,6 +153,13 @@ bool native_begin(struct native_call *call, enum native_number number, intptr_t 
     return call->span.thread || slot->effect;
 }
 
+/* The program alone; where a variable is set first, that may be a secret. */
+static uint32_t program_of_command(const char *command)
+{
+    size_t bytes = strcspn(command, " \t\n;|&<>()");
+    return memchr(command, '=', bytes) ? 0 : argument_intern(KIND_process, command, bytes);
+}
+
 /* What the C library has read from there, it can be read from. */
 static uint32_t late_native_detail(const struct slot *slot, intptr_t subject, int error)
 {
@@ -161,7 +168,18 @@ static uint32_t late_native_detail(const struct slot *slot, intptr_t subject, in
         return 0;
     if (slot->detail == DETAIL_path)
         return argument_intern(KIND_file, text, strlen(text));
+    if (slot->detail == DETAIL_command)
+        return program_of_command(text);
     return slot->detail == DETAIL_host ? argument_intern(KIND_net, text, strlen(text)) : 0;
+}
+
+/* It did not wait long enough to be recorded. */
+static bool passed_native(const struct native_call *call)
+{
+    if (call->slot->waits == WAITS_not || call->span.wall_ns >= recorder.wait_above_ns)
+        return false;
+    span_pass(&call->span);
+    return true;
 }
 
 static void record_native(struct native_call *call, int64_t result, int error)
@@ -181,7 +199,8 @@ void native_end(struct native_call *call, int64_t result, int error)
     int saved = errno;
     struct thread *thread = call->span.thread;
     if (thread && span_stop(&call->span)) {
-        record_native(call, result, error);
+        if (!passed_native(call))
+            record_native(call, result, error);
         thread->native.call = 0;
     }
     if (!error)

@@ -6,7 +6,11 @@
    native/native_shapes.h.
 
    The columns: the name; the shape; the kinds; how one of several is chosen, what is kept of the call, what its result tells,
-   and what it changes, in the words of hooks/slot.h. */
+   and what it changes, in the words of hooks/slot.h. A lock that is free is taken and leaves no trace; what waited for less than
+   the threshold is counted.
+
+   Not in it are vfork, whose child goes on in the frame of who called it, and exec, which a child of vfork calls: neither can be
+   between a beginning and an end. */
 #pragma once
 
 #define ANY_DESCRIPTOR "file screen net process idle", "descriptor"
@@ -14,6 +18,8 @@
 #define A_SOCKET "net idle", ""
 #define A_WAIT "net idle", ""
 #define A_PAUSE "sleep idle process", ""
+#define A_CHILD "process idle", ""
+#define A_LOCK "sync idle process", ""
 
 #define NATIVE_CALLS(X) \
     X(open,          open,         A_FILE,         "path",       "",       "open") \
@@ -64,7 +70,28 @@
     X(epoll_pwait,   epoll_masked, A_WAIT,         "",           "",       "") \
     X(nanosleep,     pause,        A_PAUSE,        "",           "",       "") \
     X(clock_nanosleep, pause_until, A_PAUSE,       "",           "",       "") \
-    X(usleep,        micropause,   A_PAUSE,        "",           "",       "")
+    X(usleep,        micropause,   A_PAUSE,        "",           "",       "") \
+    X(fork,          fork,         A_CHILD,        "",           "",       "") \
+    X(posix_spawn,   spawn,        A_CHILD,        "path",       "",       "") \
+    X(posix_spawnp,  spawn,        A_CHILD,        "path",       "",       "") \
+    X(system,        shell,        A_CHILD,        "command",    "",       "") \
+    X(popen,         pipe_from,    A_CHILD,        "command",    "",       "") \
+    X(pclose,        pipe_end,     A_CHILD,        "",           "",       "") \
+    X(wait,          wait,         A_CHILD,        "",           "",       "") \
+    X(waitpid,       wait_for,     A_CHILD,        "",           "",       "") \
+    X(wait3,         wait_three,   A_CHILD,        "",           "",       "") \
+    X(wait4,         wait_four,    A_CHILD,        "",           "",       "") \
+    X(waitid,        wait_by_id,   A_CHILD,        "",           "",       "") \
+    X(pthread_mutex_lock,      mutex,       A_LOCK, "",          "",       "") \
+    X(pthread_mutex_timedlock, mutex_until, A_LOCK, "",          "",       "") \
+    X(pthread_rwlock_rdlock,   read_lock,   A_LOCK, "",          "",       "") \
+    X(pthread_rwlock_wrlock,   write_lock,  A_LOCK, "",          "",       "") \
+    X(sem_wait,                semaphore,   A_LOCK, "",          "",       "") \
+    X(sem_timedwait,           semaphore_until, A_LOCK, "",      "",       "") \
+    X(pthread_cond_wait,       condition,   A_LOCK, "",          "",       "") \
+    X(pthread_cond_timedwait,  condition_until, A_LOCK, "",      "",       "") \
+    X(pthread_barrier_wait,    barrier,     A_LOCK, "",          "",       "") \
+    X(pthread_join,            join,        A_LOCK, "",          "",       "")
 
 #define NUMBER_OF_NATIVE(name, ...) NATIVE_##name,
 enum native_number { NATIVE_CALLS(NUMBER_OF_NATIVE) NATIVE_COUNT };

@@ -9,13 +9,19 @@
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #define FAILS_BELOW_ZERO (result < 0 ? errno : 0)
@@ -104,3 +110,61 @@
     X(name, int, (clockid_t clock, int flags, const struct timespec *wanted, struct timespec *left), \
       (clock, flags, wanted, left), -1, result)
 #define SHAPE_micropause(X, name) X(name, int, (useconds_t us), (us), -1, FAILS_BELOW_ZERO)
+
+/* --- processes; X_OF_TWO is a function that returns in the child too, where there is nothing to end */
+
+#define SHAPE_fork(X, name) X##_OF_TWO(name, pid_t, (void), (), -1, FAILS_BELOW_ZERO)
+#define SHAPE_spawn(X, name) \
+    X(name, int, \
+      (pid_t *child, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *how, \
+       char *const *words, char *const *variables), \
+      (child, path, actions, how, words, variables), (intptr_t)path, result)
+#define SHAPE_shell(X, name) X(name, int, (const char *command), (command), (intptr_t)command, FAILS_BELOW_ZERO)
+#define SHAPE_pipe_from(X, name) \
+    X(name, FILE *, (const char *command, const char *mode), (command, mode), (intptr_t)command, (result ? 0 : errno))
+#define SHAPE_pipe_end(X, name) X(name, int, (FILE *pipe), (pipe), -1, FAILS_BELOW_ZERO)
+#define SHAPE_wait(X, name) X(name, pid_t, (int *status), (status), -1, FAILS_BELOW_ZERO)
+#define SHAPE_wait_for(X, name) \
+    X(name, pid_t, (pid_t child, int *status, int options), (child, status, options), -1, FAILS_BELOW_ZERO)
+#define SHAPE_wait_three(X, name) \
+    X(name, pid_t, (int *status, int options, struct rusage *used), (status, options, used), -1, FAILS_BELOW_ZERO)
+#define SHAPE_wait_four(X, name) \
+    X(name, pid_t, (pid_t child, int *status, int options, struct rusage *used), (child, status, options, used), -1, \
+      FAILS_BELOW_ZERO)
+#define SHAPE_wait_by_id(X, name) \
+    X(name, int, (idtype_t type, id_t id, siginfo_t *info, int options), (type, id, info, options), -1, FAILS_BELOW_ZERO)
+
+/* --- locks; X_UNLESS_FREE first tries to take it: what that gives is the result, unless it is EBUSY. That the time was over is
+   no error. */
+
+#define FAILS_WITH_RESULT (result == ETIMEDOUT ? 0 : result)
+#define SHAPE_mutex(X, name) \
+    X##_UNLESS_FREE(name, int, (pthread_mutex_t *mutex), (mutex), -1, FAILS_WITH_RESULT, pthread_mutex_trylock(mutex))
+#define SHAPE_mutex_until(X, name) \
+    X##_UNLESS_FREE(name, int, (pthread_mutex_t *mutex, const struct timespec *until), (mutex, until), -1, \
+                    FAILS_WITH_RESULT, pthread_mutex_trylock(mutex))
+#define SHAPE_read_lock(X, name) \
+    X##_UNLESS_FREE(name, int, (pthread_rwlock_t *lock), (lock), -1, FAILS_WITH_RESULT, pthread_rwlock_tryrdlock(lock))
+#define SHAPE_write_lock(X, name) \
+    X##_UNLESS_FREE(name, int, (pthread_rwlock_t *lock), (lock), -1, FAILS_WITH_RESULT, pthread_rwlock_trywrlock(lock))
+#define SHAPE_semaphore(X, name) \
+    X##_UNLESS_FREE(name, int, (sem_t *semaphore), (semaphore), -1, FAILS_BELOW_ZERO, try_semaphore(semaphore))
+#define SHAPE_semaphore_until(X, name) \
+    X##_UNLESS_FREE(name, int, (sem_t *semaphore, const struct timespec *until), (semaphore, until), -1, \
+                    (result < 0 && errno != ETIMEDOUT ? errno : 0), try_semaphore(semaphore))
+#define SHAPE_condition(X, name) \
+    X(name, int, (pthread_cond_t *condition, pthread_mutex_t *mutex), (condition, mutex), -1, FAILS_WITH_RESULT)
+#define SHAPE_condition_until(X, name) \
+    X(name, int, (pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until), \
+      (condition, mutex, until), -1, FAILS_WITH_RESULT)
+#define SHAPE_barrier(X, name) \
+    X(name, int, (pthread_barrier_t *barrier), (barrier), -1, (result == PTHREAD_BARRIER_SERIAL_THREAD ? 0 : result))
+#define SHAPE_join(X, name) X(name, int, (pthread_t thread, void **result_of), (thread, result_of), -1, result)
+
+/* As pthread_mutex_trylock(3) would say it; errno stays as it is. */
+static inline int try_semaphore(sem_t *semaphore)
+{
+    int saved = errno, taken = sem_trywait(semaphore) == 0;
+    errno = saved;
+    return taken ? 0 : EBUSY;
+}

@@ -6,20 +6,35 @@
 #include "native/native_call.h"
 #include "native/native_shapes.h"
 
-/* What stands in the slots of import tables: begin, the real function, end. */
-#define WRAPPER(name, returns, parameters, arguments, subject, error_number) \
+/* What stands in the slots of import tables: begin, the real function, end. `first` may return before that, and `back` after the
+   real function has. */
+#define WRAPPER_WITH(first, back, name, returns, parameters, arguments, subject, error_number) \
     typedef returns type_of_##name parameters; \
     static returns native_##name parameters \
     { \
         type_of_##name *real = (type_of_##name *)natives[NATIVE_##name].real; \
         struct native_call call; \
+        first; \
         if (!native_begin(&call, NATIVE_##name, (subject), __builtin_return_address(0), \
                           (uintptr_t)__builtin_frame_address(0))) \
             return real arguments; \
         returns result = real arguments; \
+        back; \
         native_end(&call, (int64_t)result, (error_number)); \
         return result; \
     }
+#define NOTHING (void)0
+#define WRAPPER(name, ...) WRAPPER_WITH(NOTHING, NOTHING, name, __VA_ARGS__)
+#define WRAPPER_OF_TWO(name, ...) WRAPPER_WITH(NOTHING, RETURN_IN_CHILD, name, __VA_ARGS__)
+#define RETURN_IN_CHILD \
+    if (result == 0) \
+    return 0
+#define WRAPPER_UNLESS_FREE(name, returns, parameters, arguments, subject, error_number, try) \
+    WRAPPER_WITH(RETURN_UNLESS_BUSY(try), NOTHING, name, returns, parameters, arguments, subject, error_number)
+#define RETURN_UNLESS_BUSY(try) \
+    int tried = (try); \
+    if (LIKELY(tried != EBUSY)) \
+    return tried
 #define WRAPPER_OF_SHAPE(name, shape, ...) SHAPE_##shape(WRAPPER, name)
 NATIVE_CALLS(WRAPPER_OF_SHAPE)
 

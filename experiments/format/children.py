@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from interpose.experiments.model.process import Process
 
 FORK, EXEC, SPAWN, SHELL = 1, 2, 3, 4
+OF_THE_CHILD, DIFFERENCE = 1, 2  # where the figures of its record are from
+KIB, BLOCK_BYTES = 1024, 512
 LEFT_NO_EXPERIMENT = "left no experiment"
 _NO_PID = 0
 _STEP = re.compile(r"(.*)_([a-z])([0-9]+)", re.DOTALL)
@@ -43,6 +45,36 @@ class Child:
     def signal(self) -> int | None:
         """The signal that killed it."""
         return os.WTERMSIG(self._status) if self.has_ended and os.WIFSIGNALED(self._status) else None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it is known what it used; an experiment from before that was told has its CPU time alone."""
+        return self.has_ended and bool(self.record.usage or self.record.cpu_ns)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether these are the kernel's figures of it alone, not what those of all children grew by."""
+        return self.record.usage == OF_THE_CHILD
+
+    @property
+    def memory_bytes(self) -> int:
+        """The most resident memory that it had, with those it waited for; 0 where it is not known."""
+        return self.record.memory_kib * KIB
+
+    @property
+    def is_memory_at_most(self) -> bool:
+        """Whether it may have had less: the kernel counts its starter's memory as its own until it runs its program."""
+        return 0 < self.record.memory_kib <= self.record.starter_memory_kib
+
+    @property
+    def read_bytes(self) -> int:
+        """What was read from a disk for it."""
+        return self.record.in_blocks * BLOCK_BYTES
+
+    @property
+    def written_bytes(self) -> int:
+        """What it gave to be written to a disk."""
+        return self.record.out_blocks * BLOCK_BYTES
 
     @property
     def _status(self) -> int:

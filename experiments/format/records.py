@@ -182,6 +182,15 @@ class ChildRecord(NamedTuple):
     cpu_ns: int = 0
     stack: int = 0
     memory_kib: int = 0
+    system_ns: int = 0
+    minor_faults: int = 0
+    major_faults: int = 0
+    in_blocks: int = 0
+    out_blocks: int = 0
+    voluntary_switches: int = 0
+    involuntary_switches: int = 0
+    usage: int = 0
+    starter_memory_kib: int = 0
 
 
 class TraceRecord(NamedTuple):

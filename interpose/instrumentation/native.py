@@ -16,5 +16,5 @@ def intrinsics():
 
 
 def _declared(name, kinds, choice, detail, moves, effect):
-    told = {"detail": detail, "bytes": moves, "choice": choice, "effect": effect}
+    told = {"detail": detail, "bytes": moves, "choice": choice, "effect": effect, "waits": kinds.startswith("sync")}
     return Intrinsic(NATIVE + name, TARGET + name, kinds, by="native", **told)

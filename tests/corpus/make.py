@@ -113,7 +113,7 @@ def tables() -> Iterator[tuple[str, str, bytes]]:
     thread = pack("THREAD", start_ns=HUGE, end_ns=1, depth=LARGE, recorded=HUGE, made=1, seen_ns=HUGE)
     yield "threads", "deep-and-backwards", head(2048, "threads") + thread.ljust(2048, b"\xff")
     yield "overview", "huge", head(size_of("OVERVIEW"), "overview") + b"\xff" * size_of("OVERVIEW") * 2
-    yield "children", "huge", head(size_of("CHILD")) + b"\xff" * size_of("CHILD")
+    yield "children", "huge", head(size_of("CHILD"), "children") + b"\xff" * size_of("CHILD")
     yield "dyntext", "absurdly-long", struct.pack("<II", 1, LARGE) + b"x"
     yield "objects", "huge-numbers", b"0-f r-xp 0 ffff:fffff 9999999999999999999 /x\x1b[0m\n7f-8f r-xp 0 0:0 0 /\xff\n"
 

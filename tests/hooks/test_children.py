@@ -11,6 +11,7 @@ from tracing import Traced, environment, of_machine, write_program
 
 from interpose.analysis.recording.ending import ending
 from interpose.analysis.recording.lineage import tree, unfollowed, walk, why_not
+from interpose.analysis.recording.unfollowed_cpu import unfollowed_cpu
 from interpose.experiments.format.children import EXEC, FORK, SHELL, SPAWN, split_lineage
 from interpose.experiments.model.experiment import Experiment
 from tests.build import SECOND, START_NS, Build
@@ -217,12 +218,32 @@ def test_a_program_with_another_users_rights(tmp_path):
     assert reasons(tmp_path, path) == ["another user's rights"]
 
 
-def test_an_interpreter_that_records_nothing_left_no_experiment(tmp_path):
+def test_an_interpreter_that_is_told_not_to_record_is_told_as_that(tmp_path):
     program = write_program(
         tmp_path,
         """
         import os, subprocess, sys
-        subprocess.call([sys.executable, "-c", "pass"], env={**os.environ, "INTERPOSE": "0"})
+        me = [sys.executable, "-c", "pass"]
+        subprocess.call(me, env={**os.environ, "INTERPOSE": "0"})
+        os.environ["INTERPOSE"] = ""
+        subprocess.call(me)
+        os.waitpid(os.posix_spawn(me[0], me, os.environ), 0)
+        if os.fork() == 0:
+            os.execv(me[0], me)
+        os.wait()
+        """,
+    )
+
+    found = unfollowed(run_traced(program).experiment)
+    assert [why_not(child, process) for process, child in found] == ["switched off by INTERPOSE"] * 4
+
+
+def test_an_interpreter_that_left_no_experiment_is_told_as_that(tmp_path):
+    program = write_program(
+        tmp_path,
+        """
+        import os, subprocess, sys
+        subprocess.call([sys.executable, "-c", "pass"], env={**os.environ, "PYTHONHOME": "/nowhere"})
         """,
     )
 
@@ -391,7 +412,8 @@ def test_the_command_shows_a_tree_and_the_report_who_was_not_followed(interpose,
     shell, reason = build.string("/bin/sh"), build.string("not Python")
     started = build.stack(build.site("/home/u/orders.py", 7, "print_all"))
     for pid in (71, 72):
-        used = {"cpu_ns": SECOND // 4, "memory_kib": 3 * 1024, "stack": started}
+        used = {"cpu_ns": SECOND // 4, "memory_kib": 3 * 1024, "stack": started, "usage": 1, "major_faults": 7}
+        used |= {"system_ns": SECOND // 20, "out_blocks": 8}
         build.child(how=SPAWN, pid=pid, command=shell, why=reason, end_ns=START_NS + SECOND, status=3 << 8, **used)
     build.ended(2 * SECOND, SECOND)
     build.write()
@@ -404,8 +426,13 @@ def test_the_command_shows_a_tree_and_the_report_who_was_not_followed(interpose,
     assert shown_child == "- 71 0.000 s 1.000 s 250 ms exit 3 /bin/sh not Python"
     told = json.loads(interpose("processes", "--format", "json").stdout)[1]
     assert (told["cpu_ns"], told["memory_bytes"]) == (SECOND // 4, 3 << 20)
+    assert (told["system_ns"], told["major_faults"], told["written_bytes"]) == (SECOND // 20, 7, 4096)
+    assert (told["is_usage_exact"], told["is_memory_at_most"]) == (True, False)
     assert (told["site"], told["function"]) == ("/home/u/orders.py:7", "print_all")
     assert " not followed  2 processes: /bin/sh (not Python) 2\n" in report.stdout
+    assert " CPU of children not followed  500 ms  not in the table: sh 500 ms\n" in report.stdout
+    whole = json.loads(interpose("report", "--format", "json").stdout)
+    assert whole["children_not_followed"] == [{"program": "sh", "cpu_ns": SECOND // 2, "is_estimated": False}]
     assert " children     2.00 s  2 x sh  orders.py:7  CPU 500 ms, 3.00 MiB, 2 failed\n" in report.stdout
 
 
@@ -436,20 +463,155 @@ def test_what_each_child_used_is_what_the_kernel_counted(traced):
     assert all(done.experiment.founder.own_line(each.record.stack).function == "run" for each in found.values())
 
 
-def test_the_memory_of_its_parent_is_not_a_childs(traced):
-    """The kernel counts for a child what its parent had until the child executed its program."""
-    done = traced("""
-        import resource, subprocess, sys
-        kept = bytearray(80 << 20)
-        subprocess.run(["/bin/true"], check=True)
-        print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
-        subprocess.run([sys.executable, "-ISc", "bytearray(150 << 20)"], check=True)
-    """)
-    small, large = sorted(done.experiment.founder.children, key=lambda each: each.record.start_ns)
+# Whoever reaps the child keeps what the kernel says of it then; of os.waitid what it said before.
+REAPED = """
+    import os, resource, subprocess, sys, threading
+    BUSY = ["sh", "-c", "i=0; while [ $i -lt %d ]; do i=$((i+1)); done; exit 3"]
+    before = lambda: resource.getrusage(resource.RUSAGE_CHILDREN)
+    def figures(now, then=None):
+        names = "ru_minflt ru_majflt ru_inblock ru_oublock ru_nvcsw ru_nivcsw".split()
+        less = lambda name: getattr(now, name) - (getattr(then, name) if then else 0)
+        print(round((less("ru_utime") + less("ru_stime")) * 1e6), round(less("ru_stime") * 1e6), *map(less, names))
+    def spawn(turns):
+        return os.posix_spawnp("sh", [*BUSY[:2], BUSY[2] % turns], os.environ)
+    for wait in (
+        lambda pid: os.waitpid(pid, 0),
+        lambda pid: os.wait(),
+        lambda pid: os.waitid(os.P_PID, pid, os.WEXITED),
+        lambda pid: (os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT), os.waitpid(pid, 0)),
+        lambda pid: os.wait3(0),
+        lambda pid: os.wait4(pid, 0),
+    ):
+        then = before()
+        wait(spawn(100000))
+        figures(before(), then)
+    then = before()
+    assert subprocess.run([*BUSY[:2], BUSY[2] % 100000]).returncode == 3
+    figures(before(), then)
+    then = before()
+    os.system(BUSY[2] % 100000)
+    figures(before(), then)
+"""
 
-    assert int(done.stdout) > 80 * 1024
-    assert small.record.memory_kib == 0
-    assert large.record.memory_kib > 150 * 1024
+
+def figures_of(child):
+    record = child.record
+    counts = (record.minor_faults, record.major_faults, record.in_blocks, record.out_blocks)
+    switches = (record.voluntary_switches, record.involuntary_switches)
+    return [record.cpu_ns // 1000, record.system_ns // 1000, *counts, *switches]
+
+
+def test_all_that_the_kernel_counts_of_a_child_is_there_whoever_waits(traced):
+    done = traced(REAPED)
+    children = done.experiment.founder.children
+
+    assert (done.returncode, done.stderr) == (0, "")
+    told = [list(map(int, line.split())) for line in done.stdout.splitlines()]
+    assert [figures_of(child) for child in children] == [[pytest.approx(each, abs=2) for each in line] for line in told]
+    assert [child.is_exact for child in children] == [True] * 7 + [False]
+    assert [child.exit_status for child in children] == [3] * 8
+    assert all(done.experiment.founder.own_line(child.record.stack) for child in children)
+    assert all(child.record.cpu_ns > 1_000_000 and child.record.minor_faults > 50 for child in children)
+
+
+def test_of_children_that_are_waited_for_at_once_each_has_its_own_figures(traced):
+    done = traced("""
+        import os, subprocess, threading
+        def run(turns):
+            code = "i=0; while [ $i -lt %d ]; do i=$((i+1)); done; times" % turns
+            child = subprocess.Popen(["sh", "-c", code], stdout=subprocess.PIPE)
+            output = child.stdout.read().split()
+            child.wait()
+            print(child.pid, *map(bytes.decode, output[:2]))
+        threads = [threading.Thread(target=run, args=(turns,)) for turns in (10, 100000, 300000, 10, 200000, 10)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+    """)
+    found = {child.record.pid: child for child in done.experiment.founder.children}
+
+    assert (done.returncode, done.stderr) == (0, "")
+    for line in done.stdout.splitlines():
+        pid, *own = line.split()
+        minutes_and_seconds = [each.rstrip("s").split("m") for each in own]
+        told_s = sum(60 * int(minutes) + float(seconds) for minutes, seconds in minutes_and_seconds)
+        assert found[int(pid)].is_exact
+        assert found[int(pid)].record.cpu_ns / 1e9 == pytest.approx(told_s, abs=0.03)  # the shell's are in hundredths
+
+
+def test_memory_is_told_exactly_only_beyond_its_starters(traced):
+    done = traced("""
+        import subprocess, sys
+        def run(megabytes):
+            code = "bytearray(%d << 20).count(1)" % megabytes
+            subprocess.call([sys.executable, "-ISc", code], env={"INTERPOSE": "0"})
+        run(0)
+        run(90)
+        kept = bytearray(200 << 20)
+        kept.count(1)
+        run(90)
+    """)
+    small, large, within = done.experiment.founder.children
+
+    assert not large.is_memory_at_most and 90 << 20 < large.memory_bytes < 130 << 20
+    assert small.is_memory_at_most or small.memory_bytes < 60 << 20
+    assert within.is_memory_at_most
+
+
+WORK = """
+    import os, subprocess
+    count = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
+    subprocess.call(["sh", "-c", count])
+    os.system(count)
+    if os.fork() == 0:
+        sum(range(1000000))
+        os.execvp("sh", ["sh", "-c", count])
+    os.wait()
+"""
+
+
+def test_the_cpu_of_followed_and_unfollowed_is_all_that_the_kernel_counts(tmp_path):
+    program = write_program(tmp_path, WORK)
+    child = subprocess.Popen([sys.executable, program], cwd=tmp_path, env=environment(INTERPOSE="1"))
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    experiment = Experiment(str(tmp_path / "test.1.er"))
+
+    (shell,) = unfollowed_cpu(experiment)
+    followed_ns = sum(process.overview[-1].cpu_ns for process in experiment.processes)
+    assert child.returncode == 0
+    assert shell.program == "sh"
+    whole_ns = (used.ru_utime + used.ru_stime) * 1e9
+    assert shell.cpu_ns + followed_ns == pytest.approx(whole_ns, rel=0.05)
+    assert shell.cpu_ns > whole_ns / 5
+
+
+def test_what_the_interpreter_calls_is_put_back(traced):
+    done = traced("""
+        import os
+        from interpose.timing import shims
+        def run():
+            child = os.posix_spawnp("sh", ["sh", "-c", "exit 9"], os.environ)
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        print(run(), shims.end(), run())
+    """)
+
+    assert (done.stdout, done.stderr) == ("9 0 9\n", "")
+    assert len(done.experiment.founder.children) == 1
+
+
+def test_a_wait_that_fails_fails_as_before(traced):
+    done = traced("""
+        import os
+        for wait in (os.wait, lambda: os.waitpid(-1, 0), lambda: os.waitid(os.P_ALL, 0, os.WEXITED)):
+            try: wait()
+            except ChildProcessError as error: print(error.errno)
+        pid = os.posix_spawnp("sleep", ["sleep", "0.2"], os.environ)
+        print(os.waitpid(pid, os.WNOHANG), os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG), os.waitpid(pid, 0)[1])
+    """)
+
+    assert (done.stdout, done.stderr) == ("10\n10\n10\n(0, 0) None 0\n", "")
+    (child,) = done.experiment.founder.children
+    assert child.is_exact
 
 
 @pytest.mark.parametrize("form", ["json", "csv", "markdown"])

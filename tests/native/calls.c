@@ -159,3 +159,91 @@ int thread_run(int number, long times)
     endless = number;
     return pthread_create(&thread, NULL, read_some, (void *)times) || pthread_join(thread, NULL);
 }
+
+/* --- processes */
+
+/* A child that is another program at once. */
+int run_by_vfork(int status)
+{
+    char text[] = "exit 0", *words[] = {"sh", "-c", text, NULL};
+    int found = -1;
+    text[5] = (char)('0' + status);
+    pid_t child = vfork();
+    if (child == 0) {
+        execv("/bin/sh", words);
+        _exit(127);
+    }
+    return waitpid(child, &found, 0) == child ? WEXITSTATUS(found) : -1;
+}
+
+int run_shell(const char *command) { return system(command); }
+
+int error_of_wait(void) { return waitpid(-1, NULL, 0) < 0 ? errno : 0; }
+
+int error_of_exec(void) { return execv("/no/such", (char *[]){"such", NULL}) < 0 ? errno : 0; }
+
+/* --- locks */
+
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static volatile long guarded;
+
+/* Each adds to a number that one alone may add to, and takes its time. */
+long add_guarded(long times, long us)
+{
+    for (long each = 0; each < times; each++) {
+        pthread_mutex_lock(&guard);
+        long before = guarded;
+        if (us)
+            usleep((useconds_t)us);
+        guarded = before + 1;
+        pthread_mutex_unlock(&guard);
+    }
+    return guarded;
+}
+
+static int lock_twice(int type)
+{
+    pthread_mutexattr_t attributes;
+    pthread_mutex_t mutex;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, type);
+    pthread_mutex_init(&mutex, &attributes);
+    errno = 77;
+    int first = pthread_mutex_lock(&mutex), second = pthread_mutex_lock(&mutex);
+    return first ? -1 : errno == 77 ? second : -2;
+}
+
+int lock_twice_checked(void) { return lock_twice(PTHREAD_MUTEX_ERRORCHECK); }
+
+int lock_twice_recursive(void) { return lock_twice(PTHREAD_MUTEX_RECURSIVE); }
+
+static pthread_mutex_t robust;
+
+static void *die_with_lock(void *nothing)
+{
+    pthread_mutex_lock(&robust);
+    return nothing;
+}
+
+/* What who comes after is told. */
+int lock_of_the_dead(void)
+{
+    pthread_mutexattr_t attributes;
+    pthread_t thread;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&robust, &attributes);
+    pthread_create(&thread, NULL, die_with_lock, NULL);
+    pthread_join(thread, NULL);
+    return pthread_mutex_lock(&robust);
+}
+
+int time_out_of_condition(void)
+{
+    static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+    struct timespec past = {1, 0};
+    pthread_mutex_lock(&guard);
+    int result = pthread_cond_timedwait(&never, &guard, &past);
+    pthread_mutex_unlock(&guard);
+    return result;
+}

@@ -1,7 +1,6 @@
 """Each function of the list, called once as a program would: recorded once, of the kind of what lies behind it."""
 
 import json
-import re
 from collections import Counter
 
 from interpose.experiments.model.process import Process
@@ -15,17 +14,24 @@ HEAD = """
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define LONG(what) ((long)(what))
+#define LONG(...) ((long)(__VA_ARGS__))
 extern int __open_2(const char *, int), __open64_2(const char *, int);
 extern ssize_t __read_chk(int, void *, size_t, size_t), __pread64_chk(int, void *, size_t, off64_t, size_t),
     __recv_chk(int, void *, size_t, size_t, int);
@@ -41,9 +47,79 @@ static struct epoll_event event;
 static struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 static struct pollfd watched;
 static fd_set readers;
+
+static char *words[] = {"true", NULL};
+static pid_t spawned;
+static FILE *pipe_of;
+
+static pid_t forked(void)
+{
+    pid_t child = fork();
+    if (child == 0)
+        _exit(3);
+    return child;
+}
+
+/* A child by the bare system call. */
+static pid_t child(void)
+{
+    pid_t made = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (made == 0)
+        syscall(SYS_exit_group, 3);
+    return made;
+}
+
+/* Each lock is held by a thread for a while, or what is waited for is told by one then. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, own_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static pthread_barrier_t barrier;
+static sem_t semaphore;
+static volatile int holds;
+
+static void *hold(void *what)
+{
+    struct timespec while_held = {0, 50000000};
+    if (what == &mutex)
+        pthread_mutex_trylock(&mutex);
+    if (what == &lock)
+        pthread_rwlock_trywrlock(&lock);
+    __atomic_store_n(&holds, 1, __ATOMIC_RELEASE);
+    syscall(SYS_nanosleep, &while_held, NULL);
+    if (what == &mutex)
+        pthread_mutex_unlock(&mutex);
+    if (what == &lock)
+        pthread_rwlock_unlock(&lock);
+    if (what == &semaphore)
+        sem_post(&semaphore);
+    if (what == &condition)
+        pthread_cond_signal(&condition);
+    if (what == &barrier)
+        pthread_barrier_wait(&barrier);
+    return NULL;
+}
+
+static pthread_t held(void *what)
+{
+    pthread_t thread;
+    holds = 0;
+    pthread_create(&thread, NULL, hold, what);
+    while (!__atomic_load_n(&holds, __ATOMIC_ACQUIRE))
+        ;
+    return thread;
+}
+
+static struct timespec *later(void)
+{
+    static struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 20;
+    return &until;
+}
+#define UNLOCKED(what, result) ({ long got = (result); pthread_##what; got; })
 """
 
-FILE, NET, SLEEP = "file", "net", "sleep"
+FILE, NET, SLEEP, PROCESS, SYNC = "file", "net", "sleep", "process", "sync"
 
 # How each is called, what it gives, and of which kind the call is.
 CALLS = {
@@ -96,12 +172,42 @@ CALLS = {
     "nanosleep": ("nanosleep(&instant, NULL)", 0, SLEEP),
     "clock_nanosleep": ("clock_nanosleep(CLOCK_MONOTONIC, 0, &instant, NULL)", 0, SLEEP),
     "usleep": ("usleep(1)", 0, SLEEP),
+    "fork": ("forked()", None, PROCESS),
+    "wait": ("wait(NULL)", None, PROCESS),
+    "posix_spawn": ('posix_spawn(&spawned, "/bin/true", NULL, NULL, words, environ)', 0, PROCESS),
+    "waitpid": ("waitpid(spawned, NULL, 0) == spawned", 1, PROCESS),
+    "posix_spawnp": ('posix_spawnp(&spawned, "true", NULL, NULL, words, environ)', 0, PROCESS),
+    "wait3": ("wait3(NULL, 0, NULL) == spawned", 1, PROCESS),
+    "wait4": ("wait4(child(), NULL, 0, NULL)", None, PROCESS),
+    "waitid": ("waitid(P_PID, child(), &(siginfo_t){0}, WEXITED)", 0, PROCESS),
+    "system": ('system("exit 3")', 3 << 8, PROCESS),
+    "popen": ('pipe_of = popen("exit 4", "r")', None, PROCESS),
+    "pclose": ("pclose(pipe_of)", 4 << 8, PROCESS),
+    "pthread_mutex_lock": ("held(&mutex), UNLOCKED(mutex_unlock(&mutex), pthread_mutex_lock(&mutex))", 0, SYNC),
+    "pthread_mutex_timedlock": (
+        "held(&mutex), UNLOCKED(mutex_unlock(&mutex), pthread_mutex_timedlock(&mutex, later()))",
+        0,
+        SYNC,
+    ),
+    "pthread_rwlock_rdlock": ("held(&lock), UNLOCKED(rwlock_unlock(&lock), pthread_rwlock_rdlock(&lock))", 0, SYNC),
+    "pthread_rwlock_wrlock": ("held(&lock), UNLOCKED(rwlock_unlock(&lock), pthread_rwlock_wrlock(&lock))", 0, SYNC),
+    "sem_wait": ("held(&semaphore), sem_wait(&semaphore)", 0, SYNC),
+    "sem_timedwait": ("held(&semaphore), sem_timedwait(&semaphore, later())", 0, SYNC),
+    "pthread_cond_wait": ("held(&condition), pthread_cond_wait(&condition, &own_mutex)", 0, SYNC),
+    "pthread_cond_timedwait": ("held(&condition), pthread_cond_timedwait(&condition, &own_mutex, later())", 0, SYNC),
+    "pthread_barrier_wait": ("held(&barrier), pthread_barrier_wait(&barrier) * 0", 0, SYNC),
+    "pthread_join": ("pthread_join(held(NULL), NULL)", 0, SYNC),
 }
+
+MOVING = {name for name, _, _, _, moves, _ in shims.native_calls() if moves}
 
 BODY = """
 void all(long *results, const char *path, int file, int one, int other, int listener, int fresh, int port, int poller)
 {
     memset(memory, 'x', sizeof memory);
+    pthread_barrier_init(&barrier, NULL, 2);
+    sem_init(&semaphore, 0, 0);
+    pthread_mutex_trylock(&own_mutex);
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -166,5 +272,5 @@ def test_each_is_recorded_once_and_does_what_it_does(traced, built, tmp_path):
     assert Counter(names) == Counter(dict.fromkeys(CALLS, 1))
     assert (tmp_path / "file").stat().st_size == 5 << 32
     for name, event in zip(names, own, strict=True):
-        expected = given[name] if re.search(r"read|write|recv|send", name) else 0
+        expected = given[name] if name in MOVING else 0
         assert (name, kind_of(founder, event.intrinsic), event.bytes) == (name, CALLS[name][2], expected)

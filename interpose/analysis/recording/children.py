@@ -11,15 +11,14 @@ from interpose.experiments.format.children import EXEC, FORK, Child
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process, Site
 
-KIB = 1024
-
 
 @dataclass
 class Children:
     """Child processes of one program, started from one line: how many, and what those took that were waited for.
 
     `cpu_ns` and `memory_bytes` are the kernel's, with what the children waited for themselves; the memory is the most
-    that one of them had, 0 where it is not known. `failed` ended with another status than 0, or by a signal.
+    that one of them had, 0 where it is not known; `is_memory_at_most` where it may have been less. `failed` ended with
+    another status than 0, or by a signal.
     """
 
     program: str
@@ -28,6 +27,7 @@ class Children:
     wall_ns: int = 0
     cpu_ns: int = 0
     memory_bytes: int = 0
+    is_memory_at_most: bool = False
     failed: int = 0
 
     def add(self, child: Child) -> None:
@@ -36,7 +36,8 @@ class Children:
         self.count += 1
         self.wall_ns += max(record.end_ns - record.start_ns, 0)
         self.cpu_ns += record.cpu_ns
-        self.memory_bytes = max(self.memory_bytes, record.memory_kib * KIB)
+        if child.memory_bytes > self.memory_bytes:
+            self.memory_bytes, self.is_memory_at_most = child.memory_bytes, child.is_memory_at_most
         self.failed += bool(child.has_ended and ending_of_child(child) != Ending("exit", record.end_ns))
 
 

@@ -26,8 +26,9 @@ from interpose.analysis.calls.profile import (
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.profile.profiled import CONTAINERS, Function, Profiled, profiled, program_waits
-from interpose.analysis.recording.children import children_of
+from interpose.analysis.recording.children import Children, children_of
 from interpose.analysis.recording.lineage import program_of, unfollowed, why_not
+from interpose.analysis.recording.unfollowed_cpu import unfollowed_cpu
 from interpose.analysis.time.run_queue import Unseen
 from interpose.analysis.transactions.estimate import ALL
 from interpose.experiments.metadata.control import control_of
@@ -149,6 +150,7 @@ def summary(screen: Screen) -> Iterator[str]:
         *triggers(screen),
         *(() if screen.log.interval else wait_not_seen(screen)),
         *cpu_not_seen(screen),
+        *cpu_not_followed(screen),
         *sampled(screen),
         *stacks_not_known(screen),
         *chosen(screen),
@@ -390,6 +392,17 @@ def cpu_not_seen(screen: Screen) -> Iterator[str]:
         yield f" CPU of native threads  {duration(unseen_ns)}  not in the table (docs/limits.md)"
 
 
+def cpu_not_followed(screen: Screen) -> Iterator[str]:
+    """A line where children without an experiment used CPU time: how much, and which used most of it."""
+    found = unfollowed_cpu(screen.experiment)
+    cpu_ns = sum(each.cpu_ns for each in found)
+    if cpu_ns and cpu_ns * 100 >= screen.profile.total.cpu_ns + cpu_ns:
+        named = ", ".join(f"{each.program} {duration(each.cpu_ns)}" for each in found[:_CHILDREN])
+        more = ", ..." if len(found) > _CHILDREN else ""
+        estimated = " (estimated)" if any(each.is_estimated for each in found) else ""
+        yield clean(f" CPU of children not followed  {duration(cpu_ns)}{estimated}  not in the table: {named}{more}")
+
+
 def lines_of_ones_own(screen: Screen) -> Iterator[str]:
     """The lines of the program's own code that took most."""
     rows = own_lines(screen.profile.rows)[:_OWN_LINES]
@@ -408,10 +421,16 @@ def children(screen: Screen) -> Iterator[str]:
     for place, each in enumerate(found[:_CHILDREN]):
         several = f"{each.count:,} x " if each.count > 1 else ""
         where = f"  {places.line(each.site)}" if each.site else ""
-        told = [f"CPU {duration(each.cpu_ns)}", *([size(each.memory_bytes)] if each.memory_bytes else [])]
+        told = [f"CPU {duration(each.cpu_ns)}", *_memory_of(each)]
         told += [f"{each.failed:,} failed"] if each.failed else []
         what = f"{several}{each.program}{where}  {', '.join(told)}"
         yield f" {'' if place else 'children':<10}{duration(each.wall_ns):>9}  {clean(what)}"
+
+
+def _memory_of(children: Children) -> list[str]:
+    if not children.memory_bytes:
+        return []
+    return [f"{'at most ' if children.is_memory_at_most else ''}{size(children.memory_bytes)}"]
 
 
 def calls_in_progress(screen: Screen) -> Iterator[str]:

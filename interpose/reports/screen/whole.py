@@ -8,6 +8,7 @@ from typing import Any
 from interpose.analysis.calls.profile import Profile, by_kind
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.profile.memory import Memory, memories
+from interpose.analysis.recording.unfollowed_cpu import unfollowed_cpu
 from interpose.reports.screen.state import completeness, elapsed_ns, is_well
 from interpose.reports.screen.summary import (
     Screen,
@@ -24,7 +25,8 @@ from interpose.reports.tables.rows import profile_table
 
 def whole_report(screen: Screen) -> dict[str, Any]:
     """Totals, the rows of the kinds (which add up to `thread_ns`), findings, memory in bytes with what
-    it grew by in each line until its peak, and warnings as sentences."""
+    it grew by in each line until its peak, the CPU time of children that are not in the rows, and
+    warnings as sentences."""
     whole = screen.profile.total
     return {
         "elapsed_ns": elapsed_ns(screen.analysis),
@@ -34,6 +36,7 @@ def whole_report(screen: Screen) -> dict[str, Any]:
         "rows": _rows(screen),
         "findings": _findings(screen),
         "memory": [_memory(each) for each in memories(screen.experiment)],
+        "children_not_followed": [vars(each) for each in unfollowed_cpu(screen.experiment)],
         "warnings": list(warnings_of(screen)),
     }
 

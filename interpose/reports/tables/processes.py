@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from interpose.analysis.recording.children import KIB
 from interpose.analysis.recording.lineage import Node, program_of, why_not
 from interpose.experiments.format.children import Child
 from interpose.experiments.model.process import Process, Site
@@ -17,6 +16,8 @@ from interpose.reports.screen.state import command_line, ending_in_words
 FOUNDER = "founder"
 HOW = {1: "fork", 2: "exec", 3: "spawn", 4: "system"}
 LETTERS = {"f": "fork", "x": "exec", "c": "other"}
+COUNTED = ("system_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
+USAGE = (*COUNTED, "read_bytes", "written_bytes", "is_usage_exact", "is_memory_at_most")
 NAMES = (
     "lineage",
     "parent",
@@ -35,6 +36,7 @@ NAMES = (
     "memory_bytes",
     "site",
     "function",
+    *USAGE,
 )
 
 Row = tuple[int, Node]
@@ -51,6 +53,10 @@ def processes_table(rows: Iterable[Row], founder: Process) -> Table:
         Column("duration", lambda row: _duration(row[1])),
         Column("CPU", lambda row: _cpu(row[1])),
         Column("memory", lambda row: _memory(row[1]), optional=True),
+        Column("in kernel", lambda row: _told(row[1], lambda child: duration(child.record.system_ns)), optional=True),
+        Column("faults", lambda row: _told(row[1], _faults), optional=True),
+        Column("read", lambda row: _told(row[1], lambda child: size(child.read_bytes)), optional=True),
+        Column("written", lambda row: _told(row[1], lambda child: size(child.written_bytes)), optional=True),
         Column("status", lambda row: ending_in_words(row[1].ending), right=False),
         Column("command", lambda row: clean(_command(row[1])), right=False, flexible=True, keep="end"),
         Column("started at", lambda row: _where(row[1], places), right=False, optional=True),
@@ -89,14 +95,32 @@ def _site(node: Node) -> Site | None:
     return starter.own_line(started.record.stack) if started and starter and started.record.stack else None
 
 
-def _cpu(node: Node) -> str:
+def _measured(node: Node) -> Child | None:
+    """What its starter noted of it, where that says what it used."""
     started = _started(node)
-    return duration(started.record.cpu_ns) if started and started.has_ended else ""
+    return started if started and started.is_measured else None
+
+
+def _cpu(node: Node) -> str:
+    measured = _measured(node)
+    return duration(measured.record.cpu_ns) if measured else ""
 
 
 def _memory(node: Node) -> str:
     started = _started(node)
-    return size(started.record.memory_kib * KIB) if started and started.record.memory_kib else ""
+    if not started or not started.memory_bytes:
+        return ""
+    return f"{'<= ' if started.is_memory_at_most else ''}{size(started.memory_bytes)}"
+
+
+def _told(node: Node, figure: Callable[[Child], str]) -> str:
+    """A figure that older experiments do not have."""
+    measured = _measured(node)
+    return figure(measured) if measured and measured.record.usage else ""
+
+
+def _faults(child: Child) -> str:
+    return f"{child.record.minor_faults + child.record.major_faults:,}"
 
 
 def _where(node: Node, places: Places) -> str:
@@ -114,7 +138,7 @@ def _values(row: Row) -> Values:
     depth, node = row
     end = node.ending
     starter = node.process if node.child else node.process.starter
-    started, site = _started(node), _site(node)
+    started, measured, site = _started(node), _measured(node), _site(node)
     known: dict[str, Any] = {
         "lineage": node.process.lineage if node.is_followed else None,
         "parent": starter.lineage if starter else None,
@@ -129,9 +153,18 @@ def _values(row: Row) -> Values:
         "command": _command(node),
         "followed": node.is_followed,
         "why": _why(node) or None,
-        "cpu_ns": started.record.cpu_ns if started and started.has_ended else None,
-        "memory_bytes": started.record.memory_kib * KIB if started and started.record.memory_kib else None,
+        "cpu_ns": measured.record.cpu_ns if measured else None,
+        "memory_bytes": started.memory_bytes or None if started else None,
         "site": f"{site.file}:{site.line}" if site else None,
         "function": site.function if site else None,
+        **_usage(measured),
     }
     return known
+
+
+def _usage(child: Child | None) -> dict[str, Any]:
+    if child is None or not child.record.usage:
+        return dict.fromkeys(USAGE)
+    counted = {name: getattr(child.record, name) for name in COUNTED}
+    moved = {"read_bytes": child.read_bytes, "written_bytes": child.written_bytes}
+    return {**counted, **moved, "is_usage_exact": child.is_exact, "is_memory_at_most": child.is_memory_at_most}

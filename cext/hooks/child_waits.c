@@ -1,0 +1,124 @@
+#define _GNU_SOURCE
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "hooks/child_waits.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/children.h"
+#include "core/import_table.h"
+
+typedef pid_t wait_function(pid_t, int *, int, struct rusage *);
+
+static wait_function *real_wait;
+static int begun;
+
+/* --- in their places */
+
+static pid_t wait_and_note(pid_t which, int *status, int options, struct rusage *used)
+{
+    pid_t child = real_wait(which, status, options, used);
+    if (child > 0)
+        children_reaped((uint32_t)child, used);
+    return child;
+}
+
+static pid_t wait_for_pid(pid_t which, int *status, int options)
+{
+    struct rusage used;
+    return wait_and_note(which, status, options, &used);
+}
+
+static pid_t wait_for_any(int *status)
+{
+    return wait_for_pid(-1, status, 0);
+}
+
+static pid_t wait_of_four(pid_t which, int *status, int options, struct rusage *wanted)
+{
+    struct rusage used;
+    return wait_and_note(which, status, options, wanted ? wanted : &used);
+}
+
+static pid_t wait_of_three(int *status, int options, struct rusage *wanted)
+{
+    return wait_of_four(-1, status, options, wanted);
+}
+
+/* The C library's has no place for what the child used; the kernel's has. */
+static int wait_for_id(idtype_t type, id_t id, siginfo_t *info, int options)
+{
+    struct rusage used;
+    long failed = syscall(SYS_waitid, type, id, info, options, &used);
+    if (!failed && info && info->si_pid > 0)
+        children_reaped((uint32_t)info->si_pid, &used);
+    return (int)failed;
+}
+
+/* --- exchanging */
+
+static struct {
+    const char *name;
+    void *ours;
+    struct import import;
+} waits[] = {
+    {"waitpid", (void *)wait_for_pid, {.count = 0}}, {"wait", (void *)wait_for_any, {.count = 0}},
+    {"wait3", (void *)wait_of_three, {.count = 0}},  {"wait4", (void *)wait_of_four, {.count = 0}},
+    {"waitid", (void *)wait_for_id, {.count = 0}},
+};
+enum { WAITS = sizeof waits / sizeof *waits };
+
+static const void *object_of(const void *function)
+{
+    Dl_info info;
+    return function && dladdr(function, &info) ? info.dli_fbase : NULL;
+}
+
+/* Somebody may have preloaded a function of that name, and is to be called as before. */
+static bool is_of_the_c_library(const void *function)
+{
+    return function && object_of(function) == object_of((const void *)qsort);
+}
+
+static void exchange(unsigned number)
+{
+    struct import *import = &waits[number].import;
+    if (!is_of_the_c_library(dlsym(RTLD_DEFAULT, waits[number].name)) ||
+        import_find(import, (const void *)PyEval_RestoreThread, waits[number].name))
+        return;
+    bool taken = (!import->real || is_of_the_c_library(import->real)) && import_put(import, waits[number].ours);
+    if (!taken)
+        import->count = 0;
+}
+
+void child_waits_begin(void)
+{
+    if (__atomic_exchange_n(&begun, 1, __ATOMIC_ACQ_REL))
+        return;
+    void *wait = dlsym(RTLD_DEFAULT, "wait4");
+    if (!is_of_the_c_library(wait))
+        return;
+    real_wait = (wait_function *)wait;
+    for (unsigned number = 0; number < WAITS; number++)
+        if (!waits[number].import.count) /* else ours could not be taken out, and is called still */
+            exchange(number);
+}
+
+bool child_waits_end(void)
+{
+    bool restored = true;
+    for (unsigned number = 0; number < WAITS; number++) {
+        struct import *import = &waits[number].import;
+        bool is_as_before = import_restore(import);
+        import->count = is_as_before ? 0 : import->count;
+        restored &= is_as_before;
+    }
+    begun = 0;
+    return restored;
+}

@@ -1,0 +1,75 @@
+"""The CPU time of processes that have no experiment of their own, as the kernel counted it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from interpose.analysis.recording.lineage import program_of, tree, walk
+from interpose.experiments.format.children import EXEC
+from interpose.experiments.format.records import ChildRecord
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import Process
+
+
+@dataclass
+class UnfollowedCpu:
+    """CPU time of the processes of one program that were not followed.
+
+    The kernel's figure of a process is with those that it waited for itself. Of these the followed ones are taken off,
+    since they have their time in rows of their own; `is_estimated` where there were such.
+    """
+
+    program: str
+    cpu_ns: int = 0
+    is_estimated: bool = False
+
+    def add(self, used: ChildRecord, others: Iterable[int]) -> None:
+        """Add a process that used as much, with `others` that are not to be counted: their CPU times."""
+        taken = list(others)
+        self.cpu_ns += max(used.cpu_ns - sum(taken), 0)
+        self.is_estimated |= bool(taken)
+
+
+def unfollowed_cpu(experiment: Experiment) -> list[UnfollowedCpu]:
+    """By program, those that used most first; those of which nothing is known are not among them."""
+    found: dict[str, UnfollowedCpu] = {}
+    for _, node in walk(tree(experiment)):
+        child = node.child
+        if child is None:
+            continue
+        program = program_of(child, node.process).rpartition("/")[2]
+        of_program = found.setdefault(program, UnfollowedCpu(program))
+        if child.record.how == EXEC:
+            if ended := _record_of_number(node.process):
+                of_program.add(ended, _with_children(_links(node.process)))
+        elif child.is_measured:
+            of_program.add(child.record, _with_children(each.process for each in node.below if each.is_followed))
+    return sorted((each for each in found.values() if each.cpu_ns), key=lambda each: (-each.cpu_ns, each.program))
+
+
+def _links(process: Process) -> Iterator[Process]:
+    """The process, and those that it was before it became this one by exec."""
+    yield process
+    while process.started_as and process.started_as.record.how == EXEC and process.starter:
+        process = process.starter
+        yield process
+
+
+def _record_of_number(process: Process) -> ChildRecord | None:
+    """What was noted of the process number's end, by who waited for it."""
+    *_, first = _links(process)
+    return first.started_as.record if first.started_as and first.started_as.is_measured else None
+
+
+def _with_children(processes: Iterable[Process]) -> Iterator[int]:
+    """CPU times of followed processes that are one after the other, and of the children they waited for."""
+    for process in processes:
+        yield from (child.record.cpu_ns for child in process.children if child.is_measured)
+        if process.overview and not _became_followed(process):
+            yield process.overview[-1].cpu_ns
+
+
+def _became_followed(process: Process) -> bool:
+    """Whether it went on as another followed process, whose figures include its own."""
+    return any(each.started_as and each.started_as.record.how == EXEC for each in process.descendants)
