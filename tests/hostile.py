@@ -73,6 +73,12 @@ COMMANDS = (
     ("dialogue", "--format", "asciicast"),
     ("dialogue", "--replay", "--speed", "1000"),
     ("export",),
+    ("export", "--to", "firefox"),
+    ("export", "--to", "otlp"),
+    ("export", "--to", "otlp-profiles"),
+    ("report", "--format", "github"),
+    ("trend", "--measure", "p95"),
+    ("coverage", "lcov"),
 )
 
 def skeleton(directory: Path) -> None:
