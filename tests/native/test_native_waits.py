@@ -1,5 +1,4 @@
-"""Processes and locks of C code: recorded where it waits, passed through where it does not, with the outcome that they would
-have had."""
+"""Processes and locks of C code: recorded where it waits, passed through where it does not; nothing ends otherwise."""
 
 import errno
 import os
