@@ -28,6 +28,7 @@ BENCHMARKS = (
     "locks",
     "gil",
     "native",
+    "native_counts",
     "wrapped",
     "marks",
     "collectors",

@@ -6,8 +6,8 @@
    native/native_shapes.h.
 
    The columns: the name; the shape; the kinds; how one of several is chosen, what is kept of the call, what its result tells,
-   and what it changes, in the words of hooks/slot.h. A lock that is free is taken and leaves no trace; what waited for less than
-   the threshold is counted.
+   and what it changes, in the words of hooks/slot.h. A lock that is free is taken and leaves no trace, unless all are asked
+   for; what waited for less than the threshold is counted.
 
    Not in it are vfork, whose child goes on in the frame of who called it, and exec, which a child of vfork calls: neither can be
    between a beginning and an end. */

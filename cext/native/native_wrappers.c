@@ -32,7 +32,7 @@
 #define WRAPPER_UNLESS_FREE(name, returns, parameters, arguments, subject, error_number, try) \
     WRAPPER_WITH(RETURN_UNLESS_BUSY(try), NOTHING, name, returns, parameters, arguments, subject, error_number)
 #define RETURN_UNLESS_BUSY(try) \
-    int tried = (try); \
+    int tried = LIKELY(!recorder.all_waits) ? (try) : EBUSY; \
     if (LIKELY(tried != EBUSY)) \
     return tried
 #define WRAPPER_OF_SHAPE(name, shape, ...) SHAPE_##shape(WRAPPER, name)

@@ -1,5 +1,4 @@
-"""Processes and locks of C code: recorded where it waits, passed through where it does not, and with the outcome that they
-would have had."""
+"""Processes and locks of C code: recorded where it waits, passed through where it does not; nothing ends otherwise."""
 
 import errno
 import os
@@ -65,6 +64,13 @@ def test_a_free_lock_leaves_no_trace(native):
 
     assert done.stdout == "100000\n"
     assert not [name for name, _ in named(done) if name == "pthread_mutex_lock"]
+
+
+def test_free_locks_are_recorded_if_asked_for(native):
+    done = native("print(calls.add_guarded(100, 0))\n", INTERPOSE_SYNC="all")
+
+    assert done.stdout == "100\n"
+    assert [name for name, _ in named(done)].count("pthread_mutex_lock") == 100
 
 
 HELD = """
