@@ -55,7 +55,8 @@ static uint64_t cpu_of_children(uint32_t *most_kib)
     return (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000000 + us * 1000;
 }
 
-/* A child begins as its parent: until it executes its program it has, for the kernel, all that the parent has. */
+/* A child begins as its parent: until it executes its program it has, for the kernel, all that the parent has. So this
+   process's own figure may be that of whoever started it: then less is known of its children, and nothing wrong. */
 static uint32_t own_most_kib(void)
 {
     struct rusage used;
