@@ -301,14 +301,15 @@ def shown(capsys, *words):
     return code, captured.out, captured.err
 
 
-def test_the_command_shows_lines_by_what_they_had_at_the_peak(traced, capsys):
+def test_the_command_shows_lines_by_what_they_had_at_the_peak(traced, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     done = traced(PROGRAM, **ALL)
 
     code, out, told = shown(capsys, str(done.directory / done.experiment.name))
 
     heads, first, *_ = out.splitlines()
     assert code == 0
-    assert heads.split() == ["at", "peak", "at", "end", "allocated", "times", "function", "line"]
+    assert heads.split() == ["at", "peak", "margin", "at", "end", "allocated", "times", "function", "line"]
     assert first.split()[-1].endswith("program.py:9") and "large" in first
     assert re.search(r"process \d+: [\d.]+ MiB at its peak after .*, [\d.]+ MiB at the end, .* \(all recorded\)", told)
 

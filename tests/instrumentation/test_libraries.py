@@ -331,8 +331,8 @@ def test_what_is_no_file_is_not_waited_for(place):
 
     assert done.stdout == "8\n"
     assert libraries(done) == {
-        "group:directory": f"{place.group / 'directory.py'} is no file",
-        "group:pipe": f"{place.group / 'pipe.py'} is no file",
+        "group:directory": f"{place.group / 'directory.py'} is not a file",
+        "group:pipe": f"{place.group / 'pipe.py'} is not a file",
     }
 
 
