@@ -25,7 +25,8 @@ def show(lines: Iterable[str]) -> None:
 
 def in_words(error: InterposeError) -> str:
     """What is wrong and, of a name that is not known, which one was probably meant."""
-    return f"{error}{did_you_mean(error.mistaken, error.known)}" if error.mistaken else str(error)
+    directory, slash, _ = error.mistaken.rpartition("/")
+    return f"{error}{did_you_mean(error.mistaken, error.known, directory + slash)}" if error.mistaken else str(error)
 
 
 def tell(error: InterposeError) -> None:

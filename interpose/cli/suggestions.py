@@ -12,10 +12,10 @@ from interpose.config import precedence, schema
 def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
     """`. Did you mean X?`, the one of the `known` names that is most like `word`; empty where none is like it.
 
-    A `prefix` that all of them have says nothing of how alike they are.
+    A `prefix` that all of them have says nothing of how alike they are, nor does the end of an experiment's name.
     """
-    names = {name.removeprefix(prefix).lower(): name for name in known}
-    found = difflib.get_close_matches(word.removeprefix(prefix).lower(), names, n=1)
+    names = {name.removeprefix(prefix).removesuffix(".er").lower(): name for name in known}
+    found = difflib.get_close_matches(word.removeprefix(prefix).removesuffix(".er").lower(), names, n=1)
     return f". Did you mean {names[found[0]]}?" if found else ""
 
 

@@ -120,6 +120,12 @@ def test_a_variable_that_is_no_setting_is_told_in_the_experiment_and_not_by_the_
         (["report", "else"], 1, "else: not an experiment: log.xml is missing"),
         (["report", "wrong.er"], 1, "wrong.er/log.xml: not the log of an experiment"),
         (["cp", "order.1.er", "new.er"], 1, "order.1.er: no such experiment. Did you mean orders.1.er?"),
+        (["report", "../work/gone.er"], 1, "../work/gone.er: no such experiment"),
+        (
+            ["report", "../work/order.1.er"],
+            1,
+            "../work/order.1.er: no such experiment. Did you mean ../work/orders.1.er?",
+        ),
         (["rm", "order.1.er"], 1, "order.1.er: no such experiment. Did you mean orders.1.er?"),
         (["notes", "--add", " ", "orders.1.er"], 2, "--add needs a text that is not empty"),
         (["notes", "--edit", "orders.1.er"], 2, "--edit needs a terminal, or EDITOR; --add TEXT needs neither"),
