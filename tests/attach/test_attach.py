@@ -733,7 +733,7 @@ def test_what_is_no_python_program_is_refused(command, interpose):
     gone = interpose(command, str(sleeper.pid))
 
     assert (done.returncode, gone.returncode) == (1, 1)
-    assert f"interpose: {sleeper.pid}: is no Python that can be reached" in done.stderr
+    assert f"interpose: {sleeper.pid}: is not a Python process" in done.stderr
     assert gone.stderr == f"interpose: {sleeper.pid}: no such process\n"
 
 
@@ -743,7 +743,7 @@ def test_one_that_ends_meanwhile_is_told_in_a_line(running):
     program.process.kill()
     program.process.wait()
 
-    with pytest.raises(CannotAttach, match=f"^{program.pid}: (has ended|there is no such process)$"):
+    with pytest.raises(CannotAttach, match=f"^{program.pid}: (has ended|no such process)$"):
         by_ptrace(tracee, code("end", ()), 1.0)
 
 

@@ -448,7 +448,7 @@ def test_what_cannot_be_controlled_is_told_in_a_line(busy, interpose, tmp_path):
     assert "needs a text" in told(target, "filter", code=2)
     assert "stop is not an action: use start" in told(target, "stop", code=2)
     assert "is too much" in told(target, "pause", "now", code=2)
-    assert "there is none" in told("4000000000", "pause", code=1)
+    assert "does not exist" in told("4000000000", "pause", code=1)
     assert f"process {os.getpid()}: is not recorded" in told(str(os.getpid()), "pause", code=1)
     assert "No such file" in told("--file", "missing", target, code=1)
     busy.end()

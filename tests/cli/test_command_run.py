@@ -123,7 +123,11 @@ def test_without_a_program_it_says_how_it_is_used(interpose, words):
     [
         (["--clock", "sundial"], {}, "--clock sundial: not one of auto, rseq, perf, syscall"),
         ([], {"INTERPOSE_CLOCK": "sundial"}, "INTERPOSE_CLOCK=sundial: not one of auto, rseq, perf, syscall"),
-        ([], {"INTERPOSE": "tea"}, "INTERPOSE=tea: 'tea' is not one of 0, 1, calls, native, lines, coverage, profile"),
+        (
+            [],
+            {"INTERPOSE": "tea"},
+            "INTERPOSE=tea: 'tea' is not one of 0, 1, calls, native, lines, coverage, profile, heap",
+        ),
         (["--name", "a/b"], {}, "--name a/b: a name has no slash; the directory is a setting of its own"),
     ],
 )

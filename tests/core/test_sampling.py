@@ -130,7 +130,7 @@ def test_nothing_but_cpu_times_is_told_of_samples(traced, interpose):
     for command in ("transactions", "profile", "display"):
         refused = interpose(command, done.path)
         assert refused.returncode == 2
-        assert "was sampled (100us)" in refused.stderr
+        assert "calls were sampled (INTERPOSE_INTERVAL=100us)" in refused.stderr
 
 
 def test_the_sheet_of_samples_has_cpu_times_alone_and_each_program_once(traced, interpose):
@@ -143,7 +143,7 @@ def test_the_sheet_of_samples_has_cpu_times_alone_and_each_program_once(traced, 
     programs = [(row["program"], row["part"]) for row in rows if row["program"].endswith("program.py")]
     assert sorted(programs) == [(str(done.directory / "program.py"), part) for part in ("", "between calls")]
     assert (page.returncode, page.stdout) == (2, "")
-    assert "was sampled (100us)" in page.stderr
+    assert "calls were sampled (INTERPOSE_INTERVAL=100us)" in page.stderr
 
 
 @pytest.mark.parametrize("text", ["0us", "500ns", "often", "-3ms"])

@@ -177,7 +177,7 @@ def test_tables_are_never_written_among_others(recorded, tmp_path, capsys):  # n
     (tmp_path / "tables" / "mine").touch()
 
     assert main(["export", recorded, "--to", "parquet", "-o", str(tmp_path / "tables")]) == 1
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert [each.name for each in (tmp_path / "tables").iterdir()] == ["mine"]
 
 
