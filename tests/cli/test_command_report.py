@@ -129,6 +129,24 @@ def test_the_first_screen_fits_the_terminal(interpose, monkeypatch, columns):
     assert all(len(line) <= max(columns, 80) for line in out.splitlines())
 
 
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
+def test_sentences_of_findings_are_whole_however_narrow_the_terminal_is(interpose, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    ended(orders()).write()
+    found = json.loads(interpose("report", "--by", "finding", "--format", "json")[1])
+
+    code, out, err = interpose("report", "--by", "finding")
+
+    shown = "".join(out.split())
+    assert (code, err, len(found)) == (0, "", 4)
+    assert all(len(line) <= columns for line in out.splitlines())
+    assert "\u2026" not in out
+    if columns < 60:  # there the rules have no column, and the sentences only times before them
+        assert all("".join(each["words"].split()) in shown for each in found)
+    words = set(out.split())
+    assert all(set(f"{each['words']} {each['advice']}".split()) <= words for each in found)
+
+
 @pytest.mark.parametrize(
     ("number", "words"), [(15, "ended by SIGTERM"), (2, "ended by SIGINT"), (11, "killed by SIGSEGV")]
 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from interpose.analysis.findings.finding import Finding
-from interpose.reports.formats.sentences import Sentences, advice_for
+from interpose.reports.formats.sentences import Sentences, advice_for, told
 from interpose.reports.formats.table import Column, Table
 from interpose.reports.formats.units import percent, scale_for
 
@@ -43,9 +43,8 @@ def findings_table(findings: Sequence[Finding], matters_ns: int, cwd: str) -> Ta
         columns=[
             Column("at most", lambda each: scale.show(each.bound_ns)),
             Column("share", lambda each: percent(each.bound_ns, matters_ns), optional=True),
-            Column("finding", lambda each: each.rule, right=False),
-            Column("what", words.of, right=False, flexible=True),
-            Column("advice", advice_for, right=False, flexible=True, optional=True),
+            Column("finding", lambda each: each.rule, right=False, optional=True),
+            Column("what", lambda each: told(each, words), right=False, flexible=True, wraps=True),
         ],
         rows=findings,
     )
