@@ -399,12 +399,41 @@ def test_waiting_for_work_is_the_last_row_and_no_line_of_ones_own(interpose):
     _, out, _ = interpose("report")
 
     *_, kinds, _ = out.split("\n\n")
-    table = [line.split() for line in kinds.splitlines()[1:]]
+    table = [line.split() for line in kinds.splitlines()[1:-1]]
     assert [cells[0] for cells in table] == ["net", "sync", "code", "overhead", "idle"]
     assert " ".join(table[1]).endswith(" 1,234,567 uncontended")
     assert " ".join(table[-1]) == "idle 1 15.00 s 0.00 s 15.00 s 75 % waiting for work"
     assert "your lines" in out and "15.0 s  1 x" not in out
     assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_where_a_program_was_idle_the_first_screen_says_what_shares_are_of(interpose, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    served().write()
+
+    _, out, _ = interpose("report")
+
+    lines = out.splitlines()
+    told = " ".join(" ".join(lines).split())
+    assert "shares are of all thread time, 20.00 s; sentences compare with 5.00 s" in told
+    assert "(1.00 s of 5.00 s)" in told
+    shares = [int(share) for share in re.findall(r"^ \w+ .*?(\d+) %", out, re.M)]
+    assert abs(sum(shares) - 100) <= 2 and shares[-1] == 75
+    assert max(map(len, lines)) <= columns or columns < 80
+
+
+def test_the_table_of_findings_says_what_its_shares_are_of(interpose, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    served().write()
+
+    _, out, _ = interpose("report", "--by", "finding")
+    _, found, _ = interpose("report", "--by", "finding", "--format", "json")
+
+    head, *rows = out.splitlines()
+    assert "of 5.00 s" in head
+    shares = [f" {each['bound_ns'] / (5 * SECOND):.0%}".replace("%", " % ") for each in json.loads(found)]
+    assert [share in row for share, row in zip(shares, rows, strict=True)] == [True, True]
 
 
 @pytest.mark.parametrize("sort", ["name", "calls", "wall", "wait", "cpu"])
