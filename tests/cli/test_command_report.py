@@ -566,6 +566,21 @@ def test_the_newest_experiment_is_taken(interpose):
     assert interpose("report", "test.1.er")[1].startswith("test.1.er ")
 
 
+@pytest.mark.parametrize("words", [["save"], ["save", "-o", "zz.er"], ["cp", "test.2.er", "zz.er"]])
+def test_a_copy_is_not_taken_for_the_newest(interpose, words):
+    ended(orders("test.1.er")).write()
+    ended(orders("test.2.er")).write()
+    os.utime("test.1.er/log.xml", (1, 1))
+
+    interpose(*words)
+    _, out, _ = interpose("report")
+
+    (copy,) = {path.name for path in Path().glob("*.er")} - {"test.1.er", "test.2.er"}
+    assert out.startswith("test.2.er ")
+    interpose("rm", "test.2.er")
+    assert interpose("report")[1].startswith(f"{copy} ")
+
+
 def test_without_an_experiment_the_newest_elsewhere_and_the_last_reason_are_named(interpose, work):
     elsewhere = Path(state.experiments_directory()) / "test.7.er"
     orders(elsewhere).write()
