@@ -566,6 +566,35 @@ def test_the_newest_experiment_is_taken(interpose):
     assert interpose("report", "test.1.er")[1].startswith("test.1.er ")
 
 
+def test_where_the_newest_cannot_be_read_one_before_it_that_can_is_named(interpose, work, monkeypatch):
+    for number, log in enumerate((None, b"<experiment", b"<experiment>\0"), 1):
+        path = Path(ended(orders(f"test.{number}.er")).write(), "log.xml")
+        if log is not None:
+            path.write_bytes(log)
+        os.utime(path, (number, number))
+
+    code, out, err = interpose("report")
+    monkeypatch.chdir("/")
+    monkeypatch.setenv("INTERPOSE_DIR", str(work))
+    _, _, elsewhere = interpose("report")
+
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("interpose: ") and "test.3.er" in err
+    assert err.endswith("; the one before can be read: test.1.er\n")
+    assert elsewhere.endswith(f"; the one before can be read: {work}/test.1.er\n")
+    assert interpose("report", f"{work}/test.1.er")[0] == 0
+
+
+def test_where_no_experiment_can_be_read_none_is_named(interpose):
+    for number in (1, 2):
+        Path(ended(orders(f"test.{number}.er")).write(), "log.xml").write_bytes(b"<experiment")
+
+    code, out, err = interpose("report")
+
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "before" not in err
+
+
 @pytest.mark.parametrize("words", [["save"], ["save", "-o", "zz.er"], ["cp", "test.2.er", "zz.er"]])
 def test_a_copy_is_not_taken_for_the_newest(interpose, words):
     ended(orders("test.1.er")).write()
