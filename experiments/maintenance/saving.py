@@ -50,6 +50,7 @@ def save(experiment: Experiment, is_running: IsRunning, to: str | None = None) -
         for process in reversed(experiment.processes):  # the founder last: its log makes the copy one
             _Saver(process, path, is_running(process)).save()
         _forget_who_watched(path)
+        names.age_as_copy(path, experiment.directory)
     except OSError:
         shutil.rmtree(path, ignore_errors=True)
         raise

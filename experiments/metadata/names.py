@@ -146,7 +146,7 @@ def list_experiments(directory: str) -> list[str]:
     """The paths of the experiments in `directory`, oldest first.
 
     The age is that of log.xml, which is written when the program begins and again when it ends: the newest is
-    the one that was begun or ended last. Raises OSError where the directory cannot be read.
+    the one that was begun or ended last, not a copy of it. Raises OSError where the directory cannot be read.
     """
     found = []
     for name in os.listdir(directory):
@@ -159,6 +159,15 @@ def list_experiments(directory: str) -> list[str]:
             continue
         found.append((written_ns, *split_numbered(name), path))
     return [path for *_, path in sorted(found)]
+
+
+def age_as_copy(copy: str, source: str) -> None:
+    """Have the experiment `copy` be just older than the one it was made from, which users mean where they name none.
+
+    Raises OSError.
+    """
+    found = os.stat(os.path.join(source, LOG))
+    os.utime(os.path.join(copy, LOG), ns=(found.st_atime_ns, found.st_mtime_ns - 1))
 
 
 def newest(directory: str) -> str | None:

@@ -26,6 +26,7 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import Damages
 
 _SHOWN = 1
+_OLDER_TRIED = 10
 
 
 def add_experiment_argument(parser: argparse.ArgumentParser) -> None:
@@ -141,7 +142,21 @@ def _open(given: str | None, damages: Damages) -> Experiment:
         noted = [str(note) for note in state.not_recorded_in(directory, absolute("."))[-1:]]
         raise ExperimentError("; ".join([f"no experiment in {directory}", *elsewhere, *noted]))
     _say_what_is_newer(newest, directory)
-    return Experiment(newest, damages)
+    try:
+        return Experiment(newest, damages)
+    except ExperimentError as error:
+        older = _readable_before(newest, directory)
+        raise ExperimentError(f"{error}; the one before can be read: {older}" if older else str(error)) from error
+
+
+def _readable_before(newest: str, directory: str) -> str:
+    """The newest of the older experiments in `directory` that can be read, as a user here would type it; or nothing."""
+    older = [path for path in names.list_experiments(directory) if path != newest]
+    for path in older[: -_OLDER_TRIED - 1 : -1]:
+        with contextlib.suppress(ExperimentError):
+            Experiment(path)
+            return os.path.relpath(path) if directory == absolute(".") else path
+    return ""
 
 
 def _named(path: str, damages: Damages) -> Experiment:

@@ -50,11 +50,15 @@ def names_libraries(data: bytes) -> bool:
 
 
 def _is_our_section(line: str, place: str) -> bool:
-    """Whether a line begins our section. Raises SettingError for a section within it."""
-    name = line.partition("#")[0].replace(" ", "").replace("\t", "").strip("[]")
+    """Whether a line begins our section. Raises SettingError for one that is badly written, or is within it."""
+    written = line.partition("#")[0].replace(" ", "").replace("\t", "")
+    name = written.strip("[]")
     if name.startswith(SECTION + "."):
         raise SettingError(f"{place}: [{name}] is not a section of interpose")
-    return name == SECTION
+    ours = f"[{SECTION}]"
+    if written != ours and (name == SECTION or written.startswith(ours)):
+        raise SettingError(f"{place}: cannot read {line}; write {ours} on a line of its own")
+    return written == ours
 
 
 def _parse_line(line: str, place: str) -> tuple[str, str]:

@@ -129,6 +129,24 @@ def test_the_first_screen_fits_the_terminal(interpose, monkeypatch, columns):
     assert all(len(line) <= max(columns, 80) for line in out.splitlines())
 
 
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
+def test_sentences_of_findings_are_whole_however_narrow_the_terminal_is(interpose, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    ended(orders()).write()
+    found = json.loads(interpose("report", "--by", "finding", "--format", "json")[1])
+
+    code, out, err = interpose("report", "--by", "finding")
+
+    shown = "".join(out.split())
+    assert (code, err, len(found)) == (0, "", 4)
+    assert all(len(line) <= columns for line in out.splitlines())
+    assert "\u2026" not in out
+    if columns < 60:  # there the rules have no column, and the sentences only times before them
+        assert all("".join(each["words"].split()) in shown for each in found)
+    words = set(out.split())
+    assert all(set(f"{each['words']} {each['advice']}".split()) <= words for each in found)
+
+
 @pytest.mark.parametrize(
     ("number", "words"), [(15, "ended by SIGTERM"), (2, "ended by SIGINT"), (11, "killed by SIGSEGV")]
 )
@@ -381,12 +399,41 @@ def test_waiting_for_work_is_the_last_row_and_no_line_of_ones_own(interpose):
     _, out, _ = interpose("report")
 
     *_, kinds, _ = out.split("\n\n")
-    table = [line.split() for line in kinds.splitlines()[1:]]
+    table = [line.split() for line in kinds.splitlines()[1:-1]]
     assert [cells[0] for cells in table] == ["net", "sync", "code", "overhead", "idle"]
     assert " ".join(table[1]).endswith(" 1,234,567 uncontended")
     assert " ".join(table[-1]) == "idle 1 15.00 s 0.00 s 15.00 s 75 % waiting for work"
     assert "your lines" in out and "15.0 s  1 x" not in out
     assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_where_a_program_was_idle_the_first_screen_says_what_shares_are_of(interpose, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    served().write()
+
+    _, out, _ = interpose("report")
+
+    lines = out.splitlines()
+    told = " ".join(" ".join(lines).split())
+    assert "shares are of all thread time, 20.00 s; sentences compare with 5.00 s" in told
+    assert "(1.00 s of 5.00 s)" in told
+    shares = [int(share) for share in re.findall(r"^ \w+ .*?(\d+) %", out, re.M)]
+    assert abs(sum(shares) - 100) <= 2 and shares[-1] == 75
+    assert max(map(len, lines)) <= columns or columns < 80
+
+
+def test_the_table_of_findings_says_what_its_shares_are_of(interpose, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    served().write()
+
+    _, out, _ = interpose("report", "--by", "finding")
+    _, found, _ = interpose("report", "--by", "finding", "--format", "json")
+
+    head, *rows = out.splitlines()
+    assert "of 5.00 s" in head
+    shares = [f" {each['bound_ns'] / (5 * SECOND):.0%}".replace("%", " % ") for each in json.loads(found)]
+    assert [share in row for share, row in zip(shares, rows, strict=True)] == [True, True]
 
 
 @pytest.mark.parametrize("sort", ["name", "calls", "wall", "wait", "cpu"])
@@ -517,6 +564,50 @@ def test_the_newest_experiment_is_taken(interpose):
 
     assert interpose("report")[1].startswith("test.2.er ")
     assert interpose("report", "test.1.er")[1].startswith("test.1.er ")
+
+
+def test_where_the_newest_cannot_be_read_one_before_it_that_can_is_named(interpose, work, monkeypatch):
+    for number, log in enumerate((None, b"<experiment", b"<experiment>\0"), 1):
+        path = Path(ended(orders(f"test.{number}.er")).write(), "log.xml")
+        if log is not None:
+            path.write_bytes(log)
+        os.utime(path, (number, number))
+
+    code, out, err = interpose("report")
+    monkeypatch.chdir("/")
+    monkeypatch.setenv("INTERPOSE_DIR", str(work))
+    _, _, elsewhere = interpose("report")
+
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("interpose: ") and "test.3.er" in err
+    assert err.endswith("; the one before can be read: test.1.er\n")
+    assert elsewhere.endswith(f"; the one before can be read: {work}/test.1.er\n")
+    assert interpose("report", f"{work}/test.1.er")[0] == 0
+
+
+def test_where_no_experiment_can_be_read_none_is_named(interpose):
+    for number in (1, 2):
+        Path(ended(orders(f"test.{number}.er")).write(), "log.xml").write_bytes(b"<experiment")
+
+    code, out, err = interpose("report")
+
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "before" not in err
+
+
+@pytest.mark.parametrize("words", [["save"], ["save", "-o", "zz.er"], ["cp", "test.2.er", "zz.er"]])
+def test_a_copy_is_not_taken_for_the_newest(interpose, words):
+    ended(orders("test.1.er")).write()
+    ended(orders("test.2.er")).write()
+    os.utime("test.1.er/log.xml", (1, 1))
+
+    interpose(*words)
+    _, out, _ = interpose("report")
+
+    (copy,) = {path.name for path in Path().glob("*.er")} - {"test.1.er", "test.2.er"}
+    assert out.startswith("test.2.er ")
+    interpose("rm", "test.2.er")
+    assert interpose("report")[1].startswith(f"{copy} ")
 
 
 def test_without_an_experiment_the_newest_elsewhere_and_the_last_reason_are_named(interpose, work):

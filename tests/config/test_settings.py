@@ -191,6 +191,25 @@ def test_a_key_that_is_said_twice_and_a_section_within_ours_are_named(tmp_path):
         precedence.read_file(str(tmp_path))
 
 
+@pytest.mark.parametrize(
+    "head", ["[tool.interpose", "[[tool.interpose]]", "[tool.interpose]]", '[tool.interpose] clock = "rseq"']
+)
+def test_a_head_of_our_section_that_cannot_be_read_is_named(tmp_path, head):
+    path = write_file(tmp_path, f"[project]\n{head}\nclock = 'rseq'\n")
+
+    with pytest.raises(SettingError) as raised:
+        precedence.read_file(str(tmp_path))
+
+    remedy = "write [tool.interpose] on a line of its own"
+    assert str(raised.value) == f"{path}:2: cannot read {head}; {remedy}"
+
+
+def test_a_comment_or_blanks_in_the_head_of_our_section_are_no_mistake(tmp_path):
+    write_file(tmp_path, "[ tool . interpose ]  # ours [tool]\nclock = 'rseq'\n")
+
+    assert list(precedence.read_file(str(tmp_path))[0]) == ["clock"]
+
+
 def test_a_file_that_is_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / precedence.FILE)
 

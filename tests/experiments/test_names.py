@@ -104,6 +104,16 @@ def test_experiments_are_listed_oldest_first(tmp_path):
     assert names.newest(str(tmp_path)) == str(newest)
 
 
+def test_a_copy_is_just_older_than_what_was_copied(tmp_path):
+    before = record(tmp_path, "before.1.er", 100)
+    source = record(tmp_path, "a.1.er", 200)
+    copy = record(tmp_path, "z.1.er", 300)
+
+    names.age_as_copy(str(copy), str(source))
+
+    assert names.list_experiments(str(tmp_path)) == [str(before), str(copy), str(source)]
+
+
 def test_where_nothing_was_recorded_there_is_no_newest(tmp_path):
     assert names.newest(str(tmp_path)) is None
     assert names.newest(str(tmp_path / "nowhere")) is None

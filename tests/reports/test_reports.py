@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from interpose.reports.formats import csv, json, markdown, text
 from interpose.reports.formats.colour import Paint, wants_colour
 from interpose.reports.formats.short_paths import Places
-from interpose.reports.formats.table import Column, Table, clean, columns_of, lines, shortened
+from interpose.reports.formats.table import Column, Table, clean, columns_of, lines, shortened, wrapped
 from interpose.reports.formats.units import age, count, duration, percent, scale_for
 
 pytestmark = pytest.mark.any_python
@@ -125,6 +125,33 @@ def test_where_a_line_does_not_fit_optional_columns_are_left_out():
 
     assert next(lines(columns, ["x" * 30], 40)).split() == ["name", "share"]
     assert next(lines(columns, ["x" * 30], 25)).split() == ["name"]
+
+
+@given(st.lists(st.text(alphabet=string.printable + "\u4e2d ", max_size=200), max_size=5), st.integers(20, 90))
+def test_a_column_that_wraps_is_never_cut(names, width):
+    columns = [Column("calls", lambda row: "5"), Column("what", clean, right=False, flexible=True, wraps=True)]
+
+    found = list(lines(columns, names, width))
+
+    assert all(columns_of(line) <= width for line in found)
+    assert "".join(found[1:]).replace(" ", "") == "".join(f"5{clean(name)}" for name in names).replace(" ", "")
+
+
+def test_words_stay_whole_where_a_line_has_room():
+    columns = [Column("calls", lambda row: "5"), Column("what", str, right=False, flexible=True, wraps=True)]
+
+    assert list(lines(columns, ["load them together with one join", "x" * 30], 25)) == [
+        "calls  what",
+        "    5  load them together",
+        "       with one join",
+        "    5  xxxxxxxxxxxxxxxxxx",
+        "       xxxxxxxxxxxx",
+    ]
+
+
+@pytest.mark.parametrize("indent", ["", "  "])
+def test_what_is_wrapped_ends_however_narrow_a_line_is(indent):
+    assert "".join(wrapped("\u4e2d\u6587 ab", 0, indent)).replace(" ", "") == "\u4e2d\u6587ab"
 
 
 def test_rows_are_written_as_they_come():

@@ -68,6 +68,11 @@ def advice_for(finding: Finding) -> str:
     return _ADVICE_BY_KIND.get(finding.first.kind, _SEE_CALLS)
 
 
+def told(finding: Finding, words: Sentences) -> str:
+    """The finding, and what to do about it."""
+    return f"{words.of(finding)} {advice_for(finding)}"
+
+
 def _is_of_interpreter(finding: Finding) -> bool:
     return finding.rule == "lock convoy" and finding.first is not None and finding.first.kind == GIL
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from operator import itemgetter
 from typing import Any
 
@@ -22,7 +22,8 @@ class Column:
     """A column of a table for people: its head, which may have several lines, and how a row is shown in it.
 
     Where a line would not fit, columns that are `optional` are left out, the last one first, and `flexible`
-    ones are shortened; `keep` says which end of a text then stays.
+    ones are shortened; `keep` says which end of a text then stays. One that `wraps` goes on in the next line instead:
+    sentences are not cut.
     """
 
     title: str
@@ -31,6 +32,7 @@ class Column:
     flexible: bool = False
     optional: bool = False
     keep: str = "start"
+    wraps: bool = False
 
 
 _Measured = tuple[Column, int]
@@ -76,9 +78,12 @@ def lines(columns: Sequence[Column], rows: Iterable[Any], width: int) -> Iterato
         del chosen[place]
     kept = [column for column, _ in chosen]
     widths = _fitted(chosen, width)
+    has_wrapped = any(column.wraps for column in kept)
     yield _line(kept, [column.title for column in kept], widths)
     for row in chain(first, left):
-        yield _line(kept, [column.show(row) for column in kept], widths)
+        cells = [column.show(row) for column in kept]
+        for each in _lines_of_cells(kept, cells, widths) if has_wrapped else (cells,):
+            yield _line(kept, each, widths)
 
 
 def clean(text: str) -> str:
@@ -97,6 +102,20 @@ def shortened(text: str, width: int, keep: str = "start") -> str:
     if keep == "end":
         return "\u2026" + _cut(text[::-1], width - 1)[::-1]
     return _cut(text, width - 1) + "\u2026"
+
+
+def wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """`text` in lines of at most `width` columns, those after the first indented; only a word that is longer than a
+    line is broken."""
+    width = max(width, len(indent) + 2)
+    found = []
+    while columns_of(text) > width:
+        fits = _cut(text, width)
+        words = fits if text[len(fits)] == " " else fits.rpartition(" ")[0]
+        taken = words if words.strip() else fits
+        found.append(taken.rstrip())
+        text = indent + text[len(taken) :].lstrip()
+    return [*found, text]
 
 
 def columns_of(text: str) -> int:
@@ -152,6 +171,17 @@ def _fitted(chosen: Sequence[_Measured], width: int) -> list[int]:
         fitted[widest] -= 1
         excess -= 1
     return fitted
+
+
+def _lines_of_cells(
+    columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int]
+) -> Iterator[Sequence[str]]:
+    """The cells of each line that a row takes."""
+    parts = [
+        wrapped(cell, width) if column.wraps else [cell]
+        for column, cell, width in zip(columns, cells, widths, strict=True)
+    ]
+    return zip_longest(*parts, fillvalue="")
 
 
 def _line(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -26,7 +26,7 @@ WAIT = "self wall less self CPU: it waited"
 _EXPLAINED = (
     "Self wall is the time in the calls themselves, without the recorded calls made inside them. Self CPU is the part"
     " of it on a processor, the strong colour in the bar; the rest is wait, the pale one. Self wall adds up to the"
-    " thread time."
+    " thread time, and shares are of all of it, idle time too."
 )
 
 

@@ -37,7 +37,7 @@ from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.colour import Paint
 from interpose.reports.formats.short_paths import Places
-from interpose.reports.formats.table import Column, clean, columns_of, lines, shortened
+from interpose.reports.formats.table import Column, clean, columns_of, lines, shortened, wrapped
 from interpose.reports.formats.units import (
     Scale,
     count,
@@ -145,6 +145,7 @@ def summary(screen: Screen) -> Iterator[str]:
         yield from told
         yield ""
     yield from kinds(screen)
+    yield from what_shares_are_of(screen)
     yield ""
     below = [
         *triggers(screen),
@@ -244,10 +245,23 @@ def totals(screen: Screen) -> list[str]:
 
 def _not_idle(screen: Screen) -> str:
     """The part of the thread time that findings are shares of, where it is less."""
+    return f" ({duration(screen.survey.matters_ns)} not idle)" if screen.survey and _has_idle(screen) else ""
+
+
+def _has_idle(screen: Screen) -> bool:
+    """Whether findings are shares of clearly less than the thread time."""
     if screen.survey is None or not has_findings(screen):
-        return ""
-    is_less = screen.survey.matters_ns < 0.99 * screen.profile.total.wall_ns
-    return f" ({duration(screen.survey.matters_ns)} not idle)" if is_less else ""
+        return False
+    return screen.survey.matters_ns < 0.99 * screen.profile.total.wall_ns
+
+
+def what_shares_are_of(screen: Screen) -> list[str]:
+    """Lines below the table where its shares are of more time than the verdict compares with."""
+    if screen.survey is None or not _has_idle(screen):
+        return []
+    whole_ns = screen.profile.total.wall_ns
+    of_table = f"shares are of all thread time, {scale_for(whole_ns).show(whole_ns)}"
+    return wrapped(f" {of_table}; sentences compare with {duration(screen.survey.matters_ns)}", screen.width, "  ")
 
 
 def kinds(screen: Screen) -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.survey import Survey
-from interpose.reports.formats.sentences import Sentences, advice_for
+from interpose.reports.formats.sentences import Sentences, told
+from interpose.reports.formats.table import wrapped
 from interpose.reports.formats.units import count, duration, percent
 
 BY_FINDING = "interpose report --by finding"
@@ -22,17 +22,20 @@ _INDENT = "  "
 
 def verdict(survey: Survey, findings: Sequence[Finding], cwd: str, width: int) -> Iterator[str]:
     """The lines of the verdict, wrapped at `width`; no sentence is cut."""
-    yield from _wrapped(_idle(survey), width)
+    if idle := _idle(survey):
+        yield from wrapped(idle, width, _INDENT)
     worth = [each for each in findings if each.bound_ns >= WORTH * survey.matters_ns]
     words = Sentences(worth, cwd, survey.matters_ns)
     is_cause = bool(worth) and worth[0].bound_ns >= A_CAUSE * survey.matters_ns
     if not is_cause:
-        yield from _wrapped(f"Nothing stands out: no single cause takes {100 * A_CAUSE:.0f} % of the time.", width)
+        nothing = f"Nothing stands out: no single cause takes {100 * A_CAUSE:.0f} % of the time."
+        yield from wrapped(nothing, width, _INDENT)
     for place, each in enumerate(worth[:FINDINGS]):
         label = "Also" if place or not is_cause else "Slowest"
-        yield from _wrapped(f"{label}: {words.of(each)} {advice_for(each)}", width)
+        yield from wrapped(f"{label}: {told(each, words)}", width, _INDENT)
     if len(findings) > len(worth[:FINDINGS]):
-        yield from _wrapped(f"{count(len(findings) - len(worth[:FINDINGS]), 'more finding')}: {BY_FINDING}", width)
+        more = count(len(findings) - len(worth[:FINDINGS]), "more finding")
+        yield from wrapped(f"{more}: {BY_FINDING}", width, _INDENT)
 
 
 def _idle(survey: Survey) -> str:
@@ -41,7 +44,3 @@ def _idle(survey: Survey) -> str:
     if idle_ns < MOSTLY * whole_ns or not idle_ns:
         return ""
     return f"It waited for work {percent(idle_ns, whole_ns)} of the time ({duration(idle_ns)} of {duration(whole_ns)})."
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, subsequent_indent=_INDENT, break_long_words=True, break_on_hyphens=False)

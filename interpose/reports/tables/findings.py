@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from interpose.analysis.findings.finding import Finding
-from interpose.reports.formats.sentences import Sentences, advice_for
+from interpose.reports.formats.sentences import Sentences, advice_for, told
 from interpose.reports.formats.table import Column, Table
-from interpose.reports.formats.units import percent, scale_for
+from interpose.reports.formats.units import duration, percent, scale_for
 
 NAMES = (
     "finding",
@@ -42,10 +42,9 @@ def findings_table(findings: Sequence[Finding], matters_ns: int, cwd: str) -> Ta
         values=lambda each: _values(each, words),
         columns=[
             Column("at most", lambda each: scale.show(each.bound_ns)),
-            Column("share", lambda each: percent(each.bound_ns, matters_ns), optional=True),
-            Column("finding", lambda each: each.rule, right=False),
-            Column("what", words.of, right=False, flexible=True),
-            Column("advice", advice_for, right=False, flexible=True, optional=True),
+            Column(f"of {duration(matters_ns)}", lambda each: percent(each.bound_ns, matters_ns), optional=True),
+            Column("finding", lambda each: each.rule, right=False, optional=True),
+            Column("what", lambda each: told(each, words), right=False, flexible=True, wraps=True),
         ],
         rows=findings,
     )
