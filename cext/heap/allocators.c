@@ -1,5 +1,7 @@
 #include "heap/allocators.h"
 
+#include <errno.h>
+
 #include "cpython/waiting_sites.h"
 #include "heap/heap.h"
 
@@ -8,7 +10,11 @@ enum { DOMAINS = PYMEM_DOMAIN_OBJ + 1 };
 /* What was there before. Its context is given to it as it was: whoever allocates while one allocator is put in the place of another, without the
    interpreter's lock, may have the function of the one and the context of the other. */
 static PyMemAllocatorEx before[DOMAINS];
-static bool in_place;
+
+/* This thread asks for memory only to see whether ours are asked. */
+static __thread struct {
+    bool on, answered;
+} probe __attribute__((tls_model("initial-exec")));
 
 /* An allocator that asks another for what it gives. What that other gives then is not counted a second time. */
 static __thread uint32_t asking __attribute__((tls_model("initial-exec")));
@@ -22,7 +28,7 @@ static uint32_t stack_for(int domain)
     return domain == PYMEM_DOMAIN_RAW ? stack_without_lock(here) : stack_of_waiting(here, false);
 }
 
-static __attribute__((noinline)) void sample(void *address, size_t bytes, int domain)
+static void record(void *address, size_t bytes, int domain)
 {
     struct heap_weight weight = heap_draw(bytes);
     struct thread *thread = weight.allocations && !interpreter_ends() ? recording() : NULL;
@@ -37,6 +43,16 @@ static __attribute__((noinline)) void sample(void *address, size_t bytes, int do
     }
 }
 
+static __attribute__((noinline)) void sample(void *address, size_t bytes, int domain)
+{
+    int saved = errno;
+    if (probe.on)
+        probe.answered = true;
+    else
+        record(address, bytes, domain);
+    errno = saved;
+}
+
 /* What the interpreter frees as it is taken down was live at the end of the program. */
 static __attribute__((noinline)) struct heap_sample take(void *address)
 {
@@ -49,7 +65,7 @@ static inline void *look_at(void *address, size_t bytes, int domain)
     if (UNLIKELY(!address || asking))
         return address;
     heap_left -= (int64_t)bytes;
-    if (UNLIKELY(heap_left < 0))
+    if (UNLIKELY(heap_left < heap.below))
         sample(address, bytes, domain);
     return address;
 }
@@ -103,29 +119,57 @@ static const PyMemAllocatorEx ours[DOMAINS] = {
     [PYMEM_DOMAIN_OBJ] = FUNCTIONS_OF(object),
 };
 
+static void *ask(int domain)
+{
+    if (domain == PYMEM_DOMAIN_RAW)
+        return PyMem_RawMalloc(1);
+    return domain == PYMEM_DOMAIN_MEM ? PyMem_Malloc(1) : PyObject_Malloc(1);
+}
+
+static void give_back(int domain, void *memory)
+{
+    if (domain == PYMEM_DOMAIN_RAW)
+        PyMem_RawFree(memory);
+    else if (domain == PYMEM_DOMAIN_MEM)
+        PyMem_Free(memory);
+    else
+        PyObject_Free(memory);
+}
+
+/* Somebody may stand before us, who still asks us; or may have put back what was there before both of us. */
+static bool is_asked(int domain)
+{
+    int64_t left = heap_left;
+    heap_left = heap.below - 1;
+    probe.answered = false;
+    probe.on = true;
+    give_back(domain, ask(domain));
+    probe.on = false;
+    heap_left = left;
+    return probe.answered;
+}
+
+static void put(int domain)
+{
+    PyMem_GetAllocator((PyMemAllocatorDomain)domain, &before[domain]);
+    PyMemAllocatorEx with_ours = ours[domain];
+    with_ours.ctx = before[domain].ctx;
+    PyMem_SetAllocator((PyMemAllocatorDomain)domain, &with_ours);
+}
+
 void allocators_begin(void)
 {
-    if (in_place)
-        return;
     for (int domain = 0; domain < DOMAINS; domain++)
-        PyMem_GetAllocator((PyMemAllocatorDomain)domain, &before[domain]);
-    for (int domain = 0; domain < DOMAINS; domain++) {
-        PyMemAllocatorEx with_ours = ours[domain];
-        with_ours.ctx = before[domain].ctx;
-        PyMem_SetAllocator((PyMemAllocatorDomain)domain, &with_ours);
-    }
-    in_place = true;
+        if (!is_asked(domain))
+            put(domain);
 }
 
 void allocators_end(void)
 {
-    for (int domain = 0; in_place && domain < DOMAINS; domain++) {
+    for (int domain = 0; domain < DOMAINS; domain++) {
         PyMemAllocatorEx now;
         PyMem_GetAllocator((PyMemAllocatorDomain)domain, &now);
-        if (now.malloc != ours[domain].malloc)
-            return;
+        if (now.malloc == ours[domain].malloc)
+            PyMem_SetAllocator((PyMemAllocatorDomain)domain, &before[domain]);
     }
-    for (int domain = 0; in_place && domain < DOMAINS; domain++)
-        PyMem_SetAllocator((PyMemAllocatorDomain)domain, &before[domain]);
-    in_place = false;
 }

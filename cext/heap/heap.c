@@ -13,12 +13,15 @@
 
 /* Stacks that are told apart; what comes later is counted with those that are not known. */
 enum { SITES_MOST = 1 << 16, LIVE_FIRST = 1 << 12 };
+/* No distance to a sample is as long, with the largest of settings. */
+static const int64_t ABOVE_ALL_DISTANCES = 1ll << 40;
 /* Samples that are live at once: 128 MiB. */
 #define LIVE_MOST (4u << 20)
 
 struct heap heap;
 __thread int64_t heap_left __attribute__((tls_model("initial-exec")));
 static __thread uint64_t drawn __attribute__((tls_model("initial-exec"))); /* the last random number; 0: none yet */
+static __thread int64_t drawn_below __attribute__((tls_model("initial-exec"))); /* heap.below as it was then */
 
 struct live {
     uintptr_t address; /* 0: free */
@@ -58,14 +61,15 @@ static int64_t draw_distance(void)
     return (int64_t)(-log(chance) * (double)heap.every_bytes);
 }
 
-/* What a thread has allocated before its first drawing counts from there on. */
-static bool is_drawn(void)
+/* A thread draws anew in each recording: what was drawn in the last may have been of another size. */
+static bool is_drawn(size_t bytes)
 {
-    if (!drawn)
-        heap_left += draw_distance();
-    if (heap_left >= 0)
+    if (drawn_below != heap.below)
+        heap_left = heap.below + draw_distance() - (int64_t)bytes;
+    drawn_below = heap.below;
+    if (heap_left >= heap.below)
         return false;
-    heap_left = draw_distance();
+    heap_left = heap.below + draw_distance();
     return true;
 }
 
@@ -73,7 +77,7 @@ struct heap_weight heap_draw(size_t bytes)
 {
     if (!heap.every_bytes)
         return (struct heap_weight){bytes, heap.on};
-    if (!is_drawn() || !heap.on)
+    if (!is_drawn(bytes) || !heap.on)
         return (struct heap_weight){0};
     double chance = -expm1(-(double)bytes / (double)heap.every_bytes);
     if (chance <= 0)
@@ -277,6 +281,7 @@ int heap_begin(uint64_t every_bytes)
         return EBUSY;
     own.ours = own.ours ? own.ours : wiped_take(sizeof *own.ours);
     heap.every_bytes = every_bytes;
+    heap.below += ABOVE_ALL_DISTANCES;
     int failed = own.ours ? begin_here() : ENOMEM;
     heap.on = !failed;
     exclusive_end();

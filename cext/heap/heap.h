@@ -15,12 +15,13 @@ enum { HEAP_FILTER_BITS = 16, HEAP_FILTER_MOST = 255 };
 struct heap {
     uint32_t on;
     uint64_t every_bytes; /* 0: all are recorded */
+    int64_t below; /* a thread whose `heap_left` is below it has come to its sample; another at each beginning */
     uint8_t filter[1u << HEAP_FILTER_BITS]; /* how many samples there are; HEAP_FILTER_MOST: as many or more */
 };
 
 VISIBLE extern struct heap heap;
 
-/* Bytes until the calling thread's next sample; below 0: it is this allocation. */
+/* Bytes until the calling thread's next sample, and `heap.below`; if it is below that, the sample is this allocation. */
 VISIBLE extern __thread int64_t heap_left __attribute__((tls_model("initial-exec")));
 
 /* What a sample stands for. */
@@ -39,7 +40,7 @@ struct heap_sample {
 /* Sample from now on, in files of the recording's. 0 or the error's number. */
 VISIBLE int heap_begin(uint64_t every_bytes);
 
-/* heap_left is below 0: what this allocation stands for. The thread's next is drawn. */
+/* heap_left is below: what this allocation stands for. The thread's next is drawn. */
 VISIBLE struct heap_weight heap_draw(size_t bytes);
 
 /* The allocation at `address` is a sample, from that stack. */

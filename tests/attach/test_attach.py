@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -389,6 +390,42 @@ def test_what_a_running_program_allocates_is_recorded_until_one_detaches(running
 
     assert ended == (7, "True\n", "")
     assert grown_bytes(path) == recorded_bytes
+
+
+def test_each_recording_of_the_heap_has_its_own_size(running):
+    program = running(GROWING)
+    seldom = program.attach("--record", "calls,heap", "--heap", "16GiB")
+    until(lambda: heap_of(Experiment(seldom).founder))
+    time.sleep(0.1)  # allocations, by which the thread knows when its next sample would be due
+    program.detach()
+
+    path = program.attach("--record", "calls,heap", "--heap", "all")
+    until(lambda: grown_bytes(path) > 1_000_000)
+    program.detach()
+
+    assert program.end() == (7, "True\n", "")
+
+
+TRACEMALLOC_THAT_STOPS = """
+import signal, tracemalloc
+tracemalloc.start()
+signal.signal(signal.SIGUSR1, lambda number, frame: tracemalloc.stop())
+"""
+
+
+def test_the_heap_is_recorded_again_after_another_allocator_was_put_back(running):
+    program = running(TRACEMALLOC_THAT_STOPS + GROWING)
+    first = program.attach("--record", "calls,heap", "--heap", "all")
+    until(lambda: grown_bytes(first) > 1_000_000)
+    os.kill(program.pid, signal.SIGUSR1)  # what was there before tracemalloc, and so before us, is asked from then on
+    time.sleep(0.1)
+    program.detach()
+
+    path = program.attach("--record", "calls,heap", "--heap", "all")
+    until(lambda: grown_bytes(path) > 1_000_000)
+    program.detach()
+
+    assert program.end() == (7, "True\n", "")
 
 
 def grown_bytes(path):
