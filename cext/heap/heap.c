@@ -234,10 +234,11 @@ static int create_files(void)
 static int begin_empty(void)
 {
     size_t stacks_bytes = 2 * SITES_MOST * sizeof *own.of_stack;
-    if (own.live)
+    if (*own.ours && own.live) /* a child's may have been forked in the midst of a change */
         munmap(own.live, own.room * sizeof *own.live);
-    if (own.of_stack)
+    if (*own.ours && own.of_stack)
         munmap(own.of_stack, stacks_bytes);
+    drawn = 0; /* siblings draw differently */
     own.room = LIVE_FIRST;
     own.count = own.site_count = 0;
     own.live = new_memory(own.room * sizeof *own.live);

@@ -109,7 +109,7 @@ def parse_heap(text: str) -> int:
     if text == "all":
         return 0
     size_bytes = quantities.size_bytes(text, "KiB")
-    if not 1 <= size_bytes <= LARGEST_RING_BYTES:
+    if not 1024 <= size_bytes <= LARGEST_RING_BYTES:
         raise ValueError(f"neither all nor a size from 1KiB to {LARGEST_RING_BYTES >> 30}GiB")
     return size_bytes
 

@@ -415,7 +415,7 @@ def test_whatever_the_files_hold_no_command_fails(traced, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("size", ["", "x", "0", "-1", "64MB", "999999GiB"])
+@pytest.mark.parametrize("size", ["", "x", "0", "-1", "64MB", "0.5KiB", "999999GiB"])
 def test_sizes_that_are_none_are_refused(size, capsys):
     code = main(["run", "--heap", size, sys.executable, "-c", "pass"])
 
