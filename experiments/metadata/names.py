@@ -146,7 +146,8 @@ def list_experiments(directory: str) -> list[str]:
     """The paths of the experiments in `directory`, oldest first.
 
     The age is that of log.xml, which is written when the program begins and again when it ends: the newest is
-    the one that was begun or ended last, not a copy of it. Raises OSError where the directory cannot be read.
+    the one that was begun or ended last. Of two of the same age the later made comes first: a copy is as old as what
+    was copied. Raises OSError where the directory cannot be read.
     """
     found = []
     for name in os.listdir(directory):
@@ -154,20 +155,20 @@ def list_experiments(directory: str) -> list[str]:
             continue
         path = os.path.join(directory, name)
         try:
-            written_ns = os.stat(os.path.join(path, LOG)).st_mtime_ns
+            log = os.stat(os.path.join(path, LOG))
         except OSError:
             continue
-        found.append((written_ns, *split_numbered(name), path))
+        found.append((log.st_mtime_ns, -log.st_ctime_ns, *split_numbered(name), path))
     return [path for *_, path in sorted(found)]
 
 
 def age_as_copy(copy: str, source: str) -> None:
-    """Have the experiment `copy` be just older than the one it was made from, which users mean where they name none.
+    """Have the experiment `copy` be as old as the one it was made from, so that this one is taken for the newer.
 
     Raises OSError.
     """
     found = os.stat(os.path.join(source, LOG))
-    os.utime(os.path.join(copy, LOG), ns=(found.st_atime_ns, found.st_mtime_ns - 1))
+    os.utime(os.path.join(copy, LOG), ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
 def newest(directory: str) -> str | None:

@@ -67,4 +67,3 @@ def copy(source: str, target: str) -> None:
         saving.save(experiment, is_running, target)
     else:
         copying.copy(source, target)
-        names.age_as_copy(target, source)
