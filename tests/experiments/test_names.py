@@ -1,9 +1,9 @@
 """Names of experiments: numbered one for each process, however many ask at once; listed; lineages."""
 
 import os
-import time
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
