@@ -11,6 +11,7 @@ enum { NAME_ROOM = 1024, OUTWARD = 8 };
 
 static struct cache written; /* sites that do not hang on code, by what they are */
 static struct cache quick;   /* the same by where that lies, each with whether it is own code */
+static uint32_t begun;       /* the recording that both are of */
 
 frame *own_innermost_frame(void)
 {
@@ -21,8 +22,12 @@ frame *own_innermost_frame(void)
 
 int waiting_sites_begin(void)
 {
+    if (begun == recorder.serial)
+        return 0;
     int failed = cache_begin(&written);
-    return failed ? failed : cache_begin(&quick);
+    failed = failed ? failed : cache_begin(&quick);
+    begun = failed ? 0 : recorder.serial;
+    return failed;
 }
 
 /* A letter in UTF-8; those that stand for a byte of a name that is none are that byte, as the file system has it. */

@@ -17,7 +17,8 @@
    interpreter may have freed it, being taken down. */
 VISIBLE frame *own_innermost_frame(void);
 
-/* Nothing is known yet. 0 or the error's number. */
+/* Nothing is known yet of a recording that has begun. What is known of it stays if another part of it begins later: a thread
+   that waits may be looking at it. 0 or the error's number. */
 VISIBLE int waiting_sites_begin(void);
 
 /* As stack_of. */

@@ -428,6 +428,17 @@ def test_the_heap_is_recorded_again_after_another_allocator_was_put_back(running
     assert program.end() == (7, "True\n", "")
 
 
+def test_all_of_it_is_recorded_of_threads_that_wait_for_each_other(running):
+    program = running(EIGHT_THREADS)
+
+    for number in range(4):
+        path = program.attach("--record", "calls,native,heap", "--name", f"turn{number}")
+        assert heap_of(Experiment(path).founder)
+        program.detach()
+
+    assert program.end() == (7, "True\n", "")
+
+
 def grown_bytes(path):
     """What a line of `grow` has in use, as recorded."""
     heap = heap_of(Experiment(path).founder)
