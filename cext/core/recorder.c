@@ -23,6 +23,13 @@ const char *recorder_directory(void)
     return recorder.on && !session_stopped() && session_is_ours() ? session.directory : NULL;
 }
 
+int recorder_series(struct series *series, enum data_number type)
+{
+    int failed = series_create(series, recorder_directory(), &data_types[type], 1);
+    series->keep_windows = true;
+    return failed;
+}
+
 /* --- the beginning */
 
 static void program_exits(int status, void *nothing)

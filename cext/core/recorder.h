@@ -28,6 +28,9 @@ int recorder_begin_files(struct first_numbers first);
 /* Where this process is recorded; NULL where it is not, or no longer. */
 VISIBLE const char *recorder_directory(void);
 
+/* Create a file of it, whose records are written to as long as the process lives. 0 or the error's number. */
+int recorder_series(struct series *series, enum data_number type);
+
 /* End of the recording, and of the process with `status` if that is known (>= 0). */
 VISIBLE void recorder_end(int status);
 

@@ -4,12 +4,13 @@
 #include "core/settings.h"
 #include "core/threads.h"
 
+/* What has something to do before a recording ends. */
+enum end_step { END_LINES, END_HEAP, END_STEPS };
+
 /* What the shims look at; the rest of the recorder's state is in the file that it belongs to.
 
    The functions are called without the recorder's lock, in the thread that the beginning, the pause or the filter was
    noticed in. What needs the interpreter's lock has to ask whether the thread has it. */
-enum end_step { END_LINES, END_HEAP, END_STEPS };
-
 struct recorder {
     uint32_t on;
     uint32_t serial; /* of the recording in this process; caches of an earlier one are void */

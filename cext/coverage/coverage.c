@@ -19,18 +19,11 @@ static struct {
     struct covered *left_out;
 } own;
 
-static int create_series(struct series *series, int type)
-{
-    int failed = series_create(series, recorder_directory(), &data_types[type], 1);
-    series->keep_windows = true;
-    return failed;
-}
-
 static int begin_files(void)
 {
-    int failed = create_series(&own.covered, DATA_COVERED);
-    failed = failed ? failed : create_series(&own.places, DATA_PLACES);
-    failed = failed ? failed : create_series(&own.branches, DATA_BRANCHES);
+    int failed = recorder_series(&own.covered, DATA_COVERED);
+    failed = failed ? failed : recorder_series(&own.places, DATA_PLACES);
+    failed = failed ? failed : recorder_series(&own.branches, DATA_BRANCHES);
     if (failed)
         return failed;
     own.left_out = NULL;

@@ -7,8 +7,8 @@
 
 enum { DOMAINS = PYMEM_DOMAIN_OBJ + 1 };
 
-/* What was there before. Its context is given to it as it was: whoever allocates while one allocator is put in the place of another, without the
-   interpreter's lock, may have the function of the one and the context of the other. */
+/* What was there before. Its context is given to it as it was: whoever allocates without the interpreter's lock, while one
+   allocator is put in the place of another, may have the function of the one and the context of the other. */
 static PyMemAllocatorEx before[DOMAINS];
 
 /* This thread asks for memory only to see whether ours are asked. */
@@ -103,7 +103,10 @@ static inline void release(void *context, void *address, int domain)
 
 #define ALLOCATOR_OF(domain, name) \
     static void *name##_malloc(void *context, size_t bytes) { return allocate(context, bytes, domain); } \
-    static void *name##_calloc(void *context, size_t count, size_t each) { return allocate_zeros(context, count, each, domain); } \
+    static void *name##_calloc(void *context, size_t count, size_t each) \
+    { \
+        return allocate_zeros(context, count, each, domain); \
+    } \
     static void *name##_realloc(void *context, void *old, size_t bytes) { return reallocate(context, old, bytes, domain); } \
     static void name##_free(void *context, void *address) { release(context, address, domain); }
 

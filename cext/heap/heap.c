@@ -208,18 +208,11 @@ static void count_freed(struct heap_site *site, struct heap_weight weight)
 
 /* --- the files */
 
-static int create_series(struct series *series, int type)
-{
-    int failed = series_create(series, recorder_directory(), &data_types[type], 1);
-    series->keep_windows = true;
-    return failed;
-}
-
 static int create_files(void)
 {
     void *record = NULL;
-    int failed = create_series(&own.totals, DATA_HEAP);
-    failed = failed ? failed : create_series(&own.sites, DATA_HEAP_SITES);
+    int failed = recorder_series(&own.totals, DATA_HEAP);
+    failed = failed ? failed : recorder_series(&own.sites, DATA_HEAP_SITES);
     if (failed)
         return failed;
     if (!series_records(&own.totals, 1, &record) || !(own.unknown = new_site(0)))

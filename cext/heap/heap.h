@@ -1,4 +1,5 @@
-/* What the program allocates: sampled, and counted by the stack that it was allocated from, in mapped files. Nothing here knows Python.
+/* What the program allocates: sampled, and counted by the stack that it was allocated from, in mapped files. Nothing here
+   knows Python.
 
    Each byte that is allocated is drawn with the same chance, once in `every_bytes` on average, and an allocation of which
    one is drawn is sampled. So of an allocation it is known how likely it was, and what the sample stands for: sums

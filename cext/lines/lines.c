@@ -65,19 +65,12 @@ double ticks_measure(void)
 
 /* --- the files */
 
-static int create_series(struct series *series, int type)
-{
-    int failed = series_create(series, recorder_directory(), &data_types[type], 1);
-    series->keep_windows = true;
-    return failed;
-}
-
 static int create_files(void)
 {
-    int failed = create_series(&own.traces, DATA_TRACES);
-    failed = failed ? failed : create_series(&own.functions, DATA_FUNCTIONS);
-    failed = failed ? failed : create_series(&own.lines, DATA_LINES);
-    return failed ? failed : create_series(&own.loops, DATA_LOOPS);
+    int failed = recorder_series(&own.traces, DATA_TRACES);
+    failed = failed ? failed : recorder_series(&own.functions, DATA_FUNCTIONS);
+    failed = failed ? failed : recorder_series(&own.lines, DATA_LINES);
+    return failed ? failed : recorder_series(&own.loops, DATA_LOOPS);
 }
 
 static int begin_files(void)
