@@ -53,15 +53,21 @@ class Allocated:
 class Heap:
     """What a process allocated from when recording began: by line, or function, and altogether. One allocation for each
     `every_bytes` was sampled; 0: all were recorded. `lost` of `samples` had no room. `peak_ns`: when the peak was
-    (monotonic)."""
+    (monotonic). `has_ended`: its end was seen, so what is in use at the end is; else it is what was last."""
 
     process: Process
     peak_ns: int
     every_bytes: int
     samples: int
     lost: int
+    has_ended: bool
     rows: dict[Site, Allocated] = field(repr=False)
     total: Allocated
+
+
+def when_last(heap: Heap) -> str:
+    """Of when what is in use at the end is, in words."""
+    return "at the end" if heap.has_ended else "when last seen"
 
 
 def heaps(experiment: Experiment, by_function: bool = False) -> list[Heap]:
@@ -84,7 +90,8 @@ def heap_of(process: Process, by_function: bool = False) -> Heap | None:
             figures = _figures(site, record)
             rows.setdefault(place_of(process, site.stack), Allocated()).add(figures)
             total.add(figures)
-    return Heap(process, record.peak_ns, record.every_bytes, record.samples, record.left_out, rows, total)
+    has_ended = record.end_ns > 0
+    return Heap(process, record.peak_ns, record.every_bytes, record.samples, record.left_out, has_ended, rows, total)
 
 
 def ranked(heap: Heap, key: Callable[[Allocated], int]) -> list[tuple[Site, Allocated]]:

@@ -9,7 +9,7 @@ import sys
 import pytest
 from tracing import environment
 
-from interpose.analysis.heap import Allocated, heap_of, heaps
+from interpose.analysis.heap import Allocated, heap_of, heaps, when_last
 from interpose.cli.main import main
 
 KIB = 1024
@@ -289,7 +289,9 @@ def test_a_process_that_is_killed_has_its_figures(traced):
         **ALL,
     )
 
-    assert by_function(heap_of_founder(done))["keep"].end_bytes == pytest.approx(500 * 10_033, rel=0.02)
+    heap = heap_of_founder(done)
+    assert by_function(heap)["keep"].end_bytes == pytest.approx(500 * 10_033, rel=0.02)
+    assert not heap.has_ended and when_last(heap) == "when last seen"
 
 
 # --- the command

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interpose.analysis.heap import heaps, ranked
+from interpose.analysis.heap import heaps, ranked, when_last
 from interpose.analysis.profile.memory import Growth, Memory, memories
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.short_paths import Places
@@ -31,7 +31,7 @@ def _heap_lines(experiment: Experiment, cwd: str) -> Iterator[str]:
         return
     most = found[0]
     whose = f" (process {most.process.log.pid})" if len(experiment.processes) > 1 else ""
-    at_end = f", {size(most.total.end_bytes)} in use at the end"
+    at_end = f", {size(most.total.end_bytes)} in use {when_last(most)}"
     yield f" {'heap':<10}{size(most.total.peak_bytes):>9}  at its peak{at_end}{whose}"
     rows = [row for row in ranked(most, lambda each: each.peak_bytes) if row[0].file][:_LINES]
     places = Places([site.file for site, _ in rows], cwd)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from interpose.analysis.heap import Allocated, Heap, ranked
+from interpose.analysis.calls.profile import process_label
+from interpose.analysis.heap import Allocated, Heap, ranked, when_last
 from interpose.experiments.model.process import Site
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, Table, Values, clean
@@ -82,7 +83,8 @@ def summary(heap: Heap) -> str:
     how = f"one for each {every} recorded, so figures are estimates" if heap.every_bytes else "all recorded"
     lost = f"; {count(heap.lost, 'sample')} lost: too many were live at once" if heap.lost else ""
     return (
-        f"process {log.pid}: {size(total.peak_bytes)} at its peak after {after}, {size(total.end_bytes)} at the end, "
+        f"process {log.pid}: {size(total.peak_bytes)} at its peak after {after}, "
+        f"{size(total.end_bytes)} {when_last(heap)}, "
         f"{size(total.bytes)} allocated {total.allocations:,} times ({how}{lost})"
     )
 
@@ -104,7 +106,7 @@ def _where(row: HeapRow, places: Places) -> str:
 def _values(row: HeapRow) -> Values:
     figures, site = row.figures, row.site
     return {
-        "process": row.heap.process.place or "founder",
+        "process": process_label(row.heap.process),
         "pid": row.heap.process.log.pid,
         "file": site.file if site else None,
         "line": (site.line or None) if site else None,
