@@ -1,6 +1,7 @@
 """Line trace as Python sees it: prepared, calibrated, switched on and off. What happens at each line is in cext/lines/lines.h and
 cext/lines/line_events.c; nothing here runs then."""
 
+from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 cdef extern from "cpython/known_code.h":
@@ -15,18 +16,7 @@ cdef extern from "cpython/known_code.h":
 cdef extern from "lines/line_events.h":
     known_codes traced_codes
     struct line_costs:
-        int64_t line
-        int64_t high_line
-        int64_t jump
-        int64_t high_jump
         int64_t end
-        int64_t after
-        int64_t resume
-        int64_t coroutine
-        double far
-        double exception
-        double stop
-        double instruction[256]
     struct c_lines "lines":
         uint32_t on
         line_costs costs
@@ -39,15 +29,15 @@ cdef extern from "lines/line_events.h":
     int lines_on(uint32_t)
     void lines_off(uint32_t)
     void lines_rehearse(bint)
-    void forget_tables()
-    void count_code(object, int64_t *, uint64_t *)
+    void forget_plans()
+    void count_ticks(PyObject *, int64_t *, int64_t *)
     void uncount_line(thread_state *)
     enum:
         EVENTS_BY_THREAD
         ASKS_AT_INSTRUCTIONS
     const char *line_events_begin()
     const char *line_events_end()
-    int opcode_named(const char *)
+    void line_cost_set(const char *, double)
 
 ctypedef void (*line_teller)(void *) noexcept
 
@@ -80,7 +70,7 @@ def begin(choices, uint32_t depth, bint system):
     global _prepared
     if known_codes_begin(&traced_codes) < 0:
         raise MemoryError("no room for what is known of code objects")
-    forget_tables()
+    forget_plans()
     lines_prepare(depth, system)
     calibrate()
     choose_own_code(&traced_codes.choice)
@@ -169,4 +159,5 @@ def trace(bint wanted, bytes target):
     return tracing
 
 
+include "calibrated_functions.pxi"
 include "line_calibration.pxi"

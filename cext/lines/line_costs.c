@@ -5,10 +5,12 @@
 
 /* Those that cost more while lines are traced than other instructions. */
 #if HAS_MONITORING
-#define CALIBRATED_INSTRUCTIONS(X) X(LOAD_GLOBAL) X(FOR_ITER)
+#define CALIBRATED_INSTRUCTIONS(X) X(LOAD_GLOBAL) X(FOR_ITER) X(BINARY_OP) X(CALL) X(LOAD_ATTR)
 #else
-#define CALIBRATED_INSTRUCTIONS(X) \
-    X(FOR_ITER) X(LOAD_GLOBAL) X(LOAD_ATTR) X(STORE_ATTR) X(LOAD_METHOD) X(BINARY_SUBSCR) X(STORE_SUBSCR) X(CALL)
+#define CALIBRATED_INSTRUCTIONS(X)                                                                           \
+    X(FOR_ITER) X(LOAD_GLOBAL) X(LOAD_ATTR) X(STORE_ATTR) X(LOAD_METHOD) X(BINARY_SUBSCR) X(STORE_SUBSCR)    \
+    X(CALL) X(BINARY_OP) X(COMPARE_OP) X(BEFORE_WITH)                                                        \
+    X(JUMP_BACKWARD) X(POP_JUMP_BACKWARD_IF_TRUE) X(POP_JUMP_BACKWARD_IF_FALSE)
 #endif
 
 /* So far from the first CPython keeps a line's number; others are looked up in the table of locations. */
@@ -46,12 +48,26 @@ static double cost_of_first(const struct bytecode *code, const struct spot *spot
     return is_run ? lines.costs.instruction[code->opcodes[spot->instruction]] : 0;
 }
 
-static double cost_of_instructions(const struct bytecode *code, uint32_t until, double each)
+/* The processor foresees less well what is executed behind a branch. */
+static double cost_of_branch(const struct bytecode *code, const struct spot *spot)
+{
+    for (uint32_t unit = spot->instruction; unit < code->units && code->lines[unit] == spot->line; unit++)
+        if (code->opcodes[unit] != FOR_ITER && is_conditional(code->opcodes[unit]))
+            return (double)lines.costs.branch;
+    return 0;
+}
+
+static double cost_of_instructions(const struct bytecode *code, const struct spot *spot)
+{
+    return (ASKS_AT_INSTRUCTIONS ? cost_of_run(code, spot) : cost_of_first(code, spot)) + cost_of_branch(code, spot);
+}
+
+static double cost_of_far(const struct bytecode *code, uint32_t until, double each)
 {
     double ticks = 0;
     for (uint32_t unit = 0; unit < until && each > 0; unit++)
         ticks += code->opcodes[unit] == CACHE ? 0 : each;
-    return ticks;
+    return ticks / FAR_STEP;
 }
 
 static uint16_t whole_ticks(double ticks)
@@ -59,34 +75,66 @@ static uint16_t whole_ticks(double ticks)
     return ticks < 0 ? 0 : ticks < UINT16_MAX ? (uint16_t)ticks : UINT16_MAX;
 }
 
-static void find_ticks(struct spot *spot, const struct bytecode *code, int first_line)
+static double cost_of_event(const struct bytecode *code, const struct spot *spot, int first_line)
 {
-    double far = spot->line - first_line > NEAR_LINES ? lines.costs.far : 0;
-    spot->ticks_before = whole_ticks(cost_of_instructions(code, spot->instruction, far));
-    spot->ticks_after = whole_ticks(ASKS_AT_INSTRUCTIONS ? cost_of_run(code, spot) : cost_of_first(code, spot));
+    bool is_far = spot->line - first_line > NEAR_LINES;
+    double line = (double)(NUMBERS_ARE_MADE && spot->line > SMALL_NUMBERS ? lines.costs.high_line : lines.costs.line);
+    return line + (is_far ? cost_of_far(code, spot->instruction, (double)lines.costs.far) : 0);
 }
 
 void plan_add_costs(struct plan *plan, const struct bytecode *code, int first_line)
 {
-    plan->line_ticks = first_line > SMALL_NUMBERS ? lines.costs.high_line : lines.costs.line;
-    for (uint32_t index = 0; index < plan->spots; index++)
-        find_ticks(&plan->spot[index], code, first_line);
+    for (uint32_t index = 0; index < plan->spots; index++) {
+        struct spot *spot = &plan->spot[index];
+        spot->ticks_before = whole_ticks(cost_of_event(code, spot, first_line));
+        spot->ticks_after = whole_ticks(cost_of_instructions(code, spot));
+    }
     for (uint32_t unit = 0; unit < plan->units; unit++) {
         const struct spot *spot = &plan->spot[plan->spot_of[unit] & SPOT_NUMBER];
         plan->spot_of[unit] |= (uint64_t)spot->ticks_before << SPOT_BEFORE | (uint64_t)spot->ticks_after << SPOT_AFTER;
     }
 }
 
-#define NAMED(opcode) {#opcode, opcode},
+/* --- what is calibrated, by name */
 
-int opcode_named(const char *name)
+#define NAMED_COST(name, meaning) {#name, &lines.costs.name},
+#define NAMED_INSTRUCTION(opcode) {#opcode, opcode},
+
+static const struct {
+    const char *name;
+    int64_t *ticks;
+} costs[] = {LINE_COSTS(NAMED_COST)};
+
+static const struct {
+    const char *name;
+    uint8_t opcode;
+} instructions[] = {CALIBRATED_INSTRUCTIONS(NAMED_INSTRUCTION)};
+
+enum { COSTS = sizeof costs / sizeof *costs, INSTRUCTIONS = sizeof instructions / sizeof *instructions };
+
+static bool has_own_cost(int opcode)
 {
-    static const struct {
-        const char *name;
-        int opcode;
-    } known[] = {CALIBRATED_INSTRUCTIONS(NAMED)};
-    for (size_t index = 0; index < sizeof known / sizeof *known; index++)
-        if (strcmp(known[index].name, name) == 0)
-            return known[index].opcode;
-    return CACHE;
+    for (int index = 0; index < INSTRUCTIONS; index++)
+        if (instructions[index].opcode == opcode)
+            return true;
+    return opcode == CACHE;
+}
+
+static void set_plain_instructions(double ticks)
+{
+    for (int opcode = 0; opcode < 256; opcode++)
+        if (!has_own_cost(opcode))
+            lines.costs.instruction[opcode] = ticks;
+}
+
+void line_cost_set(const char *name, double ticks)
+{
+    for (int index = 0; index < COSTS; index++)
+        if (strcmp(costs[index].name, name) == 0)
+            *costs[index].ticks = (int64_t)(ticks < 0 ? ticks - 0.5 : ticks + 0.5);
+    for (int index = 0; index < INSTRUCTIONS; index++)
+        if (strcmp(instructions[index].name, name) == 0)
+            lines.costs.instruction[instructions[index].opcode] = ticks;
+    if (strcmp(name, PLAIN_INSTRUCTION) == 0)
+        set_plain_instructions(ticks);
 }

@@ -52,7 +52,7 @@ static inline void leave_function(struct line_thread *thread, const frame *here)
 static inline void function_ends(struct line_thread *thread, const frame *here)
 {
     lines_begin(thread, ticks_now(), lines.costs.end);
-    int64_t after = lines.costs.after + (thread->top->coroutine ? lines.costs.coroutine : 0);
+    int64_t after = lines.costs.call - lines.costs.end + (thread->top->coroutine ? lines.costs.coroutine : 0);
     leave_function(thread, here);
     lines_end(thread, after);
 }
@@ -98,7 +98,7 @@ static inline void line_begins(struct line_thread *thread, frame *here)
     thread->beyond = 0;
     uint64_t spot = plan->spot_of[LIKELY(unit < plan->units) ? unit : 0];
     if (!has_just_begun(thread))
-        lines_begin(thread, ticks_now(), plan->line_ticks + ticks_before(spot));
+        lines_begin(thread, ticks_now(), ticks_before(spot));
     come_to(thread, plan, spot, here);
     lines_end(thread, ticks_after(spot));
 }

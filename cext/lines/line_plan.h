@@ -20,7 +20,7 @@ enum {
     SPOT_CHECK = 2, /* come to by a way back where the spot before lies behind it, or in the same line */
     SPOT_FLAGS = 30, /* where they stand in spot_of */
     SPOT_NUMBER = (1u << SPOT_FLAGS) - 1,
-    /* And what the interpreter takes more than for any line, in ticks: before it tells, and after that. */
+    /* And what the interpreter takes for its event, in ticks: before it tells, and after that. */
     SPOT_BEFORE = 32,
     SPOT_AFTER = 48,
 };
@@ -39,8 +39,8 @@ static inline int64_t ticks_after(uint64_t flagged)
 }
 
 /* The interpreter asks at each instruction if a line begins, and none is specialised; else it tells of those that begin one, and
-   these are not. */
-enum { ASKS_AT_INSTRUCTIONS = !HAS_MONITORING };
+   these are not. It makes the object of a line's number, or tells none. */
+enum { ASKS_AT_INSTRUCTIONS = !HAS_MONITORING, NUMBERS_ARE_MADE = HAS_MONITORING };
 
 struct spot {
     int line;             /* -1: none */
@@ -65,7 +65,6 @@ struct plan {
     uint32_t entries_by_branch; /* there are loops whose body is first come to by a branch within its line */
     uint32_t has_untold; /* there are such spots */
     uint32_t ways_back_in_line; /* there are jumps back to the same line */
-    int64_t line_ticks; /* what the interpreter takes for a line's event */
     struct spot *spot;
     struct planned_loop *loop;
     uint64_t spot_of[]; /* by instruction: the spot, above it its flags, above these its ticks */
@@ -75,8 +74,9 @@ struct plan {
 struct plan *plan_of(PyCodeObject *code);
 void plan_free(struct plan *plan);
 
-/* The number of an instruction whose cost is calibrated; else 0. */
-int opcode_named(const char *name);
+/* Set what is calibrated: a cost of LINE_COSTS, that of an instruction which has its own, or of all others. */
+#define PLAIN_INSTRUCTION "instruction"
+void line_cost_set(const char *name, double ticks);
 
 /* Add to the plan what the interpreter takes for its lines, as calibrated. */
 void plan_add_costs(struct plan *plan, const struct bytecode *code, int first_line);

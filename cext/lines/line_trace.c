@@ -51,7 +51,7 @@ static void see_exception(frame *here, PyObject *told)
     if (!thread || thread->top->frame != here || !told || !PyTuple_Check(told))
         return;
     bool stops = PyTuple_GET_ITEM(told, 0) == PyExc_StopIteration;
-    lines_begin(thread, now, (int64_t)(stops ? lines.costs.stop : lines.costs.exception));
+    lines_begin(thread, now, stops ? lines.costs.stop : lines.costs.exception);
     lines_end(thread, 0);
 }
 

@@ -115,7 +115,7 @@ static uint32_t add_trace(uint32_t target)
     record->depth = lines.depth;
     record->system = lines.system;
     record->event_ticks = (uint64_t)lines.costs.line;
-    record->call_ticks = (uint64_t)(lines.costs.end + lines.costs.after);
+    record->call_ticks = (uint64_t)lines.costs.call;
     record->start_ticks = record->last_ticks = ticks_now();
     record->last_ns = clock_ns(CLOCK_MONOTONIC);
     __atomic_store_n(&record->start_ns, record->last_ns, __ATOMIC_RELEASE);

@@ -82,20 +82,28 @@ struct line_thread {
     struct line_frame *frames;
 };
 
-/* What the interpreter takes for events, in ticks, as calibrated. It is taken off the line that an event ends, but for what
-   follows one that is no line's. */
+/* What the interpreter takes for events, as calibrated (line_costs.c), in ticks. It is taken off the line that an event ends, but for
+   what follows one that is no line's. */
+#define LINE_COSTS(X) \
+    X(line,      "the event of a line")                                                        \
+    X(high_line, "the same where the line's number is an object that has to be made")          \
+    X(far,       "of a line far behind its function's first, which is looked up, for so many instructions before it: FAR_STEP") \
+    X(branch,    "what follows a line in which a jump may not be taken")                       \
+    X(jump,      "a jump back within a line")                                                  \
+    X(high_jump, "the same where the instructions' numbers are objects that have to be made")  \
+    X(call,      "a function begins and ends, or goes on and is suspended")                    \
+    X(resume,    "beside that, where it goes on")                                              \
+    X(coroutine, "beside that, where one ends or is suspended that is a coroutine")            \
+    X(exception, "an exception that is told")                                                  \
+    X(stop,      "the exception that ends a coroutine which is waited for")
+
+enum { FAR_STEP = 64 };
+
 struct line_costs {
-    int64_t line;
-    int64_t high_line; /* the same where a line's number is an object that has to be made */
-    int64_t jump;      /* back within a line */
-    int64_t high_jump; /* the same where the instructions' numbers are objects that have to be made */
-    int64_t end;       /* a function ends or is suspended */
-    int64_t after;     /* what follows that */
-    int64_t resume;    /* what follows when one has gone on */
-    int64_t coroutine; /* what follows the end of one that is a coroutine, beside that */
-    double far;        /* of a line far behind its function's first, for each instruction before it: the line is looked up */
-    double exception;  /* of an exception that is told, and of one that ends a coroutine that is waited for */
-    double stop;
+#define DECLARE_COST(name, meaning) int64_t name;
+    LINE_COSTS(DECLARE_COST)
+#undef DECLARE_COST
+    int64_t end;             /* of a call's what is the callee's: its end */
     double instruction[256]; /* by opcode: of each in a line, or of the one that begins it */
 };
 

@@ -119,20 +119,32 @@ struct line_table *other_table(struct traced_code *known, uint32_t owner, frame 
     return found;
 }
 
-void count_code(PyObject *code, int64_t *ticks, uint64_t *executed)
+static void count_table(const struct line_table *table, uint32_t spots, int64_t *ticks, int64_t *event_ticks)
 {
-    struct traced_code *known = traced_code_known((PyCodeObject *)code);
-    *ticks = 0;
-    *executed = 0;
-    for (struct line_table *table = known ? known->tables : NULL; table; table = table->next)
-        for (uint32_t index = 0; index < known->plan->spots; index++) {
-            *ticks += table->lines[index].ticks;
-            *executed += table->lines[index].executed;
-        }
+    for (uint32_t index = 0; index < spots; index++) {
+        *ticks += table->lines[index].ticks;
+        *event_ticks += table->lines[index].event_ticks;
+    }
 }
 
-void forget_tables(void)
+void count_ticks(PyObject *code, int64_t *ticks, int64_t *event_ticks)
+{
+    *ticks = *event_ticks = 0;
+    for (struct traced_code *known = first_traced_code(); known; known = next_traced_code(known))
+        for (struct line_table *table = known->tables; table; table = table->next)
+            if (!code || (PyObject *)known->is.code == code)
+                count_table(table, known->plan->spots, ticks, event_ticks);
+}
+
+static void forget(struct traced_code *known)
+{
+    tables_free(known);
+    plan_free(known->plan);
+    known->plan = NULL;
+}
+
+void forget_plans(void)
 {
     for (struct traced_code *known = first_traced_code(); known; known = next_traced_code(known))
-        tables_free(known);
+        forget(known);
 }

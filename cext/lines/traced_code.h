@@ -50,8 +50,9 @@ struct plan *plan_traced(struct traced_code *known);
    files is dropped. */
 struct line_table *other_table(struct traced_code *known, uint32_t owner, frame *here);
 
-/* What the lines of a code object were charged so far, and how often they were executed. */
-void count_code(PyObject *code, int64_t *ticks, uint64_t *executed);
+/* What the lines of a code object, or of all (NULL), were charged so far, and what was taken off for events. */
+void count_ticks(PyObject *code, int64_t *ticks, int64_t *event_ticks);
 
-/* Forget all tables: what was counted in them was not in earnest, or their files are done. */
-void forget_tables(void);
+/* Forget all tables, for what was counted in them was not in earnest, or their files are done; and all plans, for the costs in them
+   change. Lines must be off. */
+void forget_plans(void);
