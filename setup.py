@@ -33,7 +33,12 @@ BOOT_SOURCE = os.path.join("cext", "boot", "boot.c")
 PLAIN_FILES = {LIBRARY: LIBRARY_FILE, BOOT_LIBRARY: os.path.join("interpose", "cext", "libinterpose_boot.so")}
 
 # What is free of Python: it may run on any thread, and is one library for each process.
-PLAIN_SOURCES = [*sorted(glob("cext/core/*.c")), "cext/lines/lines.c", "cext/coverage/coverage.c", "cext/heap/heap.c"]
+PLAIN_SOURCES = [
+    *sorted(glob("cext/core/*.c")),
+    *(f"cext/lines/{name}.c" for name in ("lines", "line_stretches", "line_tables", "line_threads")),
+    "cext/coverage/coverage.c",
+    "cext/heap/heap.c",
+]
 
 
 def sources_of(*folders):
