@@ -18,7 +18,7 @@ else:
         *("LOAD_GLOBAL", "FOR_ITER", "BINARY_OP", "CALL", "LOAD_ATTR"),
     )
 UNIT = 256  # ticks, of a cost while it is counted how often it is taken off
-PASSES = range(1, 161)
+PASSES = range(1, 81)
 # The least of several times is taken: what else runs on the machine only ever takes more. In turns, for that may last a while.
 TURNS, TIMES = 6, 2
 
