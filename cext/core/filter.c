@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/file.h"
+#include "core/open_file.h"
 #include "core/recorder.h"
 
 enum { FILTER_BYTES = 64 * 1024 };

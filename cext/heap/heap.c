@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 
 #include "core/exclusive.h"
-#include "core/file.h"
 #include "core/intern.h"
+#include "core/series.h"
 #include "core/wiped.h"
 
 /* Stacks that are told apart; what comes later is counted with those that are not known. */
