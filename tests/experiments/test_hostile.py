@@ -17,7 +17,8 @@ from interpose.experiments.format import blocks
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats import text as table
 from interpose.reports.formats.colour import Paint
-from interpose.reports.screen.summary import Screen, summary
+from interpose.reports.screen.screen import Screen
+from interpose.reports.screen.summary import summary
 from interpose.reports.tables.processes import processes_table
 from tests.build import SECOND, START_NS, Build, event, size_of
 
