@@ -4,7 +4,7 @@ import pytest
 from shops import BY_NUMBER, MS, Shop
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.consolidation.consolidate import PlainConsolidator
+from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 from interpose.analysis.findings.engine import findings, found_in
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.sentences import Sentences, advice_for

@@ -8,7 +8,7 @@ import pytest
 from attaching import BUSY, COMPUTING, EIGHT_THREADS, by_ptrace_only, until_recorded
 from tracing import PATIENCE_S, events_of
 
-from interpose.analysis.calls.profile import thread_label
+from interpose.analysis.calls.groupings import thread_label
 from interpose.experiments.model.experiment import Experiment
 
 # One whose database is a file.

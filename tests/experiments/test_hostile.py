@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.calls.trace import last, trace
-from interpose.analysis.consolidation.consolidate import PlainConsolidator, consolidated
+from interpose.analysis.consolidation.consolidate import consolidated
+from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 from interpose.analysis.recording.lineage import tree, unfollowed, walk
 from interpose.errors import ExperimentError
 from interpose.experiments.format import blocks

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from operator import itemgetter
 
-from interpose.analysis.calls.profile import BEFORE, CODE, OVERHEAD, Row, by_kind, is_uncertain, wait_ns
+from interpose.analysis.calls.profile import by_kind
+from interpose.analysis.calls.rows import BEFORE, CODE, OVERHEAD, Row, is_uncertain, wait_ns
 from interpose.analysis.profile.profiled import CONTAINERS, Function
 from interpose.experiments.metadata.log import Log
 from interpose.reports.formats.short_paths import Places

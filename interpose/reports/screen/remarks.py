@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from interpose.analysis.calls.account import OpenCallFound, ProcessAccount
-from interpose.analysis.calls.profile import own_lines
+from interpose.analysis.calls.rows import own_lines
 from interpose.analysis.recording.children import Children, children_of
 from interpose.analysis.recording.lineage import program_of, unfollowed, why_not
 from interpose.analysis.recording.unfollowed_cpu import unfollowed_cpu

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from shop_orders import ended, orders, served
 
-from interpose.analysis.calls.profile import GROUPINGS
+from interpose.analysis.calls.groupings import GROUPINGS
 from tests.build import SECOND, START_NS, Build, event
 
 pytestmark = pytest.mark.any_python
