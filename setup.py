@@ -36,8 +36,8 @@ PLAIN_FILES = {LIBRARY: LIBRARY_FILE, BOOT_LIBRARY: os.path.join("interpose", "c
 PLAIN_SOURCES = [
     *sorted(glob("cext/core/*.c")),
     *(f"cext/lines/{name}.c" for name in ("lines", "line_stretches", "line_tables", "line_threads")),
+    *sorted(glob("cext/heap/heap*.c")),
     "cext/coverage/coverage.c",
-    "cext/heap/heap.c",
 ]
 
 

@@ -25,7 +25,8 @@ from interpose.exports.formats import FORMATS
 from interpose.exports.raw import raw
 from interpose.reports.formats import text as table
 from interpose.reports.formats.colour import Paint
-from interpose.reports.screen.summary import Screen, summary
+from interpose.reports.screen.screen import Screen
+from interpose.reports.screen.summary import summary
 from interpose.reports.tables.processes import processes_table
 from tests.build import START_NS, Build, compressed, event, size_of
 

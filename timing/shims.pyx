@@ -34,8 +34,15 @@ cdef reading _starting  # when the recording's own beginning began; its end is t
 
 include "bodies.pxi"
 include "places.pxi"
+include "slots.pxi"
+include "qualified_names.pxi"
 include "wrapt.pxi"
 include "libraries.pxi"
+include "library_notes.pxi"
+include "links.pxi"
+include "linking.pxi"
+include "carried_threads.pxi"
+include "declarations.pxi"
 include "modules.pxi"
 include "calibration.pxi"
 include "levels.pxi"
@@ -43,9 +50,13 @@ include "marks.pxi"
 include "gil_waits.pxi"
 include "native.pxi"
 include "control.pxi"
+include "collector_area.pxi"
 include "collectors.pxi"
+include "native_collectors.pxi"
 include "packing.pxi"
 include "monitor.pxi"
+include "descendants.pxi"
+include "unrecorded.pxi"
 
 
 def choose_clock(str wanted):
@@ -198,34 +209,6 @@ cdef str for_log(str text, Py_ssize_t letters):
     return escape(redacted(text.encode("utf-8", "replace")).decode("utf-8", "replace")[:letters])
 
 
-def choose_descendants(bytes wanted, bytes command=b""):
-    """Choose which descendants are recorded, of this process with its command line; gives what is wrong with that."""
-    cdef const char *wrong = follow_choose(wanted, command)
-    return wrong.decode("utf-8", "replace") if wrong != NULL else ""
-
-
-def is_followed(bytes lineage):
-    """Is a descendant with this process's command line and that lineage to be recorded?"""
-    return bool(follow_matches(lineage))
-
-
-def forks():
-    """Before a fork: its number is the parent's to give."""
-    recorder_forks()
-
-
-def has_forked():
-    """After it, in the parent."""
-    recorder_has_forked()
-
-
-def forked():
-    """After it, in the child: begin its subexperiment."""
-    recorder_forked()
-    forget_holders()
-    awaits_forget()
-
-
 def end(bint detached=False):
     """End the recording and put back whatever was interposed; gives how many could not be put back, because somebody
     else has put his own upon ours since (ours pass through). `detached`: the program goes on, and the experiment's files
@@ -271,56 +254,10 @@ cdef void forget_all():
     _mapped.clear()
 
 
-def hush():
-    """What the calling thread calls from now on is not recorded."""
-    recorder_hush()
-
-
-def bound_before():
-    """What the program had bound before it was wrapped, and calls as ever: (module that has it, its name there, what it
-    is called where it comes from)."""
-    cdef Wrapped wrapped
-    cdef dict found = {}
-    for each in _installed:
-        if type(each) is Wrapped:
-            wrapped = each
-            owner = wrapped.owner()
-            if owner is not None and not isinstance(owner, type):
-                wrapper = names_of(owner).get(wrapped.name)
-                replaced = getattr(wrapper, "_self_replaced", None)
-                if replaced is not None:
-                    found[<size_t><void *>replaced] = f"{owner.__name__}.{wrapped.name}"
-    if not found:
-        return []
-    return [
-        (name, key, found[<size_t><void *>value])
-        for name, module in list(_modules.items()) if PyModule_Check(module)
-        for key, value in list(module_names(module).items()) if <size_t><void *>value in found
-    ]
-
-
-def knows_of_forks():
-    """Was it said before that this process is to be told of forks? It need be said once."""
-    global _forks_are_told
-    told, _forks_are_told = _forks_are_told, True
-    return told
-
-
 def note(str what):
     """Have the log say that something was not recorded, and why."""
     text = f'what="calls" why="{for_log(what, NOTE_LETTERS)}" '.encode("utf-8", "replace")
     recorder_say(b"missed", text)
-
-
-def boot_library(bytes path, words):
-    """The library to be preloaded into the program at `path`, started with `words` (bytes), for it to be recorded; b""
-    where none is needed, or none can be."""
-    cdef const char *given[33]
-    kept = list(words)[:32]
-    for place, word in enumerate(kept):
-        given[place] = word
-    given[len(kept)] = NULL
-    return preload_library() if preload_is_needed(path, given, True) else b""
 
 
 def is_recording():
@@ -332,41 +269,6 @@ def directory():
     """Where this process is recorded, as bytes; None where it is not, or no longer."""
     cdef const char *path = recorder_directory()
     return path if path != NULL else None
-
-
-cdef class RaisedLater:
-    """Raises an exception of the class in the calling thread as soon as this is let go, and what called it goes on."""
-
-    cdef PyObject *error
-
-    def __init__(self, error):
-        Py_INCREF(error)
-        self.error = <PyObject *>error
-
-    def __dealloc__(self):
-        if self.error != NULL:
-            PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), self.error)
-            Py_DECREF(<object>self.error)
-
-
-cdef class unrecorded:
-    """As long as it is entered what the calling thread calls is not recorded, and its time is recording's own."""
-
-    cdef reading begun
-    cdef c_thread *thread
-
-    def __enter__(self):
-        self.thread = recording()
-        if self.thread != NULL:
-            self.begun = own_begin(self.thread)
-            self.thread.quiet += 1
-        return self
-
-    def __exit__(self, *error):
-        if self.thread != NULL and self.thread == recording() and self.thread.quiet:
-            self.thread.quiet -= 1
-            own_end(self.thread, self.begun)
-        self.thread = NULL
 
 
 def drift_clock(long ahead_ns):

@@ -165,3 +165,26 @@ cdef Installed put_wrapper(object module, object owner, str name, object found, 
     Py_INCREF(timed)  # a call may be in it at the end
     wrapped.put_in(owner, name, made, made if bound is None else bound(made))
     return wrapped
+
+
+def bound_before():
+    """What the program had bound before it was wrapped, and calls as ever: (module that has it, its name there, what it
+    is called where it comes from)."""
+    cdef Wrapped wrapped
+    cdef dict found = {}
+    for each in _installed:
+        if type(each) is Wrapped:
+            wrapped = each
+            owner = wrapped.owner()
+            if owner is not None and not isinstance(owner, type):
+                wrapper = names_of(owner).get(wrapped.name)
+                replaced = getattr(wrapper, "_self_replaced", None)
+                if replaced is not None:
+                    found[<size_t><void *>replaced] = f"{owner.__name__}.{wrapped.name}"
+    if not found:
+        return []
+    return [
+        (name, key, found[<size_t><void *>value])
+        for name, module in list(_modules.items()) if PyModule_Check(module)
+        for key, value in list(module_names(module).items()) if <size_t><void *>value in found
+    ]

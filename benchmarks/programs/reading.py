@@ -7,7 +7,8 @@ import json
 import sys
 from time import perf_counter
 
-from interpose.analysis.consolidation.consolidate import PlainConsolidator, consolidated, fastest_consolidator
+from interpose.analysis.consolidation.consolidate import consolidated, fastest_consolidator
+from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 from interpose.experiments.model.experiment import Experiment
 
 

@@ -7,7 +7,7 @@
 
 #include <sys/resource.h>
 
-#include "core/file.h"
+#include "core/series.h"
 
 /* There are none yet: a recording begins, or a forked child's own. */
 void children_forget(void);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "core/document.h"
 #include "core/exclusive.h"
 #include "core/filter.h"
 #include "core/log.h"

@@ -6,9 +6,9 @@
 #include <sys/ioctl.h>
 
 #include "core/exclusive.h"
-#include "core/file.h"
 #include "core/recorder.h"
 #include "core/redact.h"
+#include "core/series.h"
 
 enum { PIECE_BYTES = 8 * 1024, REDACTED_BYTES = 64 * 1024 };
 

@@ -3,109 +3,25 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "core/recorder.h"
+#include "core/open_file.h"
 #include "core/reserve.h"
-
-enum { LOCK_NS = 50000000, TRIES = 8 };
-
-static mode_t file_mode = 0600, directory_mode = 0700;
-
-void files_begin(bool group_reads)
-{
-    file_mode = group_reads ? 0640 : 0600;
-    directory_mode = group_reads ? S_ISGID | 0750 : 0700;
-}
-
-/* A descriptor above those that a program uses, at once: one that it redirects or closes by its number in another
-   thread must never be ours for longer than that takes. */
-static int lifted(int low)
-{
-    int high = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR);
-    if (high < 0)
-        return low; /* the limit is lower */
-    close(low);
-    return high;
-}
-
-/* A signal that comes in between is no reason; one that always comes is not waited for. */
-static int open_again(const char *path, int flags)
-{
-    int opened = open(path, flags, 0600);
-    for (int tries = 1; opened < 0 && errno == EINTR && tries < TRIES; tries++)
-        opened = open(path, flags, 0600);
-    return opened;
-}
-
-static int open_high(const char *path, int flags)
-{
-    return lifted(open_again(path, flags | O_CLOEXEC | O_NOFOLLOW));
-}
-
-int file_open_to_read(const char *path)
-{
-    return lifted(open_again(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-}
-
-static int open_in(char path[PATH_BYTES], const char *directory, const char *name, int flags)
-{
-    if (snprintf(path, PATH_BYTES, "%s/%s", directory, name) >= PATH_BYTES) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    return open_high(path, flags);
-}
-
-int directory_create(const char *path)
-{
-    return mkdir(path, 0700) || chmod(path, directory_mode) ? errno : 0;
-}
-
-static void discard(const char *directory, const char *name)
-{
-    char file[PATH_BYTES];
-    for (int is_new = 0; is_new < 2; is_new++)
-        if (snprintf(file, sizeof file, is_new ? "%s/%s.new" : "%s/%s", directory, name) < PATH_BYTES)
-            unlink(file);
-}
-
-void directory_discard(const char *path)
-{
-    for (int type = 0; type < DATA_TYPES; type++)
-        discard(path, data_types[type].name);
-    discard(path, "log.xml");
-    discard(path, "map.xml");
-    rmdir(path);
-}
 
 int file_create(struct grown_file *file, const char *directory, const char *name)
 {
     struct stat status;
-    int opened = open_in(file->path, directory, name, O_RDWR | O_CREAT | O_EXCL);
+    int opened = file_open_in(file->path, directory, name, O_RDWR | O_CREAT | O_EXCL);
     if (opened < 0)
         return errno;
-    int failed = fchmod(opened, file_mode) || fstat(opened, &status) ? errno : 0;
+    int failed = file_give_mode(opened) || fstat(opened, &status) ? errno : 0;
     file->device = status.st_dev;
     file->inode = status.st_ino;
     file->bytes = 0;
     close(opened);
     return failed;
-}
-
-/* Past the limit the kernel would send SIGXFSZ to the program. */
-static bool within_limit(uint64_t bytes)
-{
-    struct rlimit limit;
-    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && (limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur);
 }
 
 /* For file systems without fallocate(2). */
@@ -126,7 +42,7 @@ static int write_zeros(int opened, uint64_t from, uint64_t to)
    recorded. */
 static int may_grow(const struct grown_file *file, int opened, uint64_t bytes)
 {
-    if (!within_limit(bytes))
+    if (!file_within_limit(bytes))
         return EFBIG;
     return bytes > WINDOW_BYTES ? reserve_allows(opened, bytes - file->bytes) : 0;
 }
@@ -137,7 +53,7 @@ static int grow(struct grown_file *file, int opened, uint64_t bytes)
     if (failed)
         return failed;
     failed = EINTR;
-    for (int tries = 0; failed == EINTR && tries < TRIES; tries++)
+    for (int tries = 0; failed == EINTR && tries < FILE_TRIES; tries++)
         failed = fallocate(opened, 0, (off_t)file->bytes, (off_t)(bytes - file->bytes)) ? errno : 0;
     if (failed == EOPNOTSUPP || failed == ENOSYS || failed == EINTR) /* which a write into a file is not stopped by */
         failed = write_zeros(opened, file->bytes, bytes);
@@ -183,7 +99,7 @@ static int append(struct grown_file *file, int opened, const void *head, size_t 
 
 int file_append(struct grown_file *file, const void *head, size_t head_bytes, const void *data, size_t bytes)
 {
-    int opened = open_high(file->path, O_RDWR);
+    int opened = file_open(file->path, O_RDWR);
     if (opened < 0)
         return errno;
     int failed = append(file, opened, head, head_bytes, data, bytes);
@@ -197,7 +113,7 @@ static int replace(struct grown_file *file, int opened, uint64_t at, const char 
     static const char zeros[256];
     if (!still_ours(file, opened))
         return ESTALE;
-    if (!within_limit(at + head_bytes + bytes))
+    if (!file_within_limit(at + head_bytes + bytes))
         return EFBIG;
     int failed = write_at(opened, at, zeros, head_bytes);
     failed = failed ? failed : write_at(opened, at + head_bytes, data, bytes);
@@ -207,7 +123,7 @@ static int replace(struct grown_file *file, int opened, uint64_t at, const char 
 int file_replace(struct grown_file *file, uint64_t at, const void *head, size_t head_bytes, const void *data,
                  size_t bytes)
 {
-    int opened = open_high(file->path, O_RDWR);
+    int opened = file_open(file->path, O_RDWR);
     if (opened < 0)
         return errno;
     int failed = replace(file, opened, at, head, head_bytes, data, bytes);
@@ -217,7 +133,7 @@ int file_replace(struct grown_file *file, uint64_t at, const void *head, size_t 
 
 int file_grow(struct grown_file *file, uint64_t bytes)
 {
-    int opened = open_high(file->path, O_RDWR);
+    int opened = file_open(file->path, O_RDWR);
     if (opened < 0)
         return errno;
     int failed = still_ours(file, opened) ? grow(file, opened, bytes) : ESTALE;
@@ -229,7 +145,7 @@ void *file_map(struct grown_file *file, uint64_t offset, size_t bytes, size_t re
 {
     void *mapped = MAP_FAILED;
     int failed = 0;
-    int opened = open_high(file->path, O_RDWR);
+    int opened = file_open(file->path, O_RDWR);
     if (opened < 0)
         return NULL;
     if (!still_ours(file, opened))
@@ -254,7 +170,7 @@ struct file_head *file_map_head(const char *directory, const char *name, size_t 
 {
     char path[PATH_BYTES];
     struct stat status;
-    int opened = open_in(path, directory, name, O_RDWR);
+    int opened = file_open_in(path, directory, name, O_RDWR);
     if (opened < 0)
         return NULL;
     void *mapped = MAP_FAILED;
@@ -266,283 +182,4 @@ struct file_head *file_map_head(const char *directory, const char *name, size_t 
         mapped = MAP_FAILED;
     }
     return mapped == MAP_FAILED ? NULL : mapped;
-}
-
-/* --- series */
-
-/* The file gets its name when it has its head: whoever looks finds none, or one that can be read. */
-static int give_name(struct grown_file *file, const char *directory, const char *name)
-{
-    char path[PATH_BYTES];
-    if (snprintf(path, sizeof path, "%s/%s", directory, name) >= PATH_BYTES)
-        return ENAMETOOLONG;
-    if (rename(file->path, path))
-        return errno;
-    memcpy(file->path, path, sizeof path);
-    return 0;
-}
-
-int series_create(struct series *series, const char *directory, const struct data_type *type, uint32_t first)
-{
-    char anew[64];
-    memset(series, 0, sizeof *series);
-    series->window_bytes = type->block_bytes;
-    snprintf(anew, sizeof anew, "%s.new", type->name);
-    int failed = file_create(&series->file, directory, anew);
-    if (failed)
-        return failed;
-    series->window = file_map(&series->file, 0, series->window_bytes, SPACE_BYTES);
-    if (!series->window)
-        return errno;
-    series->head = (struct file_head *)series->window;
-    *series->head = (struct file_head){
-        .magic = FILE_MAGIC,
-        .version = FORMAT_VERSION,
-        .head_bytes = type->head_bytes,
-        .record_bytes = type->record_bytes,
-        .first = first,
-        .window_bytes = type->block_bytes,
-    };
-    series->end = type->head_bytes;
-    series->next = first;
-    return give_name(&series->file, directory, type->name);
-}
-
-/* Strings have no fixed size: a reader is told that the rest of the window is empty. */
-static void close_window(struct series *series)
-{
-    uint64_t left = series->window_at + series->window_bytes - series->end;
-    if (series->head->record_bytes == 0 && left >= sizeof(uint32_t))
-        memset(series->window + (series->end - series->window_at), 0xff, sizeof(uint32_t));
-}
-
-/* The file grows through the rest of the old window, so that this can be closed. */
-static int next_window(struct series *series)
-{
-    uint64_t at = series->window_at + series->window_bytes;
-    char *window = file_map(&series->file, at, series->window_bytes, WINDOW_BYTES);
-    if (!window)
-        return errno;
-    close_window(series);
-    if (series->window_at && !series->keep_windows)
-        munmap(series->window, series->window_bytes);
-    series->window = window;
-    series->window_at = at;
-    series->end = at;
-    return 0;
-}
-
-/* What a file takes counts where events count; the beginning, which every process has, is left out. */
-static void count_growth(uint64_t before, uint64_t after)
-{
-    uint64_t from = before > WINDOW_BYTES ? before : WINDOW_BYTES;
-    if (after > from)
-        __atomic_add_fetch(&recorder.control->other_bytes, after - from, __ATOMIC_RELAXED);
-}
-
-/* Is there room for `bytes` at the end? 0 or the error's number. */
-static int find_room(struct series *series, size_t bytes)
-{
-    int failed = series->end + bytes > series->window_at + series->window_bytes ? next_window(series) : 0;
-    if (failed)
-        return failed;
-    uint64_t missing = series->end + bytes > series->file.bytes ? series->end + bytes - series->file.bytes : 0;
-    uint64_t steps = (missing + SPACE_BYTES - 1) / SPACE_BYTES;
-    return steps ? file_grow(&series->file, series->file.bytes + steps * SPACE_BYTES) : 0;
-}
-
-static int make_room(struct series *series, size_t bytes)
-{
-    uint64_t before = series->file.bytes;
-    int failed = find_room(series, bytes);
-    count_growth(before, series->file.bytes);
-    return failed;
-}
-
-void *series_extend(struct series *series, size_t bytes)
-{
-    int saved = errno, failed = make_room(series, bytes);
-    errno = failed ? failed : saved;
-    if (failed)
-        return NULL;
-    void *record = series->window + (series->end - series->window_at);
-    series->end += bytes;
-    series->next++;
-    return record;
-}
-
-uint32_t series_records(struct series *series, uint32_t count, void **records)
-{
-    uint64_t size = series->head->record_bytes, window = series->window_bytes, head = series->head->head_bytes;
-    char *found = series_extend(series, count * size);
-    if (!found)
-        return 0;
-    uint64_t at = series->end - count * size;
-    uint64_t number = 1 + (at < window ? (at - head) / size
-                                       : (window - head) / size + (at / window - 1) * (window / size) + at % window / size);
-    series->next = (uint32_t)number + count;
-    *records = found;
-    return (uint32_t)number;
-}
-
-/* --- XML */
-
-static int write_whole(int opened, const struct iovec *pieces, int count)
-{
-    size_t bytes = 0;
-    for (int index = 0; index < count; index++)
-        bytes += pieces[index].iov_len;
-    if (!within_limit(bytes))
-        return EFBIG;
-    ssize_t done = writev(opened, pieces, count);
-    for (int tries = 1; done < 0 && errno == EINTR && tries < TRIES; tries++)
-        done = writev(opened, pieces, count);
-    return done == (ssize_t)bytes ? 0 : done < 0 ? errno : ENOSPC;
-}
-
-/* Under another name, which it has until it is whole. */
-static int write_anew(const char *path, const struct iovec *pieces, int count, size_t more)
-{
-    int opened = open_high(path, O_WRONLY | O_CREAT | O_TRUNC);
-    if (opened < 0)
-        return errno;
-    int failed = fchmod(opened, file_mode) ? errno : write_whole(opened, pieces, count);
-    off_t end = failed || !more ? -1 : lseek(opened, 0, SEEK_END);
-    if (end >= 0)
-        (void)!fallocate(opened, FALLOC_FL_KEEP_SIZE, end, (off_t)more); /* without it there may be room all the same */
-    close(opened);
-    return failed;
-}
-
-int file_write(const char *directory, const char *name, const struct iovec *pieces, int count, size_t more)
-{
-    char path[PATH_BYTES], anew[PATH_BYTES];
-    if (snprintf(path, sizeof path, "%s/%s", directory, name) >= PATH_BYTES ||
-        snprintf(anew, sizeof anew, "%s/%s.new", directory, name) >= PATH_BYTES)
-        return ENAMETOOLONG;
-    int failed = write_anew(anew, pieces, count, more);
-    if (!failed && rename(anew, path) == 0)
-        return 0;
-    failed = failed ? failed : errno;
-    unlink(anew);
-    return failed;
-}
-
-int directory_may_grow(const char *path)
-{
-    int opened = open_high(path, O_RDONLY | O_DIRECTORY);
-    int failed = opened < 0 ? errno : reserve_allows(opened, 0);
-    if (opened >= 0)
-        close(opened);
-    return failed;
-}
-
-bool file_read(const char *path, char *text, size_t bytes)
-{
-    int opened = open_high(path, O_RDONLY);
-    if (opened < 0)
-        return false;
-    ssize_t got = read(opened, text, bytes - 1);
-    close(opened);
-    text[got > 0 ? got : 0] = 0;
-    return got > 0;
-}
-
-int file_add(const char *directory, const char *name, const struct iovec *pieces, int count, uint64_t most)
-{
-    char path[PATH_BYTES];
-    struct stat status;
-    int opened = open_in(path, directory, name, O_WRONLY | O_CREAT | O_APPEND);
-    if (opened < 0)
-        return errno;
-    int failed = fchmod(opened, file_mode) || fstat(opened, &status) ? errno : 0;
-    size_t bytes = 0;
-    for (int index = 0; index < count; index++)
-        bytes += pieces[index].iov_len;
-    if (!failed && (!S_ISREG(status.st_mode) || (uint64_t)status.st_size + bytes > most ||
-                    !within_limit((uint64_t)status.st_size + bytes)))
-        failed = EFBIG;
-    failed = failed ? failed : reserve_allows(opened, bytes);
-    failed = failed ? failed : write_whole(opened, pieces, count);
-    close(opened);
-    return failed;
-}
-
-void file_copy(const char *directory, const char *name, const char *source, size_t most)
-{
-    char path[PATH_BYTES], piece[4096];
-    int from = open_high(source, O_RDONLY);
-    int to = from < 0 ? -1 : open_in(path, directory, name, O_WRONLY | O_CREAT | O_TRUNC);
-    ssize_t got = to >= 0 && fchmod(to, file_mode) ? -1 : 0;
-    for (size_t copied = 0; to >= 0 && got >= 0 && copied < most && (got = read(from, piece, sizeof piece)) > 0;
-         copied += (size_t)got)
-        if (!within_limit(copied + (size_t)got) || write(to, piece, (size_t)got) != got)
-            break;
-    if (to >= 0)
-        close(to);
-    if (from >= 0)
-        close(from);
-}
-
-static ssize_t find_last(const char *text, ssize_t bytes, const char *word)
-{
-    ssize_t length = (ssize_t)strlen(word);
-    for (ssize_t at = bytes - length; at >= 0; at--)
-        if (memcmp(text + at, word, (size_t)length) == 0)
-            return at;
-    return -1;
-}
-
-/* Nobody else who asks for it writes there meanwhile. But whoever holds it for long, stopped or gone astray, is not
-   waited for: false. Where nothing can be held all write as they come. */
-static bool lock_if_soon(int opened)
-{
-    struct timespec now, until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += LOCK_NS;
-    do {
-        if (flock(opened, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-            return true;
-        sched_yield();
-        clock_gettime(CLOCK_MONOTONIC, &now);
-    } while ((now.tv_sec - until.tv_sec) * 1000000000 + now.tv_nsec < until.tv_nsec);
-    return false;
-}
-
-int file_lock(const char *directory, const char *name)
-{
-    char path[PATH_BYTES];
-    int opened = open_in(path, directory, name, O_RDONLY);
-    if (opened >= 0)
-        lock_if_soon(opened);
-    return opened;
-}
-
-void file_unlock(int opened)
-{
-    if (opened >= 0) {
-        flock(opened, LOCK_UN); /* a child that was forked meanwhile has it as well */
-        close(opened);
-    }
-}
-
-int xml_append(const char *directory, const char *name, const char *closing_tag, const char *text, size_t bytes)
-{
-    char path[PATH_BYTES], tail[64];
-    struct stat status;
-    int opened = open_in(path, directory, name, O_RDWR);
-    if (opened < 0)
-        return errno;
-    int failed = !lock_if_soon(opened) ? EWOULDBLOCK : fstat(opened, &status) ? errno : 0;
-    off_t from = !failed && status.st_size > (off_t)sizeof tail ? status.st_size - (off_t)sizeof tail : 0;
-    ssize_t got = failed ? -1 : pread(opened, tail, sizeof tail, from);
-    ssize_t at = got > 0 ? find_last(tail, got, closing_tag) : -1;
-    if (at < 0)
-        failed = failed ? failed : EBADMSG;
-    else if (!within_limit((uint64_t)status.st_size + bytes))
-        failed = EFBIG;
-    else if (pwrite(opened, text, bytes, from + at) != (ssize_t)bytes)
-        failed = errno ? errno : ENOSPC;
-    file_unlock(opened);
-    return failed;
 }

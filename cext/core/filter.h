@@ -14,15 +14,6 @@
 
 struct thread;
 
-/* The classes of rules; the words are those of the file. */
-#define FILTERED_BY(X) \
-    X(kind) X(event) X(module) X(package) X(function) X(line) X(within) X(transaction) X(thread) X(process) \
-    X(skip) X(keep) X(from) X(to)
-#define NUMBER_OF_FILTERED(name) BY_##name,
-enum filtered_by { FILTERED_BY(NUMBER_OF_FILTERED) FILTER_CLASSES };
-
-enum { FILTER_RULES = 64, FILTER_TEXT = 200 * 4 + 1, FILTER_NAME = 128 }; /* letters have up to four bytes */
-
 /* What is known of a call site. */
 struct call_site {
     const char *module, *file, *function;

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/file.h"
 #include "core/follow.h"
+#include "core/open_file.h"
 #include "core/recorder.h"
 #include "core/session.h"
 #include "core/transaction_sampling.h"

@@ -7,12 +7,12 @@
 
 #include "core/detail_levels.h"
 #include "core/exclusive.h"
-#include "core/file.h"
 #include "core/filter.h"
 #include "core/intern.h"
 #include "core/recorder.h"
 #include "core/redact.h"
 #include "core/room.h"
+#include "core/series.h"
 #include "core/session.h"
 #include "core/statement.h"
 #include "core/threads.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/exclusive.h"
-#include "core/file.h"
+#include "core/series.h"
 
 /* A share that is too high is acted on when it was so at two looks, each of some CPU time. */
 enum { LOOKS_OVER = 2, LEAST_LOOK_NS = 10 * 1000 * 1000 };

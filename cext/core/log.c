@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/file.h"
+#include "core/document.h"
 #include "core/recorder.h"
 #include "core/redact.h"
 #include "core/session.h"

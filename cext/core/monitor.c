@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/file.h"
+#include "core/open_file.h"
 #include "core/recorder.h"
 #include "core/session.h"
 

@@ -1,7 +1,8 @@
 /* What a program is, as far as its file tells: whether a process that runs it can be followed. */
 #pragma once
 
-#include "core/file.h"
+#include "core/open_file.h"
+#include "core/visible.h"
 
 /* Why a process cannot be followed. That an interpreter has nothing compiled for it, or is none of ours, is seen by its
    experiment that is not there; a program of another language may still start one that is followed. */

@@ -2,35 +2,27 @@
 #include "core/room.h"
 
 #include <errno.h>
-#include <time.h>
 
 #include "core/exclusive.h"
 #include "core/monitor.h"
+#include "core/pool_use.h"
 #include "core/recorder.h"
+#include "core/room_wait.h"
 #include "core/session.h"
-
-/* A monitor that gave no sign for so long is none; and how long to wait for it before looking again. */
-#define MONITOR_SILENT_NS 3000000000ull
-#define FIRST_STEP_NS 1000000ull
-#define LONGEST_STEP_NS 1000000000ull
-/* So long one that lives and makes no room (its disk is full, say) is waited for, until it makes some. */
-#define LONGEST_FRUITLESS_NS 10000000000ull
 
 static struct {
     struct pool pool;
     bool wait_when_full;
     uint32_t ring_blocks;
-    uint64_t grown_bytes;                 /* since a monitor was asked for */
-    uint64_t called_ns;                   /* when one was called to make room */
-    uint64_t drained_bytes, fruitless_ns; /* as last looked at while waiting for room, and how long in vain since */
-    struct file_head *head;               /* where this process counts what it took */
+    uint64_t grown_bytes;   /* since a monitor was asked for */
+    struct file_head *head; /* where this process counts what it took */
 } room;
 
 void room_choose(bool wait_when_full, uint64_t ring_bytes)
 {
     room.wait_when_full = wait_when_full;
     room.ring_blocks = (uint32_t)(ring_bytes / BLOCK_BYTES);
-    room.fruitless_ns = 0;
+    room_wait_begin();
 }
 
 int room_create(const char *directory)
@@ -42,135 +34,6 @@ void room_count_in(struct file_head *head)
 {
     room.head = head;
     room.pool.ring.overwritten = &head->overwritten;
-}
-
-/* --- how full the pool is: room is taken before a block is appended, and given back when its space is free again, so
-   at no time is more given back than was taken. Where the page says so all the same, somebody else has written there:
-   nothing of it is to be believed, the recording goes on, and reports say it. */
-
-static uint64_t taken_bytes(const struct control *control)
-{
-    return __atomic_load_n(&control->taken_bytes, __ATOMIC_RELAXED);
-}
-
-static uint64_t drained_bytes(const struct control *control)
-{
-    return __atomic_load_n(&control->drained_bytes, __ATOMIC_ACQUIRE);
-}
-
-/* Texts and all else count as well, from where they are more than what every process has. */
-static uint64_t with_other_files(const struct control *control, uint64_t bytes)
-{
-    return bytes + __atomic_load_n(&control->other_bytes, __ATOMIC_RELAXED);
-}
-
-static bool pool_would_be_full(const struct control *control, uint64_t taken, uint64_t drained)
-{
-    uint64_t in_use = with_other_files(control, taken > drained ? taken - drained : 0);
-    return control->pool_bytes && in_use + BLOCK_BYTES > control->pool_bytes;
-}
-
-static bool limit_would_be_reached(const struct control *control, uint64_t taken)
-{
-    return control->limit_bytes && with_other_files(control, taken) + BLOCK_BYTES > control->limit_bytes;
-}
-
-static bool pool_is_full(const struct control *control)
-{
-    uint64_t drained = drained_bytes(control); /* first: what is taken meanwhile does no harm */
-    return pool_would_be_full(control, taken_bytes(control), drained);
-}
-
-static bool limit_is_reached(const struct control *control)
-{
-    return limit_would_be_reached(control, taken_bytes(control));
-}
-
-static void note_most(struct control *control, uint64_t in_use)
-{
-    uint64_t most = __atomic_load_n(&control->most_bytes, __ATOMIC_RELAXED);
-    while (in_use > most &&
-           !__atomic_compare_exchange_n(&control->most_bytes, &most, in_use, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        ;
-}
-
-/* Take room for a block, in one step with the question whether there is any: other processes ask as well. */
-static bool take_room(struct control *control)
-{
-    uint64_t drained = drained_bytes(control), taken = taken_bytes(control);
-    do {
-        if (pool_would_be_full(control, taken, drained) || limit_would_be_reached(control, taken))
-            return false;
-    } while (!__atomic_compare_exchange_n(&control->taken_bytes, &taken, taken + BLOCK_BYTES, false, __ATOMIC_RELAXED,
-                                          __ATOMIC_RELAXED));
-    __atomic_add_fetch(&room.head->taken_bytes, BLOCK_BYTES, __ATOMIC_RELAXED);
-    note_most(control, taken + BLOCK_BYTES > drained ? taken + BLOCK_BYTES - drained : 0);
-    return true;
-}
-
-/* The block was not appended. */
-static void return_room(struct control *control)
-{
-    __atomic_sub_fetch(&room.head->taken_bytes, BLOCK_BYTES, __ATOMIC_RELAXED);
-    __atomic_sub_fetch(&control->taken_bytes, BLOCK_BYTES, __ATOMIC_RELAXED);
-}
-
-/* --- waiting for room, where the user chose so: no lock is held meanwhile */
-
-static bool monitor_lives(const struct control *control)
-{
-    uint64_t sign_ns = __atomic_load_n(&control->monitor_ns, __ATOMIC_RELAXED);
-    return sign_ns && sign_ns + MONITOR_SILENT_NS > clock_ns(CLOCK_MONOTONIC);
-}
-
-/* Is it worth waiting: has room been made in the time that this process waited last? */
-static bool hopes_for_room(const struct control *control)
-{
-    uint64_t drained = __atomic_load_n(&control->drained_bytes, __ATOMIC_RELAXED);
-    if (__atomic_exchange_n(&room.drained_bytes, drained, __ATOMIC_RELAXED) != drained)
-        __atomic_store_n(&room.fruitless_ns, 0, __ATOMIC_RELAXED);
-    return __atomic_load_n(&room.fruitless_ns, __ATOMIC_RELAXED) < LONGEST_FRUITLESS_NS;
-}
-
-static void sleep_ns(uint64_t wanted_ns)
-{
-    struct timespec step = {(time_t)(wanted_ns / 1000000000u), (long)(wanted_ns % 1000000000u)};
-    nanosleep(&step, NULL);
-}
-
-static void wait_for_monitor(struct control *control)
-{
-    uint64_t step_ns = FIRST_STEP_NS;
-    while (pool_is_full(control) && monitor_lives(control) && hopes_for_room(control)) {
-        uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
-        sleep_ns(step_ns);
-        uint64_t waited_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
-        __atomic_add_fetch(&room.fruitless_ns, waited_ns, __ATOMIC_RELAXED);
-        __atomic_add_fetch(&control->full_waits, 1, __ATOMIC_RELAXED);
-        __atomic_add_fetch(&control->full_wait_ns, waited_ns, __ATOMIC_RELAXED);
-        step_ns = step_ns * 2 > LONGEST_STEP_NS ? LONGEST_STEP_NS : step_ns * 2;
-    }
-}
-
-/* A pool smaller than what a monitor is started for has none yet. One that was just started has its time to come, and so
-   has `interpose run`, which has not seen yet that its program records: no sign was given ever. */
-static void call_monitor(struct control *control)
-{
-    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), called_ns = __atomic_load_n(&room.called_ns, __ATOMIC_RELAXED);
-    if (monitor_lives(control) || now_ns < called_ns + MONITOR_SILENT_NS ||
-        !__atomic_compare_exchange_n(&room.called_ns, &called_ns, now_ns, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        return;
-    int failed = monitor_start(session.founder);
-    if (failed == 0 || (failed == EBUSY && control->monitor_ns == 0))
-        __atomic_store_n(&control->monitor_ns, now_ns, __ATOMIC_RELAXED);
-}
-
-/* Has room been made? */
-static bool wait_for_room(struct control *control)
-{
-    call_monitor(control);
-    wait_for_monitor(control);
-    return !pool_is_full(control);
 }
 
 /* --- how it is with a thread as a block begins */
@@ -229,13 +92,13 @@ static bool is_full(const struct block *block)
 static int drain(struct thread *thread)
 {
     struct control *control = recorder.control;
-    bool grows = pool_grows(&room.pool) && take_room(control);
+    bool grows = pool_grows(&room.pool) && pool_take_room(control, room.head);
     if (!grows && pool_grows(&room.pool) && !pool_settle(&room.pool))
         return EDQUOT;
     struct block_begun begun = begun_now(thread);
     int failed = pool_drain(&room.pool, thread->block, &begun);
     if (failed && grows)
-        return_room(control);
+        pool_return_room(control, room.head);
     else if (grows && !room.ring_blocks)
         room.grown_bytes += BLOCK_BYTES;
     return failed;
@@ -278,16 +141,16 @@ static bool has_to_wait(const struct thread *thread)
 {
     const struct control *control = recorder.control;
     bool grows = thread->block && is_full(thread->block) && pool_grows(&room.pool) && !pool_may_settle(&room.pool);
-    return grows && room.wait_when_full && pool_is_full(control) && !limit_is_reached(control) &&
-           hopes_for_room(control);
+    return grows && room.wait_when_full && pool_is_full(control) && !pool_limit_is_reached(control) &&
+           room_may_come(control);
 }
 
 bool room_for_event(const struct thread *thread)
 {
     const struct control *control = recorder.control;
     bool grows = thread && thread->block && is_full(thread->block) && pool_grows(&room.pool);
-    return !grows || pool_may_settle(&room.pool) || (room.wait_when_full && !limit_is_reached(control)) ||
-           !(pool_is_full(control) || limit_is_reached(control));
+    return !grows || pool_may_settle(&room.pool) || (room.wait_when_full && !pool_limit_is_reached(control)) ||
+           !(pool_is_full(control) || pool_limit_is_reached(control));
 }
 
 /* Others may take the room that was made. The lock is held, or false. */
@@ -296,7 +159,7 @@ static bool begin_with_room(struct thread *thread)
     bool held = exclusive_begin(), hopes = true;
     while (held && hopes && has_to_wait(thread)) {
         exclusive_end();
-        hopes = wait_for_room(recorder.control);
+        hopes = room_wait(recorder.control);
         held = exclusive_begin();
     }
     return held;

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "core/child_variables.h"
-#include "core/file.h"
 #include "core/log.h"
+#include "core/open_file.h"
 #include "core/usage.h"
 #include "core/wiped.h"
 

@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "core/clock.h"
-#include "core/file.h"
+#include "core/open_file.h"
 
 struct session {
     pid_t process;

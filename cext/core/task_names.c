@@ -1,8 +1,8 @@
 #include "core/task_names.h"
 
 #include "core/exclusive.h"
-#include "core/file.h"
 #include "core/recorder.h"
+#include "core/series.h"
 #include "core/session.h"
 
 enum { TASKS_KEPT = (TASKS_BYTES - sizeof(struct file_head)) / sizeof(struct named_task) };

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -13,6 +12,7 @@
 #include "core/fork.h"
 #include "core/recorder.h"
 #include "core/session.h"
+#include "core/thread_notes.h"
 #include "core/usage.h"
 #include "core/wiped.h"
 
@@ -37,82 +37,11 @@ static void set_recording(struct thread *thread, uint32_t recording)
     __atomic_store_n(&thread->recording, recording, __ATOMIC_RELAXED);
 }
 
-/* --- own cost */
-
-struct reading own_begin(struct thread *thread)
-{
-    return thread->own_depth++ ? (struct reading){0, 0} : clock_read(&thread->clock);
-}
-
-static void charge_own(struct thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
-{
-    thread->record->fields.own_wall_ns += wall_ns;
-    thread->record->fields.own_cpu_ns += cpu_ns < wall_ns ? cpu_ns : wall_ns;
-}
-
-void own_end_for(struct thread *thread, struct reading begin, uint64_t times)
-{
-    if (!thread->own_depth) /* the process was forked meanwhile */
-        return;
-    if (thread->own_depth == 1) {
-        struct reading end = clock_read(&thread->clock);
-        charge_own(thread, times * (end.wall_ns - begin.wall_ns), times * (end.cpu_ns - begin.cpu_ns));
-    }
-    thread->own_depth--;
-}
-
-void own_end(struct thread *thread, struct reading begin)
-{
-    own_end_for(thread, begin, 1);
-}
-
-/* --- what is noted of a thread */
-
-#define OWN_RUN_DELAY "/proc/thread-self/schedstat"
-
-void thread_note_clock(struct thread *thread, struct reading now)
-{
-    struct thread_fields *fields = &thread->record->fields;
-    fields->end_cpu_ns = now.cpu_ns;
-    fields->seen_ns = now.wall_ns;
-    fields->syncs = thread->clock.syncs;
-    fields->behind_ns = thread->clock.behind_ns;
-    fields->clock = thread->clock.kind;
-}
-
-/* How long a thread has waited for a processor since it was born; false where the kernel does not tell. */
-static bool read_run_delay(const char *path, uint64_t *delay_ns)
-{
-    char text[96];
-    unsigned long long told_ns;
-    if (!file_read(path, text, sizeof text) || sscanf(text, "%*u %llu", &told_ns) != 1)
-        return false;
-    *delay_ns = told_ns;
-    return true;
-}
-
-static void note_run_delay(struct thread *thread, const char *path)
-{
-    uint64_t delay_ns;
-    if (read_run_delay(path, &delay_ns) && delay_ns >= thread->delay_before_ns)
-        __atomic_store_n(&thread->record->fields.run_delay_ns, delay_ns - thread->delay_before_ns, __ATOMIC_RELAXED);
-}
-
-void thread_note_run_delay(struct thread *thread)
-{
-    note_run_delay(thread, OWN_RUN_DELAY);
-}
-
-static uint64_t run_delay_ns(const struct thread *thread)
-{
-    return __atomic_load_n(&thread->record->fields.run_delay_ns, __ATOMIC_RELAXED);
-}
-
 uint64_t threads_run_delay_ns(void)
 {
     uint64_t sum_ns = threads.ended_run_delay_ns;
     for (const struct thread *thread = threads.first; thread; thread = thread->next)
-        sum_ns += run_delay_ns(thread);
+        sum_ns += thread_run_delay_ns(thread);
     return sum_ns;
 }
 
@@ -180,8 +109,7 @@ static bool begin_thread(struct thread *thread)
     struct reading now = clock_read(&thread->clock);
     thread->look_ns = usage_next_look_ns(now.wall_ns);
     describe_thread(thread, now);
-    if (!read_run_delay(OWN_RUN_DELAY, &thread->delay_before_ns))
-        thread->delay_before_ns = 0;
+    thread_begin_run_delay(thread);
     thread->next = threads.first;
     threads.first = thread;
     set_recording(thread, 1);
@@ -241,7 +169,7 @@ bool threads_begin_main(void)
         return false;
     struct thread *thread = current_thread;
     struct thread_fields *fields = &thread->record->fields;
-    charge_own(thread, fields->start_ns - session.begun.wall_ns, fields->start_cpu_ns - session.begun.cpu_ns);
+    thread_charge_own(thread, fields->start_ns - session.begun.wall_ns, fields->start_cpu_ns - session.begun.cpu_ns);
     fields->start_ns = session.begun.wall_ns;
     fields->start_cpu_ns = session.begun.cpu_ns;
     return true;
@@ -267,9 +195,7 @@ static void end_other_thread(struct thread *thread)
         return;
     uint64_t cpu_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     fields->end_cpu_ns = cpu_ns > fields->end_cpu_ns ? cpu_ns : fields->end_cpu_ns;
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/task/%u/schedstat", fields->tid);
-    note_run_delay(thread, path);
+    thread_note_run_delay_of_other(thread);
     fields->end_ns = fields->seen_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
@@ -299,7 +225,7 @@ void threads_collect(struct pool *pool)
             continue;
         }
         *link = thread->next;
-        threads.ended_run_delay_ns += run_delay_ns(thread);
+        threads.ended_run_delay_ns += thread_run_delay_ns(thread);
         if (thread->block)
             pool_leave(pool, thread->block);
         put_spare(thread);
@@ -359,28 +285,4 @@ void threads_forget(void)
 void threads_begin_child(void)
 {
     threads.first = threads.spare = NULL;
-}
-
-/* --- calibration */
-
-struct thread_mark thread_mark(const struct thread *thread)
-{
-    const struct thread_fields *fields = &thread->record->fields;
-    uint32_t used = thread->block ? thread->block->head.used : 0;
-    return (struct thread_mark){fields->made, fields->recorded, fields->dropped, thread->calls, used};
-}
-
-void thread_rewind(struct thread *thread, struct thread_mark mark)
-{
-    struct thread_fields *fields = &thread->record->fields;
-    struct block *block = thread->block;
-    fields->made = mark.made;
-    fields->recorded = mark.recorded;
-    fields->dropped = mark.dropped;
-    thread->calls = mark.calls;
-    if (!block || block->head.used < mark.used)
-        return;
-    memset(block->events + mark.used, 0, (block->head.used - mark.used) * sizeof *block->events);
-    block->head.used = mark.used;
-    block->head.first_ns = UINT64_MAX;
 }

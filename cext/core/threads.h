@@ -6,6 +6,7 @@
 #include "core/child_usage.h"
 #include "core/clock.h"
 #include "core/pool.h"
+#include "core/series.h"
 
 enum { GATHERINGS = 8 }; /* cursors that a thread iterates over at a time */
 

@@ -6,9 +6,9 @@
 #include <sys/resource.h>
 
 #include "core/exclusive.h"
-#include "core/file.h"
 #include "core/log.h"
 #include "core/recorder.h"
+#include "core/series.h"
 #include "core/session.h"
 
 enum {

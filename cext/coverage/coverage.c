@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "core/file.h"
 #include "core/levels.h"
+#include "core/series.h"
 
 /* So much the places of a process may take; code that comes later is left out, and counted. */
 #define PLACES_MOST_BYTES (256ull << 20)

@@ -2,32 +2,22 @@
 #include "heap/heap.h"
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "core/exclusive.h"
-#include "core/file.h"
 #include "core/intern.h"
+#include "core/series.h"
 #include "core/wiped.h"
+#include "heap/heap_draw.h"
+#include "heap/heap_live.h"
 
 /* Stacks that are told apart; what comes later is counted with those that are not known. */
-enum { SITES_MOST = 1 << 16, LIVE_FIRST = 1 << 12 };
+enum { SITES_MOST = 1 << 16 };
 /* No distance to a sample is as long, with the largest of settings. */
 static const int64_t ABOVE_ALL_DISTANCES = 1ll << 40;
-/* Samples that are live at once: 128 MiB. */
-#define LIVE_MOST (4u << 20)
 
 struct heap heap;
-__thread int64_t heap_left __attribute__((tls_model("initial-exec")));
-static __thread uint64_t drawn __attribute__((tls_model("initial-exec"))); /* the last random number; 0: none yet */
-static __thread int64_t drawn_below __attribute__((tls_model("initial-exec"))); /* heap.below as it was then */
-
-struct live {
-    uintptr_t address; /* 0: free */
-    struct heap_weight weight;
-    struct heap_site *site;
-};
 
 static struct {
     uint32_t *ours; /* in memory that a forked child finds zeroed: the files are this process's */
@@ -39,111 +29,7 @@ static struct {
         struct heap_site *site;
     } *of_stack; /* by stack */
     uint32_t site_count;
-    struct live *live; /* by address */
-    uint64_t room, count;
 } own;
-
-/* --- drawing */
-
-static uint64_t next_random(void)
-{
-    uint64_t state = drawn ? drawn : hash_mix((uintptr_t)&drawn, clock_ns(CLOCK_MONOTONIC)) | 1;
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return drawn = state;
-}
-
-/* Exponentially distributed, by which each byte is as likely as the other. */
-static int64_t draw_distance(void)
-{
-    double chance = ((double)(next_random() >> 11) + 1) / 9007199254740993.0;
-    return (int64_t)(-log(chance) * (double)heap.every_bytes);
-}
-
-/* A thread draws anew in each recording: what was drawn in the last may have been of another size. */
-static bool is_drawn(size_t bytes)
-{
-    if (drawn_below != heap.below)
-        heap_left = heap.below + draw_distance() - (int64_t)bytes;
-    drawn_below = heap.below;
-    if (heap_left >= heap.below)
-        return false;
-    heap_left = heap.below + draw_distance();
-    return true;
-}
-
-struct heap_weight heap_draw(size_t bytes)
-{
-    if (!heap.every_bytes)
-        return (struct heap_weight){bytes, heap.on};
-    if (!is_drawn(bytes) || !heap.on)
-        return (struct heap_weight){0};
-    double chance = -expm1(-(double)bytes / (double)heap.every_bytes);
-    if (chance <= 0)
-        return (struct heap_weight){0};
-    return (struct heap_weight){(uint64_t)((double)bytes / chance + 0.5), (uint32_t)(1 / chance + 0.5)};
-}
-
-/* --- samples by address */
-
-static void *new_memory(size_t bytes)
-{
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
-static uint64_t place_of_address(uintptr_t address)
-{
-    return hash_mix(address, 0) & (own.room - 1);
-}
-
-/* Where it is, or would be. */
-static struct live *find_live(uintptr_t address)
-{
-    uint64_t place = place_of_address(address);
-    while (own.live[place].address && own.live[place].address != address)
-        place = (place + 1) & (own.room - 1);
-    return &own.live[place];
-}
-
-static bool make_room(void)
-{
-    struct live *before = own.live;
-    uint64_t room = own.room;
-    struct live *live = room < LIVE_MOST ? new_memory(2 * room * sizeof *live) : NULL;
-    if (!live)
-        return own.count < room - room / 8;
-    own.live = live;
-    own.room = 2 * room;
-    for (uint64_t place = 0; place < room; place++)
-        if (before[place].address)
-            *find_live(before[place].address) = before[place];
-    munmap(before, room * sizeof *before);
-    return true;
-}
-
-/* Those that were put behind it for it move up. */
-static void remove_live(struct live *gone)
-{
-    uint64_t hole = (uint64_t)(gone - own.live), mask = own.room - 1;
-    for (uint64_t place = (hole + 1) & mask; own.live[place].address; place = (place + 1) & mask) {
-        uint64_t wanted = place_of_address(own.live[place].address);
-        if (((place - wanted) & mask) >= ((place - hole) & mask)) {
-            own.live[hole] = own.live[place];
-            hole = place;
-        }
-    }
-    own.live[hole].address = 0;
-    own.count--;
-}
-
-static void count_in_filter(uintptr_t address, int change)
-{
-    uint8_t *filter = heap_filter_of(address);
-    if (*filter < HEAP_FILTER_MOST)
-        __atomic_store_n(filter, (uint8_t)(*filter + change), __ATOMIC_RELAXED);
-}
 
 /* --- what was allocated from a stack */
 
@@ -227,17 +113,14 @@ static int create_files(void)
 static int begin_empty(void)
 {
     size_t stacks_bytes = 2 * SITES_MOST * sizeof *own.of_stack;
-    if (*own.ours && own.live) /* a child's may have been forked in the midst of a change */
-        munmap(own.live, own.room * sizeof *own.live);
+    bool has_live = heap_live_begin(*own.ours);
     if (*own.ours && own.of_stack)
         munmap(own.of_stack, stacks_bytes);
-    drawn = 0; /* siblings draw differently */
-    own.room = LIVE_FIRST;
-    own.count = own.site_count = 0;
-    own.live = new_memory(own.room * sizeof *own.live);
-    own.of_stack = new_memory(stacks_bytes);
+    heap_draw_otherwise();
+    own.site_count = 0;
+    own.of_stack = heap_memory(stacks_bytes);
     memset(heap.filter, 0, sizeof heap.filter);
-    return own.live && own.of_stack ? 0 : ENOMEM;
+    return has_live && own.of_stack ? 0 : ENOMEM;
 }
 
 static int begin_here(void)
@@ -286,32 +169,24 @@ int heap_begin(uint64_t every_bytes)
 /* --- samples */
 
 /* One that is still there was freed in a way that nobody saw. */
-static void forget(struct live *sample)
+static void forget(struct heap_sample *sample)
 {
     count_freed(sample->site, sample->weight);
-    count_in_filter(sample->address, -1);
-    remove_live(sample);
-}
-
-static void keep(uintptr_t address, struct heap_weight weight, struct heap_site *site)
-{
-    *find_live(address) = (struct live){address, weight, site};
-    own.count++;
-    count_in_filter(address, 1);
+    heap_live_remove(sample);
 }
 
 void heap_add(uintptr_t address, struct heap_weight weight, uint32_t stack)
 {
     int saved = errno;
     if (begin_change(true)) {
-        struct live *there = find_live(address);
+        struct heap_sample *there = heap_live_find(address);
         if (there->address)
             forget(there);
         own.total->samples++;
-        if (own.count < own.room / 2 || make_room()) {
+        if (heap_live_has_room()) {
             struct heap_site *site = site_of(stack);
             count_allocated(site, weight);
-            keep(address, weight, site);
+            heap_live_keep(&(struct heap_sample){address, weight, site});
         } else {
             own.total->left_out++;
         }
@@ -325,9 +200,9 @@ struct heap_sample heap_take(uintptr_t address)
     int saved = errno;
     struct heap_sample sample = {0};
     if (begin_change(false)) {
-        struct live *there = find_live(address);
+        struct heap_sample *there = heap_live_find(address);
         if (there->address) {
-            sample = (struct heap_sample){address, there->weight, there->site};
+            sample = *there;
             forget(there);
         }
         exclusive_end();
@@ -345,7 +220,7 @@ void heap_put_back(const struct heap_sample *sample)
         sample->site->frees -= sample->weight.allocations;
         sample->site->bytes -= sample->weight.bytes;
         sample->site->freed_bytes -= sample->weight.bytes;
-        keep(sample->address, sample->weight, sample->site);
+        heap_live_keep(sample);
         exclusive_end();
     }
     errno = saved;

@@ -9,7 +9,7 @@
 #include "core/clock.h"
 #include "core/detail_levels.h"
 #include "core/fields.h"
-#include "core/file.h"
+#include "core/open_file.h"
 #include "kinds.h"
 #include "core/program.h"
 #include "core/recorder.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/file.h"
+#include "core/open_file.h"
 #include "core/preload.h"
 #include "core/program.h"
 #include "cpython/attributes.h"

@@ -9,6 +9,7 @@
 #include "core/intern.h"
 #include "core/loaded_object.h"
 #include "cpython/waiting_sites.h"
+#include "native/left_out_objects.h"
 #include "native/native_callers.h"
 #include "native/native_wrappers.h"
 
@@ -132,68 +133,6 @@ bool native_is_on(void)
     return exchange.on;
 }
 
-/* --- which objects */
-
-static const char *const parts_of_the_c_library[] = {
-    "ld-linux", "ld-musl", "ld64", "libc.", "libc-", "libm.", "libm-", "libdl.", "libdl-", "librt.", "librt-", "libpthread",
-    "libresolv", "libnss_", "libnsl", "libutil.", "libutil-", "libanl", "linux-vdso", "linux-gate", "libasan.", "libtsan.",
-    "libubsan.", "liblsan.", NULL,
-};
-
-static const char *const covers_of_system_calls[] = {
-    "_socket.", "select.", "_posixsubprocess.", "_multiprocessing.", "_posixshmem.", "mmap.", "fcntl.", "_io.", "posix.",
-    "time.", "resource.", "termios.", "_queue.", NULL,
-};
-
-static bool begins_with_one_of(const char *name, const char *const *beginnings)
-{
-    for (; *beginnings; beginnings++)
-        if (strncmp(name, *beginnings, strlen(*beginnings)) == 0)
-            return true;
-    return false;
-}
-
-/* Where our package lies: what this function's object is called, up to the folder above it. */
-static size_t own_prefix(const char **path)
-{
-    Dl_info info;
-    if (!dladdr((const void *)native_prepare, &info) || !info.dli_fname)
-        return 0;
-    *path = info.dli_fname;
-    const char *end = strrchr(info.dli_fname, '/');
-    while (end && end > info.dli_fname && *--end != '/')
-        ;
-    return end ? (size_t)(end - info.dli_fname) : 0;
-}
-
-static bool is_ours(const char *path)
-{
-    const char *own = NULL;
-    size_t length = own_prefix(&own);
-    return length && strncmp(path, own, length) == 0;
-}
-
-static const char *name_of_object(const struct loaded_object *object)
-{
-    const char *slash = strrchr(object->path, '/');
-    return slash ? slash + 1 : object->path;
-}
-
-static bool is_of_the_c_library(const struct loaded_object *object)
-{
-    return begins_with_one_of(name_of_object(object), parts_of_the_c_library);
-}
-
-static bool is_left_out_object(const struct loaded_object *object)
-{
-    const char *name = name_of_object(object);
-    if (!*name || !object->symbols || is_in(object->all, (uintptr_t)PyEval_RestoreThread))
-        return true;
-    if (is_of_the_c_library(object) || is_ours(object->path))
-        return true;
-    return strstr(object->path, "/lib-dynload/") && begins_with_one_of(name, covers_of_system_calls);
-}
-
 /* --- exchanging */
 
 struct look {
@@ -245,7 +184,7 @@ static void look_at(const struct loaded_object *object)
     if (!caller)
         return;
     caller->first = exchange.count;
-    if (!is_left_out_object(object))
+    if (!object_is_left_out(object))
         object_imports(object, exchange_place, &(struct look){object, caller});
 }
 
@@ -255,7 +194,7 @@ static int note_definitions(struct dl_phdr_info *info, size_t size, void *nothin
     (void)size;
     (void)nothing;
     object_read(&object, info);
-    for (unsigned number = 0; number < WRAPPED && !is_of_the_c_library(&object); number++)
+    for (unsigned number = 0; number < WRAPPED && !object_is_of_the_c_library(&object); number++)
         exchange.ambiguous[number] |= object_defines(&object, name_of(number));
     return 0;
 }

@@ -1,9 +1,5 @@
 /* The import tables of all loaded objects: the slots of native intrinsics are exchanged, those of objects loaded later too, and
-   all is put back at the end.
-
-   Left out are: the C library and what belongs to it, and the loader, whose own calls are parts of calls; interpose itself;
-   the interpreter, and those of its extension modules that are no more than a cover of system calls: what they call is
-   recorded as the call of Python that it is. */
+   all is put back at the end. */
 #pragma once
 
 #include <stdbool.h>

@@ -53,3 +53,11 @@ struct sampled_process {
     uint32_t rounds, halvings; /* how often the rate was halved */
     char *libraries;  /* directories of code that is not its own, a line each */
 };
+
+/* Reach the process, which has said that it is laid out so, and make the files of its samples in `directory`. 0 or the error's
+   number: EPERM where it may not be read, which the files say then, EEXIST where it was sampled before. */
+int process_begin(struct sampled_process **begun, pid_t pid, const char *directory, const struct interpreter_layout *layout,
+                  const char *libraries);
+
+/* Write what waits to be written, and give back all that it has. */
+void process_forget(struct sampled_process *process);

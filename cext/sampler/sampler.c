@@ -68,80 +68,22 @@ struct sampler *sampler_begin(const char *founder, double rate, uint64_t at_each
 
 /* --- processes */
 
-static void forget_process(struct sampled_process *process)
-{
-    int files[] = {process->handle, process->threads_file, process->memory.file};
-    threads_forget(process);
-    tables_end(&process->tables);
-    codes_forget(&process->codes);
-    for (unsigned index = 0; index < sizeof files / sizeof *files; index++)
-        if (files[index] >= 0)
-            close(files[index]);
-    free(process->libraries);
-    free(process);
-}
-
-static bool is_sound(const struct interpreter_layout *layout)
-{
-    return layout->runtime && layout->thread_bytes <= 1024 && layout->frame_bytes <= 256 && layout->code_bytes >= 64 &&
-           layout->code_bytes <= CODE_BYTES_AT_MOST && layout->text_ascii <= 64 && layout->bytes_value <= 64;
-}
-
-static int open_files(struct sampled_process *process, const char *directory)
-{
-    char path[sizeof process->tables.directory + 16];
-    strcpy(path, directory);
-    strcat(path, "/threads");
-    process->handle = (int)syscall(SYS_pidfd_open, process->pid, 0u);
-    if (process->handle < 0)
-        return errno;
-    process->threads_file = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    return process->threads_file < 0 ? errno : 0;
-}
-
-static int begin_process(struct sampled_process *process, const char *directory)
-{
-    char path[sizeof process->tables.directory + 16], word[sizeof(uint64_t)];
-    int failed = tables_begin(&process->tables, directory);
-    failed = failed ? failed : open_files(process, directory);
-    if (failed)
-        return failed;
-    strcpy(path, directory);
-    strcat(path, "/samples");
-    if (access(path, F_OK) == 0)
-        return EEXIST;
-    if (!remote_read(process->pid, process->layout.runtime, word, sizeof word))
-        return errno;
-    return 0;
-}
-
 static void drop(struct sampler *sampler, unsigned index)
 {
-    forget_process(sampler->processes[index]);
+    process_forget(sampler->processes[index]);
     sampler->processes[index] = sampler->processes[--sampler->count];
 }
 
 int sampler_add(struct sampler *sampler, pid_t pid, const char *directory, const struct interpreter_layout *layout,
                 const char *libraries, uint64_t memory_limit_bytes)
 {
-    if (!is_sound(layout) || sampler->count == PROCESSES_AT_MOST)
+    struct sampled_process *process = NULL;
+    if (sampler->count == PROCESSES_AT_MOST)
         return EINVAL;
-    struct sampled_process *process = calloc(1, sizeof *process);
-    if (!process)
-        return ENOMEM;
-    process->pid = pid;
-    process->layout = *layout;
-    process->handle = process->threads_file = -1;
-    process->memory.file = memory_open(pid);
-    process->memory.pending.limit_bytes = memory_limit_bytes;
-    process->libraries = strdup(libraries);
-    int failed = begin_process(process, directory);
-    if (failed) {
-        if (failed == EPERM)
-            tables_refuse(&process->tables, failed);
-        forget_process(process);
+    int failed = process_begin(&process, pid, directory, layout, libraries);
+    if (failed)
         return failed;
-    }
+    process->memory.pending.limit_bytes = memory_limit_bytes;
     for (unsigned index = sampler->count; index > 0; index--)
         if (sampler->processes[index - 1]->pid == pid)
             drop(sampler, index - 1);

@@ -1,23 +1,17 @@
 #define _GNU_SOURCE
 #include "sampler/threads.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "sampler/calls.h"
 #include "sampler/memory.h"
 #include "sampler/schedule.h"
 #include "sampler/stacks.h"
 #include "sampler/task_names.h"
+#include "sampler/thread_list.h"
 
 enum {
-    INTERPRETERS_AT_MOST = 64,
-    THREADS_AT_MOST = 4096,
-    LISTED_EVERY = 50, /* samples, also where nothing says that a thread has come or gone */
     ALIKE_RUNNING = 20, ALIKE_WAITING = 1000, /* samples that are put together at most */
-    STATE_BYTES = 1024,
     JUST_NOW_NS = 50000, AN_INSTANT_NS = 50000, TRIES = 4,
     RESTS_AFTER = 10, RESTS = 4, RESTS_LONGER_AFTER = 50, RESTS_LONGER = 16, /* rounds */
 };
@@ -28,133 +22,6 @@ static uint64_t now_ns(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
-
-static bool read_word(const struct sampled_process *process, uint64_t address, uint64_t *word)
-{
-    return remote_read(process->pid, address, word, sizeof *word);
-}
-
-/* --- which threads there are */
-
-struct interpreters {
-    uint64_t address[INTERPRETERS_AT_MOST], first_thread[INTERPRETERS_AT_MOST];
-    unsigned count;
-};
-
-static bool read_interpreters(const struct sampled_process *process, struct interpreters *found)
-{
-    const struct interpreter_layout *layout = &process->layout;
-    uint64_t address;
-    found->count = 0;
-    if (!read_word(process, layout->runtime + layout->interpreters, &address))
-        return false;
-    while (address && found->count < INTERPRETERS_AT_MOST) {
-        found->address[found->count] = address;
-        if (!read_word(process, address + layout->interpreter_threads, &found->first_thread[found->count]) ||
-            !read_word(process, address + layout->interpreter_next, &address))
-            return found->count > 0;
-        found->count++;
-    }
-    return true;
-}
-
-static struct sampled_thread *thread_of(struct sampled_process *process, uint32_t tid)
-{
-    for (uint32_t index = 0; index < process->thread_count; index++)
-        if (process->threads[index].tid == tid)
-            return &process->threads[index];
-    if (process->thread_count == process->thread_room) {
-        uint32_t room = process->thread_room ? 2 * process->thread_room : 8;
-        struct sampled_thread *larger = room <= THREADS_AT_MOST ? realloc(process->threads, room * sizeof *larger) : NULL;
-        if (!larger)
-            return NULL;
-        process->threads = larger;
-        process->thread_room = room;
-    }
-    struct sampled_thread *thread = &process->threads[process->thread_count++];
-    memset(thread, 0, sizeof *thread);
-    thread->tid = tid;
-    thread->files = schedule_open(process->pid, tid);
-    return thread;
-}
-
-/* A thread that runs in several interpreters has a state in each; the one that has a frame is the one to look at. */
-static void note_thread(struct sampled_process *process, uint64_t address, const char *state)
-{
-    const struct interpreter_layout *layout = &process->layout;
-    struct sampled_thread *thread = thread_of(process, (uint32_t)word_at(state, STATE_BYTES, layout->thread_tid));
-    if (!thread || (thread->is_seen && !word_at(state, STATE_BYTES, layout->thread_frame)))
-        return;
-    thread->address = address;
-    thread->is_seen = true;
-}
-
-static void note_threads(struct sampled_process *process, uint64_t address)
-{
-    const struct interpreter_layout *layout = &process->layout;
-    char state[STATE_BYTES];
-    for (unsigned count = 0; address && count < THREADS_AT_MOST; count++) {
-        if (!remote_read(process->pid, address, state, layout->thread_bytes))
-            return;
-        note_thread(process, address, state);
-        address = word_at(state, sizeof state, layout->thread_next);
-    }
-}
-
-static void write_pending(struct sampled_process *process, struct sampled_thread *thread)
-{
-    if (thread->pending.time_ns)
-        tables_sample(&process->tables, &thread->pending);
-    thread->pending.time_ns = 0;
-}
-
-static void forget_thread(struct sampled_process *process, uint32_t index)
-{
-    struct sampled_thread *thread = &process->threads[index];
-    write_pending(process, thread);
-    schedule_close(thread->files);
-    *thread = process->threads[--process->thread_count];
-}
-
-static void list_threads(struct sampled_process *process, const struct interpreters *interpreters)
-{
-    for (uint32_t index = 0; index < process->thread_count; index++)
-        process->threads[index].is_seen = false;
-    for (unsigned index = 0; index < interpreters->count; index++)
-        note_threads(process, interpreters->first_thread[index]);
-    for (uint32_t index = process->thread_count; index > 0; index--)
-        if (!process->threads[index - 1].is_seen)
-            forget_thread(process, index - 1);
-}
-
-/* Whether threads that were recorded are no longer: the recording has ended. Who has recorded nothing yet may still do so. */
-static void see_whether_it_is_over(struct sampled_process *process)
-{
-    bool is_recorded = false;
-    for (uint32_t index = 0; index < process->thread_count && !is_recorded; index++)
-        is_recorded = call_is_recorded(process, &process->threads[index]);
-    process->is_over = process->was_recorded && process->thread_count && !is_recorded;
-    process->was_recorded = process->was_recorded || is_recorded;
-}
-
-static bool find_threads(struct sampled_process *process, struct interpreters *interpreters)
-{
-    uint64_t heads = 1;
-    if (!read_interpreters(process, interpreters))
-        return false;
-    for (unsigned index = 0; index < interpreters->count; index++)
-        heads = key_of(heads, interpreters->first_thread[index]);
-    if (heads != process->heads_seen || process->until_listed == 0) {
-        list_threads(process, interpreters);
-        process->heads_seen = heads;
-        process->until_listed = LISTED_EVERY;
-        see_whether_it_is_over(process);
-    }
-    process->until_listed--;
-    return true;
-}
-
-/* --- samples */
 
 /* The first sample of a thread stands alone: from its times on the others count. */
 static bool is_alike(const struct sample *a, const struct sample *b)
@@ -167,7 +34,7 @@ static void keep_sample(struct sampled_process *process, struct sampled_thread *
 {
     struct sample *pending = &thread->pending;
     if (!thread->is_sampled || !is_alike(pending, sample)) {
-        write_pending(process, thread);
+        thread_write_pending(process, thread);
         *pending = *sample;
         thread->is_sampled = thread->is_sampled || thread->has_first;
         thread->has_first = true;
@@ -290,21 +157,11 @@ static bool may_rest(struct sampled_thread *thread)
 
 bool threads_sample(struct sampled_process *process)
 {
-    struct interpreters interpreters;
-    if (!find_threads(process, &interpreters))
+    if (!threads_list(process))
         return false;
     for (uint32_t index = 0; index < process->thread_count; index++)
         if (!may_rest(&process->threads[index]))
             sample_thread(process, &process->threads[index]);
     memory_look(process);
     return !process->is_over;
-}
-
-void threads_forget(struct sampled_process *process)
-{
-    while (process->thread_count)
-        forget_thread(process, process->thread_count - 1);
-    free(process->threads);
-    process->threads = NULL;
-    process->thread_room = 0;
 }

@@ -6,6 +6,7 @@ could name a file or grow; so are files and nestings without end.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from xml.parsers import expat
 
@@ -73,3 +74,8 @@ def _guarded_parser(
     parser.CharacterDataHandler = text
     parser.StartDoctypeDeclHandler = refuse_declaration
     return parser
+
+
+def integer(text: str) -> int | None:
+    """The whole number that `text` is, or None; one that no field could hold is none."""
+    return int(text) if re.fullmatch(r"-?[0-9]{1,20}", text) else None

@@ -24,7 +24,8 @@ from interpose.experiments.format.records import (
 )
 from interpose.experiments.format.tables import FILE_MAGIC, LONGEST_STRING_BYTES
 from interpose.experiments.metadata import describe, names
-from interpose.experiments.metadata.log import READS_UP_TO, Intrinsic, Log
+from interpose.experiments.metadata.log import READS_UP_TO, Log
+from interpose.experiments.metadata.map import Intrinsic
 
 WINDOW_BYTES = 64 * 1024
 _NEXT_WINDOW = b"\xff" * 4

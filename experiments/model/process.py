@@ -41,15 +41,14 @@ from interpose.experiments.format.records import (
 )
 from interpose.experiments.format.ring import RingFile
 from interpose.experiments.format.tables import RecordTable, StringTable, table_or_none
-from interpose.experiments.metadata.log import (
+from interpose.experiments.metadata.log import Log, read_log
+from interpose.experiments.metadata.map import (
     Collector,
     Failure,
     Intrinsic,
     Library,
-    Log,
     read_collectors,
     read_libraries,
-    read_log,
     read_map,
 )
 from interpose.experiments.model.files import Damages, DataFile

@@ -21,7 +21,7 @@ from interpose.errors import InterposeError, UsageError
 from interpose.experiments.metadata import names
 from interpose.reports.formats.colour import Paint, wants_colour
 from interpose.reports.formats.table import Table
-from interpose.reports.screen.summary import Screen
+from interpose.reports.screen.screen import Screen
 
 FORMATS = ("text", "json", "csv", "markdown")
 GITHUB = "github"  # where a command has more to say there than a table

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from interpose.config.schema import Settings
 from interpose.errors import InterposeError
 from interpose.experiments.metadata import names
-from interpose.experiments.metadata.log import Failure, Intrinsic, Library, read_libraries, read_map
+from interpose.experiments.metadata.map import Failure, Intrinsic, Library, read_libraries, read_map
 from interpose.experiments.model.files import Damages
 from interpose.experiments.model.process import Process
 from interpose.instrumentation import resolved, search

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from interpose.config import state
 from interpose.errors import InterposeError
 from interpose.experiments.metadata import names
-from interpose.experiments.metadata.log import read_log, read_map
+from interpose.experiments.metadata.log import read_log
+from interpose.experiments.metadata.map import read_map
 from interpose.experiments.model.files import Damages
 from interpose.instrumentation.interpreters import ASK_SECONDS, Interpreter, preload
 from interpose.instrumentation.system_library import every

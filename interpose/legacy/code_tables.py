@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from interpose.analysis.calls.profile import Row, process_label
+from interpose.analysis.calls.groupings import process_label
+from interpose.analysis.calls.rows import Row
 from interpose.experiments.model.experiment import Experiment
 from interpose.legacy.event_types import EventType, codes_of
 from interpose.reports.formats.short_paths import Places

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from interpose.analysis.calls.profile import CODE, closing_rows, program_label
+from interpose.analysis.calls.groupings import program_label
+from interpose.analysis.calls.profile import closing_rows
+from interpose.analysis.calls.rows import CODE
 from interpose.analysis.findings.survey import Survey
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.sources import is_dynamic, path_of

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import NOTHING, account
-from interpose.analysis.calls.profile import by_kind, profile, wait_ns
+from interpose.analysis.calls.profile import by_kind, profile
+from interpose.analysis.calls.rows import wait_ns
 from interpose.analysis.consolidation.consolidate import consolidated
 from interpose.analysis.recording.ending import ending, recording_stopped
 from interpose.experiments.model.experiment import Experiment

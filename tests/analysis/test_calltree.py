@@ -22,7 +22,8 @@ from interpose.analysis.calls.functions import (
     callers_of_all,
     functions_only,
 )
-from interpose.analysis.calls.profile import GROUPINGS, profile
+from interpose.analysis.calls.groupings import GROUPINGS
+from interpose.analysis.calls.profile import profile
 from interpose.experiments.model.experiment import Experiment
 from tests.build import START_NS, Build, event
 from tests.random_calls import INTRINSICS, calls, processes, write

@@ -8,12 +8,14 @@ from types import SimpleNamespace
 import pytest
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.calls.profile import CODE, GROUPINGS, NOT_KEPT, profile
+from interpose.analysis.calls.groupings import GROUPINGS
+from interpose.analysis.calls.profile import profile
+from interpose.analysis.calls.rows import CODE, NOT_KEPT
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.transactions.estimate import ALL, Population, Variation, scaled, settle
 from interpose.analysis.transactions.response_times import transactions
-from interpose.experiments.metadata.log import Intrinsic
+from interpose.experiments.metadata.map import Intrinsic
 
 pytestmark = pytest.mark.any_python
 

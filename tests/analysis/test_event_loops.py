@@ -3,12 +3,12 @@
 import json
 
 import pytest
+from shops import MS, Shop
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.time.turns import LONG_NS
-from tests.analysis.test_findings import MS, Shop
 from tests.build import event
 
 pytestmark = pytest.mark.any_python

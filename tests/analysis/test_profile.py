@@ -5,8 +5,10 @@ from collections import Counter
 import pytest
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.calls.profile import GROUPINGS, by_kind, is_uncertain, own_lines, profile
-from interpose.analysis.consolidation.consolidate import PlainConsolidator
+from interpose.analysis.calls.groupings import GROUPINGS
+from interpose.analysis.calls.profile import by_kind, profile
+from interpose.analysis.calls.rows import is_uncertain, own_lines
+from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.tables.rows import arranged
 from tests.build import START_NS, Build, event

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls import trace as trace_module
 from interpose.analysis.calls.input_output import NAMELESS, input_output
-from interpose.analysis.calls.profile import START_UP, profile
+from interpose.analysis.calls.profile import profile
+from interpose.analysis.calls.rows import START_UP
 from interpose.analysis.calls.trace import last, trace, with_one_start
 from interpose.experiments.format.blocks import EventFile
 from interpose.experiments.model.experiment import Experiment

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
-from interpose.analysis.consolidation.consolidate import PlainConsolidator
+from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 from interpose.analysis.transactions.response_times import plain_name, transactions
 from interpose.experiments.model.experiment import Experiment
 from tests.build import START_NS, Build, event

@@ -7,9 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.calls.profile import GROUPINGS, profile
+from interpose.analysis.calls.groupings import GROUPINGS
+from interpose.analysis.calls.profile import profile
 from interpose.analysis.calls.structure import structure
-from interpose.analysis.consolidation.consolidate import PlainConsolidator
+from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.model.experiment import Experiment
 from tests.build import START_NS, Build, event

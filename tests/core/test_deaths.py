@@ -20,7 +20,8 @@ from interpose.analysis.calls.profile import profile
 from interpose.analysis.recording.ending import ending, recording_stopped
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.colour import Paint
-from interpose.reports.screen.summary import Screen, summary
+from interpose.reports.screen.screen import Screen
+from interpose.reports.screen.summary import summary
 
 BUSY = """
 import ctypes, faulthandler, os, resource, signal, sqlite3, sys, threading, time

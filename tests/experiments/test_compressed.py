@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interpose.analysis.calls.trace import last, trace
-from interpose.analysis.consolidation.consolidate import PlainConsolidator, consolidated
+from interpose.analysis.consolidation.consolidate import consolidated
+from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 from interpose.errors import ExperimentError
 from interpose.experiments.model.experiment import Experiment
 from tests.build import BLOCK_BYTES, START_NS, Build, compressed, event, pack

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interpose.analysis.consolidation import consolidate as consolidate_module
-from interpose.analysis.consolidation.consolidate import PlainConsolidator, consolidated
+from interpose.analysis.consolidation.consolidate import consolidated
+from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 from interpose.analysis.consolidation.records import Records, grouped
 from interpose.analysis.consolidation.sums import (
     DETAILS_AT_MOST,

@@ -6,7 +6,7 @@ import pytest
 
 from interpose.errors import ExperimentError
 from interpose.experiments.format import blocks
-from interpose.experiments.metadata.log import Intrinsic
+from interpose.experiments.metadata.map import Intrinsic
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Site
 from tests.build import START_NS, Build, event

@@ -10,14 +10,16 @@ from hypothesis import strategies as st
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.calls.trace import last, trace
-from interpose.analysis.consolidation.consolidate import PlainConsolidator, consolidated
+from interpose.analysis.consolidation.consolidate import consolidated
+from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 from interpose.analysis.recording.lineage import tree, unfollowed, walk
 from interpose.errors import ExperimentError
 from interpose.experiments.format import blocks
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats import text as table
 from interpose.reports.formats.colour import Paint
-from interpose.reports.screen.summary import Screen, summary
+from interpose.reports.screen.screen import Screen
+from interpose.reports.screen.summary import summary
 from interpose.reports.tables.processes import processes_table
 from tests.build import SECOND, START_NS, Build, event, size_of
 

@@ -142,7 +142,7 @@ def test_a_call_that_reaches_beyond_a_window_is_clipped(nested, interpose, times
 
 def test_both_consolidators_give_the_same_for_a_label(experiment):
     consolidator = pytest.importorskip("interpose.analysis.consolidation.consolidator").CompiledConsolidator
-    from interpose.analysis.consolidation.consolidate import PlainConsolidator
+    from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 
     label = [Window(START_NS + 3 * SECOND, START_NS + 9 * SECOND)]
     found = [

@@ -6,7 +6,8 @@ import pytest
 
 from interpose.errors import ExperimentError
 from interpose.experiments.format import elements
-from interpose.experiments.metadata.log import Intrinsic, read_log, read_map
+from interpose.experiments.metadata.log import read_log
+from interpose.experiments.metadata.map import Intrinsic, read_map
 from interpose.experiments.model.files import Damages
 from tests.build import OPEN_CALLS, Build, fields
 

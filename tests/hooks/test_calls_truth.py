@@ -11,7 +11,8 @@ import pytest
 from tracing import Traced
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.calls.profile import OVERHEAD, profile
+from interpose.analysis.calls.profile import profile
+from interpose.analysis.calls.rows import OVERHEAD
 
 # Calls of 200 ns to 1 ms, of each kind some: what is called how often in a turn.
 PLANTED = """

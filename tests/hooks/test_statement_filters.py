@@ -11,7 +11,8 @@ from told_lines import ON, executed, lines_of, place, statements
 from tracing import environment, write_program
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.calls.profile import own_lines, profile
+from interpose.analysis.calls.profile import profile
+from interpose.analysis.calls.rows import own_lines
 from interpose.config import filters, keywords, precedence, values
 from interpose.legacy.codes import STATEMENT
 

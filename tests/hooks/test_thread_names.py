@@ -3,7 +3,8 @@
 import pytest
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.calls.profile import profile, thread_label
+from interpose.analysis.calls.groupings import thread_label
+from interpose.analysis.calls.profile import profile
 
 NAMED = """
     import _thread, os, sys, threading

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from interpose.analysis.calls.profile import CODE, OVERHEAD, START_UP
+from interpose.analysis.calls.rows import CODE, OVERHEAD, START_UP
 from interpose.config import schema
 from interpose.kinds import EVERY
 from interpose.reports.formats.sentences import EVERY_ADVICE

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import account
-from interpose.analysis.consolidation.consolidate import PlainConsolidator, consolidated
+from interpose.analysis.consolidation.consolidate import consolidated
+from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 from interpose.analysis.time import concurrency
 from interpose.analysis.time.concurrency import solo_times
 from interpose.analysis.time.run_queue import spent_by_thread, whole_of

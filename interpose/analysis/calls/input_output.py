@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.chosen import is_shell
-from interpose.analysis.calls.profile import START_UP
+from interpose.analysis.calls.rows import START_UP
 from interpose.analysis.consolidation.sums import MOST, Sums
 from interpose.errors import UsageError
-from interpose.experiments.metadata.log import Intrinsic
+from interpose.experiments.metadata.map import Intrinsic
 from interpose.experiments.model.process import Process
 
 READ, WRITE, OPEN, CLOSE, OTHER = "read", "write", "open", "close", "other"

@@ -6,17 +6,27 @@ The self times of all rows, of the row `code` and of the row `overhead` (and, wh
 
 from __future__ import annotations
 
-import os
-import pwd
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import NOTHING, ProcessAccount, Share
+from interpose.analysis.calls.groupings import COUNTED, GROUPINGS, WHOLES, Grouping, row_of_kind, whole_labels
+from interpose.analysis.calls.rows import (
+    BEFORE,
+    CODE,
+    NOT_KEPT,
+    OVERHEAD,
+    PAUSED,
+    START_UP,
+    SYNC,
+    Row,
+    closing_row,
+    largest_first,
+    ranked,
+)
 from interpose.analysis.consolidation.records import Key, Record, Records, grouped
 from interpose.analysis.consolidation.sums import Sums, total
-from interpose.analysis.profile.balance import Code
-from interpose.analysis.recording.lineage import script_of
 from interpose.analysis.transactions.estimate import (
     ALWAYS,
     EXACT,
@@ -39,65 +49,8 @@ from interpose.analysis.transactions.estimate import (
 )
 from interpose.experiments.format.records import Event
 from interpose.experiments.model.experiment import Experiment
-from interpose.experiments.model.process import UNKNOWN, UNKNOWN_SITE, Process, Site
-from interpose.kinds import IDLE, KINDS
-from interpose.legacy.codes import STATEMENT
-
-CODE = "code"  # of the program, between the calls
-OVERHEAD = "overhead"  # of recording
-BEFORE = "before the ring"
-PAUSED = "paused"
-NOT_KEPT = "not kept"
-SYNC = "sync"
-START_UP = "startup"  # of the interpreter: what it calls before the program's first line
-UNCERTAIN_TIMES = 10
-_KIND_COMMENTS = {IDLE: "waiting for work", START_UP: "while Python began"}
-
-
-@dataclass
-class Row:
-    """What some calls took: `kind` and `intrinsic` are None where they differ, `labels` what else it is.
-
-    `is_of_calls` is false of the program's row and our own. `passed` are calls of the kind `sync` that did not
-    wait, in the rows of that kind, of a thread or a process; they are in no other figure. `counted` are calls of
-    the kind or the intrinsic that were not timed: no other figure has them, and their time is the program's.
-    `margin` is of what is estimated of it, where transactions were sampled and enough were kept. `code` is there in the
-    rows of functions and lines that were sampled: what they took between the calls; `tasks` is the CPU time of it in
-    asynchronous tasks and greenlets, by their names.
-    """
-
-    kind: str | None
-    intrinsic: str | None
-    labels: dict[str, str] = field(default_factory=dict)
-    site: Site | None = None
-    comment: str = ""
-    sums: Sums = field(default_factory=Sums)
-    is_of_calls: bool = True
-    passed: int = 0
-    counted: int = 0
-    margin: Margin | None = None
-    code: Code | None = None
-    tasks: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def likeness(self) -> tuple[object, ...]:
-        """What no other row of the same grouping has."""
-        return (self.kind, self.intrinsic, self.site, *self.labels.items())
-
-    @property
-    def is_of_code(self) -> bool:
-        """Whether it is of a function or a line that was sampled."""
-        return self.code is not None
-
-    @property
-    def is_timed(self) -> bool:
-        """Whether its times tell anything."""
-        return self.sums.calls > 0 or not self.counted
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether the row is of calls that waited for work."""
-        return self.is_of_calls and self.kind == IDLE
+from interpose.experiments.model.process import Process
+from interpose.kinds import KINDS
 
 
 @dataclass
@@ -127,14 +80,6 @@ class Profile:
         return sum(each.passed for each in self.analysis.accounts)
 
 
-@dataclass(frozen=True)
-class Grouping:
-    """One way to group: the fields of the event that it needs, and the row that a key belongs to."""
-
-    needs: tuple[str, ...]
-    row_of: Callable[[Process, Mapping[str, int]], Row]
-
-
 def profile(analysis: Analysis, by: str, is_scaled: bool = True) -> Profile:
     """The profile of what is analysed, grouped by one of `GROUPINGS`.
 
@@ -160,16 +105,6 @@ def profile(analysis: Analysis, by: str, is_scaled: bool = True) -> Profile:
     closing = closing_rows_by(by, analysis.accounts) if by in WHOLES else closing_rows(made.total)
     made.rows = ranked([*made.rows, *closing])
     return made
-
-
-def largest_first(row: Row) -> tuple[object, ...]:
-    """The order of rows: by self wall time; where that is the same by name, for the order of records says nothing."""
-    return (-row.sums.self_wall_ns, row.kind or "", row.intrinsic or "", *row.labels.values())
-
-
-def ranked(rows: Iterable[Row]) -> list[Row]:
-    """The rows of calls and of code, then those of the program and our own, then what waited for work."""
-    return sorted(rows, key=lambda row: 2 if row.is_idle else 0 if row.is_of_calls or row.is_of_code else 1)
 
 
 def add_passed(kinds: list[Row], passed: int) -> None:
@@ -223,7 +158,7 @@ class _Rows:
         for process in processes:
             for thread in process.threads:
                 if thread.record.passed:
-                    labels = _whole_labels(process, thread.number, by)
+                    labels = whole_labels(process, thread.number, by)
                     self.made[self.number(Row(None, None, labels))].passed += thread.record.passed
 
     def add_counted(self, grouping: Grouping, processes: Iterable[Process]) -> None:
@@ -335,7 +270,7 @@ def by_kind(made: Profile) -> list[Row]:
     for row in made.rows:
         if row.is_of_calls:
             kind = START_UP if row.intrinsic == START_UP else row.kind
-            found = alike.made[alike.number(_row_of_kind(kind))]
+            found = alike.made[alike.number(row_of_kind(kind))]
             found.sums.add(row.sums)
             found.margin = made.estimate.margins.get(kind) if made.estimate else None
     alike.add_counted(GROUPINGS["kind"], made.analysis.experiment.processes)
@@ -368,183 +303,9 @@ def closing_rows_by(by: str, accounts: Iterable[ProcessAccount]) -> list[Row]:
     shares: dict[tuple[tuple[str, str], ...], Share] = {}
     for account in accounts:
         for number, share in account.threads.items():
-            labels = tuple(_whole_labels(account.process, number, by).items())
+            labels = tuple(whole_labels(account.process, number, by).items())
             shares[labels] = shares.get(labels, NOTHING) + share
     rows = [replace(row, labels=dict(labels)) for labels, share in shares.items() for row in closing_rows(share)]
     there = [row for row in rows if row.sums.self_wall_ns or row.sums.self_cpu_ns]
     order = {kind: place for place, kind in enumerate((CODE, OVERHEAD, BEFORE, PAUSED))}
     return sorted(there, key=lambda row: (order[row.kind or ""], *largest_first(row)))
-
-
-def wait_ns(row: Row) -> int:
-    """Self time that was neither CPU time nor another recorded call."""
-    return max(row.sums.self_wall_ns - row.sums.self_cpu_ns, 0)
-
-
-def is_uncertain(total_ns: int, calls: int, inside_ns: int, resolution_ns: int) -> bool:
-    """Whether `total_ns` over `calls` is, for each call, below ten times what the clock can tell or costs."""
-    return 0 < total_ns < UNCERTAIN_TIMES * max(inside_ns, resolution_ns) * calls
-
-
-def own_lines(rows: Iterable[Row]) -> list[Row]:
-    """Those rows of a grouping by site whose line is the program's own, and which did not wait for work; but for
-    statements, which take no time."""
-    own = (row for row in rows if row.site and row.site.own)
-    return [row for row in own if not row.is_idle and row.intrinsic != STATEMENT]
-
-
-def closing_row(kind: str, wall_ns: int, cpu_ns: int, comment: str) -> Row:
-    """A row of time that is in no call."""
-    sums = Sums(wall_ns=wall_ns, cpu_ns=cpu_ns, self_wall_ns=wall_ns, self_cpu_ns=cpu_ns)
-    return Row(kind, None, sums=sums, comment=comment, is_of_calls=False)
-
-
-def _of_kind(process: Process, key: Mapping[str, int]) -> Row:
-    return _row_of_kind(process.intrinsic(key["intrinsic"]).kind)
-
-
-def _row_of_kind(kind: str | None) -> Row:
-    return Row(kind, None, comment=_KIND_COMMENTS.get(kind or "", ""))
-
-
-def _of_intrinsic(process: Process, key: Mapping[str, int]) -> Row:
-    intrinsic = process.intrinsic(key["intrinsic"])
-    return Row(intrinsic.kind, intrinsic.name)
-
-
-def _of_start_up(process: Process, key: Mapping[str, int]) -> Row:
-    return Row(process.intrinsic(key["intrinsic"]).kind, START_UP)
-
-
-def _of_site(process: Process, key: Mapping[str, int]) -> Row:
-    if process.is_start_up(key["stack"]):
-        return _of_start_up(process, key)
-    row = _of_intrinsic(process, key)
-    row.site = process.own_line(key["stack"]) or UNKNOWN_SITE
-    row.labels = {"site": f"{row.site.file}:{row.site.line or UNKNOWN}", "function": row.site.function}
-    return row
-
-
-def _of_function(process: Process, key: Mapping[str, int]) -> Row:
-    if process.is_start_up(key["stack"]):
-        return _of_start_up(process, key)
-    row = _of_intrinsic(process, key)
-    site = process.own_line(key["stack"]) or UNKNOWN_SITE
-    row.labels = {"function": site.function, "file": site.file}
-    return row
-
-
-def _of_detail(process: Process, key: Mapping[str, int]) -> Row:
-    if process.is_start_up(key["stack"]):
-        return _of_start_up(process, key)
-    row = _of_intrinsic(process, key)
-    row.labels = {"detail": process.string(key["detail"])}
-    return row
-
-
-def _of_what(kind: str, label: str) -> Callable[[Process, Mapping[str, int]], Row]:
-    """What gives the row of a statement or a file: those of the `kind` by what they were about, the others by kind."""
-
-    def row_of(process: Process, key: Mapping[str, int]) -> Row:
-        found = process.intrinsic(key["intrinsic"]).kind
-        if found != kind:
-            return Row(found, None, {label: ""})
-        is_start_up = process.is_start_up(key["stack"])
-        return Row(found, None, {label: START_UP if is_start_up else process.string(key["detail"])})
-
-    return row_of
-
-
-def _of_whole(by: str) -> Callable[[Process, Mapping[str, int]], Row]:
-    """What gives the row of a thread or of what it is a part of."""
-
-    def row_of(process: Process, key: Mapping[str, int]) -> Row:
-        return Row(_idle_or_none(process, key), None, _whole_labels(process, key["thread"], by))
-
-    return row_of
-
-
-def _whole_labels(process: Process, thread: int, by: str) -> dict[str, str]:
-    """The labels of a thread's row, or of that of what it is a part of."""
-    if by == "thread":
-        return {"thread": thread_label(process, thread), "process": process_label(process)}
-    return {by: _WHOLE_LABELS[by](process)}
-
-
-def _idle_or_none(process: Process, key: Mapping[str, int]) -> str | None:
-    """What waited for work is in a row of its own, of each thread and process too."""
-    return IDLE if process.intrinsic(key["intrinsic"]).kind == IDLE else None
-
-
-def thread_label(process: Process, number: int) -> str:
-    """The kernel's number of the thread `number` and, if there is one, its name; `main` of the main one."""
-    for thread in process.threads:
-        if thread.number == number:
-            name = "main" if thread.record.main else process.string(thread.record.name)
-            return f"{thread.record.tid} {name}".rstrip()
-    return UNKNOWN
-
-
-def task_label(process: Process, number: int) -> str:
-    """The number of a task and what it is called, where that is known; nothing of what is no task's."""
-    return f"{number} {process.task_names.get(number, '')}".rstrip() if number else ""
-
-
-def process_label(process: Process) -> str:
-    """The number of `process` and, of a descendant, its lineage; before it the experiment, where there are several."""
-    return f"{process.experiment} {process.log.pid} {process.lineage}".strip()
-
-
-def experiment_label(process: Process) -> str:
-    """The name of the experiment that `process` is in."""
-    return process.place.partition("/")[0]
-
-
-def user_label(process: Process) -> str:
-    """The user's name, where the user is of this host; else the number."""
-    uid = process.log.user.get("uid", UNKNOWN)
-    if process.log.system.get("host") != os.uname().nodename:
-        return uid
-    try:
-        return pwd.getpwuid(int(uid)).pw_name
-    except (KeyError, ValueError, OverflowError):
-        return uid
-
-
-def terminal_label(process: Process) -> str:
-    """The terminal that the process had; `none` where it had none."""
-    return process.log.user.get("terminal", UNKNOWN) or "none"
-
-
-def host_label(process: Process) -> str:
-    """The host that the process ran on."""
-    return process.log.system.get("host", UNKNOWN)
-
-
-def program_label(process: Process) -> str:
-    """What the process ran: the script, the module with its -m, or -c."""
-    return script_of(process) or process.log.executable or UNKNOWN
-
-
-_WHOLE_LABELS = {
-    "program": program_label,
-    "process": process_label,
-    "experiment": experiment_label,
-    "user": user_label,
-    "terminal": terminal_label,
-    "host": host_label,
-}
-WHOLES = ("thread", *_WHOLE_LABELS)
-COUNTED = ("kind", "intrinsic")
-
-
-GROUPINGS = {
-    "kind": Grouping(("intrinsic",), _of_kind),
-    "intrinsic": Grouping(("intrinsic",), _of_intrinsic),
-    "site": Grouping(("intrinsic", "stack"), _of_site),
-    "function": Grouping(("intrinsic", "stack"), _of_function),
-    "detail": Grouping(("intrinsic", "stack", "detail"), _of_detail),
-    "statement": Grouping(("intrinsic", "stack", "detail"), _of_what("db", "statement")),
-    "file": Grouping(("intrinsic", "stack", "detail"), _of_what("file", "file")),
-    **{by: Grouping(("intrinsic",), _of_whole(by)) for by in WHOLES},
-}

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.calls.profile import CODE, GROUPINGS, Row, profile
+from interpose.analysis.calls.groupings import GROUPINGS
+from interpose.analysis.calls.profile import profile
+from interpose.analysis.calls.rows import CODE, Row
 from interpose.analysis.consolidation.histogram import FINE
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.profile.rows import WITH_CODE, with_code

@@ -17,7 +17,8 @@ from interpose.analysis.transactions.tracking import BY_DETAIL, BY_INTRINSIC, BY
 from interpose.experiments.format.consolidated import Consolidated, Found
 from interpose.experiments.format.records import Event, Overview, SiteRecord, StackRecord, ThreadRecord
 from interpose.experiments.maintenance.writing import Written
-from interpose.experiments.metadata.log import Intrinsic, Log
+from interpose.experiments.metadata.log import Log
+from interpose.experiments.metadata.map import Intrinsic
 from interpose.experiments.model.process import Process, Site
 
 Item = TypeVar("Item")

@@ -10,7 +10,7 @@ from interpose.analysis.expressions.parser import parse
 from interpose.analysis.expressions.tokens import Surroundings, TransactionOf, surroundings
 from interpose.analysis.expressions.tree import Part, names
 from interpose.experiments.format.records import Event
-from interpose.experiments.metadata.log import Intrinsic
+from interpose.experiments.metadata.map import Intrinsic
 from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process

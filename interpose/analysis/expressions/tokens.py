@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from interpose.analysis.calls.profile import experiment_label, host_label, terminal_label, user_label
+from interpose.analysis.calls.groupings import experiment_label, host_label, terminal_label, user_label
 from interpose.experiments.format.records import Event
 from interpose.experiments.metadata.labels import Window, windows
 from interpose.experiments.model.experiment import Experiment

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from interpose.analysis.calls.profile import program_label
+from interpose.analysis.calls.groupings import program_label
 from interpose.analysis.findings.finding import Finding, found
 from interpose.analysis.findings.survey import Survey, total_of
 from interpose.analysis.profile.profiled import function_of

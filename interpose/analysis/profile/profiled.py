@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import ProcessAccount
-from interpose.analysis.calls.profile import CODE
+from interpose.analysis.calls.rows import CODE
 from interpose.analysis.consolidation.records import Record
 from interpose.analysis.profile.balance import Code, Spent, divided
 from interpose.analysis.profile.weights import OUTSIDE_CALLS, Place, Pool, Walked, walk

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from interpose.analysis.calls.account import latest_instant_ns
-from interpose.analysis.calls.profile import CODE
+from interpose.analysis.calls.rows import CODE
 from interpose.analysis.profile.profiled import CONTAINERS, NO_PYTHON, NOT_READABLE, numbers_of
 from interpose.analysis.profile.weights import USUAL_NS, is_code
 from interpose.analysis.recording.ending import ending

@@ -10,7 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from interpose.analysis.calls.profile import CODE, GROUPINGS, Profile, Row, closing_row, largest_first, ranked
+from interpose.analysis.calls.groupings import GROUPINGS
+from interpose.analysis.calls.profile import Profile
+from interpose.analysis.calls.rows import CODE, Row, closing_row, largest_first, ranked
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.profile.balance import Code
 from interpose.analysis.profile.profiled import GIL, NO_CODE, Profiled, function_of, innermost, moved_ns, profiled

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import number_of_statements, recording_ns
-from interpose.analysis.calls.profile import NOT_KEPT, OVERHEAD
+from interpose.analysis.calls.rows import NOT_KEPT, OVERHEAD
 from interpose.analysis.consolidation.records import Record
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.transactions.estimate import Estimate, Population, is_sampled, started_within

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from interpose.experiments.metadata.log import Intrinsic
+from interpose.experiments.metadata.map import Intrinsic
 from interpose.experiments.metadata.pauses import Pauses
 from interpose.experiments.model.process import UNKNOWN, Process, Site
 from interpose.legacy.codes import STATEMENT

@@ -8,8 +8,9 @@ import shlex
 
 from interpose.attach.reach import reach
 from interpose.attach.tracee import CannotAttach
-from interpose.cli.commands.run import add_settings, check_patterns, place_of
+from interpose.cli.commands.run import add_settings, check_patterns
 from interpose.cli.output import positive
+from interpose.cli.running.experiment import place_of
 from interpose.config import precedence, schema
 from interpose.errors import UsageError
 from interpose.reports.formats.units import duration

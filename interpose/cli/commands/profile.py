@@ -15,7 +15,8 @@ from interpose.cli.experiment_choice import (
 )
 from interpose.cli.output import add_output_arguments, opened_output, positive, table_width
 from interpose.errors import UsageError
-from interpose.reports.screen.sections import SECTIONS, SLICES, Profiled, Section, told_unasked
+from interpose.reports.screen.section import Section
+from interpose.reports.screen.sections import SECTIONS, SLICES, Profiled, told_unasked
 
 NAME = "profile"
 HELP = "show resource demand, activity over time, waits and CPU as STROBE does"

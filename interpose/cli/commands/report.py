@@ -12,7 +12,8 @@ from itertools import islice
 from pathlib import Path
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.calls.profile import GROUPINGS, profile
+from interpose.analysis.calls.groupings import GROUPINGS
+from interpose.analysis.calls.profile import profile
 from interpose.analysis.calls.selection import Within
 from interpose.analysis.calls.structure import structure
 from interpose.analysis.findings.engine import found_in

@@ -9,10 +9,10 @@ import shlex
 import sys
 import time
 from datetime import datetime
-from functools import partial
 
 from interpose.cli.messages import say, show
 from interpose.cli.running import child
+from interpose.cli.running.experiment import add_notes, make_experiment, overwrite, place_of, program_environment
 from interpose.cli.running.pausing import Toggle
 from interpose.cli.running.sampling import Sampler
 from interpose.cli.running.saving import Saver
@@ -105,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
         overwrite(arguments.overwritten)
     experiment = make_experiment(in_force) if in_force.record else None
     if experiment and arguments.notes:
-        note(experiment, arguments.notes)
+        add_notes(experiment, arguments.notes)
     if line := other_environment(words):
         say(line)
     began_s = int(time.time())
@@ -220,15 +220,6 @@ def check_patterns(found: Settings) -> None:
         raise SettingError(f"{found.said['INTERPOSE_REDACT']}: {wrong}")
 
 
-def place_of(path: str, letter: str) -> dict[str, str]:
-    """The settings that make an experiment at `path`. Raises UsageError for what cannot be one."""
-    directory, name = os.path.split(path)
-    why = names.why_not(name) or (None if name.endswith(names.SUFFIX) else f"its name must end with {names.SUFFIX}")
-    if why:
-        raise UsageError(f"{letter} {path}: {why}")
-    return {"dir": directory or ".", "name": name}
-
-
 def doubts(in_force: Settings) -> list[str]:
     """What is wrong with settings that are only warnings of the report, and a group's directory that is not there."""
     found = list(in_force.warnings)
@@ -243,62 +234,6 @@ def show_settings(words: list[str], in_force: Settings) -> int:
     for variable, value in in_force.environment().items():
         print(f"{variable:<22} {value:<10} {in_force.origins[variable]}")
     return 0
-
-
-def make_experiment(in_force: Settings) -> str:
-    """The path of a new experiment. Raises InterposeError where it cannot be made."""
-    try:
-        return create_experiment(in_force.dir, in_force.name, in_force.group_reads)
-    except FileExistsError as error:
-        raise InterposeError(f"{error.filename}: already exists") from None
-    except OSError as error:
-        why = "is not writable" if error.errno in (errno.EACCES, errno.EROFS) else error.strerror
-        raise InterposeError(
-            f"{in_force.dir}: {why}; INTERPOSE_DIR or --dir names another directory"
-        ) from None
-
-
-def overwrite(path: str) -> None:
-    """Remove the experiment at `path`, if there is one. Raises ExperimentError where it is none, or still runs."""
-    from interpose.cli.destinations import do, refuse_losing
-    from interpose.experiments.maintenance.copying import refuse_what_is_none, remove
-
-    if os.path.lexists(path):
-        refuse_what_is_none(path)
-        refuse_losing(path)
-        do(partial(remove, path), path)
-
-
-def create_experiment(directory: str, name: str, group_reads: bool) -> str:
-    """The path of a new experiment: where NAME.N.er is there already, the next number. Raises OSError."""
-    try:
-        return names.create(directory, name, group_reads)
-    except FileExistsError:
-        stem, number = names.split_numbered(name)
-        if not number:
-            raise
-    path = names.create(directory, stem, group_reads)
-    say(f"{name} already exists: this experiment is {os.path.basename(path)}")
-    return path
-
-
-def note(experiment: str, texts: list[str]) -> None:
-    """Keep the notes of the command line; where they cannot be kept, say so."""
-    from interpose.experiments.metadata.notes import write_notes
-
-    try:
-        write_notes(experiment, [line for text in texts for line in text.splitlines()])
-    except (OSError, InterposeError) as error:
-        say(f"-C: {error}")
-
-
-def program_environment(in_force: Settings, experiment: str | None) -> dict[str, str]:
-    """The environment of the program: ours, the settings, and the experiment of which it is the founder."""
-    environment = {**os.environ, **in_force.environment()}
-    environment.pop("INTERPOSE_LINEAGE", None)
-    if experiment is not None:
-        environment["INTERPOSE_LINEAGE"] = f"{os.getpid()} {experiment} "
-    return environment
 
 
 def not_started(words: list[str], experiment: str | None, error: OSError) -> int:

@@ -11,8 +11,9 @@ from interpose.reports.page.grid import note, section
 from interpose.reports.page.markup import Markup, element, joined
 from interpose.reports.page.material import Material
 from interpose.reports.screen.memory import memory_lines
+from interpose.reports.screen.remarks import chosen
+from interpose.reports.screen.screen import Screen
 from interpose.reports.screen.state import command_line, completeness, elapsed_ns, ending_in_words
-from interpose.reports.screen.summary import Screen, chosen
 
 SECTIONS = (
     ("summary", "Summary"),

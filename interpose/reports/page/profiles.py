@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from interpose.analysis.calls.profile import Profile, Row, by_kind, wait_ns
+from interpose.analysis.calls.profile import Profile, by_kind
+from interpose.analysis.calls.rows import Row, wait_ns
 from interpose.analysis.consolidation.sums import total
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.units import percent, scale_for

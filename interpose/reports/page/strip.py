@@ -6,7 +6,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
-from interpose.analysis.calls.profile import process_label, thread_label
+from interpose.analysis.calls.groupings import process_label, thread_label
 from interpose.analysis.time.sampled_states import STATES
 from interpose.analysis.time.timeline import Lane, Timeline
 from interpose.analysis.time.usage import Usage

@@ -13,7 +13,8 @@ from interpose.analysis.comparison.differences import CHANGED, RUNS_AT_LEAST
 from interpose.reports.formats import github
 from interpose.reports.formats.colour import Paint
 from interpose.reports.formats.units import count
-from interpose.reports.screen.summary import Screen, answer, first_lines, totals
+from interpose.reports.screen.screen import Screen
+from interpose.reports.screen.summary import answer, first_lines, totals
 from interpose.reports.screen.whole import warnings_of
 from interpose.reports.tables.comparison import comparison_table, conditions_table, verdict_on
 from interpose.reports.tables.rows import arranged, profile_table

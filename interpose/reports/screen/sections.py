@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import cached_property
-from math import sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.attribution import Invoker, Service, services_of
@@ -20,36 +18,27 @@ from interpose.analysis.time.concurrency import CALLS_AT_MOST, RESTING, Resource
 from interpose.analysis.time.run_queue import Spent, spent_by_thread, whole_of
 from interpose.analysis.time.slices import slices_of
 from interpose.analysis.transactions.response_times import transactions
-from interpose.reports.formats.table import Column, Table, clean
-from interpose.reports.formats.units import SECOND_NS, count, duration
+from interpose.reports.formats.units import duration
+from interpose.reports.screen.section import (
+    COUNT,
+    NO_SAMPLES,
+    TEXT,
+    Head,
+    Section,
+    bar,
+    margin,
+    shown_without,
+    table_of,
+    with_others,
+    with_share,
+)
 from interpose.reports.screen.state import command_line
 
 SLICES = 10
-TEXT, TIME, COUNT, SHARE = "text", "time", "count", "share"
 NO_LINES = "CPU of the program's own sections: not recorded (record with INTERPOSE=calls,lines)"
 OUTSIDE, OWN = ".OUTSIDE", ".INTERPOSE"
 NO_STRETCH = "stretch: not recorded (the kernel told no run delay); it is in wait"
 NO_EVENTS = "calls one by one: not recorded (record without INTERPOSE_CONSOLIDATE)"
-NO_SAMPLES = "samples: not recorded (record with INTERPOSE_SAMPLE=on)"
-_BAR = 20
-
-
-@dataclass
-class Section:
-    """A part of the profile: its title, the data it is made from, a table, and what else is to be said."""
-
-    title: str
-    made_from: str
-    table: Table
-    notes: Sequence[str] = field(default_factory=tuple)
-
-
-class _Head(NamedTuple):
-    """A column: its name for machines, its title for people, and what its values are."""
-
-    name: str
-    title: str
-    unit: str = TIME
 
 
 class Profiled:
@@ -92,9 +81,9 @@ def session(made: Profiled) -> Section:
         ("threads", str(sum(len(each.threads) for each in made.analysis.accounts)), None),
         ("session time", duration(span := max(each.latest_ns for each in made.analysis.accounts) - first), span),
         ("run time (of all threads)", duration(spent.wall_ns), spent.wall_ns),
-        ("CPU time", _with_share(spent.cpu_ns, spent.wall_ns), spent.cpu_ns),
-        ("wait", _with_share(spent.wait_ns, spent.wall_ns), spent.wait_ns),
-        ("stretch", _with_share(spent.stretch_ns, spent.wall_ns), spent.stretch_ns if spent.has_stretch else None),
+        ("CPU time", with_share(spent.cpu_ns, spent.wall_ns), spent.cpu_ns),
+        ("wait", with_share(spent.wait_ns, spent.wall_ns), spent.wait_ns),
+        ("stretch", with_share(spent.stretch_ns, spent.wall_ns), spent.stretch_ns if spent.has_stretch else None),
         ("calls recorded", f"{calls:,}", calls),
         ("calls lost", f"{dropped:,}", dropped),
         ("samples of usage", f"{samples:,}", samples),
@@ -102,14 +91,14 @@ def session(made: Profiled) -> Section:
     rows += [(name, shown, None) for name, shown in _of_collectors(made)]
     if not spent.has_stretch:
         rows = [row if row[0] != "stretch" else ("stretch", "not recorded", None) for row in rows]
-    heads = [_Head("figure", "figure", TEXT), _Head("shown", "value", TEXT), _Head("value", "", TEXT)]
-    notes = ["calls are measured one by one: counts are exact, times have no margin of error", _margin(samples)]
+    heads = [Head("figure", "figure", TEXT), Head("shown", "value", TEXT), Head("value", "", TEXT)]
+    notes = ["calls are measured one by one: counts are exact, times have no margin of error", margin(samples)]
     if any(account.estimated for account in made.analysis.accounts):
         notes.append("run time is estimated: the end of a thread was not seen")
     if not spent.has_stretch:
         notes.append(NO_STRETCH)
-    table = _table(heads, rows)
-    return Section("Measurement session data", "log, threads, overview, events", _shown_without(table, "value"), notes)
+    table = table_of(heads, rows)
+    return Section("Measurement session data", "log, threads, overview, events", shown_without(table, "value"), notes)
 
 
 def _of_collectors(made: Profiled) -> list[tuple[str, str]]:
@@ -130,11 +119,11 @@ def identification(made: Profiled) -> Section:
         (what.module, what.section, what.statement or "", what.collector.partition(":")[2], *_times_of(sums))
         for what, sums in sorted(found.items(), key=lambda each: each[0])
     ]
-    heads = [_Head("module", "module", TEXT), _Head("section", "section", TEXT)]
-    heads += [_Head("statement", "statement", TEXT), _Head("collector", "identified by", TEXT)]
-    heads += [_Head("calls", "calls", COUNT), *(_Head(f"{each.lower()}_ns", each) for each in ("wall", "CPU", "wait"))]
+    heads = [Head("module", "module", TEXT), Head("section", "section", TEXT)]
+    heads += [Head("statement", "statement", TEXT), Head("collector", "identified by", TEXT)]
+    heads += [Head("calls", "calls", COUNT), *(Head(f"{each.lower()}_ns", each) for each in ("wall", "CPU", "wait"))]
     notes = ["names that begin with a dot stand for what no collector identified, or for what one says is overhead"]
-    table = _table(heads, rows, shares=("wall_ns",), whole=whole)
+    table = table_of(heads, rows, shares=("wall_ns",), whole=whole)
     return Section("Identification by data collectors", "events, stacks, threads", table, notes)
 
 
@@ -160,17 +149,17 @@ def resource(made: Profiled) -> Section:
         (kind, name, calls, wall, solo.get((kind, name)) if solo is not None else None, cpu, max(wall - cpu, 0))
         for kind, name, calls, wall, cpu in sorted(rows, key=lambda row: (-row[3], row[:2]))
     ]
-    full = _with_others(full, made.limit, 2)
+    full = with_others(full, made.limit, 2)
     heads = [
-        _Head("kind", "task", TEXT),
-        _Head("resource", "resource", TEXT),
-        _Head("calls", "calls", COUNT),
-        _Head("total_ns", "total"),
-        _Head("solo_ns", "solo"),
-        _Head("cpu_ns", "CPU"),
-        _Head("wait_ns", "causing wait"),
+        Head("kind", "task", TEXT),
+        Head("resource", "resource", TEXT),
+        Head("calls", "calls", COUNT),
+        Head("total_ns", "total"),
+        Head("solo_ns", "solo"),
+        Head("cpu_ns", "CPU"),
+        Head("wait_ns", "causing wait"),
     ]
-    table = _table(heads, full, shares=("total_ns",), whole=whole[0])
+    table = table_of(heads, full, shares=("total_ns",), whole=whole[0])
     return Section("Resource demand distribution", "events, threads", table, notes)
 
 
@@ -196,14 +185,14 @@ def activity(made: Profiled) -> Section:
         used = (round(each.cpu_ns), round(each.run_delay_ns)) if found.samples else (None, None)
         times = [figures.of_kind(each.calls, kind) for kind in kinds]
         rows.append((each.start_ns - start, each.stop_ns - each.start_ns, *used, each.calls[3], *times))
-    heads = [_Head("since_ns", "since"), _Head("elapsed_ns", "for"), _Head("cpu_ns", "CPU")]
-    heads.append(_Head("run_delay_ns", "stretch"))
-    heads += [_Head("calls", "calls", COUNT), *(_Head(f"{kind}_ns", kind) for kind in kinds)]
+    heads = [Head("since_ns", "since"), Head("elapsed_ns", "for"), Head("cpu_ns", "CPU")]
+    heads.append(Head("run_delay_ns", "stretch"))
+    heads += [Head("calls", "calls", COUNT), *(Head(f"{kind}_ns", kind) for kind in kinds)]
     notes = ["calls are counted, with all of their time, where they began"]
-    notes.append(_margin(found.samples) if found.samples else NO_SAMPLES)
+    notes.append(margin(found.samples) if found.samples else NO_SAMPLES)
     if not found.has_events:
         notes.append(NO_EVENTS)
-    return Section("Time distribution of activity level", "events, overview", _table(heads, rows), notes)
+    return Section("Time distribution of activity level", "events, overview", table_of(heads, rows), notes)
 
 
 def wait(made: Profiled) -> Section:
@@ -231,14 +220,14 @@ def _attributed(made: Profiled, title: str, place: int, name: str) -> Section:
         rows.append((".OTHER", "", "", "", rest))
     whole = sum(service.figures[place] for service in services)
     heads = [
-        _Head("module", "module", TEXT),
-        _Head("section", "section", TEXT),
-        _Head("invoked_by", "was invoked by", TEXT),
-        _Head("via", "via", TEXT),
-        _Head(f"{name}_ns", name),
+        Head("module", "module", TEXT),
+        Head("section", "section", TEXT),
+        Head("invoked_by", "was invoked by", TEXT),
+        Head("via", "via", TEXT),
+        Head(f"{name}_ns", name),
     ]
     notes = ["lines without a section are the parts of the one above them"]
-    return Section(title, "events, stacks, threads", _table(heads, rows, shares=(f"{name}_ns",), whole=whole), notes)
+    return Section(title, "events, stacks, threads", table_of(heads, rows, shares=(f"{name}_ns",), whole=whole), notes)
 
 
 def _invokers(service: Service, place: int) -> list[Invoker]:
@@ -266,13 +255,13 @@ def section(made: Profiled) -> Section:
     for service in sorted(services, key=lambda each: (object_of(each.function), each.function.name)):
         took = service.figures[1]
         solo = took if alone else None
-        rows.append((object_of(service.function), service.function.name, solo, took, _bar(took, whole)))
-    heads = [_Head("module", "module", TEXT), _Head("section", "section", TEXT), _Head("solo_ns", "solo")]
-    heads += [_Head("cpu_ns", "total"), _Head("histogram", "", TEXT)]
+        rows.append((object_of(service.function), service.function.name, solo, took, bar(took, whole)))
+    heads = [Head("module", "module", TEXT), Head("section", "section", TEXT), Head("solo_ns", "solo")]
+    heads += [Head("cpu_ns", "total"), Head("histogram", "", TEXT)]
     notes = [NO_LINES + ": what is there is <code>"]
     if not alone:
         notes.append("solo: not recorded of CPU time where there are several threads")
-    table = _table(heads, rows, shares=("cpu_ns",), whole=whole)
+    table = table_of(heads, rows, shares=("cpu_ns",), whole=whole)
     return Section("Program section usage", "events, threads", table, notes)
 
 
@@ -283,13 +272,13 @@ def _section_by_lines(trace: Trace) -> Section:
     took.append(("", OWN, sum(thread.own_ns for thread in trace.threads)))
     whole = sum(cpu_ns for *_, cpu_ns in took)
     alone = len({(id(thread.process), thread.thread) for thread in trace.threads}) == 1
-    rows = [(file, name, cpu_ns if alone else None, cpu_ns, _bar(cpu_ns, whole)) for file, name, cpu_ns in took]
-    heads = [_Head("module", "module", TEXT), _Head("section", "section", TEXT), _Head("solo_ns", "solo")]
-    heads += [_Head("cpu_ns", "total"), _Head("histogram", "", TEXT)]
+    rows = [(file, name, cpu_ns if alone else None, cpu_ns, bar(cpu_ns, whole)) for file, name, cpu_ns in took]
+    heads = [Head("module", "module", TEXT), Head("section", "section", TEXT), Head("solo_ns", "solo")]
+    heads += [Head("cpu_ns", "total"), Head("histogram", "", TEXT)]
     notes = [*trace.notes, f"{OUTSIDE} is what no traced function took, {OWN} what line trace took (calibrated)"]
     if not alone:
         notes.append("solo: not recorded of CPU time where there are several threads")
-    return Section("Program section usage", "lines", _table(heads, rows, shares=("cpu_ns",), whole=whole), notes)
+    return Section("Program section usage", "lines", table_of(heads, rows, shares=("cpu_ns",), whole=whole), notes)
 
 
 def procedure(made: Profiled) -> Section:
@@ -302,10 +291,10 @@ def procedure(made: Profiled) -> Section:
         (row.what.name, row.what.object, row.inclusive[3], row.inclusive[1], row.inclusive[2])
         for row in (own[: made.limit] if made.limit else own)
     ]
-    heads = [_Head("procedure", "procedure", TEXT), _Head("file", "file", TEXT), _Head("calls", "calls", COUNT)]
-    heads += [_Head("cpu_ns", "CPU of calls"), _Head("wait_ns", "wait of calls")]
+    heads = [Head("procedure", "procedure", TEXT), Head("file", "file", TEXT), Head("calls", "calls", COUNT)]
+    heads += [Head("cpu_ns", "CPU of calls"), Head("wait_ns", "wait of calls")]
     notes = ["procedures that call each other have the same calls: the columns do not add up", NO_LINES]
-    return Section("Program usage by procedure", "events, stacks", _table(heads, rows), notes)
+    return Section("Program usage by procedure", "events, stacks", table_of(heads, rows), notes)
 
 
 def _procedure_by_lines(trace: Trace, limit: int | None) -> Section:
@@ -319,10 +308,10 @@ def _procedure_by_lines(trace: Trace, limit: int | None) -> Section:
         for each in trace.functions[:limit]
         for figures in (each.figures,)
     ]
-    heads = [_Head("procedure", "procedure", TEXT), _Head("start", "start", TEXT), _Head("entered", "entered", COUNT)]
-    heads += [_Head("solo_ns", "CPU solo"), _Head("cpu_ns", "CPU total"), _Head("elapsed_ns", "elapsed")]
+    heads = [Head("procedure", "procedure", TEXT), Head("start", "start", TEXT), Head("entered", "entered", COUNT)]
+    heads += [Head("solo_ns", "CPU solo"), Head("cpu_ns", "CPU total"), Head("elapsed_ns", "elapsed")]
     notes = [*trace.notes, "solo is without what a procedure called, total with it"]
-    return Section("Program usage by procedure", "lines", _table(heads, rows), notes)
+    return Section("Program usage by procedure", "lines", table_of(heads, rows), notes)
 
 
 def transaction(made: Profiled) -> Section:
@@ -340,14 +329,14 @@ def transaction(made: Profiled) -> Section:
                 of_thread_ns = None if row.overlap_ns else share.wall_ns
                 cpu_ns = share.cpu_ns if is_known else None
                 rows.append(("", kind, None, None, share.wall_ns, None, of_thread_ns, cpu_ns))
-    heads = [_Head("transaction", "transaction", TEXT), _Head("section", "section", TEXT)]
-    heads += [_Head("count", "count", COUNT), _Head("mean_ns", "mean service")]
-    heads += [_Head("response_ns", "response"), _Head("overlap_ns", "overlap"), _Head("thread_ns", "of threads")]
-    heads.append(_Head("cpu_ns", "CPU"))
+    heads = [Head("transaction", "transaction", TEXT), Head("section", "section", TEXT)]
+    heads += [Head("count", "count", COUNT), Head("mean_ns", "mean service")]
+    heads += [Head("response_ns", "response"), Head("overlap_ns", "overlap"), Head("thread_ns", "of threads")]
+    heads.append(Head("cpu_ns", "CPU"))
     notes = ["lines without a name are the parts of the transaction above them"]
     if not found.has_cpu:
         notes.append("CPU between calls: not recorded by transaction (record again with this version)")
-    table = _table(heads, rows, shares=("thread_ns",), whole=found.thread_ns)
+    table = table_of(heads, rows, shares=("thread_ns",), whole=found.thread_ns)
     return Section("Transaction usage by section", "events, threads", table, notes)
 
 
@@ -360,13 +349,13 @@ def files(made: Profiled) -> Section:
         moved = [done.get(operation, Activity()).sums.bytes for operation in (READ, WRITE)]
         access = "".join(letter for letter, made_ in zip("rw", counts[1:3], strict=True) if made_) or "-"
         rows.append((name, access, sum(counts), *counts, *moved, _time_of(done)))
-    rows = _with_others(rows, made.limit, 2)
-    heads = [_Head("file", "file", TEXT), _Head("access", "access", TEXT), _Head("operations", "operations", COUNT)]
-    heads += [_Head(name, name, COUNT) for name in ("opened", "read", "written", "closed", "other")]
-    heads += [_Head("read_bytes", "bytes read", COUNT), _Head("written_bytes", "bytes written", COUNT)]
-    heads.append(_Head("time_ns", "time"))
+    rows = with_others(rows, made.limit, 2)
+    heads = [Head("file", "file", TEXT), Head("access", "access", TEXT), Head("operations", "operations", COUNT)]
+    heads += [Head(name, name, COUNT) for name in ("opened", "read", "written", "closed", "other")]
+    heads += [Head("read_bytes", "bytes read", COUNT), Head("written_bytes", "bytes written", COUNT)]
+    heads.append(Head("time_ns", "time"))
     notes = ["access: what was done (r read, w written); the mode of opening: not recorded"]
-    return Section("Data set characteristics", "events", _table(heads, rows), notes)
+    return Section("Data set characteristics", "events", table_of(heads, rows), notes)
 
 
 SECTIONS: dict[str, Callable[[Profiled], Section]] = {
@@ -397,63 +386,3 @@ def _in_no_call(made: Profiled) -> list[tuple[Any, Any]]:
     """What is in no call, with its figures."""
     there = made.calls.tree.root.inner.values()
     return [(node.frame.function, node.own) for node in there if node.own and not node.frame.function.object]
-
-
-def _with_others(rows: list[tuple[Any, ...]], limit: int | None, texts: int) -> list[tuple[Any, ...]]:
-    """The first rows, and what is left in one: `.OTHER`."""
-    if not limit or len(rows) <= limit:
-        return rows
-    rest = rows[limit:]
-    numbers = [None if None in column else sum(column) for column in list(zip(*rest, strict=True))[texts:]]
-    return [*rows[:limit], (".OTHER", *[""] * (texts - 1), *numbers)]
-
-
-def _margin(samples: int) -> str:
-    if not samples:
-        return NO_SAMPLES
-    margin = 98 / sqrt(samples)
-    return f"what is estimated from the {count(samples, 'sample')} has a margin of error of 98/sqrt(n) = {margin:.1f} %"
-
-
-def _with_share(part_ns: int, whole_ns: int) -> str:
-    return f"{duration(part_ns)}  {100 * part_ns / whole_ns:.1f} %" if whole_ns else duration(part_ns)
-
-
-def _bar(part: int, whole: int) -> str:
-    return "*" * round(_BAR * part / whole) if whole else ""
-
-
-def _table(
-    heads: Sequence[_Head], rows: Sequence[tuple[Any, ...]], shares: Sequence[str] = (), whole: int = 0
-) -> Table:
-    """The table of `rows`; behind those columns that are in `shares` stands the share of `whole`."""
-    columns: list[Column] = []
-    for place, head in enumerate(heads):
-        columns.append(_column(head, place))
-        if head.name in shares:
-            columns.append(Column("share", _share_of(place, whole)))
-    names = [head.name for head in heads]
-    return Table(names, lambda row: dict(zip(names, row, strict=True)), columns, rows)
-
-
-def _column(head: _Head, place: int) -> Column:
-    shows: dict[str, Callable[[Any], str]] = {
-        TEXT: lambda value: clean(str(value)),
-        COUNT: lambda value: f"{value:,}",
-        TIME: lambda value: f"{value / SECOND_NS:,.3f} s",
-    }
-    show, is_text = shows[head.unit], head.unit == TEXT
-    missing = "" if is_text or head.unit == COUNT else "-"
-    return Column(
-        head.title, lambda row: missing if row[place] is None else show(row[place]), right=not is_text, flexible=is_text
-    )
-
-
-def _share_of(place: int, whole: int) -> Callable[[Any], str]:
-    return lambda row: f"{100 * row[place] / whole:.2f} %" if whole and row[place] is not None else ""
-
-
-def _shown_without(table: Table, name: str) -> Table:
-    """The table with that column for machines alone."""
-    kept = [column for column, known in zip(table.columns, table.names, strict=True) if known != name]
-    return Table(table.names, table.values, kept, table.rows)

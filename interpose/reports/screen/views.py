@@ -20,7 +20,7 @@ from interpose.analysis.calls.functions import (
     functions_only,
     object_of,
 )
-from interpose.analysis.calls.profile import thread_label
+from interpose.analysis.calls.groupings import thread_label
 from interpose.experiments.model.process import Process
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Table, table_of_cells

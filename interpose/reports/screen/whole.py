@@ -9,16 +9,9 @@ from interpose.analysis.calls.profile import Profile, by_kind
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.profile.memory import Memory, memories
 from interpose.analysis.recording.unfollowed_cpu import unfollowed_cpu
+from interpose.reports.screen.remarks import libraries, not_followed, not_interposed, stacks_not_known, warnings
+from interpose.reports.screen.screen import Screen, has_findings
 from interpose.reports.screen.state import completeness, elapsed_ns, is_well
-from interpose.reports.screen.summary import (
-    Screen,
-    has_findings,
-    libraries,
-    not_followed,
-    not_interposed,
-    stacks_not_known,
-    warnings,
-)
 from interpose.reports.tables.findings import findings_table
 from interpose.reports.tables.rows import profile_table
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
-from interpose.analysis.calls.profile import process_label
+from interpose.analysis.calls.groupings import process_label
 from interpose.analysis.recording.dialogue import Line, Spoken
 from interpose.experiments.metadata.log import Log
 from interpose.experiments.model.experiment import Experiment

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from interpose.analysis.calls.profile import START_UP, process_label, task_label, thread_label
+from interpose.analysis.calls.groupings import process_label, task_label, thread_label
+from interpose.analysis.calls.rows import START_UP
 from interpose.analysis.calls.trace import ENDED, Traced
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Site

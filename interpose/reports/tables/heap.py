@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from interpose.analysis.calls.profile import process_label
+from interpose.analysis.calls.groupings import process_label
 from interpose.analysis.heap import Allocated, Heap, ranked, when_last
 from interpose.experiments.model.process import Site
 from interpose.reports.formats.short_paths import Places

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from interpose.analysis.calls.profile import process_label
+from interpose.analysis.calls.groupings import process_label
 from interpose.analysis.time.usage import COUNTED, Usage
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.table import Column, Table, Values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interpose.analysis.calls.profile import CODE
+from interpose.analysis.calls.rows import CODE
 from interpose.analysis.profile.recent import Recent, Seconds
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, clean, lines

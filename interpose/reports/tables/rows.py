@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from interpose.analysis.calls.profile import COUNTED, WHOLES, Profile, Row, is_uncertain, ranked, wait_ns
+from interpose.analysis.calls.groupings import COUNTED, WHOLES
+from interpose.analysis.calls.profile import Profile
+from interpose.analysis.calls.rows import Row, is_uncertain, ranked, wait_ns
 from interpose.analysis.consolidation.sums import total
 from interpose.analysis.profile.balance import Code
 from interpose.analysis.profile.rows import WITH_CODE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from interpose.analysis.calls.profile import process_label, thread_label
+from interpose.analysis.calls.groupings import process_label, thread_label
 from interpose.analysis.calls.structure import Called
 from interpose.analysis.consolidation.keeping import BY
 from interpose.experiments.model.experiment import Experiment

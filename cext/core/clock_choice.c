@@ -1,0 +1,69 @@
+/* Which witness the clock goes by in this process: each has to pass a test. */
+#define _GNU_SOURCE
+#include "core/clock.h"
+
+#include <errno.h>
+
+#include "core/clock_witness.h"
+
+/* The mark must be gone after a sleep in a system call. A short one may be over before the thread has left its processor,
+   as where a hypervisor takes that just then: so it must be one that was counted as a switch, or a long one. */
+static bool tells_a_switch(struct clock *clock)
+{
+    struct timespec sleep = {0, 1};
+    const long longest_ns = 2 * 1000 * 1000;
+    uint64_t before;
+    do {
+        sleep.tv_nsec *= 8;
+        clock_sync(clock);
+        before = witness_switches();
+        nanosleep(&sleep, NULL);
+    } while (witness_switches() == before && sleep.tv_nsec < longest_ns);
+    return *clock->word != clock->mark;
+}
+
+/* It must stay while the thread computes; a processor lost in between is not the witness's fault, so one try in
+   several is enough. */
+static bool stays_while_computing(struct clock *clock)
+{
+    for (int tries = 0; tries < 8; tries++) {
+        uint64_t until_ns = clock_sync(clock).wall_ns + 5000;
+        while (clock_ns(CLOCK_MONOTONIC) < until_ns) {
+        }
+        if (*clock->word == clock->mark)
+            return true;
+    }
+    return false;
+}
+
+static const char *fault_of(enum clock_kind kind)
+{
+    struct clock clock = {0};
+    const char *fault = NULL;
+    clock_begin(&clock, kind);
+    if (clock.kind != kind)
+        fault = kind == CLOCK_RSEQ ? "rseq is not registered for this thread" : "no perf event for this thread";
+    else if (kind != CLOCK_SYSCALL && !tells_a_switch(&clock))
+        fault = "self-test: a switch went unnoticed";
+    else if (kind != CLOCK_SYSCALL && !stays_while_computing(&clock))
+        fault = "self-test: the mark did not stay";
+    clock_end(&clock);
+    return fault;
+}
+
+enum clock_kind clock_choose(enum clock_kind wanted, const char **why)
+{
+    const char *fault = NULL;
+    int saved = errno;
+    enum clock_kind kind = wanted == CLOCK_AUTO ? CLOCK_RSEQ : wanted;
+    while (kind < CLOCK_SYSCALL) {
+        const char *found = fault_of(kind);
+        if (!found)
+            break;
+        fault = found;
+        kind++;
+    }
+    errno = saved;
+    *why = fault ? fault : wanted == CLOCK_AUTO ? "self-test passed" : "as set";
+    return kind;
+}

@@ -1,0 +1,47 @@
+/* The rules of the filter, as they stand in its file, and whether they let something pass. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The classes of rules; the words are those of the file. */
+#define FILTERED_BY(X) \
+    X(kind) X(event) X(module) X(package) X(function) X(line) X(within) X(transaction) X(thread) X(process) \
+    X(skip) X(keep) X(from) X(to)
+#define NUMBER_OF_FILTERED(name) BY_##name,
+enum filtered_by { FILTERED_BY(NUMBER_OF_FILTERED) FILTER_CLASSES };
+
+enum { FILTER_RULES = 64, FILTER_TEXT = 200 * 4 + 1 }; /* letters have up to four bytes */
+
+/* A rule: its class, whether it leaves out what it is like, and what that is. */
+struct rule {
+    enum filtered_by by;
+    bool leaves_out;
+    char text[FILTER_TEXT], more[FILTER_TEXT];
+    uint64_t first, last;
+    uint32_t number; /* of a transaction's name in strings */
+};
+
+/* What was read from a filter. The next one is read into the other: who is just asking goes on with what it has. */
+struct filter_rules {
+    struct rule rules[FILTER_RULES];
+    unsigned count;
+    uint64_t skip, keep, from_ns, to_ns;
+};
+
+/* The rules that hold now: what only asks goes on with them, though others may come meanwhile. */
+const struct filter_rules *rules_in_force(void);
+
+/* None, or those of the file, hold from now on. The exclusive lock is held. */
+void rules_forget(void);
+void rules_read(const char *path);
+
+/* Is there a rule of that class; one by which something is asked for, and not merely left out? */
+bool rules_have(enum filtered_by by);
+bool rules_ask(enum filtered_by by);
+
+/* Does a class let pass what `is_like` its rules or is not? */
+bool rules_let_pass(enum filtered_by by, bool (*is_like)(const struct rule *rule, const void *what), const void *what);
+
+/* `*` stands for anything, `?` for a letter, all else for itself; whatever the program's locale is. */
+bool is_like_pattern(const char *pattern, const char *text);

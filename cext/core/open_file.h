@@ -1,0 +1,41 @@
+/* How the recorder opens files and makes directories: by path each time, above the descriptors that a program uses. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PATH_BYTES = 4096, HIGH_DESCRIPTOR = 700 };
+
+/* So often a call that a signal interrupts is made again. One that always is interrupted is not waited for. */
+enum { FILE_TRIES = 8 };
+
+/* Files and directories made from now on are their owner's alone, or for the group to read as well. */
+void files_begin(bool group_reads);
+
+/* Make a directory with that mode, whatever the umask. 0 or the error's number. */
+int directory_create(const char *path);
+
+/* Is more free on its file system than is to be left free? 0, RESERVE_REACHED, or the error's number. */
+int directory_may_grow(const char *path);
+
+/* Remove an experiment's directory with the files that one has. */
+void directory_discard(const char *path);
+
+/* Read a file of the kernel's, as text that ends with a zero. False where there is none. */
+bool file_read(const char *path, char *text, size_t bytes);
+
+/* A descriptor of a file that is not ours, to read it; -1 with errno set. */
+int file_open_to_read(const char *path);
+
+/* --- for what writes the files of an experiment */
+
+/* Open it as one of ours, which is never a link; -1 with errno set. The second form writes its path to `path`. */
+int file_open(const char *path, int flags);
+int file_open_in(char path[PATH_BYTES], const char *directory, const char *name, int flags);
+
+/* Have it be its owner's alone, or for the group to read, whatever the umask. -1 with errno set. */
+int file_give_mode(int opened);
+
+/* May a file of this process be so long? Past the limit the kernel would send SIGXFSZ to the program. */
+bool file_within_limit(uint64_t bytes);

@@ -1,0 +1,15 @@
+/* What threads.c has noted in a thread's record, beside what core/threads.h declares for others. */
+#pragma once
+
+#include "core/threads.h"
+
+/* Recording took so much of its time. */
+void thread_charge_own(struct thread *thread, uint64_t wall_ns, uint64_t cpu_ns);
+
+/* What the calling thread had waited for a processor before it began to record does not count. */
+void thread_begin_run_delay(struct thread *thread);
+
+/* As thread_note_run_delay, of a thread that goes on meanwhile. */
+void thread_note_run_delay_of_other(struct thread *thread);
+
+uint64_t thread_run_delay_ns(const struct thread *thread);

@@ -1,0 +1,55 @@
+#define _GNU_SOURCE
+#include "heap/heap_draw.h"
+
+#include <math.h>
+
+#include "core/intern.h"
+
+__thread int64_t heap_left __attribute__((tls_model("initial-exec")));
+static __thread uint64_t drawn __attribute__((tls_model("initial-exec"))); /* the last random number; 0: none yet */
+static __thread int64_t drawn_below __attribute__((tls_model("initial-exec"))); /* heap.below as it was then */
+
+static uint64_t next_random(void)
+{
+    uint64_t state = drawn ? drawn : hash_mix((uintptr_t)&drawn, clock_ns(CLOCK_MONOTONIC)) | 1;
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return drawn = state;
+}
+
+/* Exponentially distributed, by which each byte is as likely as the other. */
+static int64_t draw_distance(void)
+{
+    double chance = ((double)(next_random() >> 11) + 1) / 9007199254740993.0;
+    return (int64_t)(-log(chance) * (double)heap.every_bytes);
+}
+
+/* A thread draws anew in each recording: what was drawn in the last may have been of another size. */
+static bool is_drawn(size_t bytes)
+{
+    if (drawn_below != heap.below)
+        heap_left = heap.below + draw_distance() - (int64_t)bytes;
+    drawn_below = heap.below;
+    if (heap_left >= heap.below)
+        return false;
+    heap_left = heap.below + draw_distance();
+    return true;
+}
+
+struct heap_weight heap_draw(size_t bytes)
+{
+    if (!heap.every_bytes)
+        return (struct heap_weight){bytes, heap.on};
+    if (!is_drawn(bytes) || !heap.on)
+        return (struct heap_weight){0};
+    double chance = -expm1(-(double)bytes / (double)heap.every_bytes);
+    if (chance <= 0)
+        return (struct heap_weight){0};
+    return (struct heap_weight){(uint64_t)((double)bytes / chance + 0.5), (uint32_t)(1 / chance + 0.5)};
+}
+
+void heap_draw_otherwise(void)
+{
+    drawn = 0;
+}

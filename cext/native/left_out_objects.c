@@ -1,0 +1,67 @@
+#define _GNU_SOURCE
+#include <Python.h>
+
+#include "native/left_out_objects.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+static const char *const parts_of_the_c_library[] = {
+    "ld-linux", "ld-musl", "ld64", "libc.", "libc-", "libm.", "libm-", "libdl.", "libdl-", "librt.", "librt-", "libpthread",
+    "libresolv", "libnss_", "libnsl", "libutil.", "libutil-", "libanl", "linux-vdso", "linux-gate", "libasan.", "libtsan.",
+    "libubsan.", "liblsan.", NULL,
+};
+
+static const char *const covers_of_system_calls[] = {
+    "_socket.", "select.", "_posixsubprocess.", "_multiprocessing.", "_posixshmem.", "mmap.", "fcntl.", "_io.", "posix.",
+    "time.", "resource.", "termios.", "_queue.", NULL,
+};
+
+static bool begins_with_one_of(const char *name, const char *const *beginnings)
+{
+    for (; *beginnings; beginnings++)
+        if (strncmp(name, *beginnings, strlen(*beginnings)) == 0)
+            return true;
+    return false;
+}
+
+/* Where our package lies: what this function's object is called, up to the folder above it. */
+static size_t own_prefix(const char **path)
+{
+    Dl_info info;
+    if (!dladdr((const void *)object_is_left_out, &info) || !info.dli_fname)
+        return 0;
+    *path = info.dli_fname;
+    const char *end = strrchr(info.dli_fname, '/');
+    while (end && end > info.dli_fname && *--end != '/')
+        ;
+    return end ? (size_t)(end - info.dli_fname) : 0;
+}
+
+static bool is_ours(const char *path)
+{
+    const char *own = NULL;
+    size_t length = own_prefix(&own);
+    return length && strncmp(path, own, length) == 0;
+}
+
+static const char *name_of_object(const struct loaded_object *object)
+{
+    const char *slash = strrchr(object->path, '/');
+    return slash ? slash + 1 : object->path;
+}
+
+bool object_is_of_the_c_library(const struct loaded_object *object)
+{
+    return begins_with_one_of(name_of_object(object), parts_of_the_c_library);
+}
+
+bool object_is_left_out(const struct loaded_object *object)
+{
+    const char *name = name_of_object(object);
+    if (!*name || !object->symbols || is_in(object->all, (uintptr_t)PyEval_RestoreThread))
+        return true;
+    if (object_is_of_the_c_library(object) || is_ours(object->path))
+        return true;
+    return strstr(object->path, "/lib-dynload/") && begins_with_one_of(name, covers_of_system_calls);
+}

@@ -1,0 +1,82 @@
+#define _GNU_SOURCE
+#include "sampler/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sampler/memory.h"
+#include "sampler/thread_list.h"
+
+void process_forget(struct sampled_process *process)
+{
+    int files[] = {process->handle, process->threads_file, process->memory.file};
+    threads_forget(process);
+    tables_end(&process->tables);
+    codes_forget(&process->codes);
+    for (unsigned index = 0; index < sizeof files / sizeof *files; index++)
+        if (files[index] >= 0)
+            close(files[index]);
+    free(process->libraries);
+    free(process);
+}
+
+static bool is_sound(const struct interpreter_layout *layout)
+{
+    return layout->runtime && layout->thread_bytes <= 1024 && layout->frame_bytes <= 256 && layout->code_bytes >= 64 &&
+           layout->code_bytes <= CODE_BYTES_AT_MOST && layout->text_ascii <= 64 && layout->bytes_value <= 64;
+}
+
+static int open_files(struct sampled_process *process, const char *directory)
+{
+    char path[sizeof process->tables.directory + 16];
+    strcpy(path, directory);
+    strcat(path, "/threads");
+    process->handle = (int)syscall(SYS_pidfd_open, process->pid, 0u);
+    if (process->handle < 0)
+        return errno;
+    process->threads_file = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    return process->threads_file < 0 ? errno : 0;
+}
+
+static int begin_files(struct sampled_process *process, const char *directory)
+{
+    char path[sizeof process->tables.directory + 16], word[sizeof(uint64_t)];
+    int failed = tables_begin(&process->tables, directory);
+    failed = failed ? failed : open_files(process, directory);
+    if (failed)
+        return failed;
+    strcpy(path, directory);
+    strcat(path, "/samples");
+    if (access(path, F_OK) == 0)
+        return EEXIST;
+    if (!remote_read(process->pid, process->layout.runtime, word, sizeof word))
+        return errno;
+    return 0;
+}
+
+int process_begin(struct sampled_process **begun, pid_t pid, const char *directory, const struct interpreter_layout *layout,
+                  const char *libraries)
+{
+    if (!is_sound(layout))
+        return EINVAL;
+    struct sampled_process *process = calloc(1, sizeof *process);
+    if (!process)
+        return ENOMEM;
+    process->pid = pid;
+    process->layout = *layout;
+    process->handle = process->threads_file = -1;
+    process->memory.file = memory_open(pid);
+    process->libraries = strdup(libraries);
+    int failed = begin_files(process, directory);
+    if (failed == EPERM)
+        tables_refuse(&process->tables, failed);
+    if (failed)
+        process_forget(process);
+    else
+        *begun = process;
+    return failed;
+}

@@ -1,0 +1,13 @@
+/* Which threads a sampled process has, as its interpreters list them. */
+#pragma once
+
+#include "sampler/process.h"
+
+/* Look which there are, if that may have changed; false where the process cannot be read. */
+bool threads_list(struct sampled_process *process);
+
+/* The thread's sample that waits for others like it is written. */
+void thread_write_pending(struct sampled_process *process, struct sampled_thread *thread);
+
+/* Write the samples that wait for others like them, and forget the threads. */
+void threads_forget(struct sampled_process *process);

@@ -1,0 +1,192 @@
+"""The document map.xml: intrinsics by number, libraries, data collectors, and what failed in them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+
+from interpose.experiments.format.elements import Attributes, integer, read_elements
+from interpose.experiments.model.files import Damages
+
+_LINE, _ONCE_LINE = "line", "1"  # as `terminal` has it, and as it had it up to version 3
+KINDS_AT_MOST = 8
+COLLECTORS_AT_MOST = IDENTIFIERS_AT_MOST = 64
+LAST_INTRINSIC = 2**32 - 1
+_UNKNOWN = "?"
+_KINDS = re.compile(r"[a-z]{1,16}(?: [a-z]{1,16})*")
+
+
+@dataclass(frozen=True)
+class Intrinsic:
+    """Something that can be called: its public dotted name, and its kind (db, file, net ...).
+
+    `moves` is what its events count as moved: `bytes` or `rows`. `by` is the way in which it was interposed; `why_not`
+    the reason where it was not; `library` which library has it, at which `place`, for which `target`, and what that
+    `passes_on` to. `transaction`: a call `is` one, or one `begins` or `ends` with it; `terminal`: its calls of the kind
+    screen wait for somebody at the keyboard, until a `line` is entered or for `keys`. `passed_over`: calls of that
+    number are transactions that sampling passed over; of what is `always` recorded it left out nothing.
+    """
+
+    name: str
+    kind: str
+    by: str = field(default="", compare=False)
+    why_not: str = field(default="", compare=False)
+    library: str = field(default="", compare=False)
+    passes_on: str = field(default="", compare=False)
+    target: str = field(default="", compare=False)
+    place: str = field(default="", compare=False)
+    transaction: str = field(default="", compare=False)
+    terminal: str = field(default="", compare=False)
+    moves: str = field(default="bytes", compare=False)
+    passed_over: bool = field(default=False, compare=False)
+    always: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library that was looked at: its file, and why it was not used, at which line."""
+
+    name: str
+    path: str = ""
+    why_not: str = ""
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class Collector:
+    """A data collector that was used: its file, when it was called, for which programs, what it called itself."""
+
+    name: str
+    path: str
+    per: str
+    programs: str
+    identifiers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What went wrong in a library's wrapper of a target, or in a data collector, at which line; the program's call was
+    made all the same."""
+
+    library: str
+    target: str
+    place: str
+    why: str
+
+
+def read_map(path: str, place: str, damages: Damages) -> dict[int, Intrinsic]:
+    """The intrinsics that the map.xml at `path` names, by number.
+
+    One whose calls are of several kinds has as many numbers, from its own on. An entry that is named again
+    replaces the earlier one; a number that another entry has stays with that.
+    """
+    reader = _MapReader(place, damages)
+    try:
+        read_elements(path, place, damages, reader.begin, lambda text: None, lambda name: None)
+    except OSError as error:
+        damages.add(place, error.strerror or "cannot be read")
+    return reader.intrinsics
+
+
+def read_libraries(path: str) -> tuple[list[Library], list[Failure]]:
+    """The libraries that the map.xml at `path` names, with the data collectors that were not used, and what failed in
+    them; what is damaged there is left out."""
+    libraries: list[Library] = []
+    failures: list[Failure] = []
+
+    def begin(element: str, attributes: Attributes) -> None:
+        what = {name: attributes.get(name, "") for name in ("path", "place", "why", "target", "library")}
+        if element == "library":
+            why_not = (what["why"] or _UNKNOWN) if attributes.get("used") == "0" else ""
+            libraries.append(Library(attributes.get("name", _UNKNOWN), what["path"], why_not, what["place"]))
+        elif element == "collector" and attributes.get("used") == "0":
+            name, why_not = attributes.get("name", _UNKNOWN), what["why"] or _UNKNOWN
+            libraries.append(Library(name, what["path"], why_not, what["place"]))
+        elif element == "failure":
+            failures.append(Failure(what["library"], what["target"], what["place"], what["why"]))
+
+    try:
+        read_elements(path, path, Damages(), begin, lambda text: None, lambda name: None)
+    except OSError:
+        pass  # told where the intrinsics are read
+    return libraries, failures
+
+
+def read_collectors(path: str) -> list[Collector]:
+    """The data collectors that the map.xml at `path` names as used; what is damaged there is left out."""
+    found: dict[str, Collector] = {}
+
+    def begin(element: str, attributes: Attributes) -> None:
+        name, identifier = attributes.get("name", _UNKNOWN), attributes.get("identifier", "")
+        if element != "collector":
+            return
+        if attributes.get("used") == "1" and len(found) < COLLECTORS_AT_MOST:
+            path, per, programs = (attributes.get(each, "") for each in ("path", "per", "programs"))
+            found[name] = Collector(name, path, per, programs)
+        elif identifier and name in found:
+            known = found[name]
+            found[name] = replace(known, identifiers=(*known.identifiers, identifier)[:IDENTIFIERS_AT_MOST])
+
+    try:
+        read_elements(path, path, Damages(), begin, lambda text: None, lambda name: None)
+    except OSError:
+        pass  # told where the intrinsics are read
+    return list(found.values())
+
+
+def _intrinsic(name: str, kind: str, why_not: str, attributes: Attributes, passed_over: bool) -> Intrinsic:
+    names = ("by", "library", "passes_on", "target", "place", "transaction")
+    texts = {each: attributes.get(each, "") for each in names}
+    moves, terminal = attributes.get("moves", "bytes"), attributes.get("terminal", "")
+    waits_for = _LINE if terminal == _ONCE_LINE else terminal
+    always = attributes.get("always") == "1"
+    return Intrinsic(
+        name, kind, why_not=why_not, moves=moves, terminal=waits_for, passed_over=passed_over, always=always, **texts
+    )
+
+
+class _MapReader:
+    """Gathers the intrinsics from the elements of a map.xml."""
+
+    def __init__(self, place: str, damages: Damages) -> None:
+        self.intrinsics: dict[int, Intrinsic] = {}
+        self._begins: dict[int, int] = {}  # the number of the entry that each number is of
+        self._place = place
+        self._damages = damages
+
+    def begin(self, element: str, attributes: Attributes) -> None:
+        number = integer(attributes.get("number", "")) if element == "intrinsic" else None
+        if not number:
+            return
+        name = attributes.get("name", _UNKNOWN)
+        kinds = self._kinds(number, attributes)
+        if number < 0 or number + len(kinds) - 1 > LAST_INTRINSIC:
+            self._damages.add(self._place, f"no intrinsic can have the number {number}")
+            return
+        self._forget(number)
+        why_not = attributes.get("why", _UNKNOWN) if attributes.get("installed") == "0" else ""
+        for mine, kind in enumerate(kinds, number):
+            if mine in self.intrinsics:
+                self._damages.add(self._place, f"number {mine} is of two intrinsics")
+            else:
+                is_last = mine == number + len(kinds) - 1
+                passed_over = is_last and len(kinds) > 1 and attributes.get("sampled") == "1"
+                self.intrinsics[mine] = _intrinsic(name, kind, why_not, attributes, passed_over)
+                self._begins[mine] = number
+
+    def _forget(self, number: int) -> None:
+        """Give back the numbers of an earlier entry for `number`."""
+        for mine in range(number, number + KINDS_AT_MOST):
+            if self._begins.get(mine) == number:
+                del self.intrinsics[mine], self._begins[mine]
+
+    def _kinds(self, number: int, attributes: Attributes) -> list[str]:
+        """The kind for each number of an entry; its one kind where it does not say several, as they must be."""
+        kind, several = attributes.get("kind", _UNKNOWN), attributes.get("kinds")
+        if several is None:
+            return [kind]
+        kinds = several.split(" ", KINDS_AT_MOST)
+        if len(kinds) > KINDS_AT_MOST or not _KINDS.fullmatch(several) or kind not in (kinds[0], _UNKNOWN):
+            self._damages.add(self._place, f"the kinds of intrinsic {number} are not a list of kinds")
+            return [kind]
+        return kinds

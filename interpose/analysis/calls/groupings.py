@@ -1,0 +1,174 @@
+"""What rows can be grouped by, and the row that a consolidated record belongs to."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from interpose.analysis.calls.rows import START_UP, Row
+from interpose.analysis.recording.lineage import script_of
+from interpose.experiments.model.process import UNKNOWN, UNKNOWN_SITE, Process
+from interpose.kinds import IDLE
+
+_KIND_COMMENTS = {IDLE: "waiting for work", START_UP: "while Python began"}
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """One way to group: the fields of the event that it needs, and the row that a key belongs to."""
+
+    needs: tuple[str, ...]
+    row_of: Callable[[Process, Mapping[str, int]], Row]
+
+
+def _of_kind(process: Process, key: Mapping[str, int]) -> Row:
+    return row_of_kind(process.intrinsic(key["intrinsic"]).kind)
+
+
+def row_of_kind(kind: str | None) -> Row:
+    return Row(kind, None, comment=_KIND_COMMENTS.get(kind or "", ""))
+
+
+def _of_intrinsic(process: Process, key: Mapping[str, int]) -> Row:
+    intrinsic = process.intrinsic(key["intrinsic"])
+    return Row(intrinsic.kind, intrinsic.name)
+
+
+def _of_start_up(process: Process, key: Mapping[str, int]) -> Row:
+    return Row(process.intrinsic(key["intrinsic"]).kind, START_UP)
+
+
+def _of_site(process: Process, key: Mapping[str, int]) -> Row:
+    if process.is_start_up(key["stack"]):
+        return _of_start_up(process, key)
+    row = _of_intrinsic(process, key)
+    row.site = process.own_line(key["stack"]) or UNKNOWN_SITE
+    row.labels = {"site": f"{row.site.file}:{row.site.line or UNKNOWN}", "function": row.site.function}
+    return row
+
+
+def _of_function(process: Process, key: Mapping[str, int]) -> Row:
+    if process.is_start_up(key["stack"]):
+        return _of_start_up(process, key)
+    row = _of_intrinsic(process, key)
+    site = process.own_line(key["stack"]) or UNKNOWN_SITE
+    row.labels = {"function": site.function, "file": site.file}
+    return row
+
+
+def _of_detail(process: Process, key: Mapping[str, int]) -> Row:
+    if process.is_start_up(key["stack"]):
+        return _of_start_up(process, key)
+    row = _of_intrinsic(process, key)
+    row.labels = {"detail": process.string(key["detail"])}
+    return row
+
+
+def _of_what(kind: str, label: str) -> Callable[[Process, Mapping[str, int]], Row]:
+    """What gives the row of a statement or a file: those of the `kind` by what they were about, the others by kind."""
+
+    def row_of(process: Process, key: Mapping[str, int]) -> Row:
+        found = process.intrinsic(key["intrinsic"]).kind
+        if found != kind:
+            return Row(found, None, {label: ""})
+        is_start_up = process.is_start_up(key["stack"])
+        return Row(found, None, {label: START_UP if is_start_up else process.string(key["detail"])})
+
+    return row_of
+
+
+def _of_whole(by: str) -> Callable[[Process, Mapping[str, int]], Row]:
+    """What gives the row of a thread or of what it is a part of."""
+
+    def row_of(process: Process, key: Mapping[str, int]) -> Row:
+        return Row(_idle_or_none(process, key), None, whole_labels(process, key["thread"], by))
+
+    return row_of
+
+
+def whole_labels(process: Process, thread: int, by: str) -> dict[str, str]:
+    """The labels of a thread's row, or of that of what it is a part of."""
+    if by == "thread":
+        return {"thread": thread_label(process, thread), "process": process_label(process)}
+    return {by: _WHOLE_LABELS[by](process)}
+
+
+def _idle_or_none(process: Process, key: Mapping[str, int]) -> str | None:
+    """What waited for work is in a row of its own, of each thread and process too."""
+    return IDLE if process.intrinsic(key["intrinsic"]).kind == IDLE else None
+
+
+def thread_label(process: Process, number: int) -> str:
+    """The kernel's number of the thread `number` and, if there is one, its name; `main` of the main one."""
+    for thread in process.threads:
+        if thread.number == number:
+            name = "main" if thread.record.main else process.string(thread.record.name)
+            return f"{thread.record.tid} {name}".rstrip()
+    return UNKNOWN
+
+
+def task_label(process: Process, number: int) -> str:
+    """The number of a task and what it is called, where that is known; nothing of what is no task's."""
+    return f"{number} {process.task_names.get(number, '')}".rstrip() if number else ""
+
+
+def process_label(process: Process) -> str:
+    """The number of `process` and, of a descendant, its lineage; before it the experiment, where there are several."""
+    return f"{process.experiment} {process.log.pid} {process.lineage}".strip()
+
+
+def experiment_label(process: Process) -> str:
+    """The name of the experiment that `process` is in."""
+    return process.place.partition("/")[0]
+
+
+def user_label(process: Process) -> str:
+    """The user's name, where the user is of this host; else the number."""
+    uid = process.log.user.get("uid", UNKNOWN)
+    if process.log.system.get("host") != os.uname().nodename:
+        return uid
+    try:
+        return pwd.getpwuid(int(uid)).pw_name
+    except (KeyError, ValueError, OverflowError):
+        return uid
+
+
+def terminal_label(process: Process) -> str:
+    """The terminal that the process had; `none` where it had none."""
+    return process.log.user.get("terminal", UNKNOWN) or "none"
+
+
+def host_label(process: Process) -> str:
+    """The host that the process ran on."""
+    return process.log.system.get("host", UNKNOWN)
+
+
+def program_label(process: Process) -> str:
+    """What the process ran: the script, the module with its -m, or -c."""
+    return script_of(process) or process.log.executable or UNKNOWN
+
+
+_WHOLE_LABELS = {
+    "program": program_label,
+    "process": process_label,
+    "experiment": experiment_label,
+    "user": user_label,
+    "terminal": terminal_label,
+    "host": host_label,
+}
+WHOLES = ("thread", *_WHOLE_LABELS)
+COUNTED = ("kind", "intrinsic")
+
+
+GROUPINGS = {
+    "kind": Grouping(("intrinsic",), _of_kind),
+    "intrinsic": Grouping(("intrinsic",), _of_intrinsic),
+    "site": Grouping(("intrinsic", "stack"), _of_site),
+    "function": Grouping(("intrinsic", "stack"), _of_function),
+    "detail": Grouping(("intrinsic", "stack", "detail"), _of_detail),
+    "statement": Grouping(("intrinsic", "stack", "detail"), _of_what("db", "statement")),
+    "file": Grouping(("intrinsic", "stack", "detail"), _of_what("file", "file")),
+    **{by: Grouping(("intrinsic",), _of_whole(by)) for by in WHOLES},
+}

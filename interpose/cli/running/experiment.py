@@ -1,0 +1,77 @@
+"""The experiment that `interpose run` makes before its program starts."""
+
+from __future__ import annotations
+
+import errno
+import os
+from functools import partial
+
+from interpose.cli.messages import say
+from interpose.config.schema import Settings
+from interpose.errors import InterposeError, UsageError
+from interpose.experiments.metadata import names
+
+
+def place_of(path: str, letter: str) -> dict[str, str]:
+    """The settings that make an experiment at `path`. Raises UsageError for what cannot be one."""
+    directory, name = os.path.split(path)
+    why = names.why_not(name) or (None if name.endswith(names.SUFFIX) else f"its name must end with {names.SUFFIX}")
+    if why:
+        raise UsageError(f"{letter} {path}: {why}")
+    return {"dir": directory or ".", "name": name}
+
+
+def make_experiment(in_force: Settings) -> str:
+    """The path of a new experiment. Raises InterposeError where it cannot be made."""
+    try:
+        return create_experiment(in_force.dir, in_force.name, in_force.group_reads)
+    except FileExistsError as error:
+        raise InterposeError(f"{error.filename}: already exists") from None
+    except OSError as error:
+        why = "is not writable" if error.errno in (errno.EACCES, errno.EROFS) else error.strerror
+        raise InterposeError(
+            f"{in_force.dir}: {why}; INTERPOSE_DIR or --dir names another directory"
+        ) from None
+
+
+def overwrite(path: str) -> None:
+    """Remove the experiment at `path`, if there is one. Raises ExperimentError where it is none, or still runs."""
+    from interpose.cli.destinations import do, refuse_losing
+    from interpose.experiments.maintenance.copying import refuse_what_is_none, remove
+
+    if os.path.lexists(path):
+        refuse_what_is_none(path)
+        refuse_losing(path)
+        do(partial(remove, path), path)
+
+
+def create_experiment(directory: str, name: str, group_reads: bool) -> str:
+    """The path of a new experiment: where NAME.N.er is there already, the next number. Raises OSError."""
+    try:
+        return names.create(directory, name, group_reads)
+    except FileExistsError:
+        stem, number = names.split_numbered(name)
+        if not number:
+            raise
+    path = names.create(directory, stem, group_reads)
+    say(f"{name} already exists: this experiment is {os.path.basename(path)}")
+    return path
+
+
+def add_notes(experiment: str, texts: list[str]) -> None:
+    """Keep the notes of the command line; where they cannot be kept, say so."""
+    from interpose.experiments.metadata.notes import write_notes
+
+    try:
+        write_notes(experiment, [line for text in texts for line in text.splitlines()])
+    except (OSError, InterposeError) as error:
+        say(f"-C: {error}")
+
+
+def program_environment(in_force: Settings, experiment: str | None) -> dict[str, str]:
+    """The environment of the program: ours, the settings, and the experiment of which it is the founder."""
+    environment = {**os.environ, **in_force.environment()}
+    environment.pop("INTERPOSE_LINEAGE", None)
+    if experiment is not None:
+        environment["INTERPOSE_LINEAGE"] = f"{os.getpid()} {experiment} "
+    return environment

@@ -1,0 +1,136 @@
+"""The first screen's table of kinds: where the time went, and below `code` the functions that took most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import itemgetter
+
+from interpose.analysis.calls.profile import by_kind
+from interpose.analysis.calls.rows import BEFORE, CODE, OVERHEAD, Row, is_uncertain, wait_ns
+from interpose.analysis.profile.profiled import CONTAINERS, Function
+from interpose.experiments.metadata.log import Log
+from interpose.reports.formats.short_paths import Places
+from interpose.reports.formats.table import Column, clean, columns_of, lines, shortened, wrapped
+from interpose.reports.formats.units import Scale, duration, margin_of_samples, margin_percent, percent, scale_for
+from interpose.reports.screen.screen import Screen, has_idle
+
+_FUNCTIONS = 3
+# Where a screen is narrower than this, names of functions and comments are so short that no column is left out.
+_WIDE = 100
+_LONGEST_FUNCTION, _LEAST_COMMENT = 11, 12
+_LEAST_SHARE = 0.01  # of the CPU time, or of the thread time: what is less has no line
+# The comments of the rows are shorter than in other formats, for 80 columns.
+_COMMENTS = {OVERHEAD: "estimated", BEFORE: "overwritten"}
+
+
+_KIND_COLUMNS = (
+    Column("", itemgetter(0), right=False),
+    Column("calls", itemgetter(1)),
+    Column("self wall", itemgetter(2)),
+    Column("self CPU", itemgetter(3), optional=True),
+    Column("wait", itemgetter(4), optional=True),
+    Column("share", itemgetter(5)),
+    Column("", itemgetter(6), right=False, flexible=True, optional=True),
+)
+
+
+def what_shares_are_of(screen: Screen) -> list[str]:
+    """Lines below the table where its shares are of more time than the verdict compares with."""
+    if screen.survey is None or not has_idle(screen):
+        return []
+    whole_ns = screen.profile.total.wall_ns
+    of_table = f"shares are of all thread time, {scale_for(whole_ns).show(whole_ns)}"
+    return wrapped(f" {of_table}; sentences compare with {duration(screen.survey.matters_ns)}", screen.width, "  ")
+
+
+def kinds(screen: Screen) -> list[str]:
+    """The table of the kinds; its column of wall times adds up to the thread time."""
+    whole = screen.profile.total
+    scale = scale_for(whole.wall_ns)
+    rows = by_kind(screen.profile)
+    if screen.log.interval:
+        cells = [_sampled_cells(row, scale, whole.cpu_ns) for row in rows]
+    else:
+        cells = [
+            line
+            for row in rows
+            for line in (_kind_cells(row, scale, screen.log, whole.wall_ns), *code_cells(screen, row, scale))
+        ]
+        if screen.profiled.processes and screen.width < _WIDE:
+            cells = _with_room(cells, screen.width - 1)
+    return [f" {line}" for line in lines(_KIND_COLUMNS, cells, screen.width - 1)]
+
+
+def code_cells(screen: Screen, row: Row, scale: Scale) -> Iterator[list[str]]:
+    """Below a row of code: the functions with the most CPU time in it; below that of the program also what it waited
+    for."""
+    kind = row.kind or ""
+    if not screen.profiled.processes or kind not in (CODE, *CONTAINERS) or row.is_of_calls != (kind != CODE):
+        return
+    functions = [each for each in screen.profiled.by_function(kind) if each.is_known]
+    places = Places([each.site.file for each in functions], screen.log.cwd)
+    for each in functions[:_FUNCTIONS]:
+        if each.code.cpu_ns >= max(_LEAST_SHARE * screen.profile.total.cpu_ns, 1):
+            yield _function_cells(each, scale, places, row.sums.self_cpu_ns, screen.width >= _WIDE)
+    if kind == CODE:
+        yield from _wait_cells(screen, scale)
+
+
+def _function_cells(each: Function, scale: Scale, places: Places, whole_ns: int, is_wide: bool) -> list[str]:
+    name, told = clean(each.site.function), places.line(each.site)
+    if not is_wide and columns_of(name) > _LONGEST_FUNCTION:
+        name = shortened(name.rpartition(".")[2], _LONGEST_FUNCTION)
+    if is_wide:
+        margin = margin_of_samples(each.code.margin_ns, each.code.cpu_ns)
+        told += f"  {percent(each.code.cpu_ns, whole_ns)} of CPU {margin}".rstrip()
+    mark = "~" if each.code.margin_ns > each.code.cpu_ns else ""
+    return [f"  {name}", "", "", mark + scale.show(each.code.cpu_ns), "", "", clean(told)]
+
+
+def _wait_cells(screen: Screen, scale: Scale) -> Iterator[list[str]]:
+    """What the program waited for outside of its calls; the wait for the interpreter lock is a kind of its own."""
+    waits = screen.unseen
+    whole_ns = screen.profile.total.wall_ns
+    told = {"wait for CPU": (waits.processor_ns, "processors busy"),
+            "unexplained": (waits.unexplained_ns, "no known cause")}  # fmt: skip
+    for name, (ns, comment) in told.items():
+        if ns >= max(_LEAST_SHARE * whole_ns, 1):
+            yield [f"  {name}", "", "", "", scale.show(ns), "", comment]
+
+
+def _with_room(cells: list[list[str]], width: int) -> list[list[str]]:
+    """The cells, comments so short that no column is left out."""
+    heads = [column.title for column in _KIND_COLUMNS[:-1]]
+    taken = sum(max(map(columns_of, column)) for column in zip(heads, *(line[:-1] for line in cells), strict=True))
+    room = max(width - taken - 2 * len(heads), _LEAST_COMMENT)
+    return [[*others, shortened(comment, room)] for *others, comment in cells]
+
+
+def _kind_cells(row: Row, scale: Scale, log: Log, whole_ns: int) -> list[str]:
+    margins = ""
+    if row.margin:
+        calls = margin_percent(row.margin.calls, row.sums.calls)
+        wall = margin_percent(row.margin.self_wall_ns, row.sums.self_wall_ns)
+        margins = ", ".join([f"{what} {text}" for text, what in ((calls, "calls"), (wall, "wall")) if text])
+        margins = margins.replace(" %", "%")  # for 80 columns
+
+    def shown(ns: int) -> str:
+        mark = "~" if is_uncertain(ns, row.sums.calls, log.inside_ns, log.resolution_ns) else ""
+        return mark + scale.show(ns)
+
+    return [
+        clean(row.kind or "?"),
+        f"{row.sums.calls:,}" if row.is_of_calls else "",
+        shown(row.sums.self_wall_ns),
+        shown(row.sums.self_cpu_ns),
+        shown(wait_ns(row)),
+        percent(row.sums.self_wall_ns, whole_ns),
+        row.comment or margins if row.is_of_calls else _COMMENTS.get(row.kind or "", row.comment),
+    ]
+
+
+def _sampled_cells(row: Row, scale: Scale, whole_cpu_ns: int) -> list[str]:
+    """Of calls that were sampled CPU times alone are known; `share` is that of the CPU time."""
+    share = percent(row.sums.self_cpu_ns, whole_cpu_ns)
+    comment = "" if row.is_of_calls else row.comment
+    return [clean(row.kind or "?"), "", "", scale.show(row.sums.self_cpu_ns), "", share, comment]

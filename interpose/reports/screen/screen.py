@@ -1,0 +1,66 @@
+"""What the first screen is made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.account import ProcessAccount
+from interpose.analysis.calls.profile import Profile
+from interpose.analysis.findings.survey import Survey
+from interpose.analysis.profile.profiled import Profiled, profiled, program_waits
+from interpose.analysis.time.run_queue import Unseen
+from interpose.experiments.metadata.log import Log
+from interpose.experiments.model.experiment import Experiment
+from interpose.reports.formats.colour import Paint
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What the first screen is made from: a profile by site of what is analysed, the present, the paper, and what
+    findings are made from, if they are wanted."""
+
+    profile: Profile
+    now_s: float
+    width: int
+    paint: Paint
+    survey: Survey | None = None
+
+    @cached_property
+    def profiled(self) -> Profiled:
+        """The sampled profile."""
+        return self.survey.profiled if self.survey else profiled(self.analysis)
+
+    @property
+    def unseen(self) -> Unseen:
+        """What the program waited outside of its calls."""
+        return program_waits(self.analysis, self.profiled)
+
+    @property
+    def analysis(self) -> Analysis:
+        return self.profile.analysis
+
+    @property
+    def experiment(self) -> Experiment:
+        return self.analysis.experiment
+
+    @property
+    def log(self) -> Log:
+        return self.experiment.founder.log
+
+    @property
+    def founder(self) -> ProcessAccount:
+        return self.analysis.accounts[0]
+
+
+def has_findings(screen: Screen) -> bool:
+    """Whether calls were recorded, and each of them: of samples no wall time is known."""
+    return screen.survey is not None and not screen.log.interval and "calls" in screen.log.recorded
+
+
+def has_idle(screen: Screen) -> bool:
+    """Whether findings are shares of clearly less than the thread time."""
+    if screen.survey is None or not has_findings(screen):
+        return False
+    return screen.survey.matters_ns < 0.99 * screen.profile.total.wall_ns

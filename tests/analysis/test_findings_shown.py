@@ -1,0 +1,131 @@
+"""Findings as they are shown: words, advice, formats, and of the whole experiment."""
+
+import ast
+import inspect
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from shops import BY_NUMBER, MS, SHOP, Shop
+
+from interpose.analysis.findings.engine import RULES, found_in
+from interpose.analysis.findings.finding import Finding
+from interpose.cli.main import main
+from interpose.reports.formats.sentences import RULES_IN_WORDS, advice_for
+
+pytestmark = pytest.mark.any_python
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_every_rule_has_its_words_and_its_advice():
+    trees = [ast.parse(Path(inspect.getfile(rule)).read_text()) for rule in RULES]
+    calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    told = {call.args[0].value for call in calls if isinstance(call.func, ast.Name) and call.func.id == "found"}
+
+    assert told == RULES_IN_WORDS
+    assert all(advice_for(Finding(rule, (), 1)).endswith(".") for rule in told - {"slow calls"})
+
+
+@pytest.mark.parametrize("format", ["text", "json", "csv", "markdown"])
+def test_findings_come_in_every_format(shop, place, capsys, format):
+    shop.call("sqlite3.Connection.commit", "db", times=200)
+    shop.survey()
+
+    assert main(["report", str(shop.directory), "--by", "finding", "--format", format]) == 0
+
+    out = capsys.readouterr().out
+    assert "commits one by one" in out.replace("\\", "")
+    if format == "json":
+        first = next(each for each in json.loads(out) if each["finding"] == "commits one by one")
+        assert (first["bound_ns"], first["calls"], first["site"]) == (198 * MS, 200, f"{SHOP}:88")
+
+
+def test_the_first_screen_has_at_most_three_findings_and_says_where_more_are(shop, place, capsys):
+    for line in range(5):
+        shop.ask(f"SELECT a{line} FROM t WHERE b = ?", line=line + 1, times=100)
+    shop.survey()
+
+    main(["report", str(shop.directory)])
+
+    _, verdict, *_ = capsys.readouterr().out.split("\n\n")
+    first, second, third, more = " ".join(verdict.split("\n  ")).splitlines()
+    assert first.startswith("Slowest: The program waited outside all calls that interpose knows (500 ms of 1.00 s).")
+    assert second == (
+        'Also: 100 SQL queries from orders.py:1 line_1 (100 ms of 1.00 s): "SELECT a0 FROM t WHERE b = ?".'
+        " Load them together: a join, IN (...), executemany, or the ORM's eager loading."
+    )
+    assert third.startswith("Also: 100 SQL queries from orders.py:2 line_2 (100 ms of 1.00 s): ")
+    assert more == "3 more findings: interpose report --by finding"
+    assert all(len(line) <= 80 for line in verdict.splitlines())
+
+
+def test_findings_are_of_the_whole_experiment(shop, place, capsys):
+    shop.survey()
+
+    assert main(["report", str(shop.directory), "--by", "finding", "--sort", "calls"]) == 2
+    assert "whole experiment" in capsys.readouterr().err
+
+
+def test_the_credit_check_of_the_orders_is_found(tmp_path, own_environment):
+    directory = "/dev/shm" if os.path.isdir("/dev/shm") else str(tmp_path)  # where commits take no time
+    subprocess.run(
+        [sys.executable, str(EXAMPLES / "orders.py"), str(EXAMPLES / "orders.txt")],
+        cwd=tmp_path,
+        env={**own_environment, "INTERPOSE": "1", "TMPDIR": directory},
+        stdout=subprocess.DEVNULL,
+        check=True,
+        timeout=120,
+    )
+    (path,) = tmp_path.glob("*.er")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "interpose", "report", str(path), "--by", "finding", "--format", "json"],
+        cwd=tmp_path,
+        env=own_environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    told = [each for each in json.loads(done.stdout) if each["finding"] == "N+1 statements"]
+    checks = [each for each in told if "WHERE number = ?" in each["about"]]
+    assert {each["function"] for each in checks} >= {"Orders.get", "Orders.due"}
+    assert all(each["calls"] > 1000 and 0 < each["bound_ns"] <= each["wall_ns"] for each in checks)
+
+
+def test_what_is_marked_within_a_request_names_it(tmp_path):
+    class Marked(Shop):
+        def map_xml(self):
+            mark = 'name="interpose.transaction"'
+            return super().map_xml().replace(mark, f'{mark} transaction="is"')
+
+    shop = Marked(tmp_path / "t.1.er")
+
+    def calls(inside):
+        number = shop.call("interpose.transaction", "logic", "checkout", inside=inside, each_ns=0)
+        shop.ask(BY_NUMBER, times=20, inside=number)
+
+    shop.request("POST /pay", calls)
+    survey = shop.survey()
+
+    assert set(survey.counts) == {"checkout"}
+
+
+def test_commits_that_end_transactions_name_the_batch(tmp_path):
+    class Batch(Shop):
+        def map_xml(self):
+            commit = 'name="sqlite3.Connection.commit"'
+            return super().map_xml().replace(commit, f'{commit} transaction="ends"')
+
+    shop = Batch(tmp_path / "t.1.er")
+    for _ in range(60):
+        shop.ask(BY_NUMBER, times=6)
+        shop.call("sqlite3.Connection.commit", "db", line=90)
+    survey = shop.survey()
+
+    assert (survey.counts, survey.batches) == ({"line_90": 60}, {"line_90"})
+    told = [(each.rule, each.units) for each in found_in(survey)]
+    assert told[1:] == [("N+1 statements", 60), ("commits one by one", 1)]

@@ -1,0 +1,184 @@
+"""Findings of waiting: sleeps, convoys, the interpreter lock, native calls of databases."""
+
+import pytest
+from shops import MS, Shop
+
+from interpose.analysis.findings.engine import found_in
+from interpose.reports.formats.sentences import Sentences, advice_for
+from interpose.reports.tables.findings import findings_table
+from tests.build import SECOND
+
+pytestmark = pytest.mark.any_python
+
+
+def with_native_calls(shop, *, name, kind, native_ns, native_cpu_ns, cpu_ns):
+    """Twenty calls of a database of 10 ms each, with a native call in each."""
+    for _ in range(20):
+        at, outer = shop.now.get(1, 0), len(shop.rows) + 2
+        shop.call(name, kind, "/tmp/a.db", each_ns=native_ns, inside=outer, cpu_ns=native_cpu_ns)
+        shop.now[1] = at
+        inner = {"inner_wall_ns": native_ns, "inner_cpu_ns": native_cpu_ns}
+        shop.call("psycopg2.cursor.fetchall", "db", each_ns=10 * MS, cpu_ns=cpu_ns, **inner)
+
+
+def test_a_database_that_waits_for_the_disk_is_told(shop):
+    with_native_calls(shop, name="libc.fdatasync", kind="file", native_ns=8 * MS, native_cpu_ns=MS, cpu_ns=3 * MS)
+
+    assert shop.found() == [("database waits for the disk", 20, 200 * MS, 140 * MS)]
+
+
+def test_a_database_that_sleeps_until_others_let_go_is_told(shop):
+    with_native_calls(shop, name="libc.usleep", kind="sleep", native_ns=9 * MS, native_cpu_ns=0, cpu_ns=MS)
+
+    assert shop.found() == [("database waits for a lock", 20, 200 * MS, 180 * MS)]
+
+
+def test_a_driver_that_computes_while_its_server_does_not_is_told(shop):
+    with_native_calls(shop, name="libc.recv", kind="net", native_ns=2 * MS, native_cpu_ns=MS, cpu_ns=8 * MS)
+
+    assert shop.found() == [("driver computes", 20, 200 * MS, 140 * MS)]
+
+
+def test_a_driver_that_computes_what_was_received_before_is_told(shop):
+    shop.call("libc.recv", "net", "db:5432", each_ns=10, inside=2)
+    shop.now[1] = 0
+    shop.call("psycopg2.cursor.execute", "db", inner_wall_ns=10)
+    shop.call("psycopg2.cursor.fetchall", "db", line=89, each_ns=200 * MS, cpu_ns=180 * MS)
+
+    assert shop.found() == [("driver computes", 1, 200 * MS, 180 * MS)]
+
+
+def test_a_server_that_takes_its_time_is_neither(shop):
+    with_native_calls(shop, name="libc.recv", kind="net", native_ns=8 * MS, native_cpu_ns=MS, cpu_ns=2 * MS)
+
+    assert shop.found() == []
+
+
+def test_a_database_in_the_process_may_compute(shop):
+    with_native_calls(shop, name="libc.pread64", kind="file", native_ns=2 * MS, native_cpu_ns=MS, cpu_ns=8 * MS)
+
+    assert shop.found() == []
+
+
+def test_native_calls_of_a_database_are_no_files_of_the_program(shop):
+    for _ in range(200):
+        outer = len(shop.rows) + 3
+        shop.call("libc.pread64", "file", "/tmp/a.db", bytes=16, inside=outer, each_ns=10)
+        shop.call("libc.fdatasync", "file", "/tmp/a.db", inside=outer, each_ns=10)
+        shop.call("sqlite3.Cursor.execute", "db", cpu_ns=MS, inner_wall_ns=20)
+
+    assert shop.found() == []
+
+
+def test_a_sleep_in_a_transaction_is_told(shop):
+    shop.request("GET /slow", lambda inside: shop.call("time.sleep", "sleep", inside=inside, each_ns=50 * MS))
+
+    assert shop.found() == [("sleep within a transaction", 1, 50 * MS, 50 * MS)]
+
+
+def test_a_sleep_outside_of_any_is_none(shop):
+    shop.request("GET /fast", lambda inside: shop.call("os.stat", "file", "/a", inside=inside))
+    shop.call("time.sleep", "sleep", each_ns=50 * MS)
+
+    assert shop.found() == []
+
+
+HELD = "held by thread 3 at /home/u/shop/stock.py:17 Stock.take"
+
+
+def test_a_convoy_names_the_line_that_holds_the_lock(shop):
+    for thread in (1, 2):
+        shop.call("threading.Lock.acquire", "sync", HELD, times=6, each_ns=5 * MS, thread=thread, line=88 + thread)
+
+    found = [each for each in found_in(shop.survey()) if each.rule == "lock convoy"]
+
+    (finding,) = found
+    assert (finding.calls, finding.bound_ns, finding.units) == (12, 60 * MS, 2)
+    words = findings_table(found, SECOND, "/home/u/shop").values(finding)["words"]
+    assert words == (
+        "2 threads waited 12 times at orders.py:89 line_89, orders.py:90 line_90 for a lock held at"
+        " stock.py:17 Stock.take (60.0 ms of 1.00 s)."
+    )
+
+
+def test_a_few_waits_or_an_unknown_holder_are_no_convoy(shop):
+    shop.call("threading.Lock.acquire", "sync", HELD, times=9)
+    shop.call("threading.Lock.acquire", "sync", "held by thread 3", times=50)
+
+    assert shop.found() == []
+
+
+def test_one_thread_that_waits_and_who_waits_for_threads_to_end_are_no_convoy(shop):
+    shop.call("threading.Lock.acquire", "sync", HELD, times=30)
+    for thread in (1, 2):
+        joined = "held by thread 4 at /usr/lib/python3.12/threading.py:1030 Thread._bootstrap"
+        shop.call("threading.Thread.join", "sync", joined, times=30, thread=thread)
+
+    assert shop.found() == []
+
+
+def test_a_convoy_for_the_interpreter_lock_names_the_line_that_gave_it_up(shop):
+    for thread in (1, 2):
+        shop.call("interpreter lock", "gil", HELD, times=6, each_ns=30 * MS, thread=thread, line=88 + thread)
+    shop.call("interpreter lock", "gil", "", times=100, each_ns=MS // 1000)
+
+    (finding,) = [each for each in found_in(shop.survey()) if each.rule == "lock convoy"]
+
+    assert (finding.calls, finding.bound_ns, finding.units) == (12, 360 * MS, 2)
+    assert Sentences([finding], "/home/u/shop", SECOND).of(finding) == (
+        "2 threads waited 12 times at orders.py:89 line_89, orders.py:90 line_90 for Python's interpreter lock, which"
+        " was held at stock.py:17 Stock.take (360 ms of 1.00 s)."
+    )
+    assert advice_for(finding).startswith("Only one thread at a time runs Python code.")
+
+
+def test_short_waits_for_the_interpreter_lock_are_no_convoy(shop):
+    for thread in (1, 2):
+        shop.call("interpreter lock", "gil", HELD, times=20, each_ns=MS, thread=thread)
+
+    assert shop.found() == []
+
+
+def test_where_calls_were_not_recorded_nothing_is_said_of_waits(tmp_path):
+    shop = Shop(tmp_path / "l.1.er", settings={"INTERPOSE": "lines"})
+
+    assert shop.found() == []
+
+
+def test_threads_that_compute_at_a_time_wait_for_the_interpreter_lock_most_likely(tmp_path):
+    shop = Shop(tmp_path / "t.1.er", cpu_ns=450 * MS)
+    shop.now = {1: 0, 2: 0}
+
+    (wait,) = [each for each in found_in(shop.survey()) if each.rule == "unexplained wait"]
+
+    assert Sentences([wait], "/", 2 * SECOND).of(wait).startswith(
+        "2 threads computed at the same time and probably waited for Python's interpreter lock (1."
+    )
+    assert advice_for(wait).startswith("Only one thread at a time runs Python code.")
+
+
+def test_what_is_left_where_waits_for_the_interpreter_lock_are_known_is_none(tmp_path):
+    shop = Shop(tmp_path / "t.1.er", cpu_ns=450 * MS)
+    shop.now = {1: 0, 2: 0}
+    shop.call("interpreter lock", "gil", "", each_ns=MS)
+
+    (wait,) = [each for each in found_in(shop.survey()) if each.rule == "unexplained wait"]
+
+    assert "interpreter lock" not in Sentences([wait], "/", 2 * SECOND).of(wait)
+
+
+def test_waiting_that_nobody_saw_is_told(tmp_path):
+    waiting = Shop(tmp_path / "t.1.er", cpu_ns=10 * MS).survey()
+
+    assert [each.rule for each in found_in(waiting)] == ["unexplained wait"]
+
+    busy = Shop(tmp_path / "t.2.er", cpu_ns=SECOND)
+    assert "unexplained wait" not in [each.rule for each in found_in(busy.survey())]
+
+
+@pytest.mark.parametrize(("stack", "told"), [("none", ["no lines"]), ("own", [])])
+def test_calls_without_lines_are_told_where_they_were_not_asked_for(tmp_path, stack, told):
+    shop = Shop(tmp_path / "t.1.er", settings={"INTERPOSE_STACK": stack})
+    shop.call("os.stat", "file", "/a", line=0, each_ns=300 * MS)
+
+    assert [rule for rule, *_ in shop.found()] == told

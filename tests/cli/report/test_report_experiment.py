@@ -1,0 +1,181 @@
+"""Which experiment `interpose report` takes, and what it says where there is none."""
+
+import os
+from pathlib import Path
+
+import pytest
+from shop_orders import ended, orders
+
+from interpose.config import state
+
+pytestmark = pytest.mark.any_python
+
+
+def test_results_go_into_a_file(interpose, work):
+    ended(orders()).write()
+
+    code, out, _ = interpose("report", "-o", "report.txt")
+
+    assert (code, out) == (0, "")
+    assert (work / "report.txt").read_text().startswith("test.1.er  python orders.py")
+
+
+def test_a_file_that_cannot_be_written_is_named(interpose):
+    ended(orders()).write()
+
+    assert interpose("report", "-o", "no/report.txt") == (
+        1,
+        "",
+        "interpose: no/report.txt: No such file or directory\n",
+    )
+
+
+def test_the_newest_experiment_is_taken(interpose):
+    ended(orders("test.1.er")).write()
+    ended(orders("test.2.er")).write()
+    os.utime("test.1.er/log.xml", (1, 1))
+
+    assert interpose("report")[1].startswith("test.2.er ")
+    assert interpose("report", "test.1.er")[1].startswith("test.1.er ")
+
+
+def test_where_the_newest_cannot_be_read_one_before_it_that_can_is_named(interpose, work, monkeypatch):
+    for number, log in enumerate((None, b"<experiment", b"<experiment>\0"), 1):
+        path = Path(ended(orders(f"test.{number}.er")).write(), "log.xml")
+        if log is not None:
+            path.write_bytes(log)
+        os.utime(path, (number, number))
+
+    code, out, err = interpose("report")
+    monkeypatch.chdir("/")
+    monkeypatch.setenv("INTERPOSE_DIR", str(work))
+    _, _, elsewhere = interpose("report")
+
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("interpose: ") and "test.3.er" in err
+    assert err.endswith("; the one before can be read: test.1.er\n")
+    assert elsewhere.endswith(f"; the one before can be read: {work}/test.1.er\n")
+    assert interpose("report", f"{work}/test.1.er")[0] == 0
+
+
+def test_where_no_experiment_can_be_read_none_is_named(interpose):
+    for number in (1, 2):
+        Path(ended(orders(f"test.{number}.er")).write(), "log.xml").write_bytes(b"<experiment")
+
+    code, out, err = interpose("report")
+
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "before" not in err
+
+
+@pytest.mark.parametrize("words", [["save"], ["save", "-o", "zz.er"], ["cp", "test.2.er", "zz.er"]])
+def test_a_copy_is_not_taken_for_the_newest(interpose, words):
+    ended(orders("test.1.er")).write()
+    ended(orders("test.2.er")).write()
+    os.utime("test.1.er/log.xml", (1, 1))
+
+    interpose(*words)
+    _, out, _ = interpose("report")
+
+    (copy,) = {path.name for path in Path().glob("*.er")} - {"test.1.er", "test.2.er"}
+    assert out.startswith("test.2.er ")
+    interpose("rm", "test.2.er")
+    assert interpose("report")[1].startswith(f"{copy} ")
+
+
+def test_without_an_experiment_the_newest_elsewhere_and_the_last_reason_are_named(interpose, work):
+    elsewhere = Path(state.experiments_directory()) / "test.7.er"
+    orders(elsewhere).write()
+    state.note_not_recorded("app.py", 812, "DIRECTORY is not writable", str(work))
+
+    code, out, err = interpose("report")
+
+    assert (code, out) == (1, "")
+    assert err.startswith(
+        f"interpose: no experiment in {work}; the newest elsewhere is {elsewhere}; app.py, process 812,"
+    )
+    assert err.endswith("not recorded: DIRECTORY is not writable\n")
+    assert err.count("\n") == 1
+
+
+def test_a_reason_newer_than_the_experiment_is_told(interpose, work):
+    ended(orders()).write()
+    os.utime("test.1.er/log.xml", (1, 1))
+    state.note_not_recorded("app.py", 812, "DIRECTORY is not writable", str(work))
+
+    code, _, err = interpose("report")
+
+    assert code == 0
+    assert err.startswith("interpose: newer than test.1.er: app.py, process 812,")
+
+
+def test_a_reason_of_a_program_elsewhere_is_not_told(interpose, work):
+    ended(orders()).write()
+    os.utime("test.1.er/log.xml", (1, 1))
+    state.note_not_recorded("app.py", 812, "DIRECTORY is not writable", f"{work}/other")
+
+    assert interpose("report")[2] == ""
+
+
+def test_a_newer_experiment_that_had_no_place_in_the_directory_is_told(interpose, work):
+    ended(orders()).write()
+    os.utime("test.1.er/log.xml", (1, 1))
+    ours, theirs = (Path(state.experiments_directory()) / name for name in ("test.7.er", "test.8.er"))
+    orders(ours, settings={"INTERPOSE_DIR": str(work)}).write()
+    orders(theirs, settings={"INTERPOSE_DIR": f"{work}/other"}).write()
+
+    code, out, err = interpose("report")
+
+    assert (code, out[:9]) == (0, "test.1.er")
+    assert err == f"interpose: newer than test.1.er: {ours}; {work} could not be used for it\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "line"),
+    [
+        (["report", "no.er"], 1, "interpose: no.er: no such experiment\n"),
+        (["events", "no.er"], 1, "interpose: no.er: no such experiment\n"),
+        (["list", "no"], 1, "interpose: no: No such file or directory\n"),
+        (
+            ["events", "test.1.er", "--since", "later"],
+            2,
+            "interpose: --since later: not a duration like 2.5s or a time such as 10:02\n",
+        ),
+    ],
+)
+def test_an_error_is_one_line(interpose, arguments, code, line):
+    ended(orders()).write()
+
+    assert interpose(*arguments) == (code, "", line)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["report", "--by", "colour"], ["report", "--limit", "0"], ["events", "--last", "-3"], ["report", "-x"]],
+)
+def test_wrong_usage_ends_with_2(interpose, arguments):
+    code, out, err = interpose(*arguments)
+
+    assert (code, out) == (2, "")
+    assert "interpose" in err
+
+
+def test_a_later_version_is_named(interpose):
+    orders(version=5).write()
+
+    assert interpose("report") == (
+        1,
+        "",
+        "interpose: test.1.er/log.xml: format 5; this version reads up to 4\n",
+    )
+
+
+def test_a_damaged_experiment_is_reported_and_ends_with_3(interpose):
+    path = ended(orders()).write() / "events"
+    os.truncate(path, 10_000)
+
+    code, out, err = interpose("report")
+
+    assert code == 3
+    assert "incomplete: events: cut short at byte 10000, in block 0\n" in out
+    assert err == "interpose: test.1.er/events: cut short at byte 10000, in block 0 (and 1 more)\n"

@@ -1,0 +1,216 @@
+"""What child processes used, as the kernel counts it."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from tracing import environment, write_program
+
+from interpose.analysis.recording.unfollowed_cpu import unfollowed_cpu
+from interpose.experiments.format.children import SPAWN
+from interpose.experiments.model.experiment import Experiment
+from tests.build import Build
+
+
+@pytest.fixture
+def interpose(interpose_here):
+    return interpose_here
+
+
+def test_what_each_child_used_is_what_the_kernel_counted(traced):
+    """Two at a time in two threads, and one after them."""
+    done = traced("""
+        import os, subprocess, sys, threading
+        BUSY = "import time\\nwhile time.process_time() < %s: pass\\nbytearray(%d << 20)"
+        used = {}
+        def run(seconds, megabytes):
+            child = subprocess.Popen([sys.executable, "-IS", "-c", BUSY % (seconds, megabytes)])
+            pid, _, usage = os.wait4(child.pid, 0)
+            child.returncode = 0
+            used[pid] = round((usage.ru_utime + usage.ru_stime) * 1e9)
+        threads = [threading.Thread(target=run, args=each) for each in ((0.1, 1), (0.2, 1))]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        run(0.05, 60)
+        for pid, ns in used.items():
+            print(pid, ns)
+    """)
+    told = dict(map(int, line.split()) for line in done.stdout.splitlines())
+    found = {child.record.pid: child for child in done.experiment.founder.children}
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sum(told.values()) == pytest.approx(sum(found[pid].record.cpu_ns for pid in told), abs=20_000)
+    assert found[max(told, key=lambda pid: found[pid].record.start_ns)].record.memory_kib > 60 * 1024
+    assert all(done.experiment.founder.own_line(each.record.stack).function == "run" for each in found.values())
+
+
+# Whoever reaps the child keeps what the kernel says of it then; of os.waitid what it said before.
+REAPED = """
+    import os, resource, subprocess, sys, threading
+    BUSY = ["sh", "-c", "i=0; while [ $i -lt %d ]; do i=$((i+1)); done; exit 3"]
+    before = lambda: resource.getrusage(resource.RUSAGE_CHILDREN)
+    def figures(now, then=None):
+        names = "ru_minflt ru_majflt ru_inblock ru_oublock ru_nvcsw ru_nivcsw".split()
+        less = lambda name: getattr(now, name) - (getattr(then, name) if then else 0)
+        print(round((less("ru_utime") + less("ru_stime")) * 1e6), round(less("ru_stime") * 1e6), *map(less, names))
+    def spawn(turns):
+        return os.posix_spawnp("sh", [*BUSY[:2], BUSY[2] % turns], os.environ)
+    for wait in (
+        lambda pid: os.waitpid(pid, 0),
+        lambda pid: os.wait(),
+        lambda pid: os.waitid(os.P_PID, pid, os.WEXITED),
+        lambda pid: (os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT), os.waitpid(pid, 0)),
+        lambda pid: os.wait3(0),
+        lambda pid: os.wait4(pid, 0),
+    ):
+        then = before()
+        wait(spawn(100000))
+        figures(before(), then)
+    then = before()
+    assert subprocess.run([*BUSY[:2], BUSY[2] % 100000]).returncode == 3
+    figures(before(), then)
+    then = before()
+    os.system(BUSY[2] % 100000)
+    figures(before(), then)
+"""
+
+
+def figures_of(child):
+    record = child.record
+    counts = (record.minor_faults, record.major_faults, record.in_blocks, record.out_blocks)
+    switches = (record.voluntary_switches, record.involuntary_switches)
+    return [record.cpu_ns // 1000, record.system_ns // 1000, *counts, *switches]
+
+
+def test_all_that_the_kernel_counts_of_a_child_is_there_whoever_waits(traced):
+    done = traced(REAPED)
+    children = done.experiment.founder.children
+
+    assert (done.returncode, done.stderr) == (0, "")
+    told = [list(map(int, line.split())) for line in done.stdout.splitlines()]
+    assert [figures_of(child) for child in children] == [[pytest.approx(each, abs=2) for each in line] for line in told]
+    assert [child.is_exact for child in children] == [True] * 7 + [False]
+    assert [child.exit_status for child in children] == [3] * 8
+    assert all(done.experiment.founder.own_line(child.record.stack) for child in children)
+    assert all(child.record.cpu_ns > 1_000_000 and child.record.minor_faults > 50 for child in children)
+
+
+def test_of_children_that_are_waited_for_at_once_each_has_its_own_figures(traced):
+    done = traced("""
+        import os, subprocess, threading
+        def run(turns):
+            code = "i=0; while [ $i -lt %d ]; do i=$((i+1)); done; times" % turns
+            child = subprocess.Popen(["sh", "-c", code], stdout=subprocess.PIPE)
+            output = child.stdout.read().split()
+            child.wait()
+            print(child.pid, *map(bytes.decode, output[:2]))
+        threads = [threading.Thread(target=run, args=(turns,)) for turns in (10, 100000, 300000, 10, 200000, 10)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+    """)
+    found = {child.record.pid: child for child in done.experiment.founder.children}
+
+    assert (done.returncode, done.stderr) == (0, "")
+    for line in done.stdout.splitlines():
+        pid, *own = line.split()
+        minutes_and_seconds = [each.rstrip("s").split("m") for each in own]
+        told_s = sum(60 * int(minutes) + float(seconds) for minutes, seconds in minutes_and_seconds)
+        assert found[int(pid)].is_exact
+        assert found[int(pid)].record.cpu_ns / 1e9 == pytest.approx(told_s, abs=0.03)  # the shell's are in hundredths
+
+
+def test_memory_is_told_exactly_only_beyond_its_starters(tmp_path):
+    program = write_program(
+        tmp_path,
+        """
+        import subprocess, sys
+        def run(megabytes):
+            code = "bytearray(%d << 20).count(1)" % megabytes
+            subprocess.call([sys.executable, "-ISc", code], env={"INTERPOSE": "0"})
+        run(0)
+        run(90)
+        kept = bytearray(200 << 20)
+        kept.count(1)
+        run(90)
+        """,
+    )
+
+    # The shell forks it: whatever these tests have in memory would count for a program that they started themselves.
+    words = ["sh", "-c", '"$@"; exit $?', "sh", sys.executable, str(program)]
+    subprocess.run(words, cwd=tmp_path, env=environment(INTERPOSE="1"), check=True)
+    small, large, within = Experiment(str(tmp_path / "test.1.er")).founder.children
+
+    assert not large.is_memory_at_most and 90 << 20 < large.memory_bytes < 130 << 20
+    assert small.is_memory_at_most or small.memory_bytes < 60 << 20
+    assert within.is_memory_at_most
+
+
+WORK = """
+    import os, subprocess
+    count = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
+    subprocess.call(["sh", "-c", count])
+    os.system(count)
+    if os.fork() == 0:
+        sum(range(1000000))
+        os.execvp("sh", ["sh", "-c", count])
+    os.wait()
+"""
+
+
+def test_the_cpu_of_followed_and_unfollowed_is_all_that_the_kernel_counts(tmp_path):
+    program = write_program(tmp_path, WORK)
+    child = subprocess.Popen([sys.executable, program], cwd=tmp_path, env=environment(INTERPOSE="1"))
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    experiment = Experiment(str(tmp_path / "test.1.er"))
+
+    (shell,) = unfollowed_cpu(experiment)
+    followed_ns = sum(process.overview[-1].cpu_ns for process in experiment.processes)
+    assert child.returncode == 0
+    assert shell.program == "sh"
+    whole_ns = (used.ru_utime + used.ru_stime) * 1e9
+    assert shell.cpu_ns + followed_ns == pytest.approx(whole_ns, rel=0.05)
+    assert shell.cpu_ns > whole_ns / 5
+
+
+def test_what_the_interpreter_calls_is_put_back(traced):
+    done = traced("""
+        import os
+        from interpose.timing import shims
+        def run():
+            child = os.posix_spawnp("sh", ["sh", "-c", "exit 9"], os.environ)
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        print(run(), shims.end(), run())
+    """)
+
+    assert (done.stdout, done.stderr) == ("9 0 9\n", "")
+    assert len(done.experiment.founder.children) == 1
+
+
+def test_a_wait_that_fails_fails_as_before(traced):
+    done = traced("""
+        import os
+        for wait in (os.wait, lambda: os.waitpid(-1, 0), lambda: os.waitid(os.P_ALL, 0, os.WEXITED)):
+            try: wait()
+            except ChildProcessError as error: print(error.errno)
+        pid = os.posix_spawnp("sleep", ["sleep", "0.2"], os.environ)
+        print(os.waitpid(pid, os.WNOHANG), os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG), os.waitpid(pid, 0)[1])
+    """)
+
+    assert (done.stdout, done.stderr) == ("10\n10\n10\n(0, 0) None 0\n", "")
+    (child,) = done.experiment.founder.children
+    assert child.is_exact
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "markdown"])
+def test_the_tree_comes_in_every_format(interpose, tmp_path, form):
+    build = Build(tmp_path / "work" / "t.1.er", pid=70)
+    build.child(how=SPAWN, pid=71, command=build.string("/bin/sh"))
+    build.write()
+
+    done = interpose("processes", "--format", form)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "/bin/sh" in done.stdout
+    assert "left no experiment" in done.stdout

@@ -1,0 +1,336 @@
+"""Who waits for new work is idle: workers at their queues, pools, parents of processes; who needs a result is not."""
+
+import collections
+import json
+import textwrap
+
+import pytest
+from idling import LETS_WAIT, MEASURED, kinds, kinds_inside, main_thread, other_threads, waits, wall_ns
+from packaged import make_package
+
+
+def test_an_event_loop_that_has_nothing_but_timers_and_pipes_is_idle(traced):
+    done = traced("""
+        import asyncio
+        asyncio.run(asyncio.sleep(0.15))
+    """)
+
+    assert kinds(waits(done)) == [("asyncio.sleep", "sleep"), ("select.epoll.poll", "idle")]
+
+
+def test_workers_that_wait_for_their_queue_are_idle(traced):
+    done = traced(textwrap.dedent(MEASURED) + LETS_WAIT + textwrap.dedent("""
+        import concurrent.futures, queue, threading
+        waiting, simple = queue.Queue(), queue.SimpleQueue()
+        def work(source):
+            with measured():
+                assert source.get() == "work"
+        def let_it_wait():
+            let_wait(0.2, os.getpid(), [worker.native_id])
+        for source in waiting, simple:
+            worker = threading.Thread(target=work, args=(source,))
+            worker.start()
+            let_it_wait()
+            source.put("work")
+            worker.join()
+        with concurrent.futures.ThreadPoolExecutor(1) as executor:
+            with measured():
+                worker = executor.submit(threading.current_thread).result()
+                let_it_wait()
+                executor.submit(int).result()
+        print(took_ns)
+    """))
+    founder = done.experiment.founder
+    plain, simple, pooled = (waits(done, thread=number) for number in other_threads(founder))
+
+    assert done.stderr == ""
+    assert kinds(plain) == [("queue.Queue.get", "idle")]
+    assert kinds_inside(done, founder, plain[0][2]) == {"idle"}
+    assert kinds(simple) == [("queue.SimpleQueue.get", "idle")]
+    assert kinds(pooled) == [("queue.SimpleQueue.get", "idle")]
+    for found, took_ns in zip((plain, simple, pooled), json.loads(done.stdout), strict=True):
+        assert 200e6 <= wall_ns(found, "idle") <= took_ns
+
+
+def test_who_asks_a_queue_without_waiting_is_not_idle(traced):
+    done = traced(
+        """
+        import queue
+        for source in queue.Queue(), queue.SimpleQueue():
+            [source.put(number) for number in range(4)]
+            print(source.get(False), source.get(block=False), source.get_nowait(), source.get())
+        """,
+        INTERPOSE_SYNC="all",
+    )
+    founder = done.experiment.founder
+    kept = {name: [founder.intrinsic(event.intrinsic).kind for event in done.events(name)] for name in QUEUES}
+
+    assert (done.stdout, done.stderr) == ("0 1 2 3\n" * 2, "")
+    assert kept["queue.Queue.get"] == ["sync"] * 3 + ["idle"]
+    assert [kept["queue.SimpleQueue.get"][place] for place in (0, 1, -1)] == ["sync", "sync", "idle"]
+
+
+QUEUES = ("queue.Queue.get", "queue.SimpleQueue.get")
+SERVING = LETS_WAIT + """
+import queue, subprocess, threading
+
+def put(work, waiting):
+    let_wait(0.05, os.getpid(), [waiting])
+    work.put(1)
+
+def serve(work):
+    threading.Thread(target=put, args=(work, threading.get_native_id())).start()
+    work.get()
+    subprocess.run(["sleep", "0.05"])
+"""
+
+
+def test_inside_a_request_that_is_served_nothing_is_idle(tmp_path, recorded):
+    make_package(tmp_path, serving=SERVING)
+    done = recorded("""
+        import queue
+        from interpose.instrumentation import system_library
+        from interpose.library import Intrinsic
+        record(Intrinsic("serve", "shapes.serving:serve", "logic"), *system_library.every())
+        from shapes import serving
+        serving.serve(queue.Queue())
+    """)
+    founder = done.experiment.founder
+    [served] = done.events("serve")
+    calls = [event for event in done.events() if event.thread == served.thread and event.start_ns > served.start_ns]
+    took_ns = collections.Counter()
+    for event in [served, *(event for event in calls if event.start_ns < served.start_ns + served.wall_ns)]:
+        took_ns[founder.intrinsic(event.intrinsic).kind] += event.wall_ns - event.inner_wall_ns
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "idle" not in took_ns
+    assert sum(took_ns.values()) == served.wall_ns
+    assert took_ns["sync"] >= 50e6
+    assert took_ns["process"] >= 50e6
+
+
+def test_a_pool_of_processes_waits_for_its_work_idly(traced):
+    done = traced(textwrap.dedent(MEASURED) + LETS_WAIT + textwrap.dedent("""
+        import multiprocessing
+        def work(seconds):
+            time.sleep(seconds)
+            return seconds
+        if __name__ == "__main__":
+            with measured(), multiprocessing.get_context("fork").Pool(1) as pool:
+                (child,) = multiprocessing.active_children()
+                let_wait(0.3, child.pid)
+                assert pool.map(work, [0.1]) == [0.1]
+                let_wait(0.2, child.pid)
+                assert pool.apply(work, (0.15,)) == 0.15
+                pool.close()
+                pool.join()
+            print(sum(took_ns))
+    """))
+    (child,) = done.experiment.processes[1:]
+    found = waits(done, child)
+    main = waits(done, thread=main_thread(done.experiment.founder))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert kinds(found) == [
+        ("multiprocessing.SimpleQueue.get", "idle"),
+        ("time.sleep", "sleep"),
+        ("multiprocessing.SimpleQueue.get", "idle"),
+        ("time.sleep", "sleep"),
+    ]
+    assert 200e6 <= wall_ns(found, "idle") <= int(done.stdout)
+    for name, _, event in found:
+        if name != "time.sleep":
+            assert kinds_inside(done, child, event) == {"idle"}
+    assert [each for each in kinds(main) if each[0] == "multiprocessing.Pool.wait"] == [
+        ("multiprocessing.Pool.wait", "process")
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("pool", "kind"),
+    [("multiprocessing.get_context('fork').Pool(1)", "process"), ("multiprocessing.pool.ThreadPool(1)", "sync")],
+    ids=["of processes", "of threads"],
+)
+@pytest.mark.parametrize(
+    ("ask", "name"),
+    [
+        ("pool.map(time.sleep, [0.15])", "multiprocessing.Pool.wait"),
+        ("pool.apply_async(time.sleep, [0.15]).get(60)", "multiprocessing.Pool.wait"),
+        ("next(pool.imap(time.sleep, [0.15]))", "multiprocessing.Pool.next"),
+        ("list(pool.imap_unordered(time.sleep, [0.15]))", "multiprocessing.Pool.next"),
+    ],
+)
+def test_who_waits_for_the_result_of_a_pool_waits_for_what_it_is_of(pool, kind, ask, name, traced):
+    done = traced(f"""
+        import multiprocessing.pool, time
+        with {pool} as pool:
+            begun_ns = time.monotonic_ns()
+            {ask}
+            print(time.monotonic_ns() - begun_ns)
+    """)
+    main = done.experiment.founder
+    events = [event for event in done.events() if event.thread == 1]
+    told = [event for event in events if main.intrinsic(event.intrinsic).name == name and event.wall_ns >= 100e6]
+    inside = {main.intrinsic(event.intrinsic).kind for event in events if event.parent in {each.call for each in told}}
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [main.intrinsic(event.intrinsic).kind for event in told] == [kind]
+    assert inside == {kind}
+    assert told[0].wall_ns <= int(done.stdout)
+
+
+def test_the_workers_of_an_executor_of_processes_are_idle_without_work(traced):
+    done = traced("""
+        import concurrent.futures, multiprocessing, time
+        if __name__ == "__main__":
+            context = multiprocessing.get_context("fork")
+            with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as executor:
+                assert executor.submit(abs, -1).result() == 1
+                time.sleep(0.3)
+                executor.submit(time.sleep, 0.15).result()
+    """)
+    (child,) = done.experiment.processes[1:]
+    found = waits(done, child)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert kinds(found) == [("multiprocessing.Queue.get", "idle"), ("time.sleep", "sleep")]
+    assert kinds_inside(done, child, found[0][2]) == {"idle"}
+
+
+@pytest.mark.parametrize(
+    ("wait", "name"),
+    [
+        ("os.waitpid(os.posix_spawn('/bin/sleep', ['sleep', '0.15'], os.environ), 0)", "os.waitpid"),
+        ("subprocess.run(['sleep', '0.15'])", "subprocess.Popen.wait"),
+        ("subprocess.run(['sleep', '0.15'], timeout=5)", "subprocess.Popen.wait"),
+        ("subprocess.run(['sleep', '0.15'], capture_output=True)", "subprocess.Popen.communicate"),
+        ("subprocess.check_output('sleep 0.15', shell=True)", "subprocess.Popen.communicate"),
+    ],
+)
+def test_a_parent_that_waits_for_one_child_needs_it(wait, name, traced):
+    done = traced(f"""
+        import os, subprocess, time
+        begun_ns = time.monotonic_ns()
+        {wait}
+        print(time.monotonic_ns() - begun_ns)
+    """)
+    found = waits(done)
+    outermost = [each for each in found if each[0] in (name, "subprocess.Popen.communicate")]
+
+    assert done.stderr == ""
+    assert [kind for _, kind, _ in found] == ["process"]
+    assert len(outermost) == 1
+    assert kinds_inside(done, done.experiment.founder, outermost[0][2]) <= {"process"}
+    assert wall_ns(found, "process") <= int(done.stdout)
+
+
+@pytest.mark.parametrize(
+    "wait", ["os.wait()", "os.waitpid(-1, 0)", "os.wait4(0, 0)", "os.waitid(os.P_ALL, 0, os.WEXITED)"]
+)
+def test_a_parent_that_waits_for_whichever_child_ends_first_is_idle(wait, traced):
+    done = traced(f"""
+        import os
+        os.posix_spawn('/bin/sleep', ['sleep', '0.15'], os.environ)
+        {wait}
+    """)
+
+    assert done.stderr == ""
+    assert [kind for _, kind, _ in waits(done)] == ["idle"]
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
+def test_a_parent_that_joins_its_process_needs_it(method, traced):
+    done = traced(f"""
+        import multiprocessing, time
+        if __name__ == "__main__":
+            child = multiprocessing.get_context({method!r}).Process(target=time.sleep, args=(0.2,))
+            child.start()
+            begun_ns = time.monotonic_ns()
+            child.join()
+            print(time.monotonic_ns() - begun_ns)
+            assert child.exitcode == 0
+    """)
+    found = [each for each in waits(done) if each[0].startswith("multiprocessing.Process.join")]
+
+    assert done.stderr == ""
+    assert kinds(found) == [("multiprocessing.Process.join", "process")]
+    assert wall_ns(found, "process") <= int(done.stdout)
+
+
+def test_what_comes_through_pipes_and_queues_between_processes_is_waited_for_idly(traced):
+    done = traced(LETS_WAIT + textwrap.dedent("""
+        import multiprocessing
+        context = multiprocessing.get_context("fork")
+        def answer(ours, queue, simple):
+            let_wait(0.2)
+            ours.send("pipe")
+            let_wait(0.2)
+            queue.put("queue")
+            let_wait(0.2)
+            simple.put("simple")
+        ours, theirs = context.Pipe()
+        queue, simple = context.Queue(), context.SimpleQueue()
+        child = context.Process(target=answer, args=(theirs, queue, simple))
+        child.start()
+        assert ours.recv() == "pipe"
+        assert queue.get() == "queue"
+        assert simple.get() == "simple"
+        child.join()
+    """))
+    found = [each for each in waits(done) if "join" not in each[0]]
+
+    assert done.stderr == ""
+    assert kinds(found) == [
+        ("multiprocessing.connection.Connection.recv", "idle"),
+        ("multiprocessing.Queue.get", "idle"),
+        ("multiprocessing.SimpleQueue.get", "idle"),
+    ]
+    for _, _, event in found:
+        assert kinds_inside(done, done.experiment.founder, event) <= {"idle"}
+
+
+def test_sleeping_and_waiting_for_a_lock_are_not_idle(traced):
+    done = traced(LETS_WAIT + textwrap.dedent("""
+        import select, threading
+        time.sleep(0.15)
+        select.select([], [], [], 0.15)
+        lock, event = threading.Lock(), threading.Event()
+        ready = threading.Event()
+        def hold():
+            with lock:
+                ready.set()
+                let_wait(0.15, os.getpid(), [threading.main_thread().native_id])
+        threading.Thread(target=hold).start()
+        ready.wait()
+        lock.acquire()
+        event.wait(0.15)
+    """))
+    found = waits(done, thread=main_thread(done.experiment.founder))
+
+    assert done.stderr == ""
+    assert kinds(found) == [
+        ("time.sleep", "sleep"),
+        ("select.select", "sleep"),
+        ("threading.Lock.acquire", "sync"),
+        ("threading.Event.wait", "sync"),
+    ]
+
+
+def test_signals_are_waited_for_idly(traced):
+    done = traced("""
+        import signal
+        signal.signal(signal.SIGALRM, lambda number, frame: None)
+        signal.setitimer(signal.ITIMER_REAL, 0.15)
+        signal.pause()
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+        signal.setitimer(signal.ITIMER_REAL, 0.15)
+        assert signal.sigwait({signal.SIGALRM}) == signal.SIGALRM
+        assert signal.sigtimedwait({signal.SIGALRM}, 0.15) is None
+    """)
+
+    assert done.stderr == ""
+    assert kinds(waits(done)) == [
+        ("signal.pause", "idle"),
+        ("signal.sigwait", "idle"),
+        ("signal.sigtimedwait", "idle"),
+    ]

@@ -1,0 +1,69 @@
+# What is declared: names with patterns, which stand for what a module has, and all of it for commands.
+
+cdef list names_under(object module, str qualified):
+    """What there is in the module that a pattern may stand for: functions and methods that are its own."""
+    found = [("", module)]
+    *classes, _ = qualified.split(".")
+    for word in classes:
+        found = [
+            (f"{before}{name}.", thing)
+            for before, owner in found
+            for name, thing in names_in(module, owner)
+            if isinstance(thing, type) and (word == name or WILD in word)
+        ]
+    return [
+        before + name for before, owner in found for name, thing in names_in(module, owner) if is_its_own(module, owner, thing)
+    ]
+
+
+cdef list names_in(object module, object owner):
+    names = module_names(module) if owner is module else type.__getattribute__(owner, "__dict__")
+    return [(name, thing) for name, thing in names.items() if type(name) is str]
+
+
+cdef bint is_its_own(object module, object owner, object thing) except -1:
+    function = thing.__func__ if type(thing) in (staticmethod, classmethod) else thing
+    names = module_names(module)
+    if is_python_function(function):
+        return owner is not module or function_globals(function) == <PyObject *>names
+    return definition_of(function) != NULL and (owner is not module or function.__self__ is module)
+
+
+cdef str WILD = "*"
+
+
+cdef bint expand(str name, object module) except False:
+    """Declare what the patterns of a module stand for, now that it is there."""
+    global _next_number
+    patterns = [each for each in _declared[name] if WILD in each.qualified]
+    if not patterns:
+        return True
+    known = {(each.module, each.qualified) for declared in _declared.values() for each in declared}
+    public = {each.name for declared in _declared.values() for each in declared}
+    names = dict.fromkeys([found for each in patterns for found in names_under(module, each.qualified)])
+    new = [found for found in names if (name, found) not in known and f"{name}.{found}" not in public]
+    for each in patterns[0].expand(patterns, name, new, _next_number):
+        _declared[name].append(each)
+        _next_number = number_after(each)
+    return True
+
+
+cdef object number_after(object intrinsic):
+    last = intrinsic.others[-1] if intrinsic.others else intrinsic
+    return last.number + max(1, len(last.kinds))
+
+
+def called_by_wrapt(intrinsic, function=None):
+    """What wrapt is to call instead of the function."""
+    return Linked(new_link(None, function, intrinsic)) if is_linked(intrinsic) else Timed(intrinsic)
+
+
+def declared():
+    """What is declared, as (module, qualified name, name, kind, library, what a wrapper passes on to, where it is said);
+    of packages too that are not imported."""
+    for package in list(_to_come):
+        declare_package(package)
+    return [
+        (first.module, first.qualified, each.name + each.suffix, "".join(each.kinds[:1]), each.library, each.passes_on, each.place)
+        for intrinsics in _declared.values() for first in intrinsics for each in (first, *first.others)
+    ]

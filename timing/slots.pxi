@@ -1,0 +1,133 @@
+# The slots of stubs: taking one, and telling it what its intrinsic is like.
+
+cdef slot *new_slot(c_signature signature, void *body, void *real) except NULL:
+    """A slot for a stub in the place of `real`, which lets all calls pass until it is fit."""
+    cdef slot *slot = slot_take(signature, real)
+    if slot == NULL:
+        free_dead_slots()
+        slot = slot_take(signature, real)
+    if slot == NULL:
+        raise NotInterposed("the pool of stubs for its signature is full")
+    slot.watched = WATCHED_unfit
+    slot.body = body
+    slot.ask = NULL
+    slot.link = NULL
+    slot.keyword = slot.attributes = slot.route = NULL
+    slot.intrinsic = slot.numbers = slot.lowered = slot.through = slot.sampled = 0
+    slot.detail = slot.subject = slot.late = slot.moves = slot.choice = slot.effect = slot.lock = slot.passes = slot.waits = slot.traffic = slot.asks = slot.shape = 0
+    return slot
+
+
+cdef bint free_dead_slots() except False:
+    """Make room in the pools: what stood for functions that are no more."""
+    cdef Installed installed
+    for installed in [each for each in _installed if (<Installed>each).is_dead()]:
+        installed.restore()
+        _installed.remove(installed)
+    return True
+
+
+cdef uint8_t number_of(const char *const *words, str word) except 255:
+    """The place of a word in one of the lists of words."""
+    cdef uint8_t number = 0
+    cdef bytes encoded = word.encode()
+    while words[number] != NULL:
+        if strcmp(words[number], encoded) == 0:
+            return number
+        number += 1
+    raise NotInterposed(f"{word!r} means nothing here")
+
+
+cdef dict _kept_for_ever = {}
+
+
+cdef PyObject *kept_for_ever(object what) except? NULL:
+    """The same object for all that are equal; NULL for what is empty. A call may still be looking at it after the end."""
+    if not what:
+        return NULL
+    if type(what) is str:
+        what = intern_text(what)
+    else:
+        what = tuple([tuple([intern_text(name) for name in way]) for way in what])
+    kept = _kept_for_ever.setdefault(what, what)
+    return <PyObject *>kept
+
+
+cdef str RESULT = "result"
+cdef tuple OF_CALLS = ("served", "holder", "tls")  # details that a call alone has
+
+
+cdef uint8_t subject_number(object intrinsic) except? 0:
+    """Which argument the detail is taken from; the object itself, or the result."""
+    argument = intrinsic.argument
+    if argument is None:
+        return SUBJECT_OWNER
+    if argument == RESULT and intrinsic.detail not in OF_CALLS:
+        return SUBJECT_RESULT
+    if type(argument) is not int or not 0 <= argument < SUBJECT_RESULT:
+        raise NotInterposed(f"{argument!r} is no argument that {intrinsic.detail or 'nothing'} could be of")
+    return argument
+
+
+cdef bint fit(slot *slot, object intrinsic) except False:
+    """Tell a slot what its intrinsic is like."""
+    cdef int kind
+    if not intrinsic.kinds:
+        raise NotInterposed("it is of no kind")
+    slot.detail = number_of(detail_words, intrinsic.detail)
+    slot.keyword = kept_for_ever(intrinsic.keyword)
+    slot.attributes = kept_for_ever(tuple([tuple(each.split(".")) for each in intrinsic.attribute.split()]))
+    slot.route = kept_for_ever(tuple([tuple(each.split(".")) for each in intrinsic.route.split()]))
+    slot.subject = subject_number(intrinsic)
+    slot.late = is_detail_late(slot)
+    slot.moves = number_of(moves_words, intrinsic.bytes)
+    slot.choice = number_of(choice_words, intrinsic.choice)
+    slot.effect = number_of(effect_words, intrinsic.effect)
+    slot.passes = number_of(passes_words, intrinsic.passes)
+    slot.waits = WAITS_wall if intrinsic.waits else WAITS_not
+    if intrinsic.bytes in ("row", "rows") and recorder_state.rows != ROWS_each:
+        slot.waits = WAITS_rows
+    for kind in range(KIND_COUNT):
+        slot.kinds[kind] = 0
+    own_kinds = len(intrinsic.kinds) - intrinsic.sampled
+    for offset, word in enumerate(intrinsic.kinds):
+        kind = number_of(kind_words, word)
+        if offset < own_kinds:
+            slot.kinds[kind] = offset
+            if intrinsic.sampled:
+                chosen_know(intrinsic.number + offset, own_kinds - offset)
+        number_is_of(intrinsic.number + offset, kind)
+        know_for_filter(intrinsic, offset)
+        if intrinsic.transaction == "is":
+            transaction_add(intrinsic.number + offset)
+        note_boundary(intrinsic.number + offset, intrinsic, word == "screen")
+    slot.intrinsic = intrinsic.number
+    slot.numbers = len(intrinsic.kinds)
+    slot.sampled = intrinsic.sampled and chosen_state.one_in > 0
+    slot.lowered = 0
+    for offset, word in enumerate(intrinsic.levels):
+        slot.levels[offset] = number_of(level_words, word)
+        slot.lowered |= slot.levels[offset] != LEVEL_time
+    slot.traffic = is_traffic(slot)
+    slot.asks = intrinsic.terminal != ""
+    return True
+
+
+cdef bint is_plain_body(c_signature signature, slot *slot) noexcept:
+    """Does it nothing but time its calls?"""
+    return not slot.passes and (slot.body == bodies[signature] or (takers[signature] != NULL and slot.body == takers[signature]))
+
+
+cdef bint let_pass(Installed installed, object owner, object intrinsic) except False:
+    """Let free locks pass, where the slot's intrinsic takes a lock whose state is seen."""
+    cdef PyMethodDef *definition
+    cdef slot *slot = installed.slot
+    slot.lock = number_of(lock_words, intrinsic.lock)
+    seen = owner is _locks_seen.get(intrinsic.lock)
+    if slot.lock == LOCK_semaphore and owner.__name__ == "SemLock":
+        definition = definition_of(type.__getattribute__(owner, "__dict__").get("_is_zero"))
+        seen = definition != NULL and signature_of(definition) == SIGNATURE_pair
+        slot.ask = definition.ml_meth if seen else NULL
+    if slot.lock and seen and takers[installed.signature] != NULL:
+        slot.body = takers[installed.signature]
+    return True
