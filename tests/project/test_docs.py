@@ -59,6 +59,17 @@ def test_every_command_and_setting_of_a_page_is_one(page, capsys):
     assert [wrong for command in commands for wrong in wrong_options(command, capsys)] == []
 
 
+# Not settings: what descendants inherit, the build, and the name in C of data collectors.
+OTHER_WORDS = {*schema.OTHER_VARIABLES, "INTERPOSE_COLLECTOR"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_variable_that_a_page_names_is_a_setting(page):
+    named = set(re.findall(r"\bINTERPOSE(?:_[A-Z]+)+", page.read_text(encoding="utf-8")))
+
+    assert named - {each.variable for each in schema.SETTINGS} - OTHER_WORDS == set()
+
+
 SCREENS = blocks("text", (DOCS / "first-screens.md").read_text(encoding="utf-8"))
 
 
