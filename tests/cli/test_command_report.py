@@ -241,7 +241,7 @@ def test_an_experiment_whose_log_breaks_off_has_no_age(interpose):
     _, listed, _ = interpose("list")
 
     assert code == 3
-    assert "when unknown" in out
+    assert "at an unknown time" in out
     assert "ago" not in out + listed
 
 

@@ -452,4 +452,4 @@ def test_of_records_alone_all_is_shown_but_what_needs_events(display, interpose,
     assert "single events were not recorded (record without INTERPOSE_CONSOLIDATE)" in told
     activity = interpose("profile", str(shop), "--section", "activity")
     assert (activity.returncode, activity.stderr) == (0, "")
-    assert "calls one by one: not recorded (record without INTERPOSE_CONSOLIDATE)" in activity.stdout
+    assert "single calls: not recorded (record without INTERPOSE_CONSOLIDATE)" in activity.stdout

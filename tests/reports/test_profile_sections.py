@@ -144,7 +144,7 @@ def test_solo_is_not_reckoned_of_too_many_calls(tmp_path, monkeypatch):
     made = Profiled(Analysis(Experiment(str(build.write()))))
 
     assert [row["solo_ns"] for row in values(made, "resource") if row["kind"] == "file"] == [None]
-    assert any("solo: not reckoned" in note for note in SECTIONS["resource"](made).notes)
+    assert any("solo: not calculated" in note for note in SECTIONS["resource"](made).notes)
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_what_is_estimated_is_said_with_its_margin_of_error(shop):
     assert [row["cpu_ns"] for row in rows] == [50 * MS] * 4
     assert [row["run_delay_ns"] for row in rows] == [12 * MS] * 4
     assert [row["calls"] for row in rows] == [1, 1, 1, 0]
-    margin = "estimated from the 4 samples has a margin of error of 98/sqrt(n) = 49.0 %"
+    margin = "estimated from the 4 samples have a margin of error of 98/sqrt(n) = 49.0 %"
     assert any(margin in note for note in SECTIONS["activity"](made).notes)
     assert any(margin in note for note in SECTIONS["session"](made).notes)
 

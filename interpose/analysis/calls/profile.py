@@ -51,7 +51,7 @@ NOT_KEPT = "not kept"
 SYNC = "sync"
 START_UP = "startup"  # of the interpreter: what it calls before the program's first line
 UNCERTAIN_TIMES = 10
-_KIND_COMMENTS = {IDLE: "waiting for work", START_UP: "while Python began"}
+_KIND_COMMENTS = {IDLE: "waiting for work", START_UP: "Python's own start"}
 
 
 @dataclass

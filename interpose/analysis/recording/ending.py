@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from dataclasses import dataclass
 
 from interpose.experiments.format.children import EXEC, Child, split_lineage
@@ -12,6 +13,8 @@ OVERVIEW_END = 3
 OVERVIEW_STOPPED = 4
 RESERVE_REACHED = 4096  # why recording stopped; errors of the system's have lower numbers
 DETACHED = "detached"
+# Signals that ask a program to end.
+ASKED_TO_END = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _SLACK_NS = 2_000_000_000  # boot time is told in seconds, a process's start in hundredths
 
 

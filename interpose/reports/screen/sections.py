@@ -28,8 +28,8 @@ SLICES = 10
 TEXT, TIME, COUNT, SHARE = "text", "time", "count", "share"
 NO_LINES = "CPU of the program's own sections: not recorded (record with INTERPOSE=calls,lines)"
 OUTSIDE, OWN = ".OUTSIDE", ".INTERPOSE"
-NO_STRETCH = "stretch: not recorded (the kernel told no run delay); it is in wait"
-NO_EVENTS = "calls one by one: not recorded (record without INTERPOSE_CONSOLIDATE)"
+NO_STRETCH = "stretch: not recorded (the kernel gave no run-queue delay); it is in wait"
+NO_EVENTS = "single calls: not recorded (record without INTERPOSE_CONSOLIDATE)"
 NO_SAMPLES = "samples: not recorded (record with INTERPOSE_SAMPLE=on)"
 _BAR = 20
 
@@ -103,7 +103,7 @@ def session(made: Profiled) -> Section:
     if not spent.has_stretch:
         rows = [row if row[0] != "stretch" else ("stretch", "not recorded", None) for row in rows]
     heads = [_Head("figure", "figure", TEXT), _Head("shown", "value", TEXT), _Head("value", "", TEXT)]
-    notes = ["calls are measured one by one: counts are exact, times have no margin of error", _margin(samples)]
+    notes = ["each call is measured: counts are exact, times have no margin of error", _margin(samples)]
     if any(account.estimated for account in made.analysis.accounts):
         notes.append("run time is estimated: the end of a thread was not seen")
     if not spent.has_stretch:
@@ -133,7 +133,7 @@ def identification(made: Profiled) -> Section:
     heads = [_Head("module", "module", TEXT), _Head("section", "section", TEXT)]
     heads += [_Head("statement", "statement", TEXT), _Head("collector", "identified by", TEXT)]
     heads += [_Head("calls", "calls", COUNT), *(_Head(f"{each.lower()}_ns", each) for each in ("wall", "CPU", "wait"))]
-    notes = ["names that begin with a dot stand for what no collector identified, or for what one says is overhead"]
+    notes = ["names that begin with a dot: not identified by a collector, or declared overhead by one"]
     table = _table(heads, rows, shares=("wall_ns",), whole=whole)
     return Section("Identification by data collectors", "events, stacks, threads", table, notes)
 
@@ -176,12 +176,12 @@ def resource(made: Profiled) -> Section:
 
 def _solo(made: Profiled, found: dict[Resource, list[int]]) -> tuple[dict[Resource, int] | None, list[str]]:
     """Solo times: all where a process has one thread."""
-    told = f"solo: no other thread of the process was in a call, but for {', '.join(sorted(RESTING))}"
+    told = f"solo: while no other thread of the process was in a call, except {', '.join(sorted(RESTING))}"
     if all(len(account.threads) <= 1 for account in made.analysis.accounts):
         return {resource: figures[1] for resource, figures in found.items()}, [told]
     solo = solo_times(made.experiment)
     if solo is None:
-        return None, [f"solo: not reckoned (more than {CALLS_AT_MOST:,} calls of several threads, or consolidated)"]
+        return None, [f"solo: not calculated (more than {CALLS_AT_MOST:,} calls of several threads, or consolidated)"]
     return {resource: solo.get(resource, 0) for resource in found}, [told]
 
 
@@ -199,7 +199,7 @@ def activity(made: Profiled) -> Section:
     heads = [_Head("since_ns", "since"), _Head("elapsed_ns", "for"), _Head("cpu_ns", "CPU")]
     heads.append(_Head("run_delay_ns", "stretch"))
     heads += [_Head("calls", "calls", COUNT), *(_Head(f"{kind}_ns", kind) for kind in kinds)]
-    notes = ["calls are counted, with all of their time, where they began"]
+    notes = ["each call counts, with its whole time, in the slice in which it began"]
     notes.append(_margin(found.samples) if found.samples else NO_SAMPLES)
     if not found.has_events:
         notes.append(NO_EVENTS)
@@ -237,7 +237,7 @@ def _attributed(made: Profiled, title: str, place: int, name: str) -> Section:
         _Head("via", "via", TEXT),
         _Head(f"{name}_ns", name),
     ]
-    notes = ["lines without a section are the parts of the one above them"]
+    notes = ["rows without a section divide the row above them"]
     return Section(title, "events, stacks, threads", _table(heads, rows, shares=(f"{name}_ns",), whole=whole), notes)
 
 
@@ -269,9 +269,9 @@ def section(made: Profiled) -> Section:
         rows.append((object_of(service.function), service.function.name, solo, took, _bar(took, whole)))
     heads = [_Head("module", "module", TEXT), _Head("section", "section", TEXT), _Head("solo_ns", "solo")]
     heads += [_Head("cpu_ns", "total"), _Head("histogram", "", TEXT)]
-    notes = [NO_LINES + ": what is there is <code>"]
+    notes = [NO_LINES + "; <code> stands for them"]
     if not alone:
-        notes.append("solo: not recorded of CPU time where there are several threads")
+        notes.append("solo: not available for CPU time with several threads")
     table = _table(heads, rows, shares=("cpu_ns",), whole=whole)
     return Section("Program section usage", "events, threads", table, notes)
 
@@ -286,9 +286,9 @@ def _section_by_lines(trace: Trace) -> Section:
     rows = [(file, name, cpu_ns if alone else None, cpu_ns, _bar(cpu_ns, whole)) for file, name, cpu_ns in took]
     heads = [_Head("module", "module", TEXT), _Head("section", "section", TEXT), _Head("solo_ns", "solo")]
     heads += [_Head("cpu_ns", "total"), _Head("histogram", "", TEXT)]
-    notes = [*trace.notes, f"{OUTSIDE} is what no traced function took, {OWN} what line trace took (calibrated)"]
+    notes = [*trace.notes, f"{OUTSIDE}: time outside traced functions; {OWN}: the cost of line trace (calibrated)"]
     if not alone:
-        notes.append("solo: not recorded of CPU time where there are several threads")
+        notes.append("solo: not available for CPU time with several threads")
     return Section("Program section usage", "lines", _table(heads, rows, shares=("cpu_ns",), whole=whole), notes)
 
 
@@ -304,7 +304,7 @@ def procedure(made: Profiled) -> Section:
     ]
     heads = [_Head("procedure", "procedure", TEXT), _Head("file", "file", TEXT), _Head("calls", "calls", COUNT)]
     heads += [_Head("cpu_ns", "CPU of calls"), _Head("wait_ns", "wait of calls")]
-    notes = ["procedures that call each other have the same calls: the columns do not add up", NO_LINES]
+    notes = ["a call counts for each procedure on its stack, so the columns do not add up", NO_LINES]
     return Section("Program usage by procedure", "events, stacks", _table(heads, rows), notes)
 
 
@@ -321,7 +321,7 @@ def _procedure_by_lines(trace: Trace, limit: int | None) -> Section:
     ]
     heads = [_Head("procedure", "procedure", TEXT), _Head("start", "start", TEXT), _Head("entered", "entered", COUNT)]
     heads += [_Head("solo_ns", "CPU solo"), _Head("cpu_ns", "CPU total"), _Head("elapsed_ns", "elapsed")]
-    notes = [*trace.notes, "solo is without what a procedure called, total with it"]
+    notes = [*trace.notes, "solo excludes what a procedure called, total includes it"]
     return Section("Program usage by procedure", "lines", _table(heads, rows), notes)
 
 
@@ -344,7 +344,7 @@ def transaction(made: Profiled) -> Section:
     heads += [_Head("count", "count", COUNT), _Head("mean_ns", "mean service")]
     heads += [_Head("response_ns", "response"), _Head("overlap_ns", "overlap"), _Head("thread_ns", "of threads")]
     heads.append(_Head("cpu_ns", "CPU"))
-    notes = ["lines without a name are the parts of the transaction above them"]
+    notes = ["rows without a name divide the transaction above them"]
     if not found.has_cpu:
         notes.append("CPU between calls: not recorded by transaction (record again with this version)")
     table = _table(heads, rows, shares=("thread_ns",), whole=found.thread_ns)
@@ -365,7 +365,7 @@ def files(made: Profiled) -> Section:
     heads += [_Head(name, name, COUNT) for name in ("opened", "read", "written", "closed", "other")]
     heads += [_Head("read_bytes", "bytes read", COUNT), _Head("written_bytes", "bytes written", COUNT)]
     heads.append(_Head("time_ns", "time"))
-    notes = ["access: what was done (r read, w written); the mode of opening: not recorded"]
+    notes = ["access: r read, w written; the mode of opening is not recorded"]
     return Section("Data set characteristics", "events", _table(heads, rows), notes)
 
 
@@ -412,7 +412,8 @@ def _margin(samples: int) -> str:
     if not samples:
         return NO_SAMPLES
     margin = 98 / sqrt(samples)
-    return f"what is estimated from the {count(samples, 'sample')} has a margin of error of 98/sqrt(n) = {margin:.1f} %"
+    told = f"figures estimated from the {count(samples, 'sample')} have a margin of error"
+    return f"{told} of 98/sqrt(n) = {margin:.1f} %"
 
 
 def _with_share(part_ns: int, whole_ns: int) -> str:

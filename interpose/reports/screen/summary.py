@@ -1,11 +1,11 @@
-"""The first screen: what was run, where its time went, which own lines took most, what to ask next."""
+"""The first screen: what ran, where its time went, which of your lines took most, what to look at next."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
@@ -52,7 +52,7 @@ from interpose.reports.screen.memory import memory_lines, shortages
 from interpose.reports.screen.state import command_line, completeness, elapsed_ns, ended_ago, ending_in_words, is_well
 from interpose.reports.screen.verdict import verdict
 
-# What there is to ask of what was recorded.
+# Commands to run next, by what was recorded.
 NEXT = {
     "calls": ("interpose events", "interpose report --by site", "interpose report --by detail"),
     "lines": ("interpose lines",),
@@ -99,8 +99,8 @@ _KIND_COLUMNS = (
 
 @dataclass(frozen=True)
 class Screen:
-    """What the first screen is made from: a profile by site of what is analysed, the present, the paper, and what
-    findings are made from, if they are wanted."""
+    """What the first screen is made from: a profile by site, the present time, the width and colours of the terminal,
+    and the survey that findings are made from, if they are wanted."""
 
     profile: Profile
     now_s: float
@@ -115,7 +115,7 @@ class Screen:
 
     @property
     def unseen(self) -> Unseen:
-        """What the program waited outside of its calls."""
+        """The program's waits outside of its calls."""
         return program_waits(self.analysis, self.profiled)
 
     @property
@@ -136,7 +136,7 @@ class Screen:
 
 
 def summary(screen: Screen) -> Iterator[str]:
-    """The lines of the first screen; what somebody noted of the experiment comes first of all."""
+    """The lines of the first screen, notes first."""
     yield from notes(screen)
     yield from first_lines(screen)
     yield from totals(screen)
@@ -147,28 +147,31 @@ def summary(screen: Screen) -> Iterator[str]:
     yield from kinds(screen)
     yield from what_shares_are_of(screen)
     yield ""
-    below = [
-        *triggers(screen),
-        *(() if screen.log.interval else wait_not_seen(screen)),
-        *cpu_not_seen(screen),
-        *cpu_not_followed(screen),
-        *sampled(screen),
-        *stacks_not_known(screen),
-        *chosen(screen),
-        *(() if screen.log.interval else lines_of_ones_own(screen)),
-        *children(screen),
-        *memory_lines(screen.experiment, screen.log.cwd),
-        *calls_in_progress(screen),
-        *not_timed(screen),
-        *throttled(screen),
-        *warnings(screen),
-        *filtered(screen),
-        *not_interposed(screen),
-        *libraries(screen),
-        *not_followed(screen),
-    ]
-    yield from (shortened(line, screen.width) for line in below)
+    for told in (triggers, _waits, cpu_not_seen, cpu_not_followed, sampled, stacks_not_known, chosen):
+        yield from _wrapped(screen, told(screen))
+    for shown in (_lines, children, _memory, calls_in_progress):  # columns
+        yield from (shortened(line, screen.width) for line in shown(screen))
+    for told in (not_timed, throttled, warnings, filtered, not_interposed, libraries, not_followed):
+        yield from _wrapped(screen, told(screen))
     yield next_commands(screen)
+
+
+def _wrapped(screen: Screen, told: Iterable[str]) -> Iterator[str]:
+    """Lines of prose, wrapped and never cut."""
+    for line in told:
+        yield from wrapped(line, screen.width, "   ")
+
+
+def _waits(screen: Screen) -> Iterator[str]:
+    yield from () if screen.log.interval else wait_not_seen(screen)
+
+
+def _lines(screen: Screen) -> Iterator[str]:
+    yield from () if screen.log.interval else lines_of_ones_own(screen)
+
+
+def _memory(screen: Screen) -> Iterator[str]:
+    yield from memory_lines(screen.experiment, screen.log.cwd)
 
 
 def answer(screen: Screen) -> list[str]:
@@ -179,7 +182,7 @@ def answer(screen: Screen) -> list[str]:
 
 
 def has_findings(screen: Screen) -> bool:
-    """Whether calls were recorded, and each of them: of samples no wall time is known."""
+    """Whether all calls were recorded: sampled calls have no wall times."""
     return screen.survey is not None and not screen.log.interval and "calls" in screen.log.recorded
 
 
@@ -244,19 +247,19 @@ def totals(screen: Screen) -> list[str]:
 
 
 def _not_idle(screen: Screen) -> str:
-    """The part of the thread time that findings are shares of, where it is less."""
+    """The part of the thread time that sentences compare with, if it is less."""
     return f" ({duration(screen.survey.matters_ns)} not idle)" if screen.survey and _has_idle(screen) else ""
 
 
 def _has_idle(screen: Screen) -> bool:
-    """Whether findings are shares of clearly less than the thread time."""
+    """Whether sentences compare with clearly less than the thread time."""
     if screen.survey is None or not has_findings(screen):
         return False
     return screen.survey.matters_ns < 0.99 * screen.profile.total.wall_ns
 
 
 def what_shares_are_of(screen: Screen) -> list[str]:
-    """Lines below the table where its shares are of more time than the verdict compares with."""
+    """A line below the table if its shares are of more time than sentences compare with."""
     if screen.survey is None or not _has_idle(screen):
         return []
     whole_ns = screen.profile.total.wall_ns
@@ -283,8 +286,7 @@ def kinds(screen: Screen) -> list[str]:
 
 
 def code_cells(screen: Screen, row: Row, scale: Scale) -> Iterator[list[str]]:
-    """Below a row of code: the functions with the most CPU time in it; below that of the program also what it waited
-    for."""
+    """Rows below a row of code: the functions with the most CPU time in it; below `code` also its waits."""
     kind = row.kind or ""
     if not screen.profiled.processes or kind not in (CODE, *CONTAINERS) or row.is_of_calls != (kind != CODE):
         return
@@ -309,7 +311,7 @@ def _function_cells(each: Function, scale: Scale, places: Places, whole_ns: int,
 
 
 def _wait_cells(screen: Screen, scale: Scale) -> Iterator[list[str]]:
-    """What the program waited for outside of its calls; the wait for the interpreter lock is a kind of its own."""
+    """What the program waited for outside of its calls, without the interpreter lock, which is a kind of its own."""
     waits = screen.unseen
     whole_ns = screen.profile.total.wall_ns
     told = {"wait for CPU": (waits.processor_ns, "processors busy"),
@@ -320,7 +322,7 @@ def _wait_cells(screen: Screen, scale: Scale) -> Iterator[list[str]]:
 
 
 def stacks_not_known(screen: Screen) -> Iterator[str]:
-    """Lines where samples of the program's code are missing or not whole."""
+    """Lines about samples of the program's code that are missing or cut."""
     found = screen.profiled.sampling
     if found.refused:
         yield f" samples of code  a process could not be read: {found.refused} (docs/profile.md)"
@@ -335,7 +337,7 @@ def stacks_not_known(screen: Screen) -> Iterator[str]:
 
 
 def _with_room(cells: list[list[str]], width: int) -> list[list[str]]:
-    """The cells, comments so short that no column is left out."""
+    """The cells, with comments shortened until every column fits."""
     heads = [column.title for column in _KIND_COLUMNS[:-1]]
     taken = sum(max(map(columns_of, column)) for column in zip(heads, *(line[:-1] for line in cells), strict=True))
     room = max(width - taken - 2 * len(heads), _LEAST_COMMENT)
@@ -343,7 +345,7 @@ def _with_room(cells: list[list[str]], width: int) -> list[list[str]]:
 
 
 def triggers(screen: Screen) -> Iterator[str]:
-    """A line where a trigger fired: how often, and when last, since the program began."""
+    """A line if a trigger fired: how often, and when last, since the program began."""
     page = control_of(screen.experiment)
     if page and page.triggers:
         after = duration(max(page.trigger_ns - screen.log.start_ns, 0))
@@ -352,43 +354,43 @@ def triggers(screen: Screen) -> Iterator[str]:
 
 
 def sampled(screen: Screen) -> Iterator[str]:
-    """A line where calls were sampled: how, and how far off a share of the CPU time may be, 19 times of 20."""
+    """Lines if calls were sampled: how, and the margin of a share of the CPU time, 19 times of 20."""
     if every_ns := screen.log.interval_ns:
         ticks = max(screen.profile.total.cpu_ns // every_ns, 1)
         margin = 98 / math.sqrt(ticks)
         every = f"each {screen.log.interval}: shares are of the CPU time"
         yield f" sampled  {every}, +- {margin:.1f} points ({ticks:,} samples)"
-        yield " counts, wall times and waits are not known of samples (INTERPOSE_INTERVAL)"
+        yield " sampled calls have no counts, wall times or waits (INTERPOSE_INTERVAL)"
 
 
 def chosen(screen: Screen) -> Iterator[str]:
-    """Lines where transactions were sampled: how many were kept, how far off figures may be, what is not estimated."""
+    """Lines if transactions were sampled: how many were kept, the margin, what is not estimated."""
     found = screen.profile.estimate
     if not found:
         return
     of = found.population
     if not of.seen:
-        yield f" sampled  one transaction in {found.one_in:,}: there were none, and all was recorded"
+        yield f" sampled  one transaction in {found.one_in:,}: there were none, so everything was recorded"
         return
     yield f" sampled  one transaction in {found.one_in:,}: {of.kept:,} of {of.seen:,} kept (seed {clean(found.seed)})"
     if not of.is_known:
-        yield " what the others called is not known: their time is in the row `not kept`"
+        yield " calls in the other transactions are unknown: their time is in the row `not kept`"
     else:
         calls = sum(row.sums.calls for row in screen.profile.rows)
         margin = found.margins.get(ALL)
         known = (margin_percent(margin.calls, calls) or "exact") if margin else ""
-        told = f"{known} of the calls (95 %)" if known else "no margin of error is known"
-        yield f" what they called is estimated for all: x {of.seen / of.kept:.4g}, {told}"
+        told = f"{known} of the calls (95 %)" if known else "the margin of error is unknown"
+        yield f" calls in all of them are estimated: x {of.seen / of.kept:.4g}, {told}"
     left, started = found.started
     if left:
-        yield f" of {started:,} processes started within them {left:,} were passed over, which is not estimated"
+        yield f" {left:,} of {started:,} processes started in transactions were not sampled, and are not estimated"
     if screen.survey:
-        yield " findings are of what is recorded, not estimated"
+        yield " findings use only what was recorded; they are not estimated"
 
 
 def wait_not_seen(screen: Screen) -> Iterator[str]:
-    """Lines where the program waited outside of its calls, for a processor or for what nobody saw; nothing where calls
-    were not recorded, and where the table says it."""
+    """Lines if the program waited outside of its calls, for a processor or for no known cause; none if calls were not
+    recorded, or if the table has these rows."""
     if screen.profiled.processes:
         return
     least_ns = max(screen.profile.total.wall_ns // 100, 1)
@@ -400,14 +402,14 @@ def wait_not_seen(screen: Screen) -> Iterator[str]:
 
 
 def cpu_not_seen(screen: Screen) -> Iterator[str]:
-    """A line where processes used CPU time in threads that were never seen."""
+    """A line if processes used CPU time in threads that were never seen."""
     unseen_ns = sum(account.unseen_cpu_ns for account in screen.analysis.accounts)
     if unseen_ns and unseen_ns * 100 >= screen.profile.total.cpu_ns + unseen_ns:
         yield f" CPU of native threads  {duration(unseen_ns)}  not in the table (docs/limits.md)"
 
 
 def cpu_not_followed(screen: Screen) -> Iterator[str]:
-    """A line where children without an experiment used CPU time: how much, and which used most of it."""
+    """A line if children without an experiment used CPU time: how much, and which used most."""
     found = unfollowed_cpu(screen.experiment)
     cpu_ns = sum(each.cpu_ns for each in found)
     if cpu_ns and cpu_ns * 100 >= screen.profile.total.cpu_ns + cpu_ns:
@@ -418,7 +420,7 @@ def cpu_not_followed(screen: Screen) -> Iterator[str]:
 
 
 def lines_of_ones_own(screen: Screen) -> Iterator[str]:
-    """The lines of the program's own code that took most."""
+    """The lines of your own code that took most."""
     rows = own_lines(screen.profile.rows)[:_OWN_LINES]
     places = Places([row.site.file for row in own_lines(screen.profile.rows) if row.site], screen.log.cwd)
     for place, row in enumerate(rows):
@@ -457,7 +459,7 @@ def calls_in_progress(screen: Screen) -> Iterator[str]:
 
 
 def not_timed(screen: Screen) -> Iterator[str]:
-    """A line where calls were counted and not timed: whose, and where their time is."""
+    """A line if calls were counted but not timed: which, and where their time is."""
     found: Counter[str] = Counter()
     for process in (each.process for each in screen.analysis.accounts):
         for number, counted in process.counts.items():
@@ -469,7 +471,7 @@ def not_timed(screen: Screen) -> Iterator[str]:
 
 
 def throttled(screen: Screen) -> Iterator[str]:
-    """A line for each of the first intrinsics that the governor lowered."""
+    """A line for each of the first intrinsics that the budget throttled."""
     found = [
         (account.process, event)
         for account in screen.analysis.accounts
@@ -485,7 +487,7 @@ def throttled(screen: Screen) -> Iterator[str]:
 
 
 def warnings(screen: Screen) -> Iterator[str]:
-    """A line for each of what could not be done as asked."""
+    """A line for each thing that could not be done as requested."""
     for event in screen.log.events:
         if event.kind == WARNING:
             yield clean(f" warning  {event.text}")
@@ -495,15 +497,15 @@ def warnings(screen: Screen) -> Iterator[str]:
 
 
 def filtered(screen: Screen) -> Iterator[str]:
-    """A line for each of the last filters that held, or hold: what they left out is in no table."""
+    """A line for each of the last filters; the calls that they excluded are in no table."""
     found = [event for event in screen.log.events if event.kind == FILTERED]
     for event in found[-_FILTERS:]:
         after = duration(max(event.time_ns - screen.log.start_ns, 0))
-        yield clean(f" filter  {event.text}  after {after}; the time of what it leaves out is in code")
+        yield clean(f" filter  {event.text}  after {after}; excluded calls count as code")
 
 
 def not_interposed(screen: Screen) -> Iterator[str]:
-    """A line where something could not be interposed that the program has."""
+    """A line if a call of the program could not be interposed."""
     found = {
         name: why for each in screen.analysis.accounts for name, why in each.process.not_interposed.items()
     }
@@ -513,7 +515,7 @@ def not_interposed(screen: Screen) -> Iterator[str]:
 
 
 def libraries(screen: Screen) -> Iterator[str]:
-    """A line for what was wrong with libraries: those not used, and what failed in their wrappers."""
+    """A line for each library that was not used, and for each failure of a wrapper."""
     processes = [account.process for account in screen.analysis.accounts]
     unused = {each.name: each for process in processes for each in process.libraries if each.why_not}
     failed = {(each.library, each.target, each.why): each for process in processes for each in process.failures}
@@ -526,7 +528,7 @@ def libraries(screen: Screen) -> Iterator[str]:
 
 
 def not_followed(screen: Screen) -> Iterator[str]:
-    """A line where processes were started that have no experiment of their own."""
+    """A line if the program started processes that have no experiment."""
     found = unfollowed(screen.experiment)
     if found:
         programs = Counter((program_of(child, process), why_not(child, process)) for process, child in found)
@@ -535,7 +537,7 @@ def not_followed(screen: Screen) -> Iterator[str]:
 
 
 def next_commands(screen: Screen) -> str:
-    """What to ask next, as many commands as fit; lines and coverage first where they were recorded."""
+    """Commands to run next, as many as fit; those for lines and coverage first, if recorded."""
     recorded = sorted(screen.log.recorded & NEXT.keys(), reverse=True)
     of_code = [BY_FUNCTION] if screen.profiled.processes else []
     first, *others = [*of_code, *(command for word in recorded for command in NEXT[word]), LIST]
@@ -555,7 +557,7 @@ def _open_call(screen: Screen, account: ProcessAccount, found: OpenCallFound) ->
 
 
 def _how_long(account: ProcessAccount, found: OpenCallFound) -> str:
-    """How long a call was in progress; where nobody saw the process end, as long as is known at least."""
+    """How long a call was in progress; at least so long, if nobody saw the process end."""
     if account.ending.state == "running":
         return f" for {duration(max(_now_ns() - found.call.start_ns, 0))} so far"
     known_ns = max(found.until_ns - found.call.start_ns, 0)
@@ -594,7 +596,7 @@ def _kind_cells(row: Row, scale: Scale, log: Log, whole_ns: int) -> list[str]:
 
 
 def _sampled_cells(row: Row, scale: Scale, whole_cpu_ns: int) -> list[str]:
-    """Of calls that were sampled CPU times alone are known; `share` is that of the CPU time."""
+    """Sampled calls have only CPU times; `share` is the share of the CPU time."""
     share = percent(row.sums.self_cpu_ns, whole_cpu_ns)
     comment = "" if row.is_of_calls else row.comment
     return [clean(row.kind or "?"), "", "", scale.show(row.sums.self_cpu_ns), "", share, comment]
