@@ -91,7 +91,7 @@ def _boot() -> "ModuleType | None":
 
 def _refuse_no_text(what: str, given: object) -> None:
     if not isinstance(given, str):
-        raise TypeError(f"the {what} is a str, not {type(given).__name__}")
+        raise TypeError(f"the {what} must be a str, not {type(given).__name__}")
 
 
 def _find_checkout_folders() -> None:

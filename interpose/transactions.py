@@ -16,7 +16,7 @@ class transaction:
 
     def __init__(self, name: str) -> None:
         if not isinstance(name, str):
-            raise TypeError(f"the name of a transaction is a str, not {type(name).__name__}")
+            raise TypeError(f"the name of a transaction must be a str, not {type(name).__name__}")
         self.name = name
 
     def __enter__(self) -> Self:

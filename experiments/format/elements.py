@@ -56,7 +56,7 @@ def _guarded_parser(
         nonlocal depth
         depth += 1
         if depth > DEEPEST:
-            raise ExperimentError(f"{place}: elements more than {DEEPEST} deep")
+            raise ExperimentError(f"{place}: elements are nested more than {DEEPEST} deep")
         begin(name, attributes)
 
     def guarded_end(name: str) -> None:

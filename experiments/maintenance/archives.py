@@ -151,7 +151,7 @@ class Archive:
         after = os.fstat(descriptor)
         if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
             os.unlink(written)
-            raise ValueError("it was written to meanwhile")
+            raise ValueError("it was changed while it was copied")
         if _has(os.path.join(self._place, name), size_bytes):
             os.unlink(written)
         else:

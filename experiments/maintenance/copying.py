@@ -27,7 +27,7 @@ def refuse_what_is_none(path: str) -> None:
     except OSError as error:
         raise ExperimentError(f"{path}: {error.strerror}") from error
     if stat.S_ISLNK(found.st_mode):
-        raise ExperimentError(f"{path}: a link, not followed")
+        raise ExperimentError(f"{path}: is a link; name the experiment itself")
     if not stat.S_ISDIR(found.st_mode) or not name.endswith(names.SUFFIX) or not _has_log(path):
         raise ExperimentError(f"{path}: not an experiment")
     if names.is_lineage(name.removesuffix(names.SUFFIX)) and above.endswith(names.SUFFIX):

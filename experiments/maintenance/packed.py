@@ -40,7 +40,7 @@ def pack(founder: str, target: str) -> None:
 
     name, packed = os.path.basename(founder), list(islice(parts(founder), PARTS_AT_MOST + 1))
     if len(packed) > PARTS_AT_MOST:
-        raise ExperimentError(f"{name}: more than {PARTS_AT_MOST:,} files cannot be one")
+        raise ExperimentError(f"{name}: more than {PARTS_AT_MOST:,} files cannot be packed into one")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(target, flags, 0o600), "wb") as out:
         try:
@@ -97,7 +97,7 @@ def unpack(path: str, directory: str, damages: Damages) -> str:
         except OSError as error:
             raise ExperimentError(f"{place}: cannot be unpacked: {error.strerror}") from error
     if unpacking.top is None:
-        raise ExperimentError(f"{place}: holds no experiment")
+        raise ExperimentError(f"{place}: contains no experiment")
     return os.path.join(directory, unpacking.top)
 
 

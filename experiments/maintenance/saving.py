@@ -43,7 +43,7 @@ def save(experiment: Experiment, is_running: IsRunning, to: str | None = None) -
     Raises OSError where it cannot be made; then nothing of it is left.
     """
     if experiment.founder.lineage:
-        raise UsageError(f"{experiment.name}: a descendant; save the experiment that it is part of")
+        raise UsageError(f"{experiment.name}: is a child process; save the experiment that contains it")
     directory, name = os.path.split(os.path.abspath(to or experiment.directory))
     path = names.create(directory, name if to else f"{name.removesuffix(names.SUFFIX)}.save")
     try:

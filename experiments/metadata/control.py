@@ -62,7 +62,7 @@ class Control:
         if layout is None:
             raise ExperimentError(f"{self.place}: has no control page; it was recorded by an earlier version")
         if process.log.control_offset + layout.record_bytes > LARGEST_BLOCK_BYTES:
-            raise ExperimentError(f"{self.place}: no control page can be at {process.log.control_offset}")
+            raise ExperimentError(f"{self.place}: invalid position of the control page: {process.log.control_offset}")
         self._path = os.path.join(process.directory, "threads")
         self._layout = layout
         self._offset = process.log.control_offset
@@ -85,7 +85,7 @@ class Control:
         Raises ExperimentError, also where the page has no such fields.
         """
         if any(name not in self._layout.fields for name in values):
-            raise ExperimentError(f"{self.place}: its control page is of another kind")
+            raise ExperimentError(f"{self.place}: its control page has another format")
         descriptor = self._open(os.O_RDWR)
         try:
             for name, value in values.items():

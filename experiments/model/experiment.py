@@ -125,7 +125,7 @@ def _refuse_what_is_none(directory: str) -> None:
     if not os.path.lexists(directory):
         raise ExperimentError(f"{directory}: no such experiment", directory, experiments_beside(directory))
     if not os.path.isdir(directory):
-        raise ExperimentError(f"{directory}: a file; an experiment is a directory")
+        raise ExperimentError(f"{directory}: is a file; an experiment is a directory")
     try:
         found = os.listdir(directory)
     except OSError as error:

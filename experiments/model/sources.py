@@ -125,7 +125,7 @@ def archive(archive: Archive, wanted: Iterable[Wanted], roots: Roots, limits: Li
             done.had += 1
             continue
         if done.copied + len(done.refused) >= limits.files or time.monotonic() > until_s:
-            archive.note("the rest was left: there is too much of it")
+            archive.note("the rest was not archived: the limit was reached")
             break
         try:
             entry = _copied(archive, each, roots, min(left_bytes, limits.file_bytes[each.kind]))

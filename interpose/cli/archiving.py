@@ -31,7 +31,7 @@ def archive_as_asked(
     experiment.refuse_if_unpacked("an archive")
     if is_on_another_host(experiment):
         host = experiment.founder.log.system.get("host", "?")
-        raise InterposeError(f"{experiment.name}: recorded on {host}; only there is what it refers to")
+        raise InterposeError(f"{experiment.name}: was recorded on {host}; archive it there, where its sources are")
     processes = experiment.processes if descendants else experiment.processes[:1]
     wanted = _matching(_wanted(processes, mode), matching)
     try:

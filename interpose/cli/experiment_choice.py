@@ -59,7 +59,7 @@ def labelled(experiment: Experiment, name: str | None) -> list[Window] | None:
     if name is None:
         return None
     if isinstance(experiment, Collection):
-        raise UsageError("--label is for one experiment: each has its own")
+        raise UsageError("--label needs a single experiment, because each has its own labels")
     if found := windows(experiment.marks, name):
         return found
     known = ", ".join(dict.fromkeys(mark.name for mark in experiment.marks)) or "none"

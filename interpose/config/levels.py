@@ -47,7 +47,7 @@ def parse_levels(text):
     for word in text.split(","):
         name, equals, level = (part.strip() for part in word.partition("="))
         if not equals or not all(part.isidentifier() for part in name.split(".")):
-            raise ValueError(f"{word.strip()!r} is not like os.stat=count")
+            raise ValueError(f"{word.strip()!r} is not of the form os.stat=count")
         found[name] = _level(level)
     return found
 
@@ -90,7 +90,7 @@ def parse_budget(text):
     except ValueError:
         share = -1.0
     if not 0.01 <= share <= 100:
-        raise ValueError("not off or a share like 2%")
+        raise ValueError("not off or a share such as 2%")
     return round(share * 10_000)
 
 

@@ -21,4 +21,4 @@ class _Missing:
         self._package = package
 
     def __getattr__(self, name: str) -> Any:
-        raise UsageError(f"this needs the package {self._package}: pip install 'interpose[sql]'")
+        raise UsageError(f"the package {self._package} is missing: pip install 'interpose[sql]'")

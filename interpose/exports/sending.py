@@ -59,7 +59,7 @@ def address_of(endpoint: str) -> str:
     except ValueError:  # of an address or a port
         is_address = False
     if not is_address:
-        raise UsageError("--endpoint: a URL such as http://localhost:4318 is needed")
+        raise UsageError("--endpoint needs a URL such as http://localhost:4318")
     plain = parts._replace(netloc=parts.netloc.rpartition("@")[2])
     return urllib.parse.urlunsplit(plain if parts.path.strip("/") else plain._replace(path=PATH))
 

@@ -97,8 +97,8 @@ def collector(
     if function is None:
         return lambda decorated: collector(decorated, programs=programs, sections=sections, per=per)
     if type(function) is not type(collector):
-        raise TypeError(f"a data collector is a function, not {type(function).__name__}")
+        raise TypeError(f"a data collector must be a function, not {type(function).__name__}")
     if function.__code__.co_flags & MAKES_SOMETHING_ELSE:
-        raise TypeError("a data collector is a plain function, not a generator or asynchronous")
+        raise TypeError("a data collector must be a plain function, not a generator or a coroutine function")
     setattr(function, DECLARED, Collector(function, programs, sections, per))
     return function

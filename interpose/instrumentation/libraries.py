@@ -223,7 +223,7 @@ def _read(path):
     finally:
         os.close(descriptor)
     if not left:
-        raise ValueError("it is larger than a library")
+        raise ValueError("it is too large for a library")
     return b"".join(parts)
 
 

@@ -110,7 +110,7 @@ def map_program(interpreter: Interpreter, wanted: Settings, every: bool = True) 
         said = _ask(asked, environment)
         experiment = os.path.join(directory, "trial.er")
         if not os.path.exists(answer) or not os.path.exists(os.path.join(experiment, names.MAP)):
-            raise InterposeError(f"{interpreter.path} does not say what it would interpose{said}")
+            raise InterposeError(f"{interpreter.path} did not answer{said}")
         with open(answer, encoding="utf-8") as file:
             declared, reasons = json.load(file)
         path = os.path.join(experiment, names.MAP)

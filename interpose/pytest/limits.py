@@ -54,14 +54,14 @@ def limits_of(arguments: tuple[object, ...], words: dict[str, object]) -> Iterat
             raise ValueError(f"{name!r} is not one of {', '.join(KINDS)}")
     for name, pattern in patterns.items():
         if not isinstance(pattern, str) or not pattern:
-            raise ValueError(f"{name} is a pattern, not {pattern!r}")
+            raise ValueError(f"{name} must be a pattern, not {pattern!r}")
     if patterns.get("kind", "db") not in KINDS:
         raise ValueError(f"{patterns['kind']!r} is not one of {', '.join(KINDS)}")
     if len(arguments) > 1 or (patterns and not arguments) or not (arguments or by_kind):
-        raise ValueError("not like db=5, nor 5, intrinsic='sqlite3.*'")
+        raise ValueError("must be of the form db=5, or 5, intrinsic='sqlite3.*'")
     for most in (*arguments, *by_kind.values()):
         if type(most) is not int or most < 0:
-            raise ValueError(f"{most!r} is not a number from 0 on")
+            raise ValueError(f"{most!r} is not a number of 0 or more")
     yield from (Limit(int(str(most)), **{name: str(text) for name, text in patterns.items()}) for most in arguments)
     yield from (Limit(int(str(most)), kind) for kind, most in by_kind.items())
 

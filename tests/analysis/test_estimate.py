@@ -338,4 +338,4 @@ def test_samples_are_not_merged(traced, interpose):
     refused = interpose("consolidate", "-o", "all.er", done.path)
 
     assert refused.returncode == 2
-    assert "transactions were sampled; merged they would not be told from others" in refused.stderr
+    assert "its transactions were sampled, so it cannot be merged with others" in refused.stderr

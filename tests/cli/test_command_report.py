@@ -859,6 +859,6 @@ def test_a_page_that_no_browser_shows_is_kept_where_it_was_wanted(interpose, wor
     kept = interpose("report", "--open", "-o", "page.html")
     refused = interpose("report", "--open", "--format", "json")
 
-    assert kept == (0, "", "interpose: page.html: no browser could be started\n")
+    assert kept == (0, "", "interpose: page.html: cannot start a browser; open this file yourself\n")
     assert (work / "page.html").exists()
     assert refused == (2, "", "interpose: --open: opens the HTML page, not --format json\n")

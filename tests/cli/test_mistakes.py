@@ -127,7 +127,7 @@ def test_a_variable_that_is_no_setting_is_told_in_the_experiment_and_not_by_the_
             "../work/order.1.er: no such experiment. Did you mean ../work/orders.1.er?",
         ),
         (["rm", "order.1.er"], 1, "order.1.er: no such experiment. Did you mean orders.1.er?"),
-        (["notes", "--add", " ", "orders.1.er"], 2, "--add needs a text that is not empty"),
+        (["notes", "--add", " ", "orders.1.er"], 2, "--add needs a text"),
         (["notes", "--edit", "orders.1.er"], 2, "--edit needs a terminal, or EDITOR; --add TEXT needs neither"),
         (
             ["control", "orders.1.er", "puase"],

@@ -976,10 +976,10 @@ def test_one_that_hangs_is_seen_as_a_call_in_progress(collected, tmp_path):
 BAD_FILES = {
     "nothing = 1": "it declares no data collector",
     "@interpose.collector\nasync def name(area): pass": (
-        "TypeError: a data collector is a plain function, not a generator or asynchronous"
+        "TypeError: a data collector must be a plain function, not a generator or a coroutine function"
     ),
     "@interpose.collector\ndef name(area): yield": (
-        "TypeError: a data collector is a plain function, not a generator or asynchronous"
+        "TypeError: a data collector must be a plain function, not a generator or a coroutine function"
     ),
     "interpose.collector(5)": "TypeError: a data collector is a function, not int",
     "@interpose.collector(per='hour')\ndef name(area): pass": (

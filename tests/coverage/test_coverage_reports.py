@@ -441,7 +441,7 @@ def test_names_that_are_hostile_reach_no_terminal_and_no_reader(shop, capsys, wo
         (["--exclude", "("], "--exclude (: no regular expression"),
         (["--context", "["], "--context [: no regular expression"),
         (["--source", "nowhere"], "--source nowhere: no such directory"),
-        (["--include", "no/such/*"], "nothing of what was recorded is asked about"),
+        (["--include", "no/such/*"], "the options leave out everything that was recorded"),
     ],
 )
 def test_what_means_nothing_is_said_in_one_line(shop, capsys, words, told):

@@ -265,9 +265,9 @@ def test_a_test_that_failed_fails_as_it_did(tests):
     ("limit", "why"),
     [
         ("dbs=5", "'dbs' is not one of db, screen"),
-        ("db=-1", "-1 is not a number from 0 on"),
-        ("db='5'", "'5' is not a number from 0 on"),
-        ("db=True", "True is not a number from 0 on"),
+        ("db=-1", "-1 is not a number of 0 or more"),
+        ("db='5'", "'5' is not a number of 0 or more"),
+        ("db=True", "True is not a number of 0 or more"),
         ("", "not like db=5"),
         ("intrinsic='a'", "not like db=5"),
         ("1, 2", "not like db=5"),

@@ -237,7 +237,7 @@ def test_the_command_shows_all_sections_or_those_that_are_asked_for(interpose, s
     [
         (["--format", "csv"], "--format csv: one --section at a time"),
         (["--section", "sections"], "sections is not a choice. Did you mean section?"),
-        (["--slices", "100000"], "--slices: at most 1000"),
+        (["--slices", "100000"], "--slices must be at most 1000"),
     ],
 )
 def test_what_cannot_be_shown_is_told(interpose, shop, words, told):

@@ -206,7 +206,7 @@ def _share(
     record, made = thread.record, sums or Sums()
     wall_ns = (record.end_ns or until_ns) - record.start_ns
     if wall_ns < 0:
-        process.damages.add(f"{process.place}/threads", f"thread {thread.number} ends before it begins")
+        process.damages.add(f"{process.place}/threads", f"thread {thread.number} the end is before the beginning")
     if record.end_ns and made.self_wall_ns > max(wall_ns, 0):
         process.damages.add(
             f"{process.place}/threads", f"thread {thread.number} was longer in calls than it lived"

@@ -48,7 +48,7 @@ class Keeper:
         process.forget_consolidated()
         self._before = process.consolidated
         if self._before is None and process.stamp_of_consolidated():
-            raise ExperimentError(f"{process.place}/{consolidated.NAME}: cannot be read, and is left as it is")
+            raise ExperimentError(f"{process.place}/{consolidated.NAME}: cannot be read, and was not changed")
         self._tracker = Tracker({}, pauses)
         made = consolidator or fastest_consolidator()
         self._consolidator: Consolidator = made(

@@ -140,7 +140,7 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         if len(text) > LONGEST_PATTERN:
-            raise PatternError(f"a pattern is at most {LONGEST_PATTERN} letters long", LONGEST_PATTERN)
+            raise PatternError(f"a pattern can have at most {LONGEST_PATTERN} characters", LONGEST_PATTERN)
         self.states: list[_State] = []
         self.ignores_case = text.startswith("(?i)")
         self._text = text
@@ -225,7 +225,7 @@ class _Reader:
         least = int(found[1])
         most = None if found[2] and not found[3] else int(found[3] or least)
         if least > REPEATED_AT_MOST or (most is not None and not least <= most <= REPEATED_AT_MOST):
-            raise PatternError(f"from 0 to {REPEATED_AT_MOST} times, the lower first", self._place)
+            raise PatternError(f"repetitions are from 0 to {REPEATED_AT_MOST}, smaller number first", self._place)
         self._place = found.end()
         return least, most
 
@@ -249,10 +249,10 @@ class _Reader:
         if self._text.startswith("?:", self._place):
             self._place += 2
         elif self._text.startswith("?", self._place):
-            raise PatternError("of (? there are (?: and, at the beginning, (?i)", place)
+            raise PatternError("only (?: and, at the beginning, (?i) are supported", place)
         self._depth += 1
         if self._depth > DEEPEST:
-            raise PatternError(f"more than {DEEPEST} groups within each other", place)
+            raise PatternError(f"more than {DEEPEST} nested groups", place)
         piece = self._either()
         self._depth -= 1
         if not self._passes(")"):
@@ -280,7 +280,7 @@ class _Reader:
         self._place += 1
         high = self._letter()
         if not isinstance(high, str) or high < low:
-            raise PatternError("no range of letters", place)
+            raise PatternError("invalid range of characters", place)
         if self.ignores_case:
             return lambda letter: low <= letter <= high or low <= letter.upper() <= high
         return lambda letter: low <= letter <= high
@@ -307,7 +307,7 @@ class _Reader:
         if letter in _WRITTEN:
             return _WRITTEN[letter]
         if not letter or letter.isalnum():
-            raise PatternError(f"\\{letter} is not known here", place)
+            raise PatternError(f"\\{letter} is not supported", place)
         return letter
 
     def _is(self, letter: str) -> Is:
@@ -326,7 +326,7 @@ class _Reader:
 
     def _state(self, begins: bool = False, ends: bool = False) -> _State:
         if len(self.states) >= STATES_AT_MOST:
-            raise PatternError("the pattern is too large; are there repetitions of repetitions?", self._place)
+            raise PatternError("the pattern is too large; avoid repetitions of repetitions", self._place)
         state = _State(begins=begins, ends=ends, number=len(self.states))
         self.states.append(state)
         return state

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.output and (len(arguments.experiments) > 1 or not arguments.output.endswith(SUFFIX)):
-        raise UsageError(f"-o packs one experiment, into a file NAME{SUFFIX}")
+        raise UsageError(f"-o packs a single experiment into a file NAME{SUFFIX}")
     return max([_archive(path, arguments) for path in arguments.experiments], default=0)
 
 
@@ -71,7 +71,7 @@ def _pack(experiment: Experiment, path: str) -> None:
     """Raises InterposeError."""
     experiment.refuse_if_unpacked("another file")
     if _is_descendant(experiment):
-        raise UsageError(f"{experiment.name}: a descendant; its founder is packed with all of them")
+        raise UsageError(f"{experiment.name}: is a child process; pack the experiment that contains it")
     try:
         with tempfile.TemporaryDirectory(prefix="interpose-") as directory:
             pack(_at_rest(experiment, directory), path)

@@ -111,5 +111,5 @@ def _sides(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
     if arguments.b is not None:
         return paths_of(arguments.a), paths_of(arguments.b)
     if len(arguments.a) != 2:
-        raise UsageError("compare A B, or, of several runs, compare A1 A2 A3 --with B1 B2 B3")
+        raise UsageError("use compare A B, or for several runs a side compare A1 A2 A3 --with B1 B2 B3")
     return paths_of(arguments.a[:1]), paths_of(arguments.a[1:])

@@ -45,9 +45,9 @@ def _speed(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.replay and (arguments.output or arguments.format != "text"):
-        raise UsageError("--replay: to the terminal, without --format and -o")
+        raise UsageError("--replay writes to the terminal; it excludes --format and -o")
     if arguments.speed and not arguments.replay:
-        raise UsageError("--speed: only with --replay")
+        raise UsageError("--speed needs --replay")
     experiment = open_experiment(arguments.experiment)
     if not is_kept(experiment):
         raise UsageError(f"{experiment.name}: no dialogue was kept (record with INTERPOSE_DIALOGUE=1, at a terminal)")
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         write_table(pieces_table(experiment, pieces), arguments)
     if lost := lost_pieces(experiment):
-        say(f"{experiment.name}: {count(lost, 'piece')} of the dialogue not kept, there was no room")
+        say(f"{experiment.name}: {count(lost, 'piece')} of the dialogue not kept: INTERPOSE_DIALOGUE was full")
     return note_damages(experiment)
 
 

@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _show_slowest(experiment: Experiment, arguments: argparse.Namespace) -> int:
     """Show the events that were kept whole where calls were put together, the slowest first."""
     if arguments.last or arguments.since or arguments.label or arguments.filter:
-        raise UsageError("--slowest: of all calls, and no other choice")
+        raise UsageError("--slowest covers all calls: it excludes options that choose calls")
     kept = sorted(slowest(experiment), key=lambda row: -row.event.wall_ns)
     if not kept:
         raise UsageError(f"{experiment.name}: no slowest calls were kept (interpose consolidate keeps some)")

@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.marks:
         _add(experiment, arguments)
     elif arguments.name:
-        raise UsageError("-t start or -t stop says what the label does")
+        raise UsageError("-t start or -t stop is missing")
     else:
         _list(experiment)
     return note_damages(experiment)
@@ -76,7 +76,7 @@ def _mark(text: str, name: str, comment: str, process: Process) -> Mark:
         raise UsageError(f"-t {text}: must begin with start or stop")
     time_ns = _instant_ns(when, process) if said else _now_ns(process)
     if not 0 <= time_ns < 1 << 63:
-        raise UsageError(f"-t {text}: no clock goes that far")
+        raise UsageError(f"-t {text}: is too far away")
     return Mark(name, action, time_ns, comment)
 
 

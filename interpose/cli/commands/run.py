@@ -89,12 +89,12 @@ def run(arguments: argparse.Namespace) -> int:
     schedule = schedule_of(arguments, datetime.now())
     asked = signals_of(arguments)
     if schedule and asked.toggle:
-        raise UsageError("-y: not together with -t, --at, --for and --every")
+        raise UsageError("-y excludes -t, --at, --for and --every")
     if (schedule and not schedule.is_open(time.time())) or (asked.toggle and not asked.recording):
         arguments.paused = "1"
     in_force = settings_in_force(arguments)
     if len(arguments.notes) > NOTES_AT_MOST:
-        raise UsageError(f"-C: at most {NOTES_AT_MOST} notes")
+        raise UsageError(f"-C: more than {NOTES_AT_MOST} notes")
     for line in [*unknown_variables(), *doubts(in_force)]:
         say(line)
     if arguments.dry_run:

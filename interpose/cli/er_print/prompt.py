@@ -82,7 +82,7 @@ def read_script(path: str) -> list[str]:
     except OSError as error:
         raise InterposeError(f"{path}: {error.strerror}") from error
     if len(text) > LONGEST_SCRIPT_BYTES:
-        raise UsageError(f"{path}: longer than a script can be")
+        raise UsageError(f"{path}: the script is too long")
     return text.splitlines()
 
 
@@ -99,10 +99,10 @@ def read_defaults(session: Session) -> None:
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        return say(f"{path}: not used: {error.strerror}")
+        return say(f"{path}: ignored: {error.strerror}")
     if why := _why_not_trusted(os.fstat(descriptor)):
         os.close(descriptor)
-        return say(f"{path}: not used: {why}")
+        return say(f"{path}: ignored: {why}")
     with open(descriptor, encoding="utf-8", errors="replace") as file:
         lines = file.read(LONGEST_SCRIPT_BYTES).splitlines()
     wrong = 0
@@ -113,14 +113,14 @@ def read_defaults(session: Session) -> None:
             say(f"{path}:{number}: {error}")
             wrong += 1
         if wrong == _WRONG_AT_MOST:
-            return say(f"{path}: what follows is not used")
+            return say(f"{path}: the rest of the file is ignored")
 
 
 def _run_default(session: Session, step: Step | None) -> None:
     if step is None:
         return
     if not step.verb.sets:
-        raise UsageError(f"{step.verb.name}: no default")
+        raise UsageError(f"{step.verb.name}: has no default")
     step.run(session)
 
 

@@ -70,7 +70,7 @@ class Verb:
     def run(self, session: Session, given: Sequence[str]) -> None:
         """Do it. Raises InterposeError."""
         if not self.needed <= len(given) <= len(self.words):
-            raise UsageError(f"it is: {self.usage}")
+            raise UsageError(f"usage: {self.usage}")
         self.act(session, given)
 
 
@@ -120,7 +120,7 @@ def _csingle(session: Session, given: Sequence[str]) -> None:
 
 def _begun(session: Session) -> None:
     if not session.fragment:
-        raise UsageError("first say csingle FUNCTION")
+        raise UsageError("use csingle FUNCTION first")
 
 
 def _cprepend(session: Session, given: Sequence[str]) -> None:
@@ -138,7 +138,7 @@ def _cappend(session: Session, given: Sequence[str]) -> None:
 def _shorter(session: Session, kept: slice) -> None:
     _begun(session)
     if len(session.fragment) < 2:
-        raise UsageError("one function is the least")
+        raise UsageError("the last function cannot be removed")
     session.fragment = session.fragment[kept]
     _show_fragment(session)
 
@@ -293,7 +293,7 @@ def _printmode(session: Session, given: Sequence[str]) -> None:
     elif len(mode) == 1 and mode.isprintable() and not mode.isalnum() and mode not in "\"' ":
         session.mode, session.sign = DELIMITER, mode
     else:
-        raise UsageError(f"{mode}: it is text, html, delimiter, or the sign between cells")
+        raise UsageError(f"{mode}: must be text, html, delimiter, or a single character")
 
 
 def _outfile(session: Session, given: Sequence[str]) -> None:

@@ -124,7 +124,8 @@ class Session:
             return found[int(number) - 1]
         if len(found) > 1 or number:
             listed = ", ".join(f"{place} {names.function(each)}" for place, each in enumerate(found[:_SHOWN], 1))
-            raise UsageError(f"{name} {number or '?'}: which of {len(found)}? {listed}{' …' * (len(found) > _SHOWN)}")
+            more = " …" if len(found) > _SHOWN else ""
+            raise UsageError(f"{name} {number}".rstrip() + f": choose by number: {listed}{more}")
         return found[0]
 
     def objects(self, given: str) -> list[str]:
@@ -159,10 +160,10 @@ class Session:
         file = files[0] if len(files) == 1 else object_of(self.function(item, number))
         process = self.calls.files.get(file)
         if process is None:
-            raise UsageError(f"{item}: not in a source: what was called lies in no file of the program")
+            raise UsageError(f"{item}: has no source: it is a called function, not one of the program's files")
         found = self.sources.text_of(process, file)
         if found is None:
-            raise UsageError(f"{file}: its source is not here, or no longer what it was; addpath, pathmap")
+            raise UsageError(f"{file}: source missing or changed; addpath or pathmap name other places")
         changed = " (changed since it was recorded)" if found.changed else ""
         rows = by_source_line(self.calls.tree, file)
         title = f"Source file: {file}{changed}"

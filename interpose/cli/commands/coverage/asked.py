@@ -65,11 +65,11 @@ def opened(arguments: argparse.Namespace) -> tuple[Experiment, Coverage]:
     if not found.codes:
         raise ExperimentError(f"{experiment.name}: {_why_nothing(experiment, found)}")
     if not found.modules:
-        raise ExperimentError(f"{experiment.name}: nothing of what was recorded is asked about")
+        raise ExperimentError(f"{experiment.name}: the options leave out everything that was recorded")
     for note in found.notes[:_NOTES_AT_MOST]:
         say(note)
     if len(found.notes) > _NOTES_AT_MOST:
-        say(f"and {len(found.notes) - _NOTES_AT_MOST:,} more such notes")
+        say(f"and {len(found.notes) - _NOTES_AT_MOST:,} more notes")
     if getattr(arguments, "branch", False) and not found.with_branches:
         say(f"{experiment.name}: no branches were recorded: use INTERPOSE_BRANCHES=1")
         arguments.branch = False
@@ -119,7 +119,7 @@ def _expression(option: str, text: str) -> re.Pattern[str]:
     try:
         return re.compile(text, re.MULTILINE)
     except (re.error, RecursionError, OverflowError) as error:
-        raise UsageError(f"{option} {text}: no regular expression: {error}") from None
+        raise UsageError(f"{option} {text}: invalid regular expression: {error}") from None
 
 
 def _percent(text: str) -> float:
