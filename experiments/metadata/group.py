@@ -21,10 +21,10 @@ def is_group(path: str) -> bool:
 
 
 def members(path: str) -> list[str]:
-    """The paths of the experiments that the group at `path` names, and of those in groups that it names.
+    """The paths of the experiments in the group at `path`, and in the groups that it names.
 
-    Relative ones are as from the group's own directory. Raises ExperimentError for what is no group, and for one
-    that is, somewhere below, in itself.
+    Relative paths start from the group's directory. Raises ExperimentError for a file that is not a group, and for a
+    group that contains itself.
     """
     found = _members(path, ())
     if not found:

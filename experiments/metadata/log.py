@@ -1,4 +1,4 @@
-"""Reading log.xml and map.xml: what was recorded, how, and how the records are packed."""
+"""Reads log.xml and map.xml: what was recorded, how, and how the records are packed."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _KINDS = re.compile(r"[a-z]{1,16}(?: [a-z]{1,16})*")
 
 @dataclass(frozen=True)
 class LogEvent:
-    """An event of the run itself: `exit` with `status` or `signal`, `stopped` with `why`, `level` where calls of the
-    intrinsic with that number have been lowered to a `level`, because they took a `share` of the CPU time; `sample`,
-    `filter` and `warning` have a `text`: the label, the filter from then on, what could not be done; `missed` says
+    """An event of the run itself: `exit` with `status` or `signal`; `stopped` with `why`; `level` if calls of the
+    intrinsic with that number were throttled to a `level`, because they took a `share` of the CPU time. `sample`,
+    `filter` and `warning` have a `text`: the label, the filter from then on, what could not be done. `missed` says
     `what` was not recorded (calls, lines, coverage), and `why`; `within` that the process was started in a transaction
-    that was `kept` or `passed over`, as `text` says."""
+    that sampling `kept` or `passed over`, as `text` says."""
 
     kind: str
     time_ns: int
@@ -48,7 +48,7 @@ class LogEvent:
 
 @dataclass
 class Log:
-    """What log.xml says; what it does not say has the value of nothing."""
+    """The content of log.xml. Missing values are empty or 0."""
 
     version: int = 0
     collector: Attributes = field(default_factory=dict)
@@ -81,8 +81,8 @@ class Log:
 
     @property
     def trace_parent(self) -> tuple[str, str] | None:
-        """The trace that the process was started in and the span that started it, as its environment's TRACEPARENT
-        said: 32 and 16 hexadecimal digits."""
+        """The trace in which the process was started, and the span that started it, from TRACEPARENT: 32 and 16
+        hexadecimal digits."""
         found = _TRACE_PARENT.fullmatch(self.trace.get("parent", ""))
         return (found[1], found[2]) if found else None
 
@@ -92,30 +92,30 @@ class Log:
 
     @property
     def recorded(self) -> frozenset[str]:
-        """What was asked to be recorded: calls, lines, coverage, profile; calls where it does not say."""
+        """What is recorded: calls, lines, coverage, profile; calls if the log does not say."""
         words = frozenset(self.settings.get("INTERPOSE", "").split(",")) - {""}
         return words - {"1"} | {"calls"} if "1" in words or not words else words
 
     @property
     def one_in(self) -> int:
-        """The number of transactions of which one was kept; 0 where all were."""
+        """N if one of N transactions was kept; 0 if all were."""
         found = _ONE_IN.fullmatch(self.settings.get("INTERPOSE_TRANSACTIONS", ""))
         return int(found[1]) if found and int(found[1]) > 1 else 0
 
     @property
     def within(self) -> str:
-        """What became of the transaction that the process was started in: `kept`, `passed over`, or nothing."""
+        """Whether the transaction in which the process was started was `kept` or `passed over`; empty without one."""
         found = [event.text for event in self.events if event.kind == WITHIN]
         return found[0] if found and found[0] in FATES else ""
 
     @property
     def interval(self) -> str:
-        """The interval of CPU time at which calls were sampled; nothing where all were recorded."""
+        """The interval of CPU time at which calls were sampled; empty if all were recorded."""
         return self.settings.get("INTERPOSE_INTERVAL", "") if self.interval_ns else ""
 
     @property
     def interval_ns(self) -> int:
-        """The same in nanoseconds; 0 where all were recorded."""
+        """The same in nanoseconds; 0 if all were recorded."""
         try:
             return quantities.duration_ns(self.settings.get("INTERPOSE_INTERVAL", ""))
         except ValueError:
@@ -123,7 +123,7 @@ class Log:
 
     @property
     def profile_hz(self) -> float | None:
-        """How often a second its Python code asks to be sampled; None where it does not."""
+        """How many times a second its Python code is to be sampled; None if not."""
         text = self.settings.get("INTERPOSE_PROFILE", "off")
         try:
             return quantities.rate_hz(text) if "profile" in self.recorded else None
@@ -133,13 +133,13 @@ class Log:
 
 @dataclass(frozen=True)
 class Intrinsic:
-    """Something that can be called: its public dotted name, and its kind (db, file, net ...).
+    """A call that is timed: its dotted name, and its kind (db, file, net ...).
 
-    `moves` is what its events count as moved: `bytes` or `rows`. `by` is the way in which it was interposed; `why_not`
-    the reason where it was not; `library` which library has it, at which `place`, for which `target`, and what that
-    `passes_on` to. `transaction`: a call `is` one, or one `begins` or `ends` with it; `terminal`: its calls of the kind
-    screen wait for somebody at the keyboard, until a `line` is entered or for `keys`. `passed_over`: calls of that
-    number are transactions that sampling passed over; of what is `always` recorded it left out nothing.
+    `moves` is what its events count: `bytes` or `rows`. `by` is how it was interposed, `why_not` the reason if it was
+    not. `library` is the library that has it, declared at `place` for `target`, and `passes_on` what its wrapper calls.
+    `transaction`: a call `is` one, or one `begins` or `ends` with it. `terminal`: its calls of the kind screen wait for
+    a user, until a `line` is entered or for `keys`. `passed_over`: calls with that number are transactions that were
+    not sampled; calls that are `always` recorded were recorded in these, too.
     """
 
     name: str
@@ -159,7 +159,7 @@ class Intrinsic:
 
 @dataclass(frozen=True)
 class Library:
-    """A library that was looked at: its file, and why it was not used, at which line."""
+    """A library: its file, and why it was not used, with the line."""
 
     name: str
     path: str = ""
@@ -169,7 +169,7 @@ class Library:
 
 @dataclass(frozen=True)
 class Collector:
-    """A data collector that was used: its file, when it was called, for which programs, what it called itself."""
+    """A data collector that was used: its file, when and for which programs it was called, and its identifier."""
 
     name: str
     path: str
@@ -190,9 +190,9 @@ class Failure:
 
 
 def read_log(path: str, place: str, damages: Damages) -> Log:
-    """What the log.xml at `path` says; where it is cut short or not well-formed, what stands before that.
+    """The content of the log.xml at `path`, up to where it is cut short or not well-formed.
 
-    Raises ExperimentError where it is not there, is not an experiment's, or is of a later version.
+    Raises ExperimentError if it is missing, is not the log of an experiment, or has a later version.
     """
     reader = _LogReader(place, damages)
     try:
@@ -205,10 +205,10 @@ def read_log(path: str, place: str, damages: Damages) -> Log:
 
 
 def read_map(path: str, place: str, damages: Damages) -> dict[int, Intrinsic]:
-    """The intrinsics that the map.xml at `path` names, by number.
+    """The intrinsics in the map.xml at `path`, by number.
 
-    One whose calls are of several kinds has as many numbers, from its own on. An entry that is named again
-    replaces the earlier one; a number that another entry has stays with that.
+    An intrinsic with calls of several kinds has as many numbers, beginning with its own. A later entry replaces an
+    earlier one of the same number; a number claimed by two other entries belongs to the first.
     """
     reader = _MapReader(place, damages)
     try:
@@ -219,8 +219,8 @@ def read_map(path: str, place: str, damages: Damages) -> dict[int, Intrinsic]:
 
 
 def read_libraries(path: str) -> tuple[list[Library], list[Failure]]:
-    """The libraries that the map.xml at `path` names, with the data collectors that were not used, and what failed in
-    them; what is damaged there is left out."""
+    """The libraries in the map.xml at `path`, with unused data collectors and failures of both; damaged entries are
+    ignored."""
     libraries: list[Library] = []
     failures: list[Failure] = []
 
@@ -238,12 +238,12 @@ def read_libraries(path: str) -> tuple[list[Library], list[Failure]]:
     try:
         read_elements(path, path, Damages(), begin, lambda text: None, lambda name: None)
     except OSError:
-        pass  # told where the intrinsics are read
+        pass  # noted where the intrinsics are read
     return libraries, failures
 
 
 def read_collectors(path: str) -> list[Collector]:
-    """The data collectors that the map.xml at `path` names as used; what is damaged there is left out."""
+    """The data collectors that the map.xml at `path` names as used; damaged entries are ignored."""
     found: dict[str, Collector] = {}
 
     def begin(element: str, attributes: Attributes) -> None:
@@ -260,7 +260,7 @@ def read_collectors(path: str) -> list[Collector]:
     try:
         read_elements(path, path, Damages(), begin, lambda text: None, lambda name: None)
     except OSError:
-        pass  # told where the intrinsics are read
+        pass  # noted where the intrinsics are read
     return list(found.values())
 
 
@@ -311,7 +311,7 @@ class _MapReader:
                 del self.intrinsics[mine], self._begins[mine]
 
     def _kinds(self, number: int, attributes: Attributes) -> list[str]:
-        """The kind for each number of an entry; its one kind where it does not say several, as they must be."""
+        """The kind for each number of an entry; its single kind if it does not list several correctly."""
         kind, several = attributes.get("kind", _UNKNOWN), attributes.get("kinds")
         if several is None:
             return [kind]
@@ -502,5 +502,5 @@ class _Description:
 
 
 def _integer(text: str) -> int | None:
-    """The whole number that `text` is, or None; one that no field could hold is none."""
+    """The whole number in `text`; None if it is none, or too large for any field."""
     return int(text) if re.fullmatch(r"-?[0-9]{1,20}", text) else None
