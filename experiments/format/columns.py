@@ -1,12 +1,12 @@
-"""Records arranged for compression: column by column, of each what is little said anew, and byte by byte.
+"""Records arranged for compression: by columns, as differences, byte by byte.
 
-Of the events of a block most numbers are the same, or follow from others: a call has the number after the one
-before it, begins soon after that one ended, and its CPU time is its wall time. What is left of a column is
-stored as planes, all the lowest bytes first; a plane that is nothing but zeros is left out. Arranged records are
+Most numbers in the events of a block are equal, or follow from others: a call has the next number, begins soon after
+the previous one ended, and its CPU time is its wall time. The differences of a column are stored as planes, the lowest
+bytes first; planes of zeros are left out. Arranged records are
 
-    the first record as it is | a bit for each byte of a record: is its plane there? | the planes that are there
+    the first record, unchanged | a bit for each byte of a record: does its plane exist? | the existing planes
 
-In a plane each record but the first has a byte. `transform` 1 of a compressed block is this arrangement.
+A plane has one byte for each record but the first. `transform` 1 of a compressed block is this arrangement.
 """
 
 from __future__ import annotations

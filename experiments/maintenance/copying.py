@@ -17,7 +17,7 @@ _CHUNK_BYTES = 64 * 1024
 
 
 def refuse_what_is_none(path: str) -> None:
-    """Raises ExperimentError where `path` is no founder's directory, by its name and by what is in it."""
+    """Raises ExperimentError if `path` is not a founder's directory, by its name and its content."""
     given, path = path, os.path.abspath(path)
     name, above = os.path.basename(path), os.path.dirname(path)
     try:
@@ -45,9 +45,9 @@ def _has_log(path: str) -> bool:
 
 
 def copy(source: str, target: str) -> None:
-    """Copy the experiment at `source` to `target`, which must not be there; of one that is being written what is whole.
+    """Copy the experiment at `source` to `target`, which must not exist. If it is being written, copy what is whole.
 
-    Raises OSError (FileExistsError), and then nothing is left at `target`.
+    Raises OSError (FileExistsError); nothing is then left at `target`.
     """
     names.make_private(target)
     try:

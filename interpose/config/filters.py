@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 OFF = "off"
-LONGEST = 200  # letters of an alternative; the recorder has room for so many
+LONGEST = 200  # characters of an alternative, as many as the recorder has room for
 MOST_RULES = 64
 LAST_NUMBER = 1 << 32
 
@@ -47,8 +47,8 @@ def _line(word, without, values, start_ns):
 
 
 def parse(text: str, recorded: Collection[str] = KINDS) -> Filter | None:
-    """The filter that `text` says; None for `off`, or nothing. Raises ValueError, which names the place, for what is no
-    filter, and for one that leaves nothing of the kinds that are `recorded`."""
+    """The filter in `text`; None for `off` or an empty text. Raises ValueError, with the mistake, for an invalid filter
+    and for one that leaves none of the kinds that are `recorded`."""
     rules = []
     for clause in text.split(";"):
         if clause.strip() and clause.strip() != OFF:
@@ -98,7 +98,7 @@ def _kinds(value):
 
 
 def _events(value):
-    """A name of what is called, with `*` and `?`; or a code of the Natural Profiler, in capitals."""
+    """The name of an intrinsic, with `*` and `?`, or a code of the Natural Profiler in capitals."""
     if not value.isupper():
         yield "name", value
         return
