@@ -49,21 +49,20 @@ BEFORE = "before the ring"
 PAUSED = "paused"
 NOT_KEPT = "not kept"
 SYNC = "sync"
-START_UP = "startup"  # of the interpreter: what it calls before the program's first line
+START_UP = "startup"  # of the interpreter, before the program's first line
 UNCERTAIN_TIMES = 10
 _KIND_COMMENTS = {IDLE: "waiting for work", START_UP: "Python's own start"}
 
 
 @dataclass
 class Row:
-    """What some calls took: `kind` and `intrinsic` are None where they differ, `labels` what else it is.
+    """What some calls took. `kind` and `intrinsic` are None if they differ; `labels` are further names.
 
-    `is_of_calls` is false of the program's row and our own. `passed` are calls of the kind `sync` that did not
-    wait, in the rows of that kind, of a thread or a process; they are in no other figure. `counted` are calls of
-    the kind or the intrinsic that were not timed: no other figure has them, and their time is the program's.
-    `margin` is of what is estimated of it, where transactions were sampled and enough were kept. `code` is there in the
-    rows of functions and lines that were sampled: what they took between the calls; `tasks` is the CPU time of it in
-    asynchronous tasks and greenlets, by their names.
+    `is_of_calls` is false for the rows `code`, `overhead` and similar. `passed` are calls of the kind `sync` that did
+    not wait, in the rows of that kind, of a thread or of a process; no other figure includes them. `counted` are
+    untimed calls of the kind or the intrinsic; no other figure includes them, and their time is in `code`. `margin`
+    belongs to estimates, if transactions were sampled and enough were kept. `code` is in rows of sampled functions and
+    lines: what they took between calls. `tasks` is its CPU time in asynchronous tasks and greenlets, by name.
     """
 
     kind: str | None
@@ -102,11 +101,11 @@ class Row:
 
 @dataclass
 class Profile:
-    """The rows of a grouping, the largest self wall time first; then what is the program's and our own.
+    """The rows of a grouping, largest self wall time first, then `code`, `overhead` and similar rows.
 
-    Rows of calls that waited for work are the last of all. Of some calls alone, those of a label, there is nothing that
-    they would be a part of: no closing rows, and the total is what they took. `estimate` is there where transactions
-    were sampled: counts and times are then estimated for all of them, where `is_scaled`.
+    Rows of calls that waited for work come last. A part of the calls, that of a label, is not a part of any total: it
+    has no closing rows, and its total is what the calls took. `estimate` exists if transactions were sampled: with
+    `is_scaled`, counts and times are then estimated for all of them.
     """
 
     analysis: Analysis
@@ -136,10 +135,10 @@ class Grouping:
 
 
 def profile(analysis: Analysis, by: str, is_scaled: bool = True) -> Profile:
-    """The profile of what is analysed, grouped by one of `GROUPINGS`.
+    """The profile of an analysis, grouped by one of `GROUPINGS`.
 
-    Where transactions were sampled, what was called within those kept stands for what was called within all, unless
-    not `is_scaled`; where only some calls are looked at, they stand for themselves.
+    If transactions were sampled, calls within those kept represent the calls within all of them, unless `is_scaled` is
+    false. If only some calls are selected, they represent themselves.
     """
     experiment, grouping = analysis.experiment, GROUPINGS[by]
     sampled = is_sampled(experiment)
@@ -198,15 +197,15 @@ class _Rows:
         return number
 
     def add_records(self, process: Process, grouping: Grouping, records: Records) -> None:
-        """Add what `records` of `process` hold, by whatever fields the grouping needs, and perhaps more.
+        """Add the `records` of `process`, which have at least the fields that the grouping needs.
 
-        A call made inside another of its row adds no inclusive time.
+        A call inside another one of its row adds no inclusive time.
         """
         for record, number, is_first in self._placed(process, grouping, records):
             self.made[number].sums.add(record.sums, inclusive=is_first)
 
     def _placed(self, process: Process, grouping: Grouping, records: Records) -> Iterator[tuple[Record, int, bool]]:
-        """Each record of `process`, the place of its row, and whether no record around it is of that row."""
+        """Each record of `process`, the position of its row, and whether no record around it belongs to that row."""
         numbers: dict[Key, int] = {}
 
         def number_of(record: Record) -> int:
@@ -234,8 +233,8 @@ class _Rows:
 
 
 class _Sampled(_Rows):
-    """Rows of an experiment whose transactions were sampled. `is_whole`: the rows are of threads or more, whose times
-    are known."""
+    """The rows of an experiment with sampled transactions. `is_whole`: rows of threads or larger units, whose times are
+    known."""
 
     def __init__(self, grouping: Grouping, is_whole: bool) -> None:
         super().__init__()
@@ -256,8 +255,8 @@ class _Sampled(_Rows):
             self._add(self.made[number].sums, within, record.sums, stands[id(record)], is_first)
 
     def _add(self, exact: Sums, within: Sums, sums: Sums, standing: int, is_first: bool) -> None:
-        """Add to what is known of a row, or to what is estimated of it. Of a transaction the self time is a part of
-        what is estimated: of those passed over it is all that they took."""
+        """Add to the known or to the estimated part of a row. The self time of a transaction is part of the estimate;
+        for one that was not sampled it is its whole time."""
         if standing in (OUTSIDE, EXACT, ALWAYS):
             exact.add(sums, inclusive=is_first)
         elif standing in (KEPT, PASSED_OVER):
@@ -272,7 +271,7 @@ class _Sampled(_Rows):
             within.add(sums, inclusive=is_first)
 
     def finish(self, experiment: Experiment, is_scaled: bool) -> Estimate:
-        """Estimate what is to be estimated, and how well."""
+        """Make the estimates, with their margins."""
         for name, population in self._populations.items():
             parts = {row: sums for (each, row), sums in self._within.items() if each == name}
             if is_scaled and population.is_known:
@@ -330,7 +329,7 @@ def _estimate_of(experiment: Experiment, populations: Mapping[str, Population], 
 
 
 def by_kind(made: Profile) -> list[Row]:
-    """The rows of a profile by kind, in the order of `KINDS`, with the closing rows and then what was idle."""
+    """The rows of a profile by kind, in the order of `KINDS`, then the closing rows, then idle time."""
     alike = _Rows()
     for row in made.rows:
         if row.is_of_calls:
@@ -348,8 +347,7 @@ def by_kind(made: Profile) -> list[Row]:
 
 
 def closing_rows(whole: Share) -> list[Row]:
-    """The rows of the program, of our own cost, of the time whose events a ring no longer has, and of the time when
-    recording was paused."""
+    """The rows `code`, `overhead`, the time before a ring, and the time of pauses."""
     before = closing_row(BEFORE, whole.before_wall_ns, whole.before_cpu_ns, "its calls were overwritten")
     rows = [
         closing_row(CODE, whole.program_wall_ns, whole.program_cpu_ns, "between the calls"),
@@ -387,8 +385,8 @@ def is_uncertain(total_ns: int, calls: int, inside_ns: int, resolution_ns: int) 
 
 
 def own_lines(rows: Iterable[Row]) -> list[Row]:
-    """Those rows of a grouping by site whose line is the program's own, and which did not wait for work; but for
-    statements, which take no time."""
+    """Rows of a grouping by site with a line of your own that did not wait for work, without line events, which take no
+    time."""
     own = (row for row in rows if row.site and row.site.own)
     return [row for row in own if not row.is_idle and row.intrinsic != STATEMENT]
 
@@ -456,7 +454,7 @@ def _of_what(kind: str, label: str) -> Callable[[Process, Mapping[str, int]], Ro
 
 
 def _of_whole(by: str) -> Callable[[Process, Mapping[str, int]], Row]:
-    """What gives the row of a thread or of what it is a part of."""
+    """Returns the row of a thread, or of the process or other unit that it belongs to."""
 
     def row_of(process: Process, key: Mapping[str, int]) -> Row:
         return Row(_idle_or_none(process, key), None, _whole_labels(process, key["thread"], by))
@@ -465,7 +463,7 @@ def _of_whole(by: str) -> Callable[[Process, Mapping[str, int]], Row]:
 
 
 def _whole_labels(process: Process, thread: int, by: str) -> dict[str, str]:
-    """The labels of a thread's row, or of that of what it is a part of."""
+    """The labels of the row of a thread, or of the unit that it belongs to."""
     if by == "thread":
         return {"thread": thread_label(process, thread), "process": process_label(process)}
     return {by: _WHOLE_LABELS[by](process)}
@@ -486,7 +484,7 @@ def thread_label(process: Process, number: int) -> str:
 
 
 def task_label(process: Process, number: int) -> str:
-    """The number of a task and what it is called, where that is known; nothing of what is no task's."""
+    """The number and the name of a task, if known; empty without a task."""
     return f"{number} {process.task_names.get(number, '')}".rstrip() if number else ""
 
 

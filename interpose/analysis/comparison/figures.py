@@ -1,8 +1,7 @@
-"""What a run took, row by row: figures that add up, and measures of them.
+"""The figures of a run, row by row, and measures of them.
 
-A comparison needs of a run no more than rows with a name and figures; any grouping of
-`interpose.analysis.calls.profile` makes them. Names are as they are in other runs too: without numbers of processes,
-files from the working directory on.
+A comparison needs only rows with a name and figures; any grouping of `interpose.analysis.calls.profile` makes them.
+Names are the same in other runs: they have no process numbers, and files are relative to the working directory.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from interpose.analysis.transactions.response_times import transactions
 from interpose.analysis.transactions.tracking import IDLE, NUMBER, PSEUDO
 
 FILES = ("site", "file")  # labels that begin with the name of a file
-NUMBERED = ("process", "thread")  # labels that begin with a number which each run has anew
+NUMBERED = ("process", "thread")  # labels that begin with a number that differs in every run
 TRANSACTION = "transaction"
 GROUPED_BY = (*(by for by in GROUPINGS if by != "experiment"), TRANSACTION)  # each run is an experiment
 ALL = "all"
@@ -28,7 +27,7 @@ _IDLE = PSEUDO[IDLE & NUMBER]
 
 
 class Name(NamedTuple):
-    """What a row is called: where nothing was called (`code`), the kind says what it is."""
+    """The name of a row; the kind for rows without a call (`code`)."""
 
     kind: str | None = None
     intrinsic: str | None = None
@@ -36,7 +35,7 @@ class Name(NamedTuple):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What of it may stand for it."""
+        """The words that can name it."""
         called = [each for each in (self.intrinsic, *(text for _, text in self.labels)) if each]
         return (*called, " ".join(called)) if called else (self.kind or "",)
 
@@ -61,7 +60,7 @@ class Figures:
         self.spread.add(other.spread)
 
     def percentile_ns(self, percent: float) -> int:
-        """The wall time that so many per cent of the calls did not exceed, within 1 %; 0 without calls."""
+        """The wall time that this percentage of calls did not exceed, within 1 %; 0 without calls."""
         return self.spread.percentile_ns(percent) or 0
 
 
@@ -150,7 +149,7 @@ def _transactions(analysis: Analysis) -> Iterator[tuple[Name, Figures]]:
 
 
 def spreads(analysis: Analysis, by: str) -> Mapping[Name, Sums]:
-    """The figures of the calls of each row with their histogram: what is needed for percentiles."""
+    """The figures of the calls of each row with their histogram, for percentiles."""
     experiment, grouping = analysis.experiment, GROUPINGS[by]
     cwd = experiment.founder.log.cwd
     fields = ("thread", *grouping.needs)

@@ -1,12 +1,12 @@
-r"""Regular expressions whose matching takes time in proportion to the text, whatever they are.
+r"""Regular expressions that match in time proportional to the text, whatever the pattern.
 
-`re` goes back and tries again, and `(a+)+b` keeps it busy for years over thirty letters; names in an experiment may be
-anybody's. Here a pattern becomes a set of states that are followed all at once (K. Thompson, Regular expression search
-algorithm, CACM 11 (6), 1968), and what a set becomes at a letter is remembered. The syntax is that of `re`, in part:
+`re` backtracks, so `(a+)+b` can take years over thirty characters, and anybody may have written the names in an
+experiment. Here a pattern becomes a set of states that are followed all at once (K. Thompson, Regular expression search
+algorithm, CACM 11 (6), 1968), and each set's successor is cached by character. The syntax is a part of that of `re`:
 
     .  [abc] [^a-z]  \d \w \s \D \W \S  * + ? {2} {2,} {2,5} (and lazy)  |  ( ) (?: )  ^ $  (?i) at the beginning
 
-No backward references, no looking around. `$` is the very end.
+There are no back-references and no look-around. `$` matches only at the very end.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CLASSES: dict[str, Is] = {
 
 
 class PatternError(UsageError):
-    """A pattern that is none, from the letter at `place` on."""
+    """An invalid pattern; `place` is the position of the mistake."""
 
     def __init__(self, what: str, place: int) -> None:
         super().__init__(what)
@@ -44,8 +44,8 @@ class PatternError(UsageError):
 
 @dataclass
 class _State:
-    """Where a match can be: goes on to `after` by a letter that `takes` allows, or without one; `begins` and `ends`
-    are passed at the beginning and at the end of the text alone."""
+    """A state of the match: continues to `after` with a character that `takes` allows, or without one. `begins` and
+    `ends` can be passed only at the beginning and at the end of the text."""
 
     takes: Is | None = None
     after: list[_State] = field(default_factory=list)
@@ -56,7 +56,7 @@ class _State:
 
 @dataclass
 class _Piece:
-    """States from `first` to `last`, which goes on nowhere yet."""
+    """States from `first` to `last`, which has no successor yet."""
 
     first: _State
     last: _State
@@ -180,7 +180,7 @@ class _Reader:
         least, most = self._times()
         if (least, most) == (1, 1):
             return piece
-        del self.states[states:]  # read again, as often as it is to be there
+        del self.states[states:]  # parsed again for each repetition
         found = self._copies(begin, end, least, most)
         self._passes("?")
         if self._place < len(self._text) and self._text[self._place] in "*+?":

@@ -24,7 +24,7 @@ BY_NUMBER = ("intrinsic", "stack", "detail", "error", "thread")
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What lies around a process: when its founder began, the windows of the labels, who names transactions."""
+    """The surroundings of a process: when its founder began, the windows of labels, what names transactions."""
 
     start_ns: int
     labels: Mapping[str, Sequence[Window]] = field(default_factory=dict)
@@ -59,11 +59,11 @@ _DIMENSIONS = {(0, 0): "a number", (1, 0): "a time", (0, 1): "a size", (-1, 1): 
 
 @dataclass(frozen=True)
 class Token:
-    """A name: its type, what it is decided by, its meaning, and how it is read.
+    """A token: its type, what decides it, its meaning, and how it is read.
 
-    `read` takes the process and the number of what decides; of a call, the process, the event, its depth and the
-    surroundings; of a process, that and how it ended. `field` is the one of the event that the token is and nothing
-    else, where calls move `moves`, if that is said. `needs_end` are those that a call in progress does not have.
+    `read` gets the process and the deciding number; or for a call the process, the event, its depth and the
+    surroundings; or the process and its ending. `field` is the field of the event whose value the token is, if calls
+    move `moves` (if given). A call in progress does not have tokens with `needs_end`.
     """
 
     type: Type
