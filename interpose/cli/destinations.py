@@ -53,7 +53,7 @@ def refuse_running(path: str, advice: str = "; -f does it all the same") -> None
 
 
 def refuse_losing(path: str, advice: str = "") -> None:
-    """Raises ExperimentError where to remove the experiment would lose what is not of it, or is still written."""
+    """Raises ExperimentError if removing the experiment would lose foreign files, or if it is still being written."""
     try:
         found = strangers(path)
     except OSError as error:

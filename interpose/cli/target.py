@@ -12,9 +12,9 @@ from interpose.experiments.model.experiment import Experiment
 
 
 def experiment_of(target: str | None) -> Experiment:
-    """The experiment `target`, or that of the process with that number; the newest where None.
+    """The experiment `target`, or that of the process with that number; the newest for None.
 
-    Raises ExperimentError where there is none.
+    Raises ExperimentError if there is none.
     """
     if target is None or not (target.isascii() and target.isdigit()):
         return open_experiment(target, archive=False)

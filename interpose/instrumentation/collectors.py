@@ -41,7 +41,7 @@ class Collector:
         self.programs = (programs,) if isinstance(programs, str) else tuple(programs)
         self.sections = dict(sections or {})
         self.per = per
-        self.native = native  # where a collector in C lies in memory; then there is not a function
+        self.native = native  # the address of a collector in C, which has no function
         if why := self._wrong():
             raise ValueError(why)
 
@@ -93,7 +93,7 @@ def collector(
     sections: Mapping[str, str | Sequence[str]] | None = None,
     per: str = "event",
 ) -> Any:
-    """Declare that the function is a data collector; it stays what it is. Raises ValueError, TypeError."""
+    """Declare that the function is a data collector; return it unchanged. Raises ValueError, TypeError."""
     if function is None:
         return lambda decorated: collector(decorated, programs=programs, sections=sections, per=per)
     if type(function) is not type(collector):

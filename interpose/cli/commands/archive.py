@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _archive(path: str, arguments: argparse.Namespace) -> int:
     experiment = open_experiment(path, archive=False)
     if arguments.output and is_on_another_host(experiment):
-        arguments.mode = "off"  # what it refers to is elsewhere; it can be packed all the same
+        arguments.mode = "off"  # its sources are elsewhere, but it can be packed
     if arguments.mode != "off":
         done = archive_as_asked(
             experiment,
@@ -80,7 +80,8 @@ def _pack(experiment: Experiment, path: str) -> None:
 
 
 def _at_rest(experiment: Experiment, directory: str) -> str:
-    """The experiment's directory; where it is still written, a copy below `directory`, as sizes are told first."""
+    """The experiment's directory; if it is still being written, a copy below `directory`, because an archive begins
+    with sizes."""
     if all(ending(process).state != "running" for process in experiment.processes):
         return experiment.directory
     copied = os.path.join(directory, experiment.name)

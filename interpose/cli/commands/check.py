@@ -1,4 +1,4 @@
-"""`interpose check`: what of an experiment is sound, and a repaired copy of one that is not."""
+"""`interpose check`: whether an experiment is complete and undamaged, and a repaired copy of one that is not."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from interpose.reports.formats.units import count
 NAME = "consolidate"
 HELP = "combine like calls into records that are kept in the experiment"
 EXAMPLE = "interpose consolidate test.1.er"
-_NAMED = 10  # of what is merged, in its notes
+_NAMED = 10  # the names of the merged experiments, in its notes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -105,7 +105,7 @@ def _merge(arguments: argparse.Namespace) -> int:
 
 
 def _program(process: Process) -> tuple[str, ...]:
-    """What tells which processes ran the same: the module, the text of -c, or where the script lies."""
+    """What shows which processes ran the same program: the module, the text of -c, or the script's path."""
     arguments = process.log.arguments
     if arguments[:1] and arguments[0].startswith("-"):
         return (process.log.executable, *arguments[:2])

@@ -1,4 +1,4 @@
-"""`interpose control`: pause, let go on, filter, sample, save what is recorded of a running program."""
+"""`interpose control`: pause, resume, filter, sample or save the recording of a running program."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _suggest(arguments: argparse.Namespace) -> int:
 
 
 def _follow(path: str, target: str | None) -> int:
-    """Do what the control file says, step by step; what is wrong with it is told, and all else is done."""
+    """Apply the control file, step by step; mistakes are reported, and everything else is applied."""
     try:
         steps, wrong = keywords.read(path)
     except OSError as error:

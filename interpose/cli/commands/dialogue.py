@@ -1,4 +1,4 @@
-"""`interpose dialogue`: what the terminal showed and what was typed, to read or to see again."""
+"""`interpose dialogue`: what the terminal showed and what was typed, to read or to replay."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXAMPLE = "interpose dialogue --replay"
 CAST = "asciicast"
 TABLES_OF_LINES = ("text", "markdown")
 FASTEST = 1000.0
-LONGEST_WAIT_S = 60.0  # of what was recorded; nobody wants to see somebody being at lunch
+LONGEST_WAIT_S = 60.0  # of the recorded pauses; nobody wants to watch a lunch break
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -70,7 +70,7 @@ def _want_sample(experiment: Experiment) -> None:
 
 
 def _mark(text: str, name: str, comment: str, process: Process) -> Mark:
-    """Raises UsageError for what is no mark."""
+    """The mark in the text. Raises UsageError for an invalid one."""
     action, said, when = text.partition("=")
     if action not in ACTIONS:
         raise UsageError(f"-t {text}: must begin with start or stop")

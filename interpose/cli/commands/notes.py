@@ -1,4 +1,4 @@
-"""`interpose notes`: what somebody noted of an experiment; shown, added to, edited."""
+"""`interpose notes`: shows, adds or edits the notes of an experiment."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ def _text(experiment: Experiment, by: str | None, arguments: argparse.Namespace)
 
 
 def _by_when_not_said(arguments: argparse.Namespace) -> str | None:
-    """The grouping for formats that have no first screen, and where rows are to be sorted."""
+    """The grouping for formats without a first screen, and for sorted rows."""
     if arguments.format == "markdown":
         return "kind"
     if arguments.label:
@@ -226,7 +226,7 @@ def _by_when_not_said(arguments: argparse.Namespace) -> str | None:
 
 
 def _write_summary(experiment: Experiment, arguments: argparse.Namespace) -> None:
-    """Write the first screen, or what it says as one object."""
+    """Write the first screen, or its content as one object."""
     with opened_output(arguments.output) as out:
         screen = screen_for(out, Analysis(experiment))
         if arguments.format == "json":

@@ -1,4 +1,4 @@
-"""`interpose run`: start a program with recording switched on, wait for it, end as it ended."""
+"""`interpose run`: starts a program with recording switched on, waits for it, and ends in the same way."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def on_demand(in_force: Settings, experiment: str | None, asked: Asked) -> list[
 
 
 def program_words(arguments: argparse.Namespace) -> list[str]:
-    """The words of the program and its arguments. Raises UsageError where there are none."""
+    """The words of the program and its arguments. Raises UsageError if there are none."""
     words = list(arguments.program)
     if arguments.module is not None:
         words = ["-m", *arguments.module, *words]
@@ -188,8 +188,8 @@ def settings_in_force(arguments: argparse.Namespace) -> Settings:
 
 
 def check_libraries(words: list[str], in_force: Settings) -> int:
-    """Say what is wrong with the libraries that the program gets; gives 2 where they declare what is not there, and
-    there is no catch-all. Where the program is no Python, its descendants' experiments tell."""
+    """Print what is wrong with the program's libraries; return 2 if they declare names that do not exist, without a
+    catch-all. If the program is not Python, the experiments of its descendants report it."""
     from interpose.cli.commands.map import complain
     from interpose.instrumentation import mapping
 
@@ -204,12 +204,12 @@ def check_libraries(words: list[str], in_force: Settings) -> int:
     except SettingError:
         raise
     except InterposeError:
-        return 0  # why nothing can be recorded is told afterwards
+        return 0  # why nothing can be recorded is reported afterwards
     return complain(found, in_force.unsat)
 
 
 def check_patterns(found: Settings) -> None:
-    """Raise SettingError where the pattern of descendants, or of what is redacted, is none."""
+    """Raise SettingError for an invalid pattern of descendants or of what is redacted."""
     try:
         from interpose.timing import shims
     except ImportError:  # nothing is compiled for this Python; another may run the program
@@ -230,7 +230,7 @@ def place_of(path: str, letter: str) -> dict[str, str]:
 
 
 def doubts(in_force: Settings) -> list[str]:
-    """What is wrong with settings that are only warnings of the report, and a group's directory that is not there."""
+    """Mistakes in settings that are only warnings of the report, and a missing group directory."""
     found = list(in_force.warnings)
     if in_force.group != "auto" and not os.path.isdir(in_force.group):
         found.append(f"{in_force.said['INTERPOSE_GROUP']}: no such directory")
@@ -259,7 +259,8 @@ def make_experiment(in_force: Settings) -> str:
 
 
 def overwrite(path: str) -> None:
-    """Remove the experiment at `path`, if there is one. Raises ExperimentError where it is none, or still runs."""
+    """Remove the experiment at `path`, if there is one. Raises ExperimentError if it is something else, or still runs.
+    """
     from interpose.cli.destinations import do, refuse_losing
     from interpose.experiments.maintenance.copying import refuse_what_is_none, remove
 
@@ -328,7 +329,7 @@ def why_not_recorded(words: list[str], directory: str, pid: int, began_s: int) -
 
 
 def show_summary(experiment: str) -> None:
-    """How the report begins, and what to ask next: for somebody who looks at a terminal."""
+    """Print the beginning of the report and the next commands, for a user at a terminal."""
     if not sys.stderr.isatty():
         return
     from interpose.analysis.analysis import Analysis
@@ -347,7 +348,7 @@ def show_summary(experiment: str) -> None:
 
 
 def archive(experiment: str, in_force: Settings) -> None:
-    """Archive what was wanted, now that the program has ended. Nothing of that is the program's, or an error."""
+    """Archive as requested after the program has ended. Failures do not affect the program's result."""
     if in_force.archive == "off":
         return
     from interpose.cli.archiving import archive_at_once

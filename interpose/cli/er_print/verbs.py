@@ -45,9 +45,9 @@ _FUNCTION, _OBJECTS, _METRICS, _FILE = "FUNCTION", "OBJECT,…", "METRIC:…", "
 
 @dataclass(frozen=True)
 class Verb:
-    """A command: its name, the words that it takes (in brackets where they may be left out), what it does.
+    """A command: its name, its arguments (in brackets if optional), its function.
 
-    `takes_line` where all of a line is one word. `sets`: it shows nothing, and may stand in the file of defaults.
+    `takes_line` if the whole line is one argument. `sets` if it shows nothing and can be in the file of defaults.
     """
 
     name: str
@@ -386,7 +386,7 @@ _BY_NAME = {verb.name: verb for verb in VERBS}
 
 
 def find(name: str) -> Verb | None:
-    """The command of that name, or the only one that begins so; None where there is none."""
+    """The command with that name, or the only one that begins so; None if there is none."""
     if name in _BY_NAME:
         return _BY_NAME[name]
     begun = [verb for verb in VERBS if len(name) > 1 and verb.name.startswith(name)]
@@ -394,7 +394,7 @@ def find(name: str) -> Verb | None:
 
 
 def found(name: str) -> Verb:
-    """The same. Raises UsageError, with what was meant perhaps."""
+    """The same. Raises UsageError, with a suggestion if there is one."""
     verb = find(name)
     if verb is None:
         raise UsageError(f"{name} is not a command{nearest(name, _BY_NAME)}")

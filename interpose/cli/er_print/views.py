@@ -34,7 +34,7 @@ _WITHOUT = {"DEPTH": "not known where calls come in the order of their ends"}
 
 
 class Session:
-    """An experiment, or several read as one, and how it is looked at."""
+    """An experiment, or several read as one, and the settings of its views."""
 
     def __init__(self, experiment: Experiment, out: TextIO) -> None:
         self.experiment = experiment
@@ -53,7 +53,7 @@ class Session:
         self._known: dict[str, Calls] = {}
         self._standard_out = self._out = out
 
-    # What is shown.
+    # The contents.
 
     @property
     def sort(self) -> Sort:
@@ -84,7 +84,7 @@ class Session:
 
     @property
     def calls(self) -> Calls:
-        """The calls that are looked at."""
+        """The selected calls."""
         if self.filter not in self._known:
             self._known = {key: calls for key, calls in self._known.items() if not key}  # all, and those of one filter
             self._known[self.filter] = calls_of(self.analysis)
@@ -207,7 +207,7 @@ def standard_output() -> TextIO:
 
 
 def _is_meant(path: str, name: str) -> bool:
-    """Whether `name` is that of an object, its last part, or of a directory that it is in: `urllib3`."""
+    """Whether `name` is the name of an object, its last part, or a directory that contains it: `urllib3`."""
     return name == path or name.strip("/") in path.split("/") or path.endswith(f"/{name.lstrip('/')}")
 
 

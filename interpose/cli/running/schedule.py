@@ -15,7 +15,7 @@ from interpose.cli.times import duration_ns
 from interpose.errors import ExperimentError, UsageError
 from interpose.quantities import A_DURATION
 
-LONGEST_S = 30.0  # somebody may set the calendar's clock
+LONGEST_S = 30.0  # somebody may change the calendar's clock
 _TIME = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?")
 
 
@@ -27,7 +27,7 @@ class Schedule(NamedTuple):
     every_s: float | None = None
 
     def is_open(self, now_s: float) -> bool:
-        """Whether it is to be recorded now."""
+        """Whether recording is due now."""
         since_s = now_s - self.begin_s
         if since_s < 0 or self.for_s is None:
             return since_s >= 0
@@ -134,6 +134,6 @@ class Clockwork:
             if not self._pauser.turn(not self._schedule.is_open(now_s)):
                 return SOON_S
         except (ExperimentError, OSError):
-            return None  # it is gone
+            return None  # it has ended
         left_s = self._schedule.left_s(now_s)
         return None if left_s is None else min(left_s, LONGEST_S)

@@ -44,7 +44,7 @@ def add_signal_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def signals_of(arguments: argparse.Namespace) -> Asked:
-    """What the options say. Raises UsageError for what is no signal, and for one that asks for two things."""
+    """The signals in the options. Raises UsageError for an invalid one, and for one that is given twice."""
     toggle, comma, how = (arguments.toggle or "").partition(",")
     if comma and how != "r":
         raise UsageError(f"-y {arguments.toggle}: only ,r can follow the signal")

@@ -18,7 +18,7 @@ _NOTES_AT_MOST = 10
 
 
 def add_asked_arguments(parser: argparse.ArgumentParser) -> None:
-    """The experiments, and the options that choose files, contexts and what is left out."""
+    """Add the experiments, and the options that choose files, contexts and exclusions."""
     add_experiments_argument(parser)
     parser.add_argument(
         "--source",
@@ -58,7 +58,7 @@ def add_branch_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def opened(arguments: argparse.Namespace) -> tuple[Experiment, Coverage]:
-    """The experiments and their coverage; what is to be said of it is said. Raises InterposeError."""
+    """The experiments and their coverage; remarks are printed. Raises InterposeError."""
     asked = _asked(arguments)
     experiment = open_experiments(arguments.experiments)
     found = coverage(experiment, asked)
