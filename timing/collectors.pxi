@@ -1,4 +1,4 @@
-# Data collectors as Python has them: the area that one is given, how one is called, and what is noted of it.
+# Data collectors in Python: the area that they get, how they are called, and what is noted about them.
 
 cdef list _collector_names = []  # by the places of collectors
 cdef set _collector_notes = set()
@@ -9,18 +9,18 @@ cdef int NOTES_AT_MOST = 64, IDENTIFIER_BYTES = 63
 @freelist(8)
 @no_gc
 cdef class Area:
-    """What is known of a call that has ended. Nothing is in it any more when the collector has returned.
+    """What is known about a call that has ended. It is empty once the collector has returned.
 
     Only `module`, `base`, `size`, `section`, `statement`, `transaction`, `identifier` and `work` can be changed.
     """
 
     cdef interpose_area *area     # NULL when the call is over
     cdef c_collector *collector
-    cdef object module_text, section_text, transaction_text  # keep what was claimed alive
+    cdef object module_text, section_text, transaction_text  # keeps claimed texts alive
     cdef bytearray room
 
     cdef object known(self, const char *text, unsigned index):
-        """A text that is likely the one kept at that place of what is known."""
+        """A text that is likely to be the one cached at that place."""
         cdef PyObject *kept
         if text == NULL:
             return None
@@ -35,7 +35,7 @@ cdef class Area:
         return self.area
 
     cdef int64_t held_blocks(self) noexcept:
-        """Blocks of memory that it holds for what was claimed."""
+        """The number of memory blocks that it holds for claimed texts."""
         cdef int64_t held = 2 if self.room is not None else 0
         return held + (self.module_text is not None) + (self.section_text is not None) + (
             self.transaction_text is not None
@@ -136,7 +136,7 @@ cdef class Area:
 
     @property
     def transaction(self):
-        """The name that collectors gave the transaction, for it stays; None clears it."""
+        """The transaction's name from collectors, which stays until it changes; None clears it."""
         return text_or_none(self.here().transaction)
 
     @transaction.setter
@@ -215,7 +215,7 @@ cdef bint call_collector(
     PyThreadState_EnterTracing(state)
     result = PyObject_CallOneArg_or_null(<PyObject *>function, <PyObject *>given)
     PyThreadState_LeaveTracing(state)
-    given.area = NULL  # though what was claimed is kept until all have been called
+    given.area = NULL  # although claimed texts are kept until all have been called
     if kept_blocks != NULL:
         kept_blocks[0] += allocated_blocks() - given.held_blocks()
     if result == NULL:
@@ -229,8 +229,8 @@ cdef void release_area(PyObject *made) noexcept:
 
 
 cdef bint collector_raised(c_collector *collector, object function) noexcept:
-    """Was what is set raised by the collector itself? It is noted, and set no more. What comes from a handler of the
-    program's for a signal is the program's: that is raised in it as soon as this is over."""
+    """Whether the collector itself raised the current exception. Its own is noted and cleared. One from a signal
+    handler of the program is raised in the program as soon as this is over."""
     cdef PyObject *kind
     cdef PyObject *value
     cdef PyObject *where
@@ -305,7 +305,7 @@ cdef str line_of_collector(object error, object function):
     return found
 
 
-# --- what is noted
+# --- notes
 
 cdef bint note_collector(uint32_t place, str why, str where) except False:
     """Note it in the map, once."""
@@ -440,8 +440,8 @@ cdef void note_boundary(uint32_t number, object intrinsic, bint is_screen):
 # --- collectors in C
 
 def native_collector(str path, make):
-    """The data collector in C that a shared library has, as a list of its declaration, which `make` makes of function,
-    programs, pseudo-sections, when it is called and where it lies; and what is wrong with it."""
+    """The data collector in C of a shared library, as a list for `make`: function, programs, pseudo-sections, when it
+    is called and its address; and what is wrong with it."""
     cdef const interpose_collector *found = NULL
     cdef int signal_number = try_collector(os.fsencode(path))
     if signal_number:

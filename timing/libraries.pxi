@@ -1,8 +1,8 @@
 # Libraries before ours: wrappers that a library gives, which of them a call reaches, and what comes of it.
 #
-# A call is resolved from a level on: 0, the first library, for the program's own; inside a wrapper of the library at
-# place n, n + 1. The level goes with the context (contextvars), so with tasks, and into threads that are begun inside a
-# wrapper; and whatever is called from a library's own code is resolved behind that library, wherever it runs.
+# A call is resolved from a level on: 0, the first library, for the program's own calls; n + 1 inside a wrapper of the
+# library at position n. The level is part of the context (contextvars), so it follows tasks, and threads that are
+# started inside a wrapper. Calls from a library's own code are resolved after that library, wherever the code runs.
 
 cdef object _level = PyContextVar_New("interpose", NULL)
 cdef list _links = []      # for ever: a call may be in one at the end
@@ -36,13 +36,13 @@ cdef long level_here() except -1:
 
 
 cdef object enter_level(long level):
-    """Resolve from that level on; gives what is to be given to `leave_level`."""
+    """Resolve from that level on; returns the argument for `leave_level`."""
     return None if context_level() == level else PyContextVar_Set(_level, level)
 
 
 cdef bint leave_level(object token) except False:
     if token is not None and PyContextVar_Reset(_level, token) < 0:
-        PyErr_Clear()  # a generator that was begun in another context
+        PyErr_Clear()  # a generator that began in another context
     return True
 
 
@@ -128,7 +128,7 @@ cdef class Link:
 
 
 cdef class Passage:
-    """One call on its way through the versions: what is called in the end, from which level, and what that raised."""
+    """One call on its way through the versions: the original function, the level, and the exception of the original."""
 
     cdef Link link
     cdef object real, instance, raised, traceback
@@ -160,7 +160,7 @@ cdef class Passage:
         return result
 
     cdef object go(self, Py_ssize_t place, tuple arguments, dict keywords):
-        """Call the version at that place, or the original where there is none."""
+        """Call the version at that position, or the original if there is none."""
         cdef Version version
         cdef Timed timed
         if place == len(self.link.versions):
@@ -209,7 +209,7 @@ def leave(token):
 
 
 cdef class Running:
-    """A wrapper as it is called: what it raises is its own affair, what the original did is the program's."""
+    """Call a wrapper: its exceptions stay with it, the original's result belongs to the program."""
 
     cdef Passage passage
     cdef Version version
@@ -239,7 +239,7 @@ cdef class Running:
         return enter_level(self.version.intrinsic.order + 1)
 
     def settles(self, Next following, result, failure):
-        """Is it what the original did that the program is to see? Raises what is the program's to have."""
+        """Whether the program must see the original's result. Raises exceptions that are for the program."""
         intrinsic = self.version.intrinsic
         if failure is not None:
             if failure is following.raised or intrinsic.raises or not is_wrappers_own(failure, self.version):
@@ -260,7 +260,7 @@ cdef class Running:
 
 
 cdef object outcome(Next following, tuple arguments, dict keywords):
-    """What the original does, or has done: it is called once, whatever became of the wrapper."""
+    """The original's result: it is called once, whatever happened in the wrapper."""
     if not following.called:
         return following(*arguments, **keywords)
     if following.raised is not None:
@@ -269,7 +269,7 @@ cdef object outcome(Next following, tuple arguments, dict keywords):
 
 
 cdef object awaiting():
-    """What is done for wrappers that are awaited; nothing of it is in sys.modules afterwards that was not before."""
+    """What awaited wrappers need; sys.modules is afterwards as before."""
     global _awaiting
     if _awaiting is None:
         had = [name for name in ("interpose.timing", "interpose.timing.awaiting") if name in _modules]
@@ -333,7 +333,7 @@ cdef str line_of(object raised, object wrapper):
 
 
 cdef bint note_failure(object intrinsic, str place, str why) except False:
-    """Note it in the map, once. Nobody else is told."""
+    """Note it in the map, once, and nowhere else."""
     cdef c_thread *thread
     cdef reading begin
     what = (intrinsic.library, intrinsic.target, why)
@@ -367,7 +367,7 @@ cdef bint append_to_map(str entries) except False:
 # --- the stubs' bodies
 
 cdef PyObject *run_link(Link link, object real, object instance, tuple arguments, dict keywords) noexcept:
-    """A call through the versions, from the level here on; what is raised has no line of ours in its traceback."""
+    """A call through the versions, from the current level on; tracebacks have no line of interpose."""
     cdef Passage passage = Passage()
     passage.link = link
     passage.real = real
@@ -571,7 +571,7 @@ cdef bint is_linked_by_wrapt(object owner, object found, str name) except -1:
 
 
 cdef Installed put_linked(object module, object owner, object found, str name):
-    """A stub whose calls are to go through the libraries."""
+    """A stub for calls that go through the libraries."""
     cdef Installed installed
     function = found.__func__ if type(found) in (staticmethod, classmethod) else found
     if isinstance(owner, type) and type(found).__name__ == "wrapper_descriptor":
@@ -620,7 +620,7 @@ cdef Installed put_linked_wrapper(object module, object owner, str name, object 
 
 
 cdef bint libraries_begin(object intrinsics, object modules, object catch_all) except False:
-    """Take note of whose code is behind which library, and let threads that begin inside a wrapper go on there."""
+    """Note whose code belongs to which library, and let threads that are started inside a wrapper continue there."""
     global _catch_all
     _binders.clear()
     _noted.clear()
@@ -639,7 +639,7 @@ cdef bint libraries_begin(object intrinsics, object modules, object catch_all) e
 
 
 cdef class Carried:
-    """What a thread runs that was begun inside a wrapper: resolved from the same level on."""
+    """What a thread runs that was started inside a wrapper: calls are resolved from the same level on."""
 
     cdef object function
     cdef long level
@@ -719,7 +719,7 @@ cdef str WILD = "*"
 
 
 cdef bint expand(str name, object module) except False:
-    """Declare what the patterns of a module stand for, now that it is there."""
+    """Declare what the patterns of a module match, now that the module is imported."""
     global _next_number
     patterns = [each for each in _declared[name] if WILD in each.qualified]
     if not patterns:
@@ -747,8 +747,8 @@ def called_by_wrapt(intrinsic, function=None):
 # --- what commands ask
 
 def declared():
-    """What is declared, as (module, qualified name, name, kind, library, what a wrapper passes on to, where it is said);
-    of packages too that are not imported."""
+    """All declarations, as (module, qualified name, name, kind, library, the library that a wrapper calls, place of the
+    declaration); also for packages that are not imported."""
     for package in list(_to_come):
         declare_package(package)
     return [

@@ -45,7 +45,7 @@ cdef class Installed:
         return "method table" if self.definition != NULL else "slot" if self.function is None else "function"
 
     cdef bint is_dead(self):
-        """Is the function or type that it stood in no more?"""
+        """Whether the function or type that contained it is gone."""
         there = self.type if self.function is None else self.function
         return there is not None and there() is None
 
@@ -64,7 +64,7 @@ cdef class Installed:
         return True
 
     def restore(self):
-        """Put the real function back; False where somebody else has put his own upon ours since."""
+        """Put the real function back; False if somebody else has replaced the stub since."""
         if self.function is not None:
             if not self.restore_function():
                 return False
@@ -97,7 +97,7 @@ cdef slot *new_slot(c_signature signature, void *body, void *real) except NULL:
 
 
 cdef bint free_dead_slots() except False:
-    """Make room in the pools: what stood for functions that are no more."""
+    """Free slots in the pools whose functions are gone."""
     cdef Installed installed
     for installed in [each for each in _installed if (<Installed>each).is_dead()]:
         installed.restore()
@@ -177,9 +177,9 @@ cdef dict module_names(object module):
 
 
 cdef object find(object module, str qualified):
-    """What stands in the dictionaries under a qualified name, with its owner and its own name: no attribute of anybody's
-    is run. A type that its module does not show is found among the types there are, by its full name. A class stands
-    for what initialises its instances."""
+    """The entries in the dictionaries under a qualified name, with their owner and own name; no attribute access runs.
+    A type that its module does not export is found among all types by its full name. For a class, what initialises its
+    instances."""
     cdef object owner = None, found = module
     for name in qualified.split("."):
         owner = found
@@ -204,7 +204,7 @@ cdef object inherited(type owner, str name):
 
 
 cdef tuple initialiser(type made):
-    """What initialises a class's instances, with whose it is."""
+    """The function that initialises a class's instances, with its owner."""
     for name in ("__init__", "__new__"):
         for each in type.mro(made):
             names = type.__getattribute__(each, "__dict__")
@@ -236,7 +236,7 @@ cdef dict _kept_for_ever = {}
 
 
 cdef PyObject *kept_for_ever(object what) except? NULL:
-    """The same object for all that are equal; NULL for what is empty. A call may still be looking at it after the end."""
+    """One object for all equal ones; NULL for an empty one. A call may still use it after the end."""
     if not what:
         return NULL
     if type(what) is str:
@@ -313,7 +313,7 @@ cdef bint is_plain_body(c_signature signature, slot *slot) noexcept:
 
 
 cdef bint let_pass(Installed installed, object owner, object intrinsic) except False:
-    """Let free locks pass, where the slot's intrinsic takes a lock whose state is seen."""
+    """Let free locks pass, if the slot's intrinsic takes a lock with a visible state."""
     cdef PyMethodDef *definition
     cdef slot *slot = installed.slot
     slot.lock = number_of(lock_words, intrinsic.lock)
@@ -328,7 +328,7 @@ cdef bint let_pass(Installed installed, object owner, object intrinsic) except F
 
 
 cdef Installed put(object module, object intrinsic):
-    """Interpose it in the way that goes with what is found, or in the one that it asks for."""
+    """Interpose it in the way that fits the object, or as its declaration requests."""
     cdef Installed installed
     owner, found, name = find(module, intrinsic.qualified)
     linked = is_linked(intrinsic)

@@ -213,8 +213,8 @@ void clock_begin(struct clock *clock, enum clock_kind kind)
     errno = saved;
 }
 
-/* Where somebody else owns the rseq field, the mark is gone at every reading though the thread was not switched out:
-   then the next witness is taken. */
+/* If somebody else owns the rseq field, the mark is gone at every reading although the thread was not switched out;
+   the next witness is then used. */
 static void review_witness(struct clock *clock)
 {
     uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), now_switches = switches();
@@ -293,8 +293,9 @@ struct reading clock_sync(struct clock *clock)
 
 /* --- which one */
 
-/* The mark must be gone after a sleep in a system call. A short one may be over before the thread has left its processor,
-   as where a hypervisor takes that just then: so it must be one that was counted as a switch, or a long one. */
+/* The mark must be gone after a sleep in a system call. A short one may end before the thread has left its
+   processor, for example if a hypervisor takes that away; so the sleep must have been counted as a switch, or be a
+   long one. */
 static bool tells_a_switch(struct clock *clock)
 {
     struct timespec sleep = {0, 1};

@@ -85,9 +85,9 @@
     X(uint64_t, overwritten,  "events that newer ones have replaced in the ring (in threads)") \
     X(uint64_t, taken_bytes,  "full blocks of events for which the process took room in the pool (in threads)")
 
-/* The control page: what a process and those outside it tell each other, behind the head of `threads`. That of the
-   founder is for the whole experiment: every process of it maps it. Each field has one writer, the recorders (which add)
-   or the outside (a monitor, `interpose run`, a command). */
+/* The control page, after the head of `threads`: what a process and others exchange. The founder's serves the whole
+   experiment, and every process of it maps it. Each field has one writer: the recorders (which add), or the outside (a
+   monitor, `interpose run`, a command). */
 #define CONTROL_FIELDS(X) \
     X(uint64_t, pool_bytes,         "disk space for events at a time; 0 without limit") \
     X(uint64_t, limit_bytes,        "events to record in total, by size before compression; 0 without limit") \
@@ -168,8 +168,8 @@
     X(uint32_t, name,         "its name in threading, a number in strings, or 0") \
     X(uint32_t, greenlet,     "task of the running greenlet, or 0")
 
-/* A sample of what the process has used (getrusage(2)), at its beginning, at its end and in between: with the first event
-   that ends after each second, or whatever INTERPOSE_SAMPLE says. */
+/* A sample of what the process has used (getrusage(2)): at its beginning, at its end, and in between with the first
+   event that ends after each second, or as INTERPOSE_SAMPLE says. */
 #define OVERVIEW_FIELDS(X) \
     X(uint64_t, time_ns,              "monotonic time of the sample; 0 in an unused record") \
     X(uint64_t, cpu_ns,               "CPU time of the whole process") \
@@ -227,8 +227,8 @@
     X(uint32_t, starter_memory_kib, "its starter's peak of resident memory, which the kernel counts as the child's until that " \
                                     "runs its program: memory_kib is exact if it is more, else an upper limit")
 
-/* A stretch of line trace, or several with the same target: what holds for all of it. Times of lines are in ticks, of which so
-   many pass in so many nanoseconds as this says. */
+/* A period of line trace, or several with the same target: what applies to all of it. Times of lines are in ticks,
+   with the length that this record gives. */
 #define TRACE_FIELDS(X) \
     X(uint64_t, start_ns,           "monotonic time when it was first switched on; 0 in an unused record") \
     X(uint64_t, end_ns,             "monotonic time when it was last switched off; 0 while it is on") \
@@ -275,7 +275,7 @@
     X(uint64_t, spare_6,    "0") \
     X(uint64_t, spare_7,    "0")
 
-/* A line of a function, or one of several places where it is come to. */
+/* A line of a function, or one of several positions in it. */
 #define LINE_FIELDS(X) \
     X(uint64_t, executed,        "how often the interpreter reached it (line events, and jumps back to the line itself)") \
     X(int64_t,  ticks,           "time in it without traced functions called from it, less the calibrated cost of recording: " \
@@ -341,8 +341,8 @@
     X(uint32_t, spare_1,    "0") \
     X(uint32_t, spare_2,    "0")
 
-/* One or more samples of a thread, which its program does not take part in: the monitor reads them from outside. Times are
-   sums since the thread began, as the kernel had counted them. */
+/* One or more samples of a thread. The program takes no part: the monitor reads them from outside. Times are sums
+   since the thread began, as counted by the kernel. */
 #define SAMPLE_FIELDS(X) \
     X(uint64_t, time_ns,      "monotonic time of the sample; 0 in an unused record") \
     X(uint64_t, last_ns,      "monotonic time of the last of several equal samples in a row") \
@@ -366,7 +366,7 @@
     X(uint32_t, thread,         "the thread that used the most CPU time since the previous record, a number in threads; 0: none") \
     X(uint32_t, stack,          "its Python code, a number in sampled_stacks; 0 if it ran none, 4294967295 if it could not be read")
 
-/* What the program allocated: the process as a whole. Figures are estimated from samples, but where every_bytes is 0. */
+/* The allocations of the process as a whole. Figures are estimated from samples, unless every_bytes is 0. */
 #define HEAP_FIELDS(X) \
     X(uint64_t, start_ns,    "monotonic time when recording of the heap began; 0 in an unused record") \
     X(uint64_t, end_ns,      "monotonic time when it ended; 0 before") \
@@ -378,8 +378,8 @@
     X(uint32_t, samples,     "recorded allocations") \
     X(uint32_t, left_out,    "allocations not recorded for lack of room")
 
-/* What was allocated from one stack; what was live at the peak is peak_bytes, or where `peaks` is not that of the process, what is
-   live: it has not changed since. */
+/* The allocations from one stack. In use at the peak was peak_bytes; or, if `peaks` is not the process's, what is
+   in use now, because it has not changed since. */
 #define HEAP_SITE_FIELDS(X) \
     X(uint64_t, bytes,       "memory allocated") \
     X(uint64_t, freed_bytes, "the part that was freed") \
@@ -427,9 +427,9 @@ enum {
     THREADS_BYTES = 1024 * 1024, /* a window of threads, whose records stay mapped: 511 threads a mapping */
     BLOCK_EVENTS = (BLOCK_BYTES - sizeof(struct block_head)) / sizeof(struct event),
     THREAD_BYTES = 2048,
-    TASKS_BYTES = 256 * 1024, /* all tasks that are kept lie in one window */
-    LINES_BYTES = 2048 * 1024, /* a window of lines: a function's all lie in one */
-    PLACES_BYTES = 1024 * 1024, /* a window of places, or of branches, likewise */
+    TASKS_BYTES = 256 * 1024, /* all tasks that are kept are in one window */
+    LINES_BYTES = 2048 * 1024, /* a window of lines: a function's are all in one */
+    PLACES_BYTES = 1024 * 1024, /* a window of places, or of branches: all of a code object's are in one */
     OPEN_CALLS = (THREAD_BYTES - sizeof(struct thread_fields)) / sizeof(struct open_call),
     STRING_BYTES = 16 * 1024, /* a longer string is cut; the cut is shown by three dots */
 };
@@ -439,7 +439,7 @@ enum usage_source { USAGE_UNKNOWN, USAGE_OF_CHILD, USAGE_DIFFERENCE };
 enum block_state { BLOCK_WRITING = 1, BLOCK_FULL, BLOCK_LEFT };
 enum function_kind { FUNCTION_CODE = 1, FUNCTION_OUTSIDE };
 enum covered_kind { COVERED_CODE = 1, COVERED_LEFT_OUT };
-/* Why recording stopped, where it is no error of the system's: these have lower numbers. */
+/* Why recording stopped, if not because of a system error, which has a lower number. */
 enum { RESERVE_REACHED = 4096 };
 enum sample_state { SAMPLE_RUNS = 1, SAMPLE_WAITS, SAMPLE_READY };
 #define STACK_NOT_READ UINT32_MAX

@@ -270,7 +270,7 @@ struct file_head *file_map_head(const char *directory, const char *name, size_t 
 
 /* --- series */
 
-/* The file gets its name when it has its head: whoever looks finds none, or one that can be read. */
+/* The file gets its name once it has its head: others find no file, or one that can be read. */
 static int give_name(struct grown_file *file, const char *directory, const char *name)
 {
     char path[PATH_BYTES];
@@ -308,7 +308,7 @@ int series_create(struct series *series, const char *directory, const struct dat
     return give_name(&series->file, directory, type->name);
 }
 
-/* Strings have no fixed size: a reader is told that the rest of the window is empty. */
+/* Strings have no fixed size: tell readers that the rest of the window is empty. */
 static void close_window(struct series *series)
 {
     uint64_t left = series->window_at + series->window_bytes - series->end;
@@ -493,8 +493,8 @@ static ssize_t find_last(const char *text, ssize_t bytes, const char *word)
     return -1;
 }
 
-/* Nobody else who asks for it writes there meanwhile. But whoever holds it for long, stopped or gone astray, is not
-   waited for: false. Where nothing can be held all write as they come. */
+/* Nobody else who does the same writes there meanwhile. A holder that keeps it for long, because it is stopped or
+   astray, is not waited for: false. If no lock is possible, everybody writes as they come. */
 static bool lock_if_soon(int opened)
 {
     struct timespec now, until;

@@ -1,6 +1,5 @@
 /* The files of an experiment as the recorder writes them: real space first, then a mapping, and no descriptor kept.
-
-   A file grows by fallocate(2), never sparse: a write into a hole of a full disk would be a SIGBUS in somebody else's
+   A file grows by fallocate(2), never sparse: a write into a hole on a full disk would be a SIGBUS in somebody else's
    program. It is opened by its path each time, because the program may close any descriptor it finds. */
 #pragma once
 
@@ -23,10 +22,10 @@ struct grown_file {
 /* Files and directories made from now on are their owner's alone, or for the group to read as well. */
 void files_begin(bool group_reads);
 
-/* Make a directory with that mode, whatever the umask. 0 or the error's number. */
+/* Make a directory with that mode, whatever the umask. 0 or the error number. */
 int directory_create(const char *path);
 
-/* Is more free on its file system than is to be left free? 0, RESERVE_REACHED, or the error's number. */
+/* Whether its file system has more free space than the reserve: 0, RESERVE_REACHED, or the error number. */
 int directory_may_grow(const char *path);
 
 /* Remove an experiment's directory with the files that one has. */
@@ -47,8 +46,8 @@ struct file_head *file_map_head(const char *directory, const char *name, size_t 
 /* Write a head and what follows it at the end of the file. 0 or the error's number: no room, or no longer ours. */
 int file_append(struct grown_file *file, const void *head, size_t head_bytes, const void *data, size_t bytes);
 
-/* Write a head and what follows it over what lies at `at`, which is within the file. Whoever reads meanwhile, or after a
-   kill in between, finds zeros in the place of the head until all is there. 0 or the error's number. */
+/* Write a head and its data over the bytes from `at` on, which is within the file. A reader meanwhile, or after a
+   kill, finds zeros in place of the head until everything is written. 0 or the error number. */
 int file_replace(struct grown_file *file, uint64_t at, const void *head, size_t head_bytes, const void *data,
                  size_t bytes);
 
@@ -74,26 +73,25 @@ void *series_extend(struct series *series, size_t bytes);
 /* Room for `count` records that follow one another in one window; gives the number of the first, or 0 with errno set. */
 uint32_t series_records(struct series *series, uint32_t count, void **records);
 
-/* Put `count` pieces behind what is in the file, in one write; it is made where there is none, and stays below `most`
-   bytes. 0 or the error's number. */
+/* Append `count` pieces to the file in one write; it is created if it does not exist, and stays below `most` bytes.
+   0 or the error number. */
 int file_add(const char *directory, const char *name, const struct iovec *pieces, int count, uint64_t most);
 
 /* Have `name` be a copy of the file at `source`, up to `most` bytes. */
 void file_copy(const char *directory, const char *name, const char *source, size_t most);
 
-/* Write the file whole, from `count` pieces: whoever looks finds what was there before, or all of it, also after a kill in
-   between. Room for `more` bytes is kept behind them, where that can be
-   had, for what must be said on a full disk. 0 or the error's number. */
+/* Write the whole file from `count` pieces: readers find the old content or all of the new, also after a kill. Room
+   for `more` bytes is reserved after them, if possible, for messages on a full disk. 0 or the error number. */
 int file_write(const char *directory, const char *name, const struct iovec *pieces, int count, size_t more);
 
-/* Read a file of the kernel's, as text that ends with a zero. False where there is none. */
+/* Read a file of the kernel as text that ends with a zero byte. False if there is none. */
 bool file_read(const char *path, char *text, size_t bytes);
 
 /* A descriptor of a file that is not ours, to read it; -1 with errno set. */
 int file_open_to_read(const char *path);
 
-/* Hold a file of ours that others, in any process, hold for a moment before they write; they are waited for, though not
-   longer than that takes. A descriptor to let go of it by, or -1. */
+/* Hold a file of ours that others, in any process, hold briefly before they write; wait for them, but not longer
+   than that takes. A descriptor to release it, or -1. */
 int file_lock(const char *directory, const char *name);
 void file_unlock(int opened);
 

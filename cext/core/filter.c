@@ -13,7 +13,7 @@
 
 enum { FILTER_BYTES = 64 * 1024 };
 
-/* A rule: its class, whether it leaves out what it is like, and what that is. */
+/* A rule: its class, whether it excludes, and its values. */
 struct rule {
     enum filtered_by by;
     bool leaves_out;
@@ -24,7 +24,8 @@ struct rule {
 
 struct filter filter;
 
-/* What was read from a filter. The next one is read into the other: who is just asking goes on with what it has. */
+/* The contents of a filter. The next one is read into the other structure, so threads that are just asking continue
+   with theirs. */
 struct known {
     struct rule rules[FILTER_RULES];
     unsigned count;
@@ -148,7 +149,7 @@ static const char *next_letter(const char *text)
     return text;
 }
 
-/* `*` stands for anything, `?` for a letter, all else for itself; whatever the program's locale is. */
+/* `*` matches anything, `?` one character, everything else itself; independent of the program's locale. */
 static bool is_like(const char *pattern, const char *text)
 {
     const char *behind_star = NULL, *resumed = NULL;
@@ -279,7 +280,7 @@ static bool is_module(const struct rule *rule, const void *site)
     return is_like(rule->text, ((const struct call_site *)site)->module);
 }
 
-/* A package stands for what is below it, too. */
+/* A package includes what is below it. */
 static bool is_package(const struct rule *rule, const void *site)
 {
     const char *module = ((const struct call_site *)site)->module;
@@ -303,7 +304,7 @@ static bool is_function(const struct rule *rule, const void *what)
     return is_like(rule->more, site->function) && (strcmp(rule->text, "*") == 0 || is_like(rule->text, site->module));
 }
 
-/* A file is told by its path, or by how that ends. */
+/* A file is identified by its path, or by the end of it. */
 static bool is_of_file(const char *pattern, const char *file)
 {
     if (is_like(pattern, file))
@@ -378,7 +379,7 @@ bool filter_transaction(const struct thread_record *record)
     return lets_pass(BY_transaction, is_in_transaction, record);
 }
 
-/* The coarse clock goes on with the kernel's ticks, every few milliseconds, and costs a fifth. */
+/* The coarse clock advances with the kernel's ticks, every few milliseconds, and costs a fifth. */
 bool filter_time(void)
 {
     const struct known *known = what_is_known();

@@ -9,7 +9,7 @@
 #include "core/recorder.h"
 #include "core/session.h"
 
-/* A monitor that gave no sign for so long is none; and how long to wait for it before looking again. */
+/* A monitor without a sign of life for this long counts as dead; and how long to wait before checking again. */
 #define MONITOR_SILENT_NS 3000000000ull
 #define FIRST_STEP_NS 1000000ull
 #define LONGEST_STEP_NS 1000000000ull
@@ -257,7 +257,7 @@ static int make_room(struct thread *thread)
     return is_full(thread->block) ? drain(thread) : 0;
 }
 
-/* Is it time for a monitor? It is asked for once. */
+/* Whether it is time for a monitor, which is requested once. */
 static bool wants_monitor(void)
 {
     bool wanted = room.grown_bytes >= MONITOR_BYTES;
@@ -267,13 +267,13 @@ static bool wants_monitor(void)
 
 static void refused(int error)
 {
-    if (error == EDQUOT) /* the recording goes on: there may be room again */
+    if (error == EDQUOT) /* recording continues: there may be room again */
         __atomic_add_fetch(&recorder.control->full_drops, 1, __ATOMIC_RELAXED);
     else
         session_stop(error);
 }
 
-/* Is there no room, and room that may come is to be waited for? */
+/* Whether there is no room now, but room may come and is waited for. */
 static bool has_to_wait(const struct thread *thread)
 {
     const struct control *control = recorder.control;

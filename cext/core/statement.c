@@ -20,7 +20,7 @@ struct scan {
 
 /* Most bytes are copied without a look. Those that need one are found by a table: what each byte is, and which ones may
    not stand behind it without being looked at. */
-enum { DIGIT = 1, BLANK = 2, DASH = 4, MARK = 8 /* looked at wherever it stands */ };
+enum { DIGIT = 1, BLANK = 2, DASH = 4, MARK = 8 /* examined wherever it is */ };
 #define BYTE(is, looked_at_behind_it) ((is) | (looked_at_behind_it) << 4)
 #define WORD BYTE(0, MARK) /* a digit in a word is no number */
 #define OTHER BYTE(0, MARK | DIGIT)
@@ -146,7 +146,7 @@ static bool has_sign(const char *at, const char *end, const char *signs)
     return false;
 }
 
-/* Whatever may begin a text, a name or a comment in some dialect. */
+/* Anything that may begin a text, a name or a comment in some dialect. */
 static const char opening[] = "'\"`[$/-#\\";
 
 /* Past the quote that closes, NULL where none does; a doubled quote, and where `backslash` says so an escaped one, is
@@ -209,7 +209,7 @@ static __attribute__((noinline)) void skip_q_quoted(struct scan *scan)
     scan->at = end && sure ? end : scan->end;
 }
 
-/* Past a text whose word before the quote, as the x of x'00', begins at `prefix`. */
+/* Skip a text whose prefix before the quote, such as the x of x'00', begins at `prefix`. */
 static inline void skip_string(struct scan *scan, char quote, const char *prefix)
 {
     if (prefix < scan->at && (scan->at[-1] | 0x20) == 'q' &&
@@ -276,7 +276,7 @@ static const char *block_comment_end(const char *at, const char *end, bool nests
     return NULL;
 }
 
-/* What stands in a comment of MySQL that begins with an exclamation mark is run. */
+/* A comment of MySQL that begins with an exclamation mark is executed. */
 static void take_block_comment(struct scan *scan)
 {
     const char *begin = scan->at, *end = block_comment_end(begin, scan->end, scan->dialect == DIALECT_postgresql);
@@ -337,7 +337,7 @@ static void skip_number(struct scan *scan)
     }
 }
 
-/* Where the word begins that ends at `end` of the text; `end` where there is none. */
+/* The beginning of the word that ends at `end`; `end` if there is none. */
 static size_t word_begin(const struct scan *scan, size_t end)
 {
     while (end > 0 && is_word(scan->text[end - 1]))
@@ -390,7 +390,7 @@ static bool is_doubtful_bracket(const struct scan *scan)
     return end && has_sign(scan->at + 1, end, opening);
 }
 
-/* A name in quotes; one that does not end is none. */
+/* A name in quotes; one without an end is not a name. */
 static void take_name(struct scan *scan, char closing)
 {
     const char *begin = scan->at, *bracket = memchr(begin, ']', (size_t)(scan->end - begin));
@@ -403,7 +403,7 @@ static void take_name(struct scan *scan, char closing)
     put_from(scan, begin);
 }
 
-/* A dot stands only beside names. */
+/* A dot is only next to names. */
 static bool is_beside_dot(const struct scan *scan, const char *end)
 {
     size_t before = before_space(scan, scan->length);
@@ -518,7 +518,7 @@ static bool take_plain_value(struct scan *scan)
     return true;
 }
 
-/* The next value of a list; false where it is none or only a part of it is: 2 + x. */
+/* The next value of a list; false if it is not a value, or only a part of one: 2 + x. */
 static bool take_value(struct scan *scan, char closing)
 {
     skip_spaces(scan);
@@ -528,8 +528,8 @@ static bool take_value(struct scan *scan, char closing)
     return peek(scan, 0) == ',' || peek(scan, 0) == closing;
 }
 
-/* The values of IN or ARRAY, as many as they may be: the first one and three dots. What is no plain value is left to be
-   taken as elsewhere. */
+/* The values of IN or ARRAY, however many: the first one and three dots. Anything but a plain value is treated as
+   elsewhere. */
 static void take_list(struct scan *scan, char closing)
 {
     struct scan ahead = *scan;
@@ -644,8 +644,8 @@ static __attribute__((noinline)) void skip_plain(struct scan *scan)
     }
 }
 
-/* What was copied last belongs to the literal or comment that begins here: x of x'00', the dot of .5, a dash. Gives how
-   many letters stand before a quote. */
+/* What was copied last belongs to the literal or comment that begins here: the x of x'00', the dot of .5, a dash.
+   Returns how many characters precede a quote. */
 static inline size_t take_back(struct scan *scan, const char *begin)
 {
     size_t back = 0, prefix = 0;
@@ -661,7 +661,7 @@ static inline size_t take_back(struct scan *scan, const char *begin)
     return prefix;
 }
 
-/* What is neither a string nor a number. */
+/* Anything but a string or a number. */
 static __attribute__((noinline)) void take_mark(struct scan *scan)
 {
     char c = *scan->at, next = peek(scan, 1);
