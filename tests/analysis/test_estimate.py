@@ -235,7 +235,7 @@ def test_where_none_was_kept_nothing_is_estimated_and_the_time_is_in_a_row(trace
     assert rows[NOT_KEPT].sums.self_wall_ns == made.estimate.population.passed_wall_ns > 0
     assert sum(row.sums.self_wall_ns for row in made.rows) == made.total.wall_ns
     assert " sampled  one transaction in 1,000,000: 0 of 300 kept (seed 1)" in screen
-    assert "what the others called is not known: their time is in the row `not kept`" in screen
+    assert "calls in the other transactions are unknown: their time is in the row `not kept`" in screen
 
 
 def test_a_sample_of_one_in_one_is_told_as_a_full_run_is(traced, interpose):

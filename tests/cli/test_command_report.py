@@ -196,7 +196,7 @@ def test_a_running_program_is_told_so(interpose):
 
     _, out, _ = interpose("report")
 
-    assert "   running   began " in out
+    assert "   running   started " in out
     assert out.splitlines()[0].endswith("   complete so far")
     assert " so far\n" in out
 

@@ -217,7 +217,7 @@ def test_what_is_not_recorded_is_said(tmp_path):
     assert "samples: not recorded (record with INTERPOSE_SAMPLE=on)" in notes["activity"]
     for name in ("section", "procedure", "cpu"):
         assert "not recorded (record with INTERPOSE=calls,lines)" in notes[name]
-    assert "mode of opening: not recorded" in notes["files"]
+    assert "mode of opening is not recorded" in notes["files"]
 
 
 def test_the_command_shows_all_sections_or_those_that_are_asked_for(interpose, shop):
