@@ -1,5 +1,5 @@
-/* The types that what is awaited has while it is suspended: each under its own, alike in everything but that its steps are
-   timed. */
+/* The types of awaited objects while they are suspended: each is derived from its own type, and differs only in that
+   steps are timed. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -30,7 +30,7 @@ PyObject *method_send(PyObject *awaited, PyObject *value);
 
 PyObject *method_throw(PyObject *awaited, PyObject *const *arguments, Py_ssize_t count);
 
-/* Closed, it has ended, whatever it says; what it gives is None. What had not begun never was. */
+/* After being closed it has ended, whatever it returns; the result is None. One that had not begun never existed. */
 PyObject *method_close(PyObject *awaited, PyObject *nothing);
 
 extern PyMethodDef step_methods[];
