@@ -11,7 +11,7 @@
 #include "core/intern.h"
 #include "core/wiped.h"
 
-/* Stacks that are told apart; what comes later is counted with those that are not known. */
+/* Distinct stacks; later ones count as unknown. */
 enum { SITES_MOST = 1 << 16, LIVE_FIRST = 1 << 12 };
 /* No distance to a sample is as long, with the largest of settings. */
 static const int64_t ABOVE_ALL_DISTANCES = 1ll << 40;
@@ -33,7 +33,7 @@ static struct {
     uint32_t *ours; /* in memory that a forked child finds zeroed: the files are this process's */
     struct series totals, sites;
     struct heap_total *total;
-    struct heap_site *unknown; /* for stacks that are not told apart */
+    struct heap_site *unknown; /* for stacks that are not distinct */
     struct {
         uint32_t stack;
         struct heap_site *site;
@@ -61,7 +61,7 @@ static int64_t draw_distance(void)
     return (int64_t)(-log(chance) * (double)heap.every_bytes);
 }
 
-/* A thread draws anew in each recording: what was drawn in the last may have been of another size. */
+/* A thread draws again in each recording: the last one may have had another size. */
 static bool is_drawn(size_t bytes)
 {
     if (drawn_below != heap.below)
@@ -123,7 +123,7 @@ static bool make_room(void)
     return true;
 }
 
-/* Those that were put behind it for it move up. */
+/* Entries that were displaced by it move up. */
 static void remove_live(struct live *gone)
 {
     uint64_t hole = (uint64_t)(gone - own.live), mask = own.room - 1;
@@ -145,7 +145,7 @@ static void count_in_filter(uintptr_t address, int change)
         __atomic_store_n(filter, (uint8_t)(*filter + change), __ATOMIC_RELAXED);
 }
 
-/* --- what was allocated from a stack */
+/* --- allocations of a stack */
 
 static struct heap_site *new_site(uint32_t stack)
 {
@@ -174,7 +174,7 @@ static struct heap_site *site_of(uint32_t stack)
     return site;
 }
 
-/* Its memory is about to change: keep what was live at the last peak. */
+/* Its memory is about to change: keep what was in use at the last peak. */
 static void keep_peak(struct heap_site *site)
 {
     if (site->peaks == own.total->peaks)

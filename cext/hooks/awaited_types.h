@@ -39,12 +39,12 @@ void await_becomes(PyObject *awaited, const struct await *like, struct sort *sor
 
 PyCFunction method_of(PyTypeObject *type, const char *name, int flags);
 
-/* A type under the plain one, alike in everything but what it has been given already. */
+/* A type derived from the plain one, alike in everything except what it already has. */
 int type_begin(PyTypeObject *type, PyTypeObject *plain, PyMethodDef *methods);
 
 int sort_begin(struct sort *sort, PyTypeObject *plain, PyMethodDef *methods);
 
 int steps_begin(struct sort *sort, PyTypeObject *plain, PyMethodDef *methods);
 
-/* What was made only to be looked at is closed, lest it be warned of. */
+/* An object made only to be examined is closed, to avoid a warning. */
 void never_awaited(PyObject *item);
