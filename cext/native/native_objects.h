@@ -1,9 +1,7 @@
-/* The import tables of all loaded objects: the slots of native intrinsics are exchanged, those of objects loaded later too, and
-   all is put back at the end.
-
-   Left out are: the C library and what belongs to it, and the loader, whose own calls are parts of calls; interpose itself;
-   the interpreter, and those of its extension modules that are no more than a cover of system calls: what they call is
-   recorded as the call of Python that it is. */
+/* The import tables of all loaded objects: the slots of native intrinsics are exchanged, also in objects loaded
+   later, and all are restored at the end. Left out are: the C library with its parts, and the loader, whose own calls
+   are parts of calls; interpose itself; the interpreter, and those of its extension modules that only cover system
+   calls, because their calls are recorded as calls of Python. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,10 +9,11 @@
 /* Find the C library's functions; the next finds objects. */
 void native_prepare(void);
 
-/* Look at objects that were not looked at yet. With the interpreter's lock held. */
+/* Examine objects that were not examined yet. With the interpreter lock held. */
 void native_look(void);
 
-/* Put back what was exchanged. How many slots could not be, because somebody else has put his own upon ours. */
+/* Restore what was exchanged. Returns the number of slots that could not be, because somebody else has replaced
+   ours. */
 int native_end_all(void);
 
 /* Do calls go through wrappers? */
