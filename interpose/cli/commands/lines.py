@@ -76,6 +76,9 @@ def run(arguments: argparse.Namespace) -> int:
         return note_damages(experiment)
     for note in trace.notes:
         say(note)
+    if not trace.lines:
+        wanted = experiment.founder.log.settings.get("INTERPOSE_LINES", "own")
+        say(f"no function that ran matches INTERPOSE_LINES={wanted}")
     if trace.is_estimated:
         say(f"recording took {trace.recorded_percent} % of the CPU time: times marked ~ are estimates")
     if arguments.annotate or arguments.format == HTML:

@@ -19,12 +19,14 @@ from interpose.cli.running.saving import Saver
 from interpose.cli.running.schedule import Clockwork, add_schedule_arguments, schedule_of
 from interpose.cli.running.signals import Asked, add_signal_arguments, signals_of
 from interpose.cli.running.watching import Watching
-from interpose.cli.suggestions import unknown_variables
+from interpose.cli.suggestions import did_you_mean, unknown_variables
 from interpose.config import precedence, schema, state
 from interpose.config.schema import Settings
 from interpose.errors import InterposeError, SettingError, UsageError
 from interpose.experiments.metadata import endings, names
-from interpose.instrumentation import interpreters
+from interpose.instrumentation import interpreters, search
+from interpose.kinds import NATIVE
+from interpose.library import SYSTEM
 
 NAME = "run"
 HELP = "run a program and record it"
@@ -95,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
     in_force = settings_in_force(arguments)
     if len(arguments.notes) > NOTES_AT_MOST:
         raise UsageError(f"-C: more than {NOTES_AT_MOST} notes")
-    for line in [*unknown_variables(), *doubts(in_force)]:
+    for line in [*unknown_variables(), *doubts(in_force), *unknown_levels(words, in_force)]:
         say(line)
     if arguments.dry_run:
         return show_settings(words, in_force)
@@ -235,6 +237,21 @@ def doubts(in_force: Settings) -> list[str]:
     if in_force.group != "auto" and not os.path.isdir(in_force.group):
         found.append(f"{in_force.said['INTERPOSE_GROUP']}: no such directory")
     return found
+
+
+def unknown_levels(words: list[str], in_force: Settings) -> list[str]:
+    """A line for each name in INTERPOSE_LEVELS that means nothing; none if libraries of your own may declare it."""
+    if not in_force.levels or search.library_places(in_force, os.environ, [sys.executable, *words]) is not None:
+        return []
+    from interpose.instrumentation import system_library
+
+    known = {SYSTEM}
+    for intrinsic in system_library.every():
+        parts = intrinsic.name.split(".")
+        known.update(".".join(parts[:count]) for count in range(1, len(parts) + 1))
+    unknown = [name for name in in_force.levels if name not in known and not f"{name}.".startswith(NATIVE)]
+    said = in_force.said["INTERPOSE_LEVELS"]
+    return [f"{said}: no intrinsic is called {name}{did_you_mean(name, known)}" for name in unknown]
 
 
 def show_settings(words: list[str], in_force: Settings) -> int:

@@ -95,7 +95,8 @@ def _why_nothing(experiment: Experiment, found: Coverage) -> str:
     if found.notes:
         return f"no coverage was recorded: {found.notes[0]}"
     if any("coverage" in process.log.recorded for process in experiment.processes):
-        return "nothing ran of what was to be covered"
+        wanted = experiment.founder.log.settings.get("INTERPOSE_COVERAGE", "own")
+        return f"no code that ran matches INTERPOSE_COVERAGE={wanted}"
     return "no coverage was recorded: use interpose run --coverage own, or INTERPOSE=coverage"
 
 
