@@ -9,7 +9,7 @@ from interpose.errors import UsageError
 
 
 def optional(name: str) -> Any:
-    """The module `name`; what stands for it where it is not installed raises UsageError when it is used."""
+    """The module `name`; if it is not installed, an object that raises UsageError when it is used."""
     try:
         return importlib.import_module(name)
     except ImportError:

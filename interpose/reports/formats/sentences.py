@@ -81,9 +81,9 @@ def _is_of_interpreter(finding: Finding) -> bool:
 
 
 class Sentences:
-    """Puts findings into sentences, with the paths of files as short as they can be told apart.
+    """Turns findings into sentences, with the shortest paths that tell files apart.
 
-    `matters_ns` is the time that findings are shares of (`Survey.matters_ns`).
+    `matters_ns` is the time that sentences compare with (`Survey.matters_ns`).
     """
 
     def __init__(self, findings: Iterable[Finding], cwd: str, matters_ns: int) -> None:
@@ -156,7 +156,7 @@ def _each(finding: Finding) -> str:
 
 def _repeated(words: Sentences, finding: Finding) -> str:
     asked = finding.rows[0] if finding.rows[0].detail else next(row for row in finding.rows if row.detail)
-    calls = sum(row.calls for row in finding.rows if row.detail) or finding.calls  # without the fetches of what it gave
+    calls = sum(row.calls for row in finding.rows if row.detail) or finding.calls  # without the fetches of its rows
     each = per_unit(finding, calls) if finding.unit == "transaction" else ""
     what = f"{count(calls, 'SQL query', 'SQL queries')} from {words.where(asked)}{each}"
     return f"{what} ({words.took(finding)}): {_quoted(finding.about)}."

@@ -1,4 +1,4 @@
-"""The sections of a performance profile: what a program demanded, when, where it waited, and on whose behalf."""
+"""The sections of a performance profile: what a program used, when, where it waited, and for whom."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BAR = 20
 
 @dataclass
 class Section:
-    """A part of the profile: its title, the data it is made from, a table, and what else is to be said."""
+    """A part of the profile: its title, its data, a table, and notes."""
 
     title: str
     made_from: str
@@ -53,7 +53,7 @@ class _Head(NamedTuple):
 
 
 class Profiled:
-    """What is analysed, what of it several sections need, and how much of it they show."""
+    """The basis of the sections: the analysis, what several sections share, and how much they show."""
 
     def __init__(self, analysis: Analysis, slices: int = SLICES, limit: int | None = None) -> None:
         self.analysis = analysis
@@ -78,7 +78,7 @@ class Profiled:
 
 
 def session(made: Profiled) -> Section:
-    """Measurement session data: what was measured, and how sure its figures are."""
+    """Measurement session data: what was measured, and how certain the figures are."""
     log, spent = made.experiment.founder.log, made.total
     samples = sum(max(len(process.overview) - 1, 0) for process in made.experiment.processes)
     calls = sum(account.found for account in made.analysis.accounts)
@@ -143,7 +143,7 @@ def _times_of(sums: Sums) -> tuple[int, int, int, int]:
 
 
 def resource(made: Profiled) -> Section:
-    """Resource demand: what each kind and file or address took, alone and in all, and what of the wait is its."""
+    """Resource demand: what each kind and file or address took, alone and in total, and its part of the wait."""
     whole = made.calls.tree.totals()[made.calls.tree.root]
     found: dict[Resource, list[int]] = {}
     for process in made.experiment.processes:
@@ -207,12 +207,12 @@ def activity(made: Profiled) -> Section:
 
 
 def wait(made: Profiled) -> Section:
-    """Where it waited: by module and section, each with what it was invoked by."""
+    """Waits by module and section, each with its invokers."""
     return _attributed(made, "Wait time by module", 2, "wait")
 
 
 def cpu(made: Profiled) -> Section:
-    """Whose CPU time the called services took."""
+    """The CPU time of the called services, by invoker."""
     found = _attributed(made, "Attribution of CPU execution time", 1, "cpu")
     told = [] if made.lines.functions else [NO_LINES]
     return Section(found.title, found.made_from, found.table, [*found.notes, *told])
@@ -242,7 +242,7 @@ def _attributed(made: Profiled, title: str, place: int, name: str) -> Section:
 
 
 def _invokers(service: Service, place: int) -> list[Invoker]:
-    """Those that something is attributed to, the largest first; none of what is in no call."""
+    """The invokers with a share, largest first; none for time outside calls."""
     if not service.function.object:
         return []
     there = [each for each, figures in service.invokers.items() if figures[place]]
@@ -277,7 +277,7 @@ def section(made: Profiled) -> Section:
 
 
 def _section_by_lines(trace: Trace) -> Section:
-    """The same of the functions whose lines were traced: what of the threads' CPU time is of none, is told."""
+    """The same for functions with traced lines; the rest of the threads' CPU time has a row."""
     took = sorted((each.place.file, each.place.function, each.figures.self_cpu_ns) for each in trace.functions)
     took.append(("", OUTSIDE, sum(thread.outside.self_cpu_ns for thread in trace.threads)))
     took.append(("", OWN, sum(thread.own_ns for thread in trace.threads)))
@@ -309,7 +309,7 @@ def procedure(made: Profiled) -> Section:
 
 
 def _procedure_by_lines(trace: Trace, limit: int | None) -> Section:
-    """The same of functions whose lines were traced: their own CPU time, and with what they called."""
+    """The same for functions with traced lines: their own CPU time, and with called functions."""
     rows = [
         (
             each.place.function,
@@ -326,7 +326,7 @@ def _procedure_by_lines(trace: Trace, limit: int | None) -> Section:
 
 
 def transaction(made: Profiled) -> Section:
-    """Transaction usage by section: what of each transaction's CPU time and response time each kind took."""
+    """Transaction usage by section: the CPU time and the response time of each transaction by kind."""
     found = transactions(made.analysis)
     rows: list[tuple[Any, ...]] = []
     for row in sorted(found.rows, key=lambda row: row.name):
@@ -352,7 +352,7 @@ def transaction(made: Profiled) -> Section:
 
 
 def files(made: Profiled) -> Section:
-    """Data set characteristics: each file with what was done with it; those that took no time too."""
+    """Data set characteristics: each file with its operations, even if they took no time."""
     found = input_output(made.analysis).by_file()
     rows = []
     for name, done in sorted(found.items(), key=lambda each: (-_time_of(each[1]), each[0])):
@@ -384,7 +384,7 @@ SECTIONS: dict[str, Callable[[Profiled], Section]] = {
 
 
 def told_unasked(made: Profiled) -> list[str]:
-    """The sections that are told where none is asked for: what was identified only where something tried to."""
+    """The sections by default: identification only if there were collectors."""
     has_collectors = any(process.collectors for process in made.experiment.processes)
     return [name for name in SECTIONS if name != "identified" or has_collectors]
 
@@ -394,13 +394,13 @@ def _time_of(done: dict[str, Activity]) -> int:
 
 
 def _in_no_call(made: Profiled) -> list[tuple[Any, Any]]:
-    """What is in no call, with its figures."""
+    """Time outside calls, with its figures."""
     there = made.calls.tree.root.inner.values()
     return [(node.frame.function, node.own) for node in there if node.own and not node.frame.function.object]
 
 
 def _with_others(rows: list[tuple[Any, ...]], limit: int | None, texts: int) -> list[tuple[Any, ...]]:
-    """The first rows, and what is left in one: `.OTHER`."""
+    """The first rows, and the rest in one: `.OTHER`."""
     if not limit or len(rows) <= limit:
         return rows
     rest = rows[limit:]

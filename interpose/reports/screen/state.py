@@ -87,7 +87,7 @@ def why_full(experiment: Experiment) -> str | None:
 
 
 def completeness(analysis: Analysis) -> str:
-    """`complete`, `complete so far` or `incomplete: ` and why; of a ring, what it still has first."""
+    """`complete`, `complete so far` or `incomplete: ` and why; for a ring, what it still has comes first."""
     accounts = analysis.accounts
     number = events_lost(accounts)
     why = [what_is_missing(analysis.experiment) or "", f"{count(number, 'event')} lost" if number else ""]

@@ -65,7 +65,7 @@ _FUNCTIONS = 3
 # Where a screen is narrower than this, names of functions and comments are so short that no column is left out.
 _WIDE = 100
 _LONGEST_FUNCTION, _LEAST_COMMENT = 11, 12
-_LEAST_SHARE = 0.01  # of the CPU time, or of the thread time: what is less has no line
+_LEAST_SHARE = 0.01  # of the CPU time, or of the thread time: smaller items have no line
 _CHILDREN = 3
 _OPEN_CALLS = 5
 _NOTES = 10
