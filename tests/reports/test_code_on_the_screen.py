@@ -157,8 +157,8 @@ def test_a_program_of_which_no_sample_ran_is_named_with_what_to_do(tmp_path):
 
     shown = " ".join(rows_of(screen_of(build)))
 
-    assert "computes: CPU time between recorded calls (900 ms of 1.00 s). Too few samples name its functions." in shown
-    assert "Count its lines: interpose run --lines own." in shown
+    assert "computes: CPU time between recorded calls (900 ms of 1.00 s)." in shown
+    assert "Too few samples to name its functions; count its lines: interpose run --lines own." in shown
 
 
 def test_samples_that_could_not_be_read_are_told(batch):

@@ -47,7 +47,7 @@ _ADVICE_BY_KIND = {
 }
 _SEE_CALLS = "See their arguments: interpose report --by detail."
 _HOT_ADVICE = "See its lines: interpose report --by line."
-_FEW_SAMPLES_ADVICE = "Too few samples name its functions. Count its lines: interpose run --lines own."
+_FEW_SAMPLES_ADVICE = "Too few samples to name its functions; count its lines: interpose run --lines own."
 _BLOCKING_CALL = "Await an asynchronous form of it, or run it in a thread: asyncio.to_thread."
 _BLOCKING_CODE = "Run it in a process, or let other tasks run in between: await asyncio.sleep(0)."
 _LOCK_ADVICE = "Only one thread at a time runs Python code. Move this work to processes."
