@@ -39,7 +39,8 @@ class Children:
         self.cpu_ns += record.cpu_ns
         if child.memory_bytes > self.memory_bytes:
             self.memory_bytes, self.is_memory_at_most = child.memory_bytes, child.is_memory_at_most
-        self.failed += child.has_ended and _is_failure(ending_of_child(child))
+        ending = ending_of_child(child) if child.has_ended else None
+        self.failed += ending is not None and _is_failure(ending)
 
 
 def _is_failure(ending: Ending) -> bool:

@@ -222,7 +222,7 @@ def find_interpreter(words: list[str]) -> tuple[Interpreter | None, str]:
     try:
         return interpreters.interpreter_of(words), ""
     except interpreters.NotPython as error:
-        return None, f"{error}; the Python programs that it starts are recorded where they have interpose"
+        return None, f"{error}; the Python programs that it starts are recorded if interpose is installed for them"
     except FileNotFoundError as error:
         return None, f"{error}: command not found"
 
@@ -275,11 +275,11 @@ def sections(found: Findings) -> Iterator[tuple[str, list[str]]]:
     yield "sampling", [found.sampling]
     if found.intrinsics:
         yield "interposed", [interposed_line(found)]
-        yield "not so", [f"{name}: {why}" for name, why in sorted(found.not_interposed.items())]
+        yield "except", [f"{name}: {why}" for name, why in sorted(found.not_interposed.items())]
     yield "libraries", found.libraries
     yield "collectors", found.collectors
     yield "settings", [f"{row['variable']:<23}{row['value']:<10}  {row['origin']}" for row in found.settings]
-    yield "not recorded", found.not_recorded
+    yield "not recorded", [each.replace(": not recorded: ", ": ", 1) for each in found.not_recorded]
     yield "elsewhere", found.elsewhere
     yield "note", found.notes
     yield "in the way", found.obstacles or ["nothing: programs are recorded"]
