@@ -80,25 +80,29 @@ def _percentile(percent: int) -> Measure:
     return Measure(meaning, lambda figures: figures.percentile_ns(percent), needs_calls=True, grain=1 / FINE)
 
 
+PERCENTILES = {"median": 50, "p50": 50, "p90": 90, "p95": 95, "p99": 99}
 MEASURES = {
-    "total": Measure("self wall time: without the recorded calls inside", lambda figures: figures.total_ns),
+    "total": Measure("self wall time, without the recorded calls inside", lambda figures: figures.total_ns),
     "wall": Measure("inclusive wall time", lambda figures: figures.wall_ns),
     "cpu": Measure("self CPU time", lambda figures: figures.cpu_ns),
     "wait": Measure("total less cpu", lambda figures: max(figures.total_ns - figures.cpu_ns, 0)),
     "calls": Measure("number of calls", lambda figures: figures.calls, is_time=False),
-    "mean": Measure("inclusive wall time by call", lambda figures: figures.wall_ns / (figures.calls or 1)),
-    **{
-        name: _percentile(percent)
-        for name, percent in (("median", 50), ("p50", 50), ("p90", 90), ("p95", 95), ("p99", 99))
-    },
+    "mean": Measure("inclusive wall time per call", lambda figures: figures.wall_ns / (figures.calls or 1)),
+    **{name: _percentile(percent) for name, percent in PERCENTILES.items()},
     "max": Measure("wall time of the longest call", lambda figures: figures.spread.wall_most_ns, needs_calls=True),
 }
 
 
+def meanings() -> str:
+    """The measures with their meanings, for help."""
+    told = [f"{name}: {measure.meaning}" for name, measure in MEASURES.items() if name not in PERCENTILES]
+    return f"{'; '.join(told)}; {', '.join(PERCENTILES)}: wall time that 50, 90, 95 or 99 % of the calls did not exceed"
+
+
 @dataclass
 class Run:
-    """The rows of one run, by name. Those that are `aside` are not the program's doing: waiting for work, and what
-    recording took."""
+    """The rows of one run, by name. Rows that are `aside` are not the program's doing: waiting for work, and the cost
+    of recording."""
 
     name: str
     rows: dict[Name, Figures]
