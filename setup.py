@@ -32,7 +32,7 @@ BOOT_LIBRARY = "interpose.cext.libinterpose_boot"
 BOOT_SOURCE = os.path.join("cext", "boot", "boot.c")
 PLAIN_FILES = {LIBRARY: LIBRARY_FILE, BOOT_LIBRARY: os.path.join("interpose", "cext", "libinterpose_boot.so")}
 
-# What is free of Python: it may run on any thread, and is one library for each process.
+# The part without Python: it may run on any thread, and is one library for each process.
 PLAIN_SOURCES = [
     *sorted(glob("cext/core/*.c")),
     *(f"cext/lines/{name}.c" for name in ("lines", "line_stretches", "line_tables", "line_threads")),
@@ -42,7 +42,7 @@ PLAIN_SOURCES = [
 
 
 def sources_of(*folders):
-    """What an extension is built from beside its own source: the rest of these folders of cext."""
+    """The sources of an extension besides its own: the rest of these folders of cext."""
     found = {source for folder in folders for source in glob(f"cext/{folder}/*.c")}
     return sorted(found - set(PLAIN_SOURCES))
 
@@ -57,7 +57,7 @@ EXTENSION_SOURCES = {
 
 LIBRARIES = (*PLAIN_FILES, CPYTHON_LIBRARY)
 
-# Debug information makes an object file eight times as large and takes a quarter of the time; CFLAGS=-g asks for it.
+# Debug information makes an object file eight times as large and takes a quarter of the time; CFLAGS=-g adds it.
 STRIPPED = "-g" not in os.environ.get("CFLAGS", "").split()
 FLAGS = ["-O2", "-std=gnu11", "-fvisibility=hidden", "-Wall", "-Wextra", *(["-g0"] if STRIPPED else [])]
 LINK_FLAGS = ["-Wl,-s"] if STRIPPED else []
@@ -74,7 +74,7 @@ NO_COMPILER = (
 
 
 def packages_of_folders():
-    """The packages that lie in the folders at the top, with those below them."""
+    """The packages in the folders at the top, with those below them."""
     for package, folder in FOLDERS.items():
         yield package
         yield from (f"{package}.{inner}" for inner in find_packages(folder))
@@ -101,14 +101,14 @@ def cpython_library():
         depends=[*glob("cext/*/*.h"), KINDS_FILE],
         include_dirs=INCLUDES,
         libraries=["interpose"],
-        # Nobody's symbols go before ours: what the library itself calls may be inlined.
+        # Symbols of other libraries cannot replace ours, so calls within the library can be inlined.
         extra_compile_args=[*FLAGS, *WERROR, "-fno-semantic-interposition"],
         extra_link_args=[*LINK_FLAGS, f"-Wl,-soname,libinterpose_cpython{VERSION_TAG}.so", "-Wl,-rpath,$ORIGIN"],
     )
 
 
 def boot_library():
-    """What is preloaded into an interpreter that reads no start-up files; it needs no other library of ours."""
+    """The library for interpreters that read no start-up files; it needs no other library of ours."""
     return Extension(
         BOOT_LIBRARY,
         [BOOT_SOURCE],
@@ -118,7 +118,7 @@ def boot_library():
 
 
 def generated(source, link=(), **options):
-    """An extension in Cython, named by where its source lies, and the C that belongs to it."""
+    """An extension in Cython, named after its source, with its C sources."""
     name = os.path.splitext(source)[0].replace(os.sep, ".")
     return Extension(
         name if name.startswith("interpose.") else f"interpose.{name}",
@@ -132,7 +132,7 @@ def generated(source, link=(), **options):
 
 
 def shim(source):
-    """An extension in Cython that uses the libraries, found beside it wherever the package lies."""
+    """An extension in Cython that uses the libraries, and finds them beside itself wherever the package is."""
     libraries = [f"interpose_cpython{VERSION_TAG}", "interpose"]
     return generated(source, libraries=libraries, link=["-Wl,--as-needed,-rpath,$ORIGIN/../cext"])
 
@@ -192,7 +192,7 @@ class BuildExt(build_ext):
         super().build_extensions()
 
     def say(self, what):
-        """A line of what is done now (`pip install -v` shows it)."""
+        """Print what is being done (`pip install -v` shows it)."""
         print(f"interpose: {what}", flush=True)
 
     def is_stale(self, ext):
@@ -219,10 +219,10 @@ class BuildExt(build_ext):
         )
 
     def generate_c(self, extensions):
-        """Put C in the place of Cython in the sources of `extensions`.
+        """Replace Cython by C in the sources of `extensions`.
 
-        It is the same for every interpreter, and lies where all of them find it, under a name that does not depend on
-        the build: so a compiler cache knows it again. Cython itself must not run in several threads.
+        The C is the same for every interpreter. It is in a place where all of them find it, with a name that does not
+        depend on the build, so compiler caches recognise it. Cython itself must not run in several threads.
         """
         from Cython.Build import cythonize
 
@@ -242,7 +242,7 @@ class BuildExt(build_ext):
             ext.sources = with_c.sources
 
     def link_packages(self):
-        """A directory where the folders lie as they do when installed: so Cython looks for `cimport`."""
+        """A directory with the folders as they are when installed, where Cython looks for `cimport`."""
         packages = os.path.join(self.build_temp, "packages")
         os.makedirs(os.path.join(packages, "interpose"), exist_ok=True)
         with open(os.path.join(packages, "interpose", "__init__.py"), "w"):

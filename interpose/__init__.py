@@ -1,6 +1,6 @@
-"""Where does a Python program spend its time: working or waiting, in which call, from which line.
+"""Shows where a Python program spends its time: computing or waiting, in which call, from which line.
 
-PYTEST_DONT_REWRITE: a recorded pytest that finds us imported already would warn of it.
+PYTEST_DONT_REWRITE: otherwise a recorded pytest would warn that this module is already imported.
 """
 
 import os
@@ -18,7 +18,7 @@ __version__ = "0.2.0"
 
 
 class _Nothing:
-    """What switching line trace gives where nothing is recorded."""
+    """The context that `trace_lines` returns if nothing is recorded."""
 
     def __enter__(self) -> object:
         return self
@@ -28,36 +28,36 @@ class _Nothing:
 
 
 def trace_lines(on: bool = True, to: str = "") -> "AbstractContextManager[object]":
-    """Switch line trace on, or off; as a context, off again at its end, if it was not on before.
+    """Switch line trace on or off. Used in a `with`, it is off again at the end, unless it was on before.
 
-    `to` is a global in which `interpose lines --global` stores what was recorded: `^lvtr("MYTRACE",$J)`; one that is
-    given when it is switched off goes before. Does nothing where this process is not recorded.
+    `to` names the global in which `interpose lines --global` stores the counts: `^lvtr("MYTRACE",$J)`. One given when
+    line trace is switched off takes precedence. Does nothing if this process is not recorded.
     """
     boot = _boot()
     return boot.lines(on, to) if boot and boot.lines else _Nothing()
 
 
 def start() -> None:
-    """Record from here on, where the recording began paused or was; the same as `resume`."""
+    """Start recording if it began paused or was paused; the same as `resume`."""
     resume()
 
 
 def pause() -> None:
-    """Record nothing until `resume`: in all processes of the experiment. The time is left out of the analysis."""
+    """Stop recording in all processes of the experiment until `resume`. Reports show the time as `paused`."""
     boot = _boot()
     if boot and boot.control:
         boot.control.pause()
 
 
 def resume() -> None:
-    """Go on recording after `pause`, or after somebody outside said so."""
+    """Continue recording after a pause, whether the program or a command paused it."""
     boot = _boot()
     if boot and boot.control:
         boot.control.resume()
 
 
 def stop_process() -> None:
-    """End the recording of this process for good, and take everything out of it that recording had put there."""
+    """End the recording of this process for good, and remove all shims."""
     boot = _boot()
     if boot and (ended := boot.control):
         vars(boot).update(control=None, lines=None)
@@ -65,7 +65,10 @@ def stop_process() -> None:
 
 
 def sample(label: str = "") -> None:
-    """Sample now what this process has used (CPU, memory, faults ...), under a label. Raises TypeError for no text."""
+    """Record what this process has used so far (CPU, memory, page faults ...), with a label.
+
+    Raises TypeError if `label` is not a str.
+    """
     _refuse_no_text("label of a sample", label)
     boot = _boot()
     if boot and boot.control:
@@ -73,7 +76,7 @@ def sample(label: str = "") -> None:
 
 
 def user_event(text: str) -> None:
-    """Record that something happened, at this line, as `text` says. Raises TypeError for no text."""
+    """Record an event at this line, with a text. Raises TypeError if `text` is not a str."""
     _refuse_no_text("text of an event", text)
     boot = _boot()
     if boot and boot.control:
@@ -81,7 +84,7 @@ def user_event(text: str) -> None:
 
 
 def _boot() -> "ModuleType | None":
-    """Where a recording has put what controls it; None at the interpreter's end, when nothing can be imported."""
+    """The module with the controls of a recording; None at the interpreter's end, when nothing can be imported."""
     try:
         from interpose import boot
     except ImportError:
@@ -91,14 +94,11 @@ def _boot() -> "ModuleType | None":
 
 def _refuse_no_text(what: str, given: object) -> None:
     if not isinstance(given, str):
-        raise TypeError(f"the {what} is a str, not {type(given).__name__}")
+        raise TypeError(f"the {what} must be a str, not {type(given).__name__}")
 
 
 def _find_checkout_folders() -> None:
-    """Make `interpose.timing` and its neighbours importable where the package lies in its source tree.
-
-    There they are folders at the top, beside this package and not in it.
-    """
+    """Make `interpose.timing` and its neighbours importable from a checkout, where they are folders beside this one."""
     package = __path__[0]
     top = os.path.dirname(package)
     if not os.path.exists(package + "/timing") and os.path.exists(top + "/timing/__init__.py"):
@@ -106,8 +106,7 @@ def _find_checkout_folders() -> None:
 
 
 def __getattr__(name: str) -> object:
-    """`transaction`, which does nothing where nothing is recorded, and `collector`, which declares a data collector;
-    neither is there before somebody asks for it."""
+    """Import `transaction` (which does nothing unless this process is recorded) and `collector` at their first use."""
     if name not in ("transaction", "collector"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found: object = getattr(sys.modules.get("interpose.timing.shims"), name, None)

@@ -1,4 +1,5 @@
-"""Run by the start-up file at every start of Python: one look-up in the environment where nothing is to be recorded."""
+"""Run by the start-up file at every start of Python: a single look-up in the environment if nothing is to be recorded.
+"""
 
 import os
 import sys
@@ -17,10 +18,10 @@ BUNDLE = "startup.bundle"  # in an installed package, made by interpose/bundle.p
 
 
 class Finder:
-    """Finds the modules that a bundle has, as long as it stands in sys.meta_path and is not closed.
+    """Finds the modules of a bundle, while it is in sys.meta_path and not closed.
 
-    `content` is the bundle's code and whatever follows, `places` say where in it each module is (interpose/bundle.py),
-    and their paths go on behind `within`.
+    `content` is the bundle's code and whatever follows, `places` say where each module is in it (interpose/bundle.py),
+    and their paths continue after `within`.
     """
 
     def __init__(self, places, content, within=""):
@@ -59,9 +60,9 @@ class Finder:
         nothing of it stays, and the import system finds the files."""
         names, begin, end = self._places.get("<start>", ((), 0, 0))
         if not sys.modules.keys().isdisjoint(names):
-            return  # somebody has imported some of it, and nothing is imported twice
+            return  # somebody has imported part of it, and nothing may be imported twice
         try:
-            for name in sorted(names):  # packages before what is in them
+            for name in sorted(names):  # packages before their contents
                 self._put(name)
             codes = sys.modules["marshal"].loads(self._content[begin:end]) if names else ()
             for name, code in zip(names, codes, strict=True):
@@ -87,8 +88,8 @@ class Finder:
 
 
 def open_bundle(directory):
-    """A finder of the modules of the package in this directory; of none where there is no bundle, as in a checkout, or
-    a damaged one: then they are read from their files."""
+    """A finder for the modules of the package in this directory. It finds none without a bundle, as in a checkout, or
+    with a damaged one: they are then read from their files."""
     try:
         with open(f"{directory}/{BUNDLE}", "rb") as file:
             content = file.read()

@@ -18,12 +18,12 @@ from typing import NamedTuple
 
 FIRST = ("interpose.boot", "interpose.capture.attached")
 START = "interpose.capture.session"
-# Its modules are imported by names that are put together.
+# Its modules are imported by computed names.
 DECLARED = "interpose.instrumentation.system_library"
 
 
 class Source(NamedTuple):
-    """Where a module of ours lies: its file, and the directory of what is below it, empty where nothing is."""
+    """A module of interpose: its file, and the directory of its submodules, empty if there are none."""
 
     file: str
     directory: str
@@ -34,10 +34,10 @@ class Source(NamedTuple):
 
 
 class Bundle(NamedTuple):
-    """Where each module's code lies in all the `code`: by name the file, the directories of what is below it or None,
-    the begin and the end; a compiled library has its end at 0. Under the empty name is the sort of the code; under
-    `<start>` what every start imports: the names in the order in which they can be executed, and where the codes of all
-    lie together, as one tuple."""
+    """Where each module's code is in the whole `code`: by name the file, the directories of submodules or None, the
+    begin and the end; the end of a compiled library is 0. The empty name has the type of the code. `<start>` has what
+    every start imports: the names in the order in which they can be executed, and the position of the codes of all, as
+    one tuple."""
 
     places: dict[str, object]
     code: bytes
@@ -48,8 +48,8 @@ class Bundle(NamedTuple):
 
 
 def make(directories: list[str], within: str = "", without: Collection[str] = ()) -> Bundle:
-    """The bundle of the package that lies in these directories; its paths go on behind `within`. It has no code of the
-    modules `without`: they are read from their files."""
+    """The bundle of the package in these directories; its paths continue after `within`. It has no code of the modules
+    `without`, which are read from their files."""
     places: dict[str, object] = {"": MAGIC_NUMBER}
     code = b""
     for name, source in sorted(_sources(directories).items()):
@@ -63,8 +63,7 @@ def make(directories: list[str], within: str = "", without: Collection[str] = ()
 
 
 def make_for_start(directories: list[str], within: str = "") -> Bundle:
-    """The same with what every start imports in one piece in the place of each by itself: that is read and executed
-    faster."""
+    """The same, with one piece for everything that every start imports, which is read and executed faster."""
     names = [name for name in _in_order(START, directories) if name not in ("interpose", "interpose.boot")]
     sources = [_find(name, directories) for name in names]
     codes = [_compiled(source.file, source.file.removeprefix(within)) for source in sources if source]
@@ -134,7 +133,7 @@ def _find(name: str, directories: list[str]) -> Source | None:
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:
-    """What is imported when the program runs, not for the types alone."""
+    """The imports at run time, without those for types alone."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield from _named(node)

@@ -57,7 +57,7 @@ class ExperimentError(InterposeError):
 
 
 class Caught(Exception):
-    """One module tells its caller that it stopped, and why; the caller catches it and decides what users are told.
+    """One module tells its caller that it stopped, and why; the caller catches it and decides what users see.
 
-    It is not an InterposeError, so that one that nobody catches is seen as the defect that it is.
+    It is not an InterposeError, so an uncaught one shows as the defect that it is.
     """

@@ -2,8 +2,8 @@
 
     %load_ext interpose.ipython
 
-Where the kernel is not recorded, recording begins with the first such cell, and is paused between them. What the cell
-gives, prints and raises is what it would without.
+If the kernel is not recorded, recording begins with the first such cell, and is paused between cells. The cell's value,
+output and exceptions are the same as without.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _loaded: dict[int, Magics] = {}
 
 
 class Done(NamedTuple):
-    """A cell that has run: from when to when on the monotonic clock, the CPU time of its thread, and the other threads
-    that there were before, as the kernel numbers them."""
+    """A cell that has run: start and end on the monotonic clock, the CPU time of its thread, and the kernel numbers of
+    the other threads that existed before."""
 
     start_ns: int
     end_ns: int
@@ -45,14 +45,14 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """Called by `%unload_ext`: takes the magics away, and ends the recording if they began it."""
+    """Called by `%unload_ext`: remove the magics, and end the recording if they began it."""
     for kind in ("line", "cell"):
         shell.magics_manager.magics[kind].pop("interpose", None)
     _loaded.pop(id(shell)).end()
 
 
 def _silenceable(function: Any) -> Any:
-    """Have IPython show no value where the cell ends in a semicolon, as without us."""
+    """Let IPython hide the value of a cell that ends in a semicolon, as usual."""
     function._ipython_magic_output_can_be_silenced = True
     return function
 

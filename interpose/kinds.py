@@ -3,7 +3,7 @@
 This is imported inside the traced program when it starts, so it imports nothing.
 """
 
-IDLE = "idle"  # waiting for new work; nobody asks for it by itself
+IDLE = "idle"  # waiting for new work; cannot be requested by itself
 EVERY = ("db", "screen", "file", "net", "process", "sync", "gil", "sleep", IDLE, "logic", "import")
 KINDS = tuple(kind for kind in EVERY if kind != IDLE)
 NATIVE = "libc."  # how the names of native calls begin

@@ -1,4 +1,4 @@
-"""What a library declares: intrinsics, each with its kind and what to keep of its calls. Which library has which."""
+"""What a library declares: intrinsics, each with its kind and what to keep of its calls; and the search order."""
 
 import sys
 
@@ -8,40 +8,41 @@ WILD = "*"
 SYSTEM = "system"
 TRANSACTION = ("", "is", "begins", "ends")
 TERMINAL = ("", "line", "keys")
-# By what a declaration says of them: the kinds, and their usual levels. Nobody changes these lists.
+# Kinds and their usual levels, by the text of a declaration. These lists are shared: never change them.
 _kinds_of: dict[str, tuple[list[str], list[str]]] = {}
 _loading = [""]  # the file of the library whose declarations are being made
 
 
 class Intrinsic:
-    """A call to the outside that is to be timed.
+    """A call to the outside that interpose times.
 
-    `name` is the public dotted name that reports show; `target`, as `module:qualified.name`, is where the function, the
-    method or the type's slot lies; a type that its module does not show goes by its full name all the same.
+    `name` is the dotted name that reports show. `target` is the function, method or type's slot, as
+    `module:qualified.name`; a type that its module does not export is named in the same way. A `*` in it stands for
+    names without a leading underscore: `shop.db:Client.*`.
 
-    `kinds` are the kinds that its calls can be of, a word or several; `choice` says how one of several is chosen, else
-    it is the first, or `idle` inside a call that is idle. `detail` says what is kept of a call: of the argument
-    numbered `argument` (counted without the object itself; None is the object, "result" what the call gives), which may
-    be given by the name `keyword`, in one of the ways that cext/hooks/slot.h lists. `attribute` is the way from there
-    to what is kept, where that is not the argument itself (`request.url`; nothing is kept of what is computed), for
-    `request` two of them with a space between. `bytes` is what tells how much was moved, `effect` what the call changes
-    in what is known of descriptors.
+    `kinds` are the possible kinds of its calls, one word or several. `choice` says how one of several is chosen;
+    without it a call has the first kind, or is `idle` inside an idle call.
 
-    `waits`: a call that waited for less than the threshold is counted, not recorded. `lock` is the sort of lock that
-    is taken: a free one is passed through. `passes` says of what starts a program how it passes an environment on.
-    `layer` is `buffered` for what is interposed on request alone. `levels` say of each of the kinds what is done at
-    its calls (interpose.config.levels). `by` is how it is interposed, `function` or `wrapt`, where that is not to go
-    by what is found: in place what is C's or the standard library's, with wrapt what is a package's. `transaction`
-    says that a call `is` one, or that one `begins` with it or `ends` with its end; `route` are ways of attributes, of
-    which the first that leads to a text names it better than `attribute` does, once the call has ended
-    (`resolver_match.route`). `terminal` says that a call, where it is of the kind screen, waits for somebody at the
-    keyboard: until a `line` is entered (True means the same), or for single `keys`.
+    `detail` says what to keep of a call, in one of the ways listed in cext/hooks/slot.h. It applies to the argument
+    with the number `argument`, not counting the object itself (None: the object; "result": the result), or with the
+    name `keyword`. `attribute` is the path of attributes from there to the value to keep (`request.url`); properties
+    are never evaluated. For the detail `request` it is two paths, separated by a space. `bytes` says where the number
+    of moved bytes comes from, and `effect` how the call changes what is known about descriptors.
 
-    `wrapper` is called instead, as wrapper(wrapped, instance, args, kwargs); `wrapped` is what the next library has,
-    in the end the real one. What it raises is its own affair unless it `raises`, and what it gives is what the
-    program gets unless it is None, which is taken for an oversight unless it `overrides`.
+    `waits`: calls that wait for less than the threshold are counted, not recorded. `lock` is the type of lock that is
+    taken; a free lock is not recorded. `passes` says how a call that starts a program passes on its environment.
+    `layer` is `buffered` for calls that are interposed only on request. `levels` has the level for each kind
+    (interpose.config.levels). `by` (`function` or `wrapt`) overrides automatic selection, which interposes C and the
+    standard library in place and packages with wrapt.
 
-    In `target` a `*` stands for names without a leading underscore: `shop.db:Client.*`.
+    `transaction`: a call `is` a transaction, or one `begins` with the call or `ends` with its end. `route` has paths of
+    attributes; once the call has ended, the first that leads to a text names the transaction (`resolver_match.route`).
+    `terminal`: a call of the kind screen waits for a user until a `line` is entered (True means the same), or for
+    single `keys`.
+
+    `wrapper` is called instead of the function, as wrapper(wrapped, instance, args, kwargs); `wrapped` is the next
+    library's version, and in the end the real function. The program sees the wrapper's exceptions only with `raises`.
+    It gets the wrapper's result, unless that is None, which counts only with `overrides`.
     """
 
     __slots__ = (
@@ -128,14 +129,14 @@ class Intrinsic:
         self.library = ""
         self.number = 0
         self.order = 0
-        self.others = ()  # what later libraries have of the same target, in their order
-        self.sampled = False  # the last of its kinds is of transactions that are passed over
-        self.suffix = ""  # of the name, where that alone would be another's as well
+        self.others = ()  # versions of the same target in later libraries, in search order
+        self.sampled = False  # the last of its kinds is for transactions that are not sampled
+        self.suffix = ""  # of the name, if another intrinsic has the same one
         self.passes_on = ""  # the library whose version the wrapper calls, or `real`
         self.place = _place() if _loading[0] else ""
 
     def be_as_declared(self):
-        """Forget what a recording made of it."""
+        """Undo what a recording has set."""
         if self.sampled:
             self.kinds = self.kinds[:-1]
         usual = [usual_level(kind) for kind in self.kinds]
@@ -148,7 +149,7 @@ class Intrinsic:
         self.sampled = False
 
     def be_sampled(self):
-        """Have a number more, for calls of which nothing is recorded inside, where a call is a transaction."""
+        """If its calls are transactions, add a number for those that are not sampled."""
         if self.transaction == "is" and self.kinds and not self.sampled:
             self.kinds = [*self.kinds, self.kinds[0]]
             self.levels = [*self.levels, self.levels[0]]
@@ -156,7 +157,7 @@ class Intrinsic:
 
     @property
     def is_on_request(self):
-        """Whether nothing is known of it where it was not asked for."""
+        """Whether it is recorded only on request."""
         return bool(self.kinds) and all(usual_level(kind) == OFF for kind in self.kinds)
 
     @property
@@ -165,11 +166,11 @@ class Intrinsic:
         return WILD in self.qualified
 
     def expand(self, patterns, module, names, number):
-        """What the patterns, of which it is one, stand for: see `expand`."""
+        """The intrinsics that the patterns, including this one, stand for: see `expand`."""
         return expand(patterns, module, names, number)
 
     def at(self, module, qualified):
-        """The same for one target of those that a pattern stands for."""
+        """The intrinsic for one target that this pattern matches."""
         one = Intrinsic.__new__(Intrinsic)
         for name in Intrinsic.__slots__:
             setattr(one, name, getattr(self, name))
@@ -194,7 +195,7 @@ YES_OR_NO = ("waits", "overrides", "raises")
 
 
 def wrong_with(intrinsic):
-    """Why a declaration is none, in a few words; empty where it is sound, whether or not what it speaks of is there."""
+    """Why a declaration is invalid, in a few words; empty if it is valid, whether or not its target exists."""
     for field in TEXTS:
         if type(getattr(intrinsic, field, None)) is not str:
             return f"its {field} is not text"
@@ -217,17 +218,17 @@ def wrong_with(intrinsic):
 
 
 def alike(prefix, target, names, kinds, **what):
-    """Intrinsics that differ only in their last name: `prefix` and `target` are what stands before it."""
+    """Intrinsics that differ only in the last part of their names; `prefix` and `target` are what precedes it."""
     return [Intrinsic(prefix + name, target + name, kinds, **what) for name in names.split()]
 
 
 def resolve(libraries, layers=("raw",), number=1):
-    """The intrinsics of the libraries in search order, numbered from `number` on: who declares a target first has it.
+    """The intrinsics of the libraries in search order, numbered from `number` on. The first with a target has it.
 
-    `libraries` are pairs of a library's name and its intrinsics; of these, those of the `layers` are taken. An
-    intrinsic has as many consecutive numbers as kinds. What the libraries behind it have of the same target are its
-    `others`, where they matter: for a wrapper, which calls on to them, and for what is called inside of a wrapper.
-    Patterns that stand for what nobody declares come last; what they match is seen when there is the module.
+    `libraries` are pairs of a library's name and its intrinsics; only those of the `layers` are used. An intrinsic has
+    as many consecutive numbers as kinds. Versions of the same target in later libraries are its `others`, if they
+    matter: for a wrapper, which calls them, and for calls made inside a wrapper. Patterns come last; what they match is
+    known when the module is imported.
     """
     if len(libraries) == 1 and libraries[0][0] == SYSTEM:
         return _resolve_system(libraries[0][1], layers, number)
@@ -240,7 +241,7 @@ def resolve(libraries, layers=("raw",), number=1):
 
 
 def _resolve_system(intrinsics, layers, number):
-    """The same where there is no other library, as nearly always: it has neither wrappers nor patterns."""
+    """The same for the system library alone, the usual case: it has neither wrappers nor patterns."""
     found: dict[tuple[str, str], Intrinsic] = {}
     for intrinsic in intrinsics:
         target = (intrinsic.module, intrinsic.qualified)
@@ -253,7 +254,7 @@ def _resolve_system(intrinsics, layers, number):
 
 
 def _declare(libraries, layers, versions):
-    """Put each declaration to the others of its target; gives the patterns, in search order."""
+    """Add each declaration to the others of its target; return the patterns, in search order."""
     several = len(libraries) > 1
     by_name = {each.name: each for _, intrinsics in libraries for each in intrinsics} if several else {}
     known = {(each.module, each.qualified) for _, intrinsics in libraries for each in intrinsics} if several else ()
@@ -278,14 +279,14 @@ def _declare(libraries, layers, versions):
 
 
 def _take_public_name(intrinsic, by_name):
-    """Who declares sqlite3:Cursor.execute means what another calls so, wherever that lies."""
+    """Let sqlite3:Cursor.execute mean what another library calls by that name, wherever its target is."""
     other = by_name.get(f"{intrinsic.module}.{intrinsic.qualified}")
     if other is not None and not other.is_pattern:
         intrinsic.module, intrinsic.qualified = other.module, other.qualified
 
 
 def _match(patterns, by_name, known, versions):
-    """What the patterns of a library stand for among what is declared, by any library."""
+    """Add what the patterns of a library match among all declarations."""
     for pattern in patterns:
         public = f"{pattern.module}.{pattern.qualified}"
         targets = [(each.module, each.qualified) for name, each in by_name.items() if matches(public, name)]
@@ -299,7 +300,7 @@ def _match(patterns, by_name, known, versions):
 
 
 def matches(pattern, name):
-    """Whether a dotted name is one of those that a pattern stands for, word for word."""
+    """Whether a pattern matches a dotted name, word by word."""
     words, wanted = name.split("."), pattern.split(".")
     return len(words) == len(wanted) and all(map(_matches_word, wanted, words))
 
@@ -320,13 +321,13 @@ def _matches_word(pattern, word):
 
 
 def _chain(found, wraps_to):
-    """The first of the versions of a target, with the others where they matter."""
+    """The first version of a target, with the others if they matter."""
     first = found[0]
     first.others = tuple(found[1:]) if first.order <= wraps_to else ()
     for each, follower in zip(found, [*found[1:], None], strict=True):
         if each.wrapper is not None:
             each.passes_on = follower.library if follower else "real"
-    for place, each in enumerate(found):  # what calls on has a row of its own in reports
+    for place, each in enumerate(found):  # a version that calls the next one has a row of its own
         if each.wrapper is not None and each.name in [other.name for other in found[place + 1 :]]:
             each.suffix = f" ({each.library})"
     return first
@@ -341,7 +342,7 @@ def _numbered(intrinsics, number):
 
 
 def expand(patterns, module, names, number):
-    """What patterns of a module stand for among its names that nobody declares, numbered from `number` on."""
+    """The intrinsics for those undeclared `names` of a module that patterns match, numbered from `number` on."""
     found = []
     for name in names:
         versions = {each.order: each for each in reversed(patterns) if matches(each.qualified, name)}
@@ -351,7 +352,7 @@ def expand(patterns, module, names, number):
 
 
 def _name_of_one(pattern, qualified):
-    """The public name of one target, where the pattern's name has the same `*` as its target, or none."""
+    """The public name of one target of a pattern, by the `*` in the pattern's name."""
     shown = pattern.name.split(".")
     words, wanted = qualified.split("."), pattern.qualified.split(".")
     if shown[-len(wanted) :] == wanted:
@@ -362,7 +363,7 @@ def _name_of_one(pattern, qualified):
 
 
 def _place():
-    """The line of the library's file that makes a declaration, as `file:line`."""
+    """The line of the library that makes a declaration, as `file:line`."""
     depth = 1
     try:
         while sys._getframe(depth).f_code.co_filename != _loading[0]:
@@ -373,5 +374,5 @@ def _place():
 
 
 def loading(path):
-    """From now on declarations are made by the library at `path`; an empty path: by none."""
+    """Note that declarations from now on come from the library at `path`; an empty path: from none."""
     _loading[0] = path

@@ -10,7 +10,7 @@ _NO_LIMIT_BYTES = 1 << 60  # what version 1 says is more than any machine has
 
 
 def memory_limit_bytes(pid: int, proc: str = "/proc", groups: str = _GROUPS) -> int:
-    """The least of what its control groups allow the process `pid` and what the machine has; 0 if nothing is told."""
+    """The lowest of the limits of the process `pid`'s control groups and the machine's memory; 0 if unknown."""
     known = [_of_machine(proc), *_of_groups(_text(f"{proc}/{pid}/cgroup"), groups)]
     return min((each for each in known if 0 < each < _NO_LIMIT_BYTES), default=0)
 
@@ -24,7 +24,7 @@ def _of_machine(proc: str) -> int:
 
 
 def _of_groups(text: str, groups: str) -> list[int]:
-    """The limits of the groups that `/proc/PID/cgroup` names, and of those around them."""
+    """The limits of the groups in `/proc/PID/cgroup`, and of their parents."""
     found = []
     for line in text.splitlines():
         _, _, rest = line.partition(":")
@@ -37,8 +37,8 @@ def _of_groups(text: str, groups: str) -> list[int]:
 
 
 def _upward(root: str, path: str, name: str) -> list[int]:
-    """The limits of the group at `path` and of all around it. In a container its path is not below our root: then the
-    root stands for it."""
+    """The limits of the group at `path` and of its parents. In a container its path is not below our root; the root
+    then replaces it."""
     found = []
     while path and path != "/" and ".." not in path.split("/"):
         found.append(_number(_text(f"{root}{path}/{name}")))

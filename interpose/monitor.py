@@ -1,8 +1,8 @@
-"""The monitor of an experiment: a process beside the program, which compresses what the program has recorded.
+"""The monitor of an experiment: a process beside the program that compresses what the program records.
 
 It is `interpose run` while its program runs, or a process that the recorder starts when a program has recorded much.
-There is one for an experiment, with all its processes: who has the lock on its directory. It knows of the processes
-what lies in their directories and in /proc; no program knows of it.
+There is one for an experiment, with all its processes: the one that holds the lock on its directory. It knows the
+processes from their directories and from /proc; no program knows of it.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 CONSOLIDATE = "INTERPOSE_CONSOLIDATE"
 CONSOLIDATED_AT_BYTES = 1 << 18  # of compressed events: some hundred thousand
-DETAILS_AT_MOST = 5_000  # records with a detail, of each process: with what is inside of them some 10 MiB
-SHORTEST_S, LONGEST_S = 0.1, 0.5  # between two looks: the shorter, the more there was to do
+DETAILS_AT_MOST = 5_000  # records with a detail, for each process: some 10 MiB with their contents
+SHORTEST_S, LONGEST_S = 0.1, 0.5  # between two looks: the more there was to do, the shorter
 FIRST_VERSION = 3  # of the format: before it, blocks in the state full may be in use
 FAILED_AT_MOST = 5  # looks at what a process left that has ended: the disk is full, say
-ASKED_AT_MOST = 5  # how often one asks how a process ended that nobody saw alive
+ASKED_AT_MOST = 5  # how often to check for the end of a process that was never seen alive
 COMING_NS = 10_000_000_000  # so long may a process that was started take until it has described itself
 NEVER = float("inf")
 
@@ -59,7 +59,7 @@ class Watched:
         self._failed = 0  # looks at what was left when it had ended
         self._asked = 0
         self._until_the_end = False  # where space cannot be given back before
-        self._emptied_bytes: int | None = None  # what it had taken, when nothing of it was left
+        self._emptied_bytes: int | None = None  # the size it had taken, when nothing of it was left
 
     def given_bytes(self) -> int:
         """How much of what the process took of the pool was given back, by this monitor or an earlier one."""
@@ -84,7 +84,7 @@ class Watched:
             return not self.done and self._look(deadline_s, is_low)
         except (OSError, ExperimentError):
             self._give_up_after_the_end()
-            return False  # removed, or no room: what is there stays as it is, and may be looked at again
+            return False  # removed, or no room: the rest stays as it is, and is tried again
 
     def _give_up_after_the_end(self) -> None:
         """Of a process that has ended nothing more comes: what cannot be compressed now stays as it is for ever."""
@@ -98,7 +98,7 @@ class Watched:
         had_ended = self._has_been_seen_to_end = self._has_ended(drain)
         waits = self._until_the_end and (is_low or not had_ended)
         worked = not waits and self._move_full(drain, deadline_s, is_low)
-        if self._until_the_end and is_low:  # what is compressed would take space first, and give it back only then
+        if self._until_the_end and is_low:  # compressing would take space first, and give it back only later
             self.done = had_ended
             return worked
         if had_ended and not drain.has_grown():
@@ -160,10 +160,10 @@ class Watched:
             self._until_the_end = True
 
     def _has_ended(self, drain: Drain) -> bool:
-        """Whether the process can write no more, for it has ended or become another program.
+        """Whether the process can write no more, because it has ended or become another program.
 
-        Where the kernel does not tell, it is gone, and was seen before or has said so itself: a process of another
-        namespace has a number of which nothing is known here.
+        If the kernel does not say, it counts as gone if it was seen before or has recorded its end: the number of a
+        process in another namespace means nothing here.
         """
         assert self._process is not None
         written = drain.is_written()
@@ -222,8 +222,8 @@ class Page:
             return
 
     def tell_if_low(self, free_bytes: int) -> bool:
-        """Whether less of the disk is free than is to be left; if so, each process looks for itself with its next call,
-        and stops recording."""
+        """Whether less disk space is free than the reserve. Each process then checks at its next call, and stops
+        recording."""
         try:
             is_low = free_bytes < self._control.read().reserve_bytes
             if is_low:
@@ -241,7 +241,7 @@ class Page:
 
 
 def _free_bytes(directory: str) -> int:
-    """What the file system has left for who is not root; of a directory that is gone, 0."""
+    """The free space of the file system for users other than root; 0 if the directory is gone."""
     try:
         status = os.statvfs(directory)
     except OSError:
@@ -302,7 +302,7 @@ class Monitor:
             raise
 
     def profile(self, rate: float) -> None:
-        """Sample the Python code of the processes, so many times a second; not where that cannot be."""
+        """Sample the Python code of the processes at this rate, if that is possible."""
         from interpose.profiler import Profiler
 
         try:
@@ -311,7 +311,7 @@ class Monitor:
             return
 
     def profile_as_asked(self) -> None:
-        """The same, where the program asks for it."""
+        """The same, if the program asks for it."""
         try:
             rate = Process(self._founder, "", "", Damages()).log.profile_hz
         except ExperimentError:
@@ -345,7 +345,7 @@ class Monitor:
 
     @property
     def is_done(self) -> bool:
-        """Whether every process that is recorded has ended and all is compressed, or the experiment is gone."""
+        """Whether every recorded process has ended and everything is compressed, or the experiment is gone."""
         if self._is_gone or not self._watched:
             return self._is_gone
         described = [each for each in self._watched.values() if _is_described(each.directory)]

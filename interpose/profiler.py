@@ -58,7 +58,7 @@ class Profiler(threading.Thread):
                 self._coming.pop(place, None)
 
     def _is_there(self, place: str) -> bool:
-        """Whether no more is to be done for the process: it is sampled, cannot be, or never comes."""
+        """Whether nothing is left to do for the process: it is sampled, cannot be, or never appears."""
         directory = os.path.join(self._founder, place)
         process = _described(directory, place)
         if process is None:

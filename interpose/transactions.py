@@ -1,4 +1,4 @@
-"""`interpose.transaction` where nothing is recorded: it does nothing, so that it may stay in the program."""
+"""`interpose.transaction` if nothing is recorded: it does nothing, so it can stay in the program."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ if TYPE_CHECKING:
 
 
 class transaction:
-    """What is done inside of it, or by the function that it decorates, is one transaction of that name."""
+    """Marks a block (`with transaction("checkout"):`) or a function (`@transaction("checkout")`) as a transaction.
+
+    Raises TypeError if the name is not a str.
+    """
 
     __slots__ = ("name",)
 
     def __init__(self, name: str) -> None:
         if not isinstance(name, str):
-            raise TypeError(f"the name of a transaction is a str, not {type(name).__name__}")
+            raise TypeError(f"the name of a transaction must be a str, not {type(name).__name__}")
         self.name = name
 
     def __enter__(self) -> Self:
@@ -26,5 +29,5 @@ class transaction:
         pass
 
     def __call__(self, function: Marked) -> Marked:
-        """The function itself."""
+        """Return the function unchanged."""
         return function

@@ -66,7 +66,7 @@ cdef PyObject *time_vector(
     return result
 
 
-# One that makes a coroutine or an asynchronous generator: that is what is timed.
+# A function that makes a coroutine or an asynchronous generator, which is what is timed.
 cdef PyObject *time_awaited(
     slot *self, PyObject *function, PyObject *const *arguments, size_t flags, PyObject *names
 ) noexcept:
@@ -79,7 +79,7 @@ cdef PyObject *time_awaited(
     return result
 
 
-# What stands for a Python function of a package: the same, but the function is behind the wrapper.
+# The same for a Python function of a package, which is behind a wrapper.
 cdef PyObject *time_wrapped(PyObject *wrapper, PyObject *const *arguments, size_t flags, PyObject *names) noexcept:
     cdef const slot *self = wrapper_slot(wrapper)
     cdef PyObject *real = wrapper_real(wrapper)
@@ -228,7 +228,7 @@ cdef PyObject *see_thread(slot *self, PyObject *module, PyObject *argument) noex
     return (<pair_function>self.real)(module, argument)
 
 
-# A module has just been imported, or is about to be: what is declared of it can be interposed.
+# A module has been or is about to be imported: its declared intrinsics can be interposed.
 cdef PyObject *see_import(slot *self, PyObject *module, PyObject *argument) noexcept:
     cdef PyObject *result = (<pair_function>self.real)(module, argument)
     if result == NULL or not recorder_state.on or recorded_state() == NULL:
@@ -250,7 +250,7 @@ cdef PyObject *see_dlopen(slot *self, PyObject *module, PyObject *arguments) noe
     return result
 
 
-# Another greenlet goes on: what is in progress in this one is laid aside until it goes on itself.
+# Another greenlet runs: put aside what is in progress in this one until it runs again.
 cdef PyObject *see_switch(slot *self, PyObject *greenlet, PyObject *arguments, PyObject *keywords) noexcept:
     cdef c_aside aside
     cdef PyObject *result
@@ -269,7 +269,7 @@ cdef PyObject *see_throw(slot *self, PyObject *greenlet, PyObject *arguments) no
     return result
 
 
-# An event loop of asyncio's, or one that is told of as it is, begins or ends to run.
+# An event loop of asyncio, or another one that announces itself, begins or ends to run.
 cdef PyObject *see_loop(slot *self, PyObject *module, PyObject *loop) noexcept:
     cdef PyObject *result = (<pair_function>self.real)(module, loop)
     if result != NULL and recorded_state() != NULL:

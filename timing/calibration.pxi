@@ -56,8 +56,8 @@ cdef uint64_t time_readings(c_thread *thread):
 
 
 def calibrate():
-    """What a recorded call of nothing costs, what of it lies between its own two clock readings, and what one reading
-    costs: (call, inside, reading) in nanoseconds, each the least of several measurements."""
+    """The cost of a recorded call that does nothing, the part of it between its own two clock readings, and the cost of
+    one reading: (call, inside, reading) in nanoseconds, each the least of several measurements."""
     cdef c_thread *thread = recording()
     cdef slot *slot = new_slot(SIGNATURE_pair, <void *>time_pair, <void *>do_nothing)
     cdef pair_function stub = <pair_function>slot_stub(SIGNATURE_pair, slot)
@@ -74,7 +74,7 @@ def calibrate():
 
 
 def calibrate_statements():
-    """What it costs to record that a line was come to, in nanoseconds: the least of several measurements."""
+    """The cost of recording a line event, in nanoseconds: the least of several measurements."""
     cdef c_thread *thread = recording()
     cdef slot *slot = new_slot(SIGNATURE_pair, <void *>time_pair, <void *>do_nothing)
     cdef c_thread_mark mark = thread_mark(thread)
@@ -100,8 +100,8 @@ cdef PyObject *count_call(slot *self, PyObject *module, PyObject *argument) noex
 
 
 def works_in_place(modules):
-    """Does a stub catch the calls of the function in whose place it is put, and of no other, and only while it is
-    there? Tried with a function that does nothing; why not, or an empty text."""
+    """Whether a stub catches the calls of the function that it replaces, and of no other, and only while it is
+    installed. Tried with a function that does nothing; returns why not, or an empty text."""
     global _tested
     cdef Installed installed
     _tested = 0

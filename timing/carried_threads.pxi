@@ -1,7 +1,7 @@
 # Threads that are begun inside a wrapper go on behind its library.
 
 cdef class Carried:
-    """What a thread runs that was begun inside a wrapper: resolved from the same level on."""
+    """What a thread runs that was started inside a wrapper: calls are resolved from the same level on."""
 
     cdef object function
     cdef long level

@@ -53,7 +53,7 @@ cdef class Clock:
         return now.wall_ns, now.cpu_ns
 
     def drift(self, long ahead_ns):
-        """As if time had been stolen: what is believed of the thread's CPU time is ahead by so many nanoseconds."""
+        """Put the believed CPU time of the thread ahead by this many nanoseconds, as after stolen time."""
         self.clock.sync_cpu_ns += ahead_ns
 
     def cost_ns(self, int readings=10000):

@@ -6,18 +6,18 @@ cdef int IDENTIFIER_BYTES = 63
 @freelist(8)
 @no_gc
 cdef class Area:
-    """What is known of a call that has ended. Nothing is in it any more when the collector has returned.
+    """What is known about a call that has ended. It is empty once the collector has returned.
 
     Only `module`, `base`, `size`, `section`, `statement`, `transaction`, `identifier` and `work` can be changed.
     """
 
     cdef interpose_area *area     # NULL when the call is over
     cdef c_collector *collector
-    cdef object module_text, section_text, transaction_text  # keep what was claimed alive
+    cdef object module_text, section_text, transaction_text  # keeps claimed texts alive
     cdef bytearray room
 
     cdef object known(self, const char *text, unsigned index):
-        """A text that is likely the one kept at that place of what is known."""
+        """A text that is likely to be the one cached at that place."""
         cdef PyObject *kept
         if text == NULL:
             return None
@@ -32,7 +32,7 @@ cdef class Area:
         return self.area
 
     cdef int64_t held_blocks(self) noexcept:
-        """Blocks of memory that it holds for what was claimed."""
+        """The number of memory blocks that it holds for claimed texts."""
         cdef int64_t held = 2 if self.room is not None else 0
         return held + (self.module_text is not None) + (self.section_text is not None) + (
             self.transaction_text is not None
@@ -133,7 +133,7 @@ cdef class Area:
 
     @property
     def transaction(self):
-        """The name that collectors gave the transaction, for it stays; None clears it."""
+        """The transaction's name from collectors, which stays until it changes; None clears it."""
         return text_or_none(self.here().transaction)
 
     @transaction.setter

@@ -1,4 +1,4 @@
-# Data collectors: how one is called, and what is noted of it.
+# Data collectors in Python: how one is called, and what is noted about it.
 
 cdef list _collector_names = []  # by the places of collectors
 cdef set _collector_notes = set()
@@ -23,7 +23,7 @@ cdef bint call_collector(
     PyThreadState_EnterTracing(state)
     result = PyObject_CallOneArg_or_null(<PyObject *>function, <PyObject *>given)
     PyThreadState_LeaveTracing(state)
-    given.area = NULL  # though what was claimed is kept until all have been called
+    given.area = NULL  # although claimed texts are kept until all have been called
     if kept_blocks != NULL:
         kept_blocks[0] += allocated_blocks() - given.held_blocks()
     if result == NULL:
@@ -37,8 +37,8 @@ cdef void release_area(PyObject *made) noexcept:
 
 
 cdef bint collector_raised(c_collector *collector, object function) noexcept:
-    """Was what is set raised by the collector itself? It is noted, and set no more. What comes from a handler of the
-    program's for a signal is the program's: that is raised in it as soon as this is over."""
+    """Whether the collector itself raised the current exception. Its own is noted and cleared. One from a signal
+    handler of the program is raised in the program as soon as this is over."""
     cdef PyObject *kind
     cdef PyObject *value
     cdef PyObject *where
@@ -113,7 +113,7 @@ cdef str line_of_collector(object error, object function):
     return found
 
 
-# --- what is noted
+# --- notes
 
 cdef bint note_collector(uint32_t place, str why, str where) except False:
     """Note it in the map, once."""

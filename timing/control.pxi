@@ -1,6 +1,6 @@
 # What the program says of its own recording: interpose.pause and its neighbours, while something is recorded.
 
-cdef Timed _events = None  # what is known of events that the program tells of; None where none are to be recorded
+cdef Timed _events = None  # the definition of user events; None if they are not recorded
 cdef Timed _statements = None  # the same of lines
 cdef int LABEL_LETTERS = 64
 cdef int WARNING_LETTERS = 160
@@ -15,7 +15,7 @@ cdef bint know_events(object intrinsic) except False:
 
 
 cdef bint know_statements(object intrinsic) except False:
-    """From now on each line that line trace comes to is recorded as an event of that intrinsic."""
+    """Record, from now on, each line that line trace reaches as an event of that intrinsic."""
     global _statements
     _statements = Timed(intrinsic)
     tell_lines_as(&_statements.slot)
@@ -37,21 +37,22 @@ cdef bint know_for_filter(object intrinsic, unsigned offset) except False:
 
 
 def filter_calls(bytes compiled):
-    """Record only calls that the experiment's filter lets pass: `compiled`, of interpose.config.filters, where this process is its
-    founder, nothing where there is none. Raises OSError."""
+    """Record only calls that match the experiment's filter: `compiled`, of interpose.config.filters, if this process is
+    the founder; nothing without a filter. Raises OSError."""
     cdef int failed = recorder_filter(compiled, len(compiled))
     if failed:
         raise OSError(failed, os.strerror(failed), "filter")
 
 
 def sample_calls(uint64_t interval_ns):
-    """Record of calls, from now on, those that run as an interval of so many nanoseconds of their thread's CPU time ends."""
+    """Record, from now on, only calls that run when an interval of this many nanoseconds of their thread's CPU time
+    ends."""
     recorder_state.interval_ns = interval_ns
 
 
 def choose_transactions(seed, one_in, bytes lineage, str within):
-    """Keep, from now on, one in so many transactions, where one is to be passed over at all: `one_in` is above 1. `within`
-    is what became of the one that this process was started in: `kept`, `passed over`, or nothing."""
+    """Keep, from now on, one transaction in `one_in`, if that is above 1. `within` is the fate of the transaction in
+    which this process was started: `kept`, `passed over`, or empty."""
     cdef fate outside = <fate>{"kept": FATE_kept, "passed over": FATE_passed_over}.get(within, FATE_none)
     chosen_begin(seed, one_in, lineage, outside)
 

@@ -30,10 +30,10 @@ cdef extern from "<string.h>":
 
 
 def begin(choices, bint branches, bint contexts, bint probes):
-    """Record from now on which places of the chosen functions are come to.
+    """Record, from now on, which places of the chosen functions are reached.
 
-    `choices` are the chosen functions, (module, qualified name), each a pattern in bytes; where there are none, the
-    program's own code is. Gives whether it could be begun; why not is kept in the experiment.
+    `choices` are the chosen functions, (module, qualified name), each a pattern in bytes; without any, the program's
+    own code. Returns whether it could begin; the reason for a failure is in the experiment.
     """
     cdef int failed
     cdef const char *why

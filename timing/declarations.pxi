@@ -33,7 +33,7 @@ cdef str WILD = "*"
 
 
 cdef bint expand(str name, object module) except False:
-    """Declare what the patterns of a module stand for, now that it is there."""
+    """Declare what the patterns of a module match, now that the module is imported."""
     global _next_number
     patterns = [each for each in _declared[name] if WILD in each.qualified]
     if not patterns:
@@ -59,8 +59,8 @@ def called_by_wrapt(intrinsic, function=None):
 
 
 def declared():
-    """What is declared, as (module, qualified name, name, kind, library, what a wrapper passes on to, where it is said);
-    of packages too that are not imported."""
+    """All declarations, as (module, qualified name, name, kind, library, the library that a wrapper calls, place of the
+    declaration); also for packages that are not imported."""
     for package in list(_to_come):
         declare_package(package)
     return [

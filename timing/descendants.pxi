@@ -1,7 +1,8 @@
 # Forks and programs that this process starts.
 
 def choose_descendants(bytes wanted, bytes command=b""):
-    """Choose which descendants are recorded, of this process with its command line; gives what is wrong with that."""
+    """Choose which descendants are recorded, of this process with its command line; returns what is wrong with the
+    choice."""
     cdef const char *wrong = follow_choose(wanted, command)
     return wrong.decode("utf-8", "replace") if wrong != NULL else ""
 
@@ -29,15 +30,15 @@ def forked():
 
 
 def knows_of_forks():
-    """Was it said before that this process is to be told of forks? It need be said once."""
+    """Whether this process was already registered for forks, which is done once."""
     global _forks_are_told
     told, _forks_are_told = _forks_are_told, True
     return told
 
 
 def boot_library(bytes path, words):
-    """The library to be preloaded into the program at `path`, started with `words` (bytes), for it to be recorded; b""
-    where none is needed, or none can be."""
+    """The library to preload into the program at `path`, started with `words` (bytes), so that it is recorded; b"" if
+    none is needed or possible."""
     cdef const char *given[33]
     kept = list(words)[:32]
     for place, word in enumerate(kept):

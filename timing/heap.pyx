@@ -21,9 +21,9 @@ cdef extern from "<string.h>":
 
 
 def begin(uint64_t every_bytes):
-    """Sample from now on what the program allocates, an allocation for each `every_bytes` on average; 0: all.
+    """Sample, from now on, the program's allocations, on average one for each `every_bytes`; 0: all.
 
-    Gives whether it could be begun; why not is kept in the experiment.
+    Returns whether it could begin; the reason for a failure is in the experiment.
     """
     cdef int failed = waiting_sites_begin()
     failed = failed if failed else heap_begin(every_bytes)

@@ -1,6 +1,6 @@
 # Which intrinsics are timed, which only counted, which neither; what costs too much is lowered while the program runs.
 
-cdef list _timed_by_wrapt = []  # what wrapt calls, whose slots are in no pool
+cdef list _timed_by_wrapt = []  # calls through wrapt, whose slots are in no pool
 
 
 cdef bint lower_number(uint32_t number, level to) noexcept:

@@ -1,8 +1,8 @@
 # Libraries before ours: wrappers that a library gives, which of them a call reaches, and what comes of it.
 #
-# A call is resolved from a level on: 0, the first library, for the program's own; inside a wrapper of the library at
-# place n, n + 1. The level goes with the context (contextvars), so with tasks, and into threads that are begun inside a
-# wrapper; and whatever is called from a library's own code is resolved behind that library, wherever it runs.
+# A call is resolved from a level on: 0, the first library, for the program's own calls; n + 1 inside a wrapper of the
+# library at position n. The level is part of the context (contextvars), so it follows tasks, and threads that are
+# started inside a wrapper. Calls from a library's own code are resolved after that library, wherever the code runs.
 
 cdef object _level = PyContextVar_New("interpose", NULL)
 cdef list _links = []      # for ever: a call may be in one at the end
@@ -35,13 +35,13 @@ cdef long level_here() except -1:
 
 
 cdef object enter_level(long level):
-    """Resolve from that level on; gives what is to be given to `leave_level`."""
+    """Resolve from that level on; returns the argument for `leave_level`."""
     return None if context_level() == level else PyContextVar_Set(_level, level)
 
 
 cdef bint leave_level(object token) except False:
     if token is not None and PyContextVar_Reset(_level, token) < 0:
-        PyErr_Clear()  # a generator that was begun in another context
+        PyErr_Clear()  # a generator that began in another context
     return True
 
 
@@ -127,7 +127,7 @@ cdef class Link:
 
 
 cdef class Passage:
-    """One call on its way through the versions: what is called in the end, from which level, and what that raised."""
+    """One call on its way through the versions: the original function, the level, and the exception of the original."""
 
     cdef Link link
     cdef object real, instance, raised, traceback
@@ -159,7 +159,7 @@ cdef class Passage:
         return result
 
     cdef object go(self, Py_ssize_t place, tuple arguments, dict keywords):
-        """Call the version at that place, or the original where there is none."""
+        """Call the version at that position, or the original if there is none."""
         cdef Version version
         cdef Timed timed
         if place == len(self.link.versions):
@@ -208,7 +208,7 @@ def leave(token):
 
 
 cdef class Running:
-    """A wrapper as it is called: what it raises is its own affair, what the original did is the program's."""
+    """Call a wrapper: its exceptions stay with it, the original's result belongs to the program."""
 
     cdef Passage passage
     cdef Version version
@@ -238,7 +238,7 @@ cdef class Running:
         return enter_level(self.version.intrinsic.order + 1)
 
     def settles(self, Next following, result, failure):
-        """Is it what the original did that the program is to see? Raises what is the program's to have."""
+        """Whether the program must see the original's result. Raises exceptions that are for the program."""
         intrinsic = self.version.intrinsic
         if failure is not None:
             if failure is following.raised or intrinsic.raises or not is_wrappers_own(failure, self.version):
@@ -259,7 +259,7 @@ cdef class Running:
 
 
 cdef object outcome(Next following, tuple arguments, dict keywords):
-    """What the original does, or has done: it is called once, whatever became of the wrapper."""
+    """The original's result: it is called once, whatever happened in the wrapper."""
     if not following.called:
         return following(*arguments, **keywords)
     if following.raised is not None:
@@ -268,7 +268,7 @@ cdef object outcome(Next following, tuple arguments, dict keywords):
 
 
 cdef object awaiting():
-    """What is done for wrappers that are awaited; nothing of it is in sys.modules afterwards that was not before."""
+    """What awaited wrappers need; sys.modules is afterwards as before."""
     global _awaiting
     if _awaiting is None:
         had = [name for name in ("interpose.timing", "interpose.timing.awaiting") if name in _modules]

@@ -36,7 +36,7 @@ cdef str line_of(object raised, object wrapper):
 
 
 cdef bint note_failure(object intrinsic, str place, str why) except False:
-    """Note it in the map, once. Nobody else is told."""
+    """Note it in the map, once, and nowhere else."""
     cdef c_thread *thread
     cdef reading begin
     what = (intrinsic.library, intrinsic.target, why)

@@ -50,7 +50,7 @@ cdef bint is_linked_by_wrapt(object owner, object found, str name) except -1:
 
 
 cdef Installed put_linked(object module, object owner, object found, str name):
-    """A stub whose calls are to go through the libraries."""
+    """A stub for calls that go through the libraries."""
     cdef Installed installed
     function = found.__func__ if type(found) in (staticmethod, classmethod) else found
     if isinstance(owner, type) and type(found).__name__ == "wrapper_descriptor":
@@ -99,7 +99,7 @@ cdef Installed put_linked_wrapper(object module, object owner, str name, object 
 
 
 cdef bint libraries_begin(object intrinsics, object modules, object catch_all) except False:
-    """Take note of whose code is behind which library, and let threads that begin inside a wrapper go on there."""
+    """Note whose code belongs to which library, and let threads that are started inside a wrapper continue there."""
     global _catch_all
     _binders.clear()
     _noted.clear()

@@ -1,7 +1,7 @@
 # A call that comes to a stub behind which there are several libraries, by the signature of the C function.
 
 cdef PyObject *run_link(Link link, object real, object instance, tuple arguments, dict keywords) noexcept:
-    """A call through the versions, from the level here on; what is raised has no line of ours in its traceback."""
+    """A call through the versions, from the current level on; tracebacks have no line of interpose."""
     cdef Passage passage = Passage()
     passage.link = link
     passage.real = real

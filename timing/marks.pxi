@@ -1,12 +1,12 @@
 # Transactions that the program marks itself: interpose.transaction as it is while something is recorded.
 
-cdef Timed _marks = None  # what is known of them; None where none are to be recorded
+cdef Timed _marks = None  # how marked transactions are recorded; None if they are not
 cdef object _marked_intrinsic = None
 cdef int CO_GENERATOR = 0x20
 
 
 cdef bint know_marks(object intrinsic) except False:
-    """From now on what is marked is recorded as calls of that intrinsic."""
+    """Record marks, from now on, as calls of that intrinsic."""
     global _marks, _marked_intrinsic, marking
     _marks = Timed(intrinsic)
     _marked_intrinsic = intrinsic
@@ -21,9 +21,9 @@ cdef void forget_marks():
 
 
 cdef class transaction:
-    """What is done inside of it, or by the function that it decorates, is one transaction of that name.
+    """Marks a block (`with transaction("checkout"):`) or a function (`@transaction("checkout")`) as a transaction.
 
-    Nothing is kept in it of what is in progress: it may be entered again, and on several threads.
+    It keeps no state of calls in progress, so it can be entered again, and on several threads.
     """
 
     cdef readonly str name
@@ -57,7 +57,7 @@ cdef class transaction:
         try:
             mark_function(inner, self.name)
         except Exception:
-            pass  # it is what it was
+            pass  # the function itself
         return function
 
 
@@ -68,7 +68,7 @@ cdef bint see_steps_of(object coroutine) except False:
 
 
 cdef bint know_awaits_quietly() except False:
-    """What Python awaits is looked at once; nothing of that is the program's."""
+    """Python's awaitable types are examined once, which is not recorded as the program's."""
     cdef c_thread *thread = recording()
     if not _awaits_known and thread != NULL:
         thread.quiet += 1
@@ -82,7 +82,7 @@ cdef bint know_awaits_quietly() except False:
 
 
 cdef bint exit_with_error(transaction made, object error) except False:
-    """What ends a call is told by the error that is set; here it is one that is being handled already."""
+    """The end of a call looks for the current exception; here it is one that is already being handled."""
     cdef PyObject *where = NULL
     kind, traceback = type(error), error.__traceback__
     Py_INCREF(kind)
@@ -97,7 +97,7 @@ cdef bint exit_with_error(transaction made, object error) except False:
 
 
 cdef uint32_t number_of_name(transaction made) except? 0:
-    if read_first(&made.serial) != recorder_state.serial or filter_state.by_transaction:  # which has a number of its own for it
+    if read_first(&made.serial) != recorder_state.serial or filter_state.by_transaction:  # which has its own number for that
         encoded = made.name.encode("utf-8", "replace")
         made.number = argument_intern(KIND_logic, encoded, len(encoded))
         write_last(&made.serial, recorder_state.serial)
@@ -105,8 +105,8 @@ cdef uint32_t number_of_name(transaction made) except? 0:
 
 
 cdef bint mark_function(object function, str name) except False:
-    """Put a stub in the place of its vectorcall. What is no function of Python's, or makes a generator, whose steps are
-    not told apart, is left as it is."""
+    """Replace its vectorcall by a stub. Callables that are not Python functions, and functions that make generators,
+    whose steps cannot be told apart, are left as they are."""
     cdef Installed installed = Installed()
     if _marks is None or _marks.slot.levels[0] == LEVEL_off or recording() == NULL or not is_python_function(function):
         return True
@@ -127,7 +127,7 @@ cdef bint mark_function(object function, str name) except False:
     return True
 
 
-# A function that the program marked: a call of a coroutine function makes what is to be awaited, and that is timed.
+# A function that the program marked. A call of a coroutine function makes an awaitable, and that is timed.
 cdef PyObject *time_marked(
     slot *self, PyObject *function, PyObject *const *arguments, size_t flags, PyObject *names
 ) noexcept:

@@ -8,7 +8,7 @@ cdef str escape(str text):
 
 
 cdef bint is_always_recorded(object intrinsic) except? True:
-    """Are its calls recorded within transactions that are passed over, too? What starts processes is."""
+    """Whether its calls are recorded even within transactions that are not sampled. Calls that start processes are."""
     cdef int effect
     try:
         effect = number_of(effect_words, intrinsic.effect)
@@ -105,8 +105,8 @@ cdef bint is_wanted(object intrinsic):
 
 
 cdef str interpose_all(str name, object module):
-    """Interpose what is declared of a module; the entries for the map. A module that has nothing of it may be one that
-    is not filled yet, and is looked at again."""
+    """Interpose the declared intrinsics of a module; returns the entries for the map. A module without any may not be
+    filled yet, and is examined again."""
     expand(name, module)
     intrinsics = [each for each in _declared[name] if WILD not in each.qualified]
     entries = "".join([interpose_intrinsic(module, intrinsic) for intrinsic in intrinsics])
@@ -115,7 +115,7 @@ cdef str interpose_all(str name, object module):
     return entries
 
 
-# The objects that stand for a descriptor: their type, whose `fileno` tells it.
+# Types of objects that stand for a descriptor, with a `fileno` method.
 DESCRIPTOR_OWNERS = {"_io": (0, "FileIO"), "_socket": (1, "socket"), "psycopg2._psycopg": (2, "connection")}
 
 
@@ -142,7 +142,7 @@ cdef bint know_loops() except False:
 
 
 cdef bint know_greenlets() except False:
-    """See which greenlet goes on, by whatever way one is switched to: its methods, and its functions for C."""
+    """Notice which greenlet runs, however it is switched to: by its methods, or by its C functions."""
     module = _modules.get("greenlet._greenlet")
     if not PyModule_Check(module) or _kept.get("greenlet") is module:
         return True
@@ -157,7 +157,7 @@ cdef bint know_greenlets() except False:
     return True
 
 
-# The program's import goes on whatever happens here. Only what a handler of its own raises is passed on.
+# The program's import continues whatever happens here. Only exceptions of the program's own handlers are passed on.
 cdef bint interpose_new_modules() except False:
     cdef c_thread *thread
     cdef reading begin
@@ -190,7 +190,7 @@ cdef bint interpose_new_modules() except False:
 
 
 cdef bint declare_package(str package) except False:
-    """Declare what there is of a package. What is read for that is not the program's."""
+    """Declare the intrinsics of a package. The reading for that is not recorded as the program's."""
     cdef c_thread *thread = recording()
     global _next_number
     if thread == NULL:
@@ -239,7 +239,7 @@ cdef void put_hook_in(object names, str name, void *body, c_signature signature)
         slot_is_fit(hook.slot)
         _hooks.append(hook)
     except (KeyError, NotInterposed):
-        pass  # what it would have told is learned later: a thread at its first call, an end by the reader
+        pass  # what it would have reported is learned later: a thread at its first call, an end by the reader
 
 
 cdef bint look_at_locks(object modules) except False:
@@ -253,8 +253,8 @@ cdef bint look_at_locks(object modules) except False:
 
 
 cdef bint rehash(list replaced) except False:
-    """A built-in function's hash is made of the address that a stub takes the place of, or gives back. Sets and
-    dictionaries that have such functions, of the definitions `replaced`, are made anew, each in its own place."""
+    """A built-in function's hash depends on the address that a stub replaces or gives back. Rebuild, in place, sets and
+    dictionaries with such functions, of the definitions `replaced`."""
     if not replaced:
         return True
     cdef set definitions = {<size_t>(<Installed>each).definition for each in replaced} - {0}

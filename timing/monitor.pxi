@@ -1,10 +1,10 @@
-# The process beside the program that compresses what is recorded.
+# The process beside the program that compresses its events.
 
 def prepare_monitor(bytes interpreter, bytes path):
-    """Say which interpreter runs the monitor, and where it finds what it imports (directories with colons between)."""
+    """Set the interpreter that runs the monitor, and the directories for its imports, separated by colons."""
     monitor_prepare(interpreter, path)
 
 
 def begin_sampling():
-    """Have a monitor sample this process, and let it read what it samples."""
+    """Let a monitor sample this process, and read its memory for that."""
     monitor_begin_sampling()

@@ -1,4 +1,4 @@
-# Native calls (cext/native/): what is declared of them, and which of them are recorded.
+# Native calls (cext/native/): their declarations, and which of them are recorded.
 
 def native_calls():
     """What there is to declare of native intrinsics: tuples of name, kinds, choice, detail, bytes and effect."""
@@ -28,7 +28,7 @@ cdef bint know_native(object intrinsic) except False:
 
 
 cdef bint look_at_objects() except False:
-    """Patch what was loaded since the last time, and see what ctypes loads."""
+    """Patch the objects that were loaded since the last time, and watch what ctypes loads."""
     if native_is_on():
         native_look()
         module = _modules.get("_ctypes")

@@ -1,8 +1,8 @@
 # Data collectors in C, from shared libraries.
 
 def native_collector(str path, make):
-    """The data collector in C that a shared library has, as a list of its declaration, which `make` makes of function,
-    programs, pseudo-sections, when it is called and where it lies; and what is wrong with it."""
+    """The data collector in C of a shared library, as a list for `make`: function, programs, pseudo-sections, when it
+    is called and its address; and what is wrong with it."""
     cdef const interpose_collector *found = NULL
     cdef int signal_number = try_collector(os.fsencode(path))
     if signal_number:

@@ -45,7 +45,7 @@ cdef class Installed:
         return "method table" if self.definition != NULL else "slot" if self.function is None else "function"
 
     cdef bint is_dead(self):
-        """Is the function or type that it stood in no more?"""
+        """Whether the function or type that contained it is gone."""
         there = self.type if self.function is None else self.function
         return there is not None and there() is None
 
@@ -64,7 +64,7 @@ cdef class Installed:
         return True
 
     def restore(self):
-        """Put the real function back; False where somebody else has put his own upon ours since."""
+        """Put the real function back; False if somebody else has replaced the stub since."""
         if self.function is not None:
             if not self.restore_function():
                 return False
@@ -145,7 +145,7 @@ cdef void *body_of_function(object function) except NULL:
 
 
 cdef Installed put(object module, object intrinsic):
-    """Interpose it in the way that goes with what is found, or in the one that it asks for."""
+    """Interpose it in the way that fits the object, or as its declaration requests."""
     cdef Installed installed
     owner, found, name = find(module, intrinsic.qualified)
     linked = is_linked(intrinsic)

@@ -6,9 +6,9 @@ cdef dict module_names(object module):
 
 
 cdef object find(object module, str qualified):
-    """What stands in the dictionaries under a qualified name, with its owner and its own name: no attribute of anybody's
-    is run. A type that its module does not show is found among the types there are, by its full name. A class stands
-    for what initialises its instances."""
+    """The entries in the dictionaries under a qualified name, with their owner and own name; no attribute access runs.
+    A type that its module does not export is found among all types by its full name. For a class, what initialises its
+    instances."""
     cdef object owner = None, found = module
     for name in qualified.split("."):
         owner = found
@@ -33,7 +33,7 @@ cdef object inherited(type owner, str name):
 
 
 cdef tuple initialiser(type made):
-    """What initialises a class's instances, with whose it is."""
+    """The function that initialises a class's instances, with its owner."""
     for name in ("__init__", "__new__"):
         for each in type.mro(made):
             names = type.__getattribute__(each, "__dict__")

@@ -44,9 +44,9 @@ cdef class Sampler:
         self.close()
 
     def add(self, int pid, directory, dict layout, libraries, uint64_t memory_limit_bytes=0):
-        """Sample the process `pid` from now on; `layout` is what it has said of its interpreter, by name, `libraries` are
-        the directories of code that is not its own; it may have so much memory, 0 where that is not known. Raises OSError: PermissionError where it may not be read,
-        FileExistsError where it was sampled before."""
+        """Sample the process `pid` from now on. `layout` describes its interpreter, by name; `libraries` are the
+        directories of code that is not its own; its memory limit is 0 if unknown. Raises OSError: PermissionError if it
+        may not be read, FileExistsError if it was sampled before."""
         cdef interpreter_layout found
         cdef uint64_t *places = <uint64_t *>&found
         cdef bytes path = os.fsencode(directory), lines = b"\n".join(map(os.fsencode, libraries))

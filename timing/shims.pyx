@@ -1,8 +1,8 @@
-"""The shims: what stands in the place of an intrinsic, and how it gets there and away again.
+"""The shims: the timing code that replaces an intrinsic, and how it is installed and removed.
 
-Each shim's body is one of a few, by the signature of the C function that it stands for; it says nothing but: begin, the
-real call, end. What those do is in cext/hooks/hot_path.h and cext/core/spans.h. Nothing here makes a Python object or a frame while
-a call is timed. This file is the session; the files that it includes have one job each.
+Each shim has one of a few bodies, by the signature of its C function. A body says only: begin, real call, end;
+cext/hooks/hot_path.h and cext/core/spans.h do the rest. No Python object and no frame is made while a call is timed.
+This file is the session; the files that it includes have one job each.
 """
 
 from cython cimport freelist, no_gc
@@ -20,14 +20,14 @@ cdef dict _seen = {}       # module name: a weak reference to the module that wa
 cdef dict _mapped = {}     # number of an intrinsic that is in the map: why it is not interposed, or nothing
 cdef dict _modules = {}    # sys.modules
 cdef Py_ssize_t _modules_seen = 0
-cdef dict _locks_seen = {}  # sorts of locks whose state is seen, and their types
+cdef dict _locks_seen = {}  # types of locks with a visible state
 cdef list _installed = []
 cdef list _hooks = []
 cdef object _wrappers = None  # what interposes instead of shims in place
-cdef dict _kept = {}       # types whose addresses are known, by their modules' names
+cdef dict _kept = {}       # types with a known address, by their modules' names
 cdef bint _forks_are_told = False
 cdef str NO_AWAITS = "what is awaited: not yet in a free-threaded interpreter"
-cdef Py_ssize_t NOTE_LETTERS = 60  # a note is to fit whatever letters they are
+cdef Py_ssize_t NOTE_LETTERS = 60  # notes must fit whatever characters they have
 cdef object _next_number = 1  # of what patterns are found to stand for
 cdef reading _starting  # when the recording's own beginning began; its end is that of `interpose`
 
@@ -60,7 +60,7 @@ include "unrecorded.pxi"
 
 
 def choose_clock(str wanted):
-    """The name of the clock to be used, the wanted one or the next that can be had, and why."""
+    """The name of the clock to use, the requested one or the next that works, and why."""
     cdef const char *why
     cdef clock_kind kind
     for number in range(CLOCK_KINDS):
@@ -97,11 +97,11 @@ cdef put_setting(recorder_settings *settings, const setting_field *field, value)
 def begin(wanted, *, libraries, roots, bytes variables=b"", **found):
     """Begin recording into `directory`, which exists; raises OSError.
 
-    Each field of cext/core/settings.h is what was `found` under its name, else the attribute of what is `wanted`. The times
-    are since when this process's time counts, in nanoseconds of the monotonic and the calling thread's CPU clock.
-    `libraries` are the directories (bytes, ending with a slash) of code that is not the program's own, `roots` those that
-    the program imports from. `variables`, each `NAME=value` and a zero byte, are what descendants are given where they
-    have not got them.
+    Each field of cext/core/settings.h is what was `found` under its name, otherwise the attribute of `wanted`. The
+    times are when this process's time begins, in nanoseconds of the monotonic and the calling thread's CPU clock.
+    `libraries` are the directories (bytes, ending with a slash) of code that is not the program's own, `roots` those
+    that the program imports from. `variables`, each `NAME=value` and a zero byte, are given to descendants that lack
+    them.
     """
     cdef recorder_settings settings
     cdef const setting_field *field = recorder_settings_fields
@@ -180,14 +180,14 @@ def interpose(intrinsics, modules, wrappers=None, catch_all=None, packages=None)
 
 
 def choose_arguments(kept):
-    """From now on so much is kept of what calls were about: for each kind the number of one of HOW_MUCH in
-    cext/core/detail_levels.h, or 0 for what is usual."""
+    """Set how much is kept of what calls were about: for each kind the number of one of HOW_MUCH in
+    cext/core/detail_levels.h, or 0 for the default."""
     for kind in range(KIND_COUNT):
         arguments_choose(kind, kept.get(kind_words[kind].decode(), 0))
 
 
 def choose_redacted(bytes expression):
-    """From now on what the expression matches is not written; gives what is wrong with it."""
+    """From now on, write nothing that the expression matches; returns what is wrong with it."""
     cdef const char *wrong = redact_choose(expression)
     return wrong.decode("utf-8", "replace") if wrong != NULL else ""
 
@@ -205,14 +205,14 @@ def redacted(bytes text):
 
 
 cdef str for_log(str text, Py_ssize_t letters):
-    """So many letters of a text, as an attribute in the log may have it."""
+    """The beginning of a text, as long as an attribute in the log can be."""
     return escape(redacted(text.encode("utf-8", "replace")).decode("utf-8", "replace")[:letters])
 
 
 def end(bint detached=False):
-    """End the recording and put back whatever was interposed; gives how many could not be put back, because somebody
-    else has put his own upon ours since (ours pass through). `detached`: the program goes on, and the experiment's files
-    are let go of."""
+    """End the recording and restore what was interposed; returns how many could not be restored, because somebody else
+    has replaced them since (these pass calls through). `detached`: the program continues, and the experiment's files
+    are unmapped."""
     for name in ("interpose.timing.lines", "interpose.timing.coverage", "interpose.timing.heap"):
         module = _modules.get(name)
         if module is not None:
@@ -272,7 +272,7 @@ def directory():
 
 
 def drift_clock(long ahead_ns):
-    """As if the calling thread's CPU clock were ahead by so many nanoseconds, or behind. For tests."""
+    """Put the calling thread's CPU clock ahead by this many nanoseconds, or behind. For tests."""
     cdef c_thread *thread = recording()
     if thread != NULL:
         thread.clock.sync_cpu_ns += ahead_ns

@@ -19,7 +19,7 @@ cdef slot *new_slot(c_signature signature, void *body, void *real) except NULL:
 
 
 cdef bint free_dead_slots() except False:
-    """Make room in the pools: what stood for functions that are no more."""
+    """Free slots in the pools whose functions are gone."""
     cdef Installed installed
     for installed in [each for each in _installed if (<Installed>each).is_dead()]:
         installed.restore()
@@ -42,7 +42,7 @@ cdef dict _kept_for_ever = {}
 
 
 cdef PyObject *kept_for_ever(object what) except? NULL:
-    """The same object for all that are equal; NULL for what is empty. A call may still be looking at it after the end."""
+    """One object for all equal ones; NULL for an empty one. A call may still use it after the end."""
     if not what:
         return NULL
     if type(what) is str:
@@ -119,7 +119,7 @@ cdef bint is_plain_body(c_signature signature, slot *slot) noexcept:
 
 
 cdef bint let_pass(Installed installed, object owner, object intrinsic) except False:
-    """Let free locks pass, where the slot's intrinsic takes a lock whose state is seen."""
+    """Let free locks pass, if the slot's intrinsic takes a lock with a visible state."""
     cdef PyMethodDef *definition
     cdef slot *slot = installed.slot
     slot.lock = number_of(lock_words, intrinsic.lock)

@@ -6,7 +6,7 @@ def hush():
 
 
 cdef class RaisedLater:
-    """Raises an exception of the class in the calling thread as soon as this is let go, and what called it goes on."""
+    """Raises an exception of the class in the calling thread as soon as this is released; the caller continues."""
 
     cdef PyObject *error
 

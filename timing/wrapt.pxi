@@ -5,8 +5,8 @@ cdef bint _wrapt_is_c = False
 cdef bint _awaits_known = False
 
 
-# An ordinary import of wrapt brings half the standard library with it, asyncio and ssl too, which the program may never
-# have wanted. What is needed of it is one extension module; it is where a later import of wrapt finds it.
+# An ordinary import of wrapt brings half the standard library, including asyncio and ssl, which the program may not
+# want. Only one extension module is needed; a later import of wrapt finds it.
 cdef object import_wrapt():
     """wrapt's own type of wrappers."""
     global _wrapt, _wrapt_is_c
@@ -49,7 +49,7 @@ cdef bint load_extension_of_wrapt() except False:
     if errors is not None:
         importing._load(errors)
     module = importing.module_from_spec(finder.find_spec("wrapt._wrappers", directories))
-    # To find its errors it asks for the package above. Nobody else sees this one: no Python code is run meanwhile.
+    # It asks the package above for its errors. Nobody else sees this one, because no Python code runs meanwhile.
     _modules["wrapt"] = module
     try:
         _modules["_imp"].exec_dynamic(module)
@@ -60,7 +60,7 @@ cdef bint load_extension_of_wrapt() except False:
 
 
 cdef object wrapt_type():
-    """The same, where what it takes to import it is not recorded as the program's."""
+    """The same, without recording its imports as the program's."""
     cdef c_thread *thread = recording()
     if _wrapt is None and thread != NULL:
         thread.quiet += 1
@@ -72,7 +72,7 @@ cdef object wrapt_type():
 
 
 cdef bint is_for_wrapper(object module, object found, str by) except -1:
-    """Is wrapt the way for what was found? Not for what is C's, nor for the standard library."""
+    """Whether wrapt is the way for this object. Not for C functions, nor for the standard library."""
     if by:
         return by == "wrapt"
     if definition_of(found) != NULL or type(found).__name__ == "wrapper_descriptor":
@@ -86,7 +86,7 @@ cdef class Wrapped(Installed):
     cdef object owner  # a weak reference
     cdef str name
     cdef bint is_inherited
-    cdef size_t put    # what was put there: its address, for the program may let go of it
+    cdef size_t put    # the address of the replacement, because the program may release it
 
     cdef str by(self):
         return "wrapt"
@@ -107,11 +107,11 @@ cdef class Wrapped(Installed):
         return True
 
     def restore(self):
-        """Put back what was there; False where somebody else has put his own upon ours since."""
+        """Put the original back; False if somebody else has replaced the wrapper since."""
         owner = self.owner()
         found = None if owner is None else names_of(owner).get(self.name)
         if found is None:
-            return True  # it is no more, or has that name no more
+            return True  # it is gone, or no longer has that name
         if <size_t><void *>found != self.put:
             return False
         if self.is_inherited:
@@ -139,8 +139,8 @@ cdef bint set_name(object owner, str name, object what) except False:
 
 
 cdef object wrapper_for(object function, Timed timed):
-    """A wrapper of a Python function; one of wrapt's own of anything else that can be called, for it may bind in a way of
-    its own, and where wrapt is not compiled."""
+    """A wrapper of a Python function; wrapt's own wrapper for other callables, which may bind in their own way, and if
+    wrapt is not compiled."""
     wrapt = wrapt_type()
     if not is_python_function(function) or not _wrapt_is_c:
         return wrapt(function, timed)
@@ -168,8 +168,8 @@ cdef Installed put_wrapper(object module, object owner, str name, object found, 
 
 
 def bound_before():
-    """What the program had bound before it was wrapped, and calls as ever: (module that has it, its name there, what it
-    is called where it comes from)."""
+    """References that the program bound before they were wrapped, and that still call the original: (module that has
+    it, its name there, its name where it comes from)."""
     cdef Wrapped wrapped
     cdef dict found = {}
     for each in _installed:

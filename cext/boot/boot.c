@@ -145,7 +145,7 @@ static void add_hook(int (*add)(audit_hook, void *))
     restore_allocator();
 }
 
-/* LD_PRELOAD as it was before our library was put behind what was there, or no such variable. */
+/* LD_PRELOAD as it was before our library was appended to it, or no such variable. */
 static void restore_preload(char **environment, const char *path)
 {
     static const char name[] = "LD_PRELOAD=";

@@ -15,7 +15,7 @@ uint64_t hash_text(uint64_t hash, const char *text)
     return hash_mix(hash, word_of(text, left));
 }
 
-/* So many bytes of a text in UTF-8, less those of a letter that is cut at their end. */
+/* As many bytes of a text in UTF-8, without a character that is cut at the end. */
 static size_t whole_letters(const char *text, size_t bytes)
 {
     size_t begin = bytes;

@@ -22,8 +22,8 @@ static __attribute__((always_inline)) inline uint64_t word_of(const char *text, 
     return first | (uint64_t)last << 32;
 }
 
-/* Is a text the one that is kept, which has so many bytes with its zero? Where it is shorter, what is behind it is read too,
-   but nothing of the page behind its own: whose it is may be unmapped. */
+/* Whether a text is the cached one, which has this many bytes with its zero. If it is shorter, bytes after it are
+   read too, but none of the next page, which may be unmapped. */
 static __attribute__((always_inline, no_sanitize_address)) inline bool is_text(const char *text, const char *kept, size_t bytes)
 {
     enum { WORD = sizeof(uint64_t) };

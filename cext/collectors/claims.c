@@ -33,7 +33,7 @@ static void claims_forget(void)
     claims_serial = recorder.serial;
 }
 
-/* What is reported of a module: itself, or what it is a part of. */
+/* What is reported for a module: itself, or the one that it is a part of. */
 static void resolve_section(struct claim *claim, char text[SECTION_BYTES + 1])
 {
     const struct pseudo_section *section = section_of_module(claim->module);

@@ -1,7 +1,6 @@
-/* What a data collector claims of a call: whether that can be, and the stack that it is recorded by.
-
-   What was identified is a site like any other, whose file is the module, whose function the section, and whose line the
-   statement; the call's real stack is the one that it was called from. So every report shows it. */
+/* The claim of a data collector about a call: whether it is valid, and the stack under which the call is recorded.
+   An identified call has a site like any other, whose file is the module, whose function the section, and whose line
+   the statement; the call's real stack is its caller. So every report shows it. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,10 +17,10 @@ struct claim {
     bool is_forced;
 };
 
-/* The stack of a call made from `stack`, whose module, section and line were named so. */
+/* The stack of a call from `stack`, with this module, section and line. */
 uint32_t claim_stack(uint32_t stack, struct claim claim);
 
-/* Is the address of the call, whatever the area says of it, in the module that is claimed? */
+/* Whether the call's real address, whatever the area says, is in the claimed module. */
 static inline bool is_within(const struct interpose_area *area, uint64_t address)
 {
     return address >= area->base && address - area->base < area->size;
@@ -34,7 +33,7 @@ static inline bool is_forced(const struct interpose_area *area)
 
 const char *wrong_with_forced(const struct interpose_area *area, uint32_t collector);
 
-/* What is wrong with a collector's claim of a module, in words; NULL where nothing is. */
+/* What is wrong with a collector's claim of a module, in words; NULL if it is valid. */
 static inline const char *wrong_with_claim(const struct interpose_area *area, uint64_t address, uint32_t collector)
 {
     if (!area->module || !*area->module)

@@ -58,7 +58,7 @@ static void identify_once(const struct identified *place, const struct span *spa
             collectors.release(made[index]);
 }
 
-/* A place seen for the first time. What is raised stays raised. */
+/* A place seen for the first time. A current exception stays. */
 static __attribute__((noinline)) void first_identified(const struct span *span, const void *native)
 {
     PyObject *type, *value, *traceback;

@@ -11,5 +11,5 @@
 /* The place of a call. Of one that ended elsewhere than it was made it may not be known any more. */
 const struct identified *identified_place(const struct span *span, const void *native, bool is_here);
 
-/* The place that a call is made from whose end will be seen from elsewhere. */
+/* The place of a call whose end will be seen from elsewhere. */
 void collect_place(const struct span *span);

@@ -18,7 +18,7 @@ static __attribute__((always_inline)) inline enum collected run_collectors(struc
     struct thread *thread = span->thread;
     struct reading begin = {0, 0}, last = {0, 0};
     wanted &= collectors.on;
-    if (!wanted && UNLIKELY(!span_open(span))) /* by one that is asked once for a place */
+    if (!wanted && UNLIKELY(!span_open(span))) /* by a collector that is asked once per place */
         return COLLECTED_GONE;
     if (times)
         begin = last = clock_read(&thread->clock);
@@ -76,7 +76,7 @@ static __attribute__((always_inline)) inline enum collected run_alone(struct spa
     return run_collectors(span, identified_place(span, native, is_here), wanted, native, is_here, NULL, 0, true);
 }
 
-/* Others may run meanwhile, and what is known of the place may go. What is raised stays raised. */
+/* Other threads may run meanwhile, and the data of the place may go. A current exception stays. */
 static __attribute__((noinline)) enum collected run_with_python(struct span *span, uint32_t wanted, const void *native,
                                                                 bool is_here)
 {

@@ -10,8 +10,8 @@
 #include "collectors/collectors.h"
 #include "core/recorder.h"
 
-/* What is left to do for a call that collectors were asked of: record it; record the name of the transaction behind it as
-   well; nothing, for a collector forked or ended the recording. */
+/* What is left to do for a call after its collectors: record it; also record the transaction's name after it; or
+   nothing, because a collector forked or ended the recording. */
 enum collected { COLLECTED, COLLECTED_LATER_NAMED, COLLECTED_GONE };
 
 /* A call has ended, and is about to be recorded: have it named. */
@@ -25,7 +25,7 @@ static inline bool is_collecting(void)
 /* Record a call by the name that collectors give it. */
 void record_named(struct span *span, uint64_t bytes, uint32_t error, const void *native, bool is_here);
 
-/* Record the call, by whatever name it gets. `is_here`: the frame that runs is the one that called. */
+/* Record the call, under the name that it gets. `is_here`: the running frame made the call. */
 static inline void record_collected(struct span *span, uint64_t bytes, uint32_t error, const void *native, bool is_here)
 {
     if (is_collecting())

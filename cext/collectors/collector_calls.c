@@ -36,7 +36,8 @@ static void note_identifier(struct collector *collector, struct interpose_area *
     collector->identifier = hash;
 }
 
-/* As a call in progress, so that one that hangs is seen. The entry is gone where the process was forked meanwhile. */
+/* As a call in progress, so that one that hangs can be seen. The entry is gone if the process was forked
+   meanwhile. */
 static uint32_t open_collector(const struct span *span, const struct collector *collector)
 {
     const struct thread *thread = span->thread;
@@ -130,9 +131,9 @@ bool run_collector(struct collector *collector, struct told *told, const struct 
     return false;
 }
 
-/* --- what it is given */
+/* --- its input */
 
-/* What is so, whatever somebody wrote there. `is_here`: the code that called runs, and so lives. */
+/* The facts, whatever a collector wrote there. `is_here`: the calling code runs, and therefore is alive. */
 static void tell(struct told *told, const struct span *span, bool is_here)
 {
     struct interpose_area *area = &told->area;

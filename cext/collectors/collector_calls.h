@@ -1,4 +1,4 @@
-/* A call of one collector: what it is given, and what it claims, which is verified. */
+/* A call of one collector: its input, and its claims, which are verified. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -10,7 +10,7 @@
 #include "collectors/pseudo_sections.h"
 #include "core/recorder.h"
 
-/* What a collector may change of what is recorded, but for the transaction's name. */
+/* What a collector may change of the recorded call, besides the transaction's name. */
 struct claims {
     const char *module;
     uint64_t base, size;
@@ -18,8 +18,8 @@ struct claims {
     uint64_t statement;
 };
 
-/* What a collector is given, behind it what keeps the texts in it alive, what it finds claimed, and the texts that others
-   made in their `scratch` before it. */
+/* A collector's input, followed by what keeps its texts alive, the claims that it finds, and the texts that earlier
+   collectors made in their `scratch`. */
 struct told {
     struct interpose_area area;
     const struct identified *place;
@@ -28,13 +28,13 @@ struct told {
     char made[COLLECTORS_AT_MOST][INTERPOSE_SCRATCH_BYTES];
 };
 
-/* Whether it changed what is recorded. What cannot be is not. */
+/* Whether it changed the recorded call. Invalid changes are undone. */
 bool run_collector(struct collector *collector, struct told *told, const struct span *span, PyObject **made);
 
 void fill_area(struct told *told, const struct identified *place, const struct span *span, const void *native,
                bool is_here);
 
-/* For the next collector: what the one before it wrote into the scratch area and what is known already is as it was. */
+/* For the next collector: restore the scratch area and the facts. */
 void tell_next(struct told *told, const struct collector *before, const struct span *span, bool is_here);
 
 struct claim claim_of(const struct told *told, uint32_t collector);

@@ -55,7 +55,7 @@ static void run_trial(const char *path)
     const struct interpose_collector *found = library ? dlsym(library, INTERPOSE_COLLECTOR_SYMBOL) : NULL;
     if (!found || strncmp(found->eye_catcher, INTERPOSE_COLLECTOR_EYE_CATCHER, INTERPOSE_EYE_CATCHER_BYTES) ||
         !found->collect || found->area_bytes > sizeof(struct interpose_area))
-        return; /* which is told where it is loaded */
+        return; /* which is reported when it is loaded */
     read_declaration(found);
     call_once(found, (struct interpose_area){.file = "trial.py", .function = "trial", .line = 1, .address = 1,
                                              .module = "trial", .base = 1, .size = 1, .wall_ns = 1, .cpu_ns = 1});
@@ -95,7 +95,7 @@ static int signal_of(pid_t child)
     return 0;
 }
 
-/* Not by fork(3): nobody who asked to be told of forks is, and its end sends no signal. */
+/* Not by fork(3), so that no fork handlers run; and its end sends no signal. */
 int try_collector(const char *path)
 {
     int saved = errno;

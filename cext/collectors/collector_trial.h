@@ -1,7 +1,7 @@
 /* A data collector in C is tried in a process of its own before it is used. */
 #pragma once
 
-/* Load the library at `path` in a child, read what its collector says of itself, call it, and read what it gives. The
-   signal that this ended with; 0 where it ended well, or cannot be tried. The program sees nothing of the child, nor of
-   what it writes to descriptors that are open. */
+/* In a child process, load the library at `path`, read its collector's declaration, call it, and read its result.
+   Returns the signal that ended this; 0 if it ended well, or cannot be tried. The program notices nothing of the child,
+   nor of what it writes to open descriptors. */
 int try_collector(const char *path);

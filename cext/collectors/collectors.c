@@ -24,7 +24,7 @@ void collector_switch_off(struct collector *collector, const char *why)
     note_wrong(collector, why, true);
 }
 
-/* --- what it costs */
+/* --- its cost */
 
 void look_at_cost(struct collector *collector, uint64_t cpu_ns)
 {

@@ -1,5 +1,5 @@
-/* Data collectors: the user's own code that says, at a call's end, what the program was about. Which there are, and what
-   they cost. One that fails too often, or takes too much, is called no more; the reason is in the experiment. */
+/* Data collectors: the user's code that says, at a call's end, what the program was doing. Which there are, and
+   their cost. One that fails too often, or takes too long, is switched off; the reason is in the experiment. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -15,11 +15,11 @@
 
 enum {
     RAISES_AT_MOST = 10,
-    COLLECTOR_SAMPLED = 61, /* where all are in C, one call in so many is timed, and counts for all */
-    COLLECTOR_KNOWN = 509,  /* the same, once their mean was looked at */
-    COLLECTOR_LOOK = 256,   /* timed calls after which their mean is looked at */
-    MEMORY_LOOK = 1024,     /* one call in so many is looked at for what it keeps */
-    MEMORY_LOOKS = 32,      /* so many in a row that kept some are too many */
+    COLLECTOR_SAMPLED = 61, /* if all are in C, one call in this many is timed, and represents all */
+    COLLECTOR_KNOWN = 509,  /* the same, once their mean was checked */
+    COLLECTOR_LOOK = 256,   /* timed calls after which their mean is checked */
+    MEMORY_LOOK = 1024,     /* one call in this many is checked for memory that it keeps */
+    MEMORY_LOOKS = 32,      /* so many in a row that kept memory are too many */
     BLOCKS_AT_MOST = 1000000, /* of memory that one call may keep */
 };
 
@@ -43,8 +43,8 @@ struct collectors {
     uint32_t running, named; /* intrinsics: one is being called; a transaction got a name */
     uint32_t turn, sampled; /* calls since one was timed, and after how many the next is */
     uint8_t boundaries[COUNTED_NUMBERS]; /* by the number of an intrinsic */
-    /* What takes Python: a call, with how many blocks of memory it kept if that is wanted, the object that was made for
-       it, and what is to be noted. */
+    /* The Python side: a call, with the number of memory blocks it kept if requested; the object made for it; and
+       notes. */
     int (*call)(struct collector *collector, struct interpose_area *area, PyObject **made, int64_t *kept_blocks);
     void (*release)(PyObject *made);
     void (*note)(const struct collector *collector, const char *why, int is_off);
@@ -58,7 +58,7 @@ static inline uint32_t boundary_of(uint32_t intrinsic)
     return intrinsic < COUNTED_NUMBERS ? collectors.boundaries[intrinsic] : 0;
 }
 
-/* Note what is wrong with a collector. What is raised, by the program's call, stays raised. */
+/* Note what is wrong with a collector. An exception of the program's call stays. */
 void note_wrong(const struct collector *collector, const char *why, bool is_off);
 
 void collector_switch_off(struct collector *collector, const char *why);

@@ -1,7 +1,6 @@
-/* What is known by itself of where a call was made: file, function, module and the lines of the code, by the call's stack.
-
-   Looked up once for each stack, while its frame stands; in a table of a fixed size, from which the older goes. Only where
-   there are data collectors (collectors/collectors.h), which are told it. */
+/* What is known without collectors about the place of a call: file, function, module and the lines of the code, by
+   the call's stack. Looked up once per stack, while its frame exists, in a table of fixed size, which drops the oldest.
+   Only used with data collectors (collectors/collectors.h), which get it. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -15,7 +14,7 @@
 enum { IDENTIFIED = 2048, IDENTIFIED_TEXTS = 5 };
 
 struct identified {
-    uint32_t stack;    /* whose place it is; 0 in an unused entry */
+    uint32_t stack;    /* its stack; 0 in an unused entry */
     uint32_t recorded; /* the stack that is recorded instead, where collectors named the place itself; or 0 */
     PyObject *texts[IDENTIFIED_TEXTS]; /* keep those of the area alive */
     struct interpose_area area; /* as collectors are given it at each call; of the code it has no reference */
@@ -33,7 +32,7 @@ void identified_forget(void);
 /* 0, or -1 where there is no room. */
 int identified_begin(void);
 
-/* The text's bytes, which stay as long as the entry; NULL for what is no text. */
+/* The text's bytes, which live as long as the entry; NULL for other objects. */
 const char *identified_keep(struct identified *place, unsigned index, PyObject *text);
 
 static inline struct identified *identified_at(uint32_t stack)
@@ -41,7 +40,7 @@ static inline struct identified *identified_at(uint32_t stack)
     return &identified.places[stack % IDENTIFIED];
 }
 
-/* What is known of the place of a stack, or NULL. */
+/* The data of the place of a stack, or NULL. */
 static inline struct identified *identified_find(uint32_t stack)
 {
     struct identified *place = identified_at(stack);

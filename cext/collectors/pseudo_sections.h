@@ -1,4 +1,4 @@
-/* Pseudo-sections: what modules whose names begin alike are reported as. */
+/* Pseudo-sections: how modules with a common prefix are reported. */
 #pragma once
 
 #include <stdint.h>
@@ -9,7 +9,7 @@ enum { COLLECTORS_AT_MOST = 8, SECTION_BYTES = 32, PREFIX_OF_MODULES = 64 };
 
 /* A pseudo-section: what modules with this prefix are reported as. */
 struct pseudo_section {
-    uint32_t collector; /* whose it is */
+    uint32_t collector; /* its owner */
     char name[SECTION_BYTES], prefix[PREFIX_OF_MODULES];
 };
 

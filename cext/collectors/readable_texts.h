@@ -22,7 +22,7 @@ static inline bool is_known_page(uintptr_t address)
 /* The same by asking the kernel. True where that does not tell. */
 bool ask_whether_readable(const char *text);
 
-/* Can it be read up to its end, or as far as a name is read? */
+/* Whether it can be read up to its end, or as far as a name is read. */
 static inline bool is_readable(const char *text)
 {
     uintptr_t begin = (uintptr_t)text, last = begin + INTERPOSE_NAME_BYTES - 1;

@@ -24,7 +24,7 @@ static inline uint32_t transaction_around(const struct thread_record *record, co
     return 0;
 }
 
-/* What is named inside of a transaction is named until that ends; what is named outside stays until it changes. */
+/* A name given inside a transaction lasts until that ends; one given outside lasts until it changes. */
 static inline struct named *named_here(struct thread *thread, const struct span *span)
 {
     uint32_t within = transaction_around(thread->record, span);
@@ -40,7 +40,7 @@ static inline struct named *named_here(struct thread *thread, const struct span 
 /* An event that takes no time: from then on the thread's transaction has that name, or none. */
 void record_name(const struct span *span, const struct named *named, bool is_later);
 
-/* Is it what a collector says now? As far as there is room for it; none is no name. */
+/* Whether it is the name that a collector gives now, as far as there is room for it; none is no name. */
 static __attribute__((always_inline)) inline bool is_named(const struct named *named, const char *name)
 {
     if (name == named->text)

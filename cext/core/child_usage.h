@@ -20,7 +20,7 @@ enum {
 /* Of one child and those it waited for itself, or of several. */
 struct child_usage {
     uint64_t figures[USAGE_FIGURES];
-    uint32_t memory_kib; /* the most of one of them */
+    uint32_t memory_kib; /* the largest of any of them */
 };
 
 /* What a thread knows of children as it waits for one. */
@@ -28,7 +28,7 @@ struct child_waits {
     uint32_t begun;            /* the two that follow were noted when the call began */
     uint32_t pid;              /* the child that it has reaped in this call and that `reaped` is of, or 0 */
     struct child_usage all;    /* of all children that the process had waited for */
-    struct child_usage noted;  /* of those of them whose ends were noted */
+    struct child_usage noted;  /* of those with a recorded end */
     struct child_usage reaped;
 };
 

@@ -7,9 +7,9 @@
 #include "core/visible.h"
 
 #define VARIABLE_LINEAGE "INTERPOSE_LINEAGE"
-#define VARIABLE_ADDED "INTERPOSE_ADDED" /* the names of those that we gave it, for it to take out again */
+#define VARIABLE_ADDED "INTERPOSE_ADDED" /* the names of the variables that interpose added, and will remove */
 #define VARIABLE_GROUP "INTERPOSE_GROUP" /* where the founder found libraries */
-#define VARIABLE_WITHIN "INTERPOSE_WITHIN" /* what becomes of the transaction that it is started in */
+#define VARIABLE_WITHIN "INTERPOSE_WITHIN" /* the fate of the transaction in which it is started */
 #define VARIABLE_SWITCH "INTERPOSE"
 
 enum { VARIABLES = 64, ADDED_BYTES = 2048 };
@@ -23,7 +23,7 @@ void variables_name(const char *lineage);
 /* All of them, the lineage first, ended by NULL; NULL where children are not to be recorded. */
 VISIBLE const char *const *variables(void);
 
-/* Nothing is given to children any more; what was put into the process's own environment is taken out. */
+/* Children get no more variables; those in the process's own environment are removed. */
 void variables_forget(void);
 
 /* Is it what switches recording off? */

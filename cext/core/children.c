@@ -21,11 +21,11 @@ struct end {
 static struct {
     struct series series;
     bool begun;
-    struct child *alive[ALIVE]; /* those that nobody has waited for, in the order of their beginnings */
+    struct child *alive[ALIVE]; /* children that nobody has waited for, in the order of their beginnings */
     unsigned count;
-    struct end early[EARLY]; /* waited for by another thread before they were noted, or none of ours */
+    struct end early[EARLY]; /* waited for by another thread before they were recorded, or not started by us */
     unsigned next_early;
-    struct child_usage noted; /* of all that were noted to have ended; its memory: the most of one of them */
+    struct child_usage noted; /* the sum over all with a recorded end; of memory the largest */
 } children;
 
 void children_forget(void)

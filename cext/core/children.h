@@ -9,18 +9,18 @@
 
 #include "core/series.h"
 
-/* There are none yet: a recording begins, or a forked child's own. */
+/* Forget all children: a recording begins, or that of a forked child. */
 void children_forget(void);
 
-/* The caller holds the exclusive lock. Record an attempt; whoever was waited for before he could be noted has his end already. NULL with errno set where
-   there is no room. */
+/* The caller holds the exclusive lock. Record an attempt; a child that was waited for before this has its end
+   already. NULL with errno set if there is no room. */
 struct child *children_add(const char *directory, const struct child *attempt);
 
-/* A call that may wait for children begins: what they have used is told apart from what others used before. */
+/* A call that may wait for children begins: separate what they use from what others used before. */
 VISIBLE void children_waited_for(void);
 
-/* In that call the kernel has told the calling thread that the child ended, and what it used. Any thread, with or without
-   the interpreter's lock; it takes no lock. */
+/* In that call the kernel has reported to the calling thread that the child ended, and what it used. Any thread,
+   with or without the interpreter lock; it takes no lock. */
 VISIBLE void children_reaped(uint32_t pid, const struct rusage *used);
 
 /* One ended, as waitpid(2) said, in the call that began so. */

@@ -69,8 +69,8 @@ void clock_begin(struct clock *clock, enum clock_kind kind)
     errno = saved;
 }
 
-/* Where somebody else owns the rseq field, the mark is gone at every reading though the thread was not switched out:
-   then the next witness is taken. */
+/* If somebody else owns the rseq field, the mark is gone at every reading although the thread was not switched out;
+   the next witness is then used. */
 static void review_witness(struct clock *clock)
 {
     uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), now_switches = witness_switches();

@@ -1,8 +1,7 @@
-/* Wall and CPU time of the calling thread for the price of one clock read.
-
-   While a thread has not been switched out, its CPU time advances as its wall time does. A *witness* tells whether it
-   was: a word that holds the mark as long as it has not. Where the mark is gone, or the last synchronisation is older
-   than SYNC_NS (time stolen by a hypervisor leaves no trace in any witness), the kernel is asked. */
+/* Wall and CPU time of the calling thread for the price of one clock reading. While a thread is not switched out,
+   its CPU time advances as its wall time does. A *witness* tells whether it was: a word that holds a mark until then.
+   If the mark is gone, or the last synchronisation is older than SYNC_NS (time stolen by a hypervisor leaves no trace
+   in any witness), the kernel is asked. */
 #pragma once
 
 #include <stdatomic.h>
@@ -46,7 +45,7 @@ static inline uint64_t clock_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Begin reading on the calling thread with a witness of this kind, or the next one that can be had. The clock is zeroed
+/* Begin reading on the calling thread with a witness of this kind, or the next one that works. The clock is zeroed,
    or one that this thread, in this process, has begun before. */
 VISIBLE void clock_begin(struct clock *clock, enum clock_kind kind);
 
@@ -56,14 +55,14 @@ VISIBLE bool clock_set_apart(struct clock *clock);
 /* Give back what the witness holds. The mark may stay in the thread's rseq area: its descriptor stays mapped. */
 VISIBLE void clock_end(struct clock *clock);
 
-/* The same of a clock that is read no more, by whichever thread, while its own may just be reading or ending it: the
-   memory where the witness was stays, empty, until then. */
+/* The same for a clock that no thread reads any more, although its own may just be reading or ending it: the memory
+   of the witness stays, empty, until then. */
 VISIBLE void clock_release(struct clock *clock);
 
 /* Ask the kernel and set the mark again. errno is kept. */
 VISIBLE struct reading clock_sync(struct clock *clock);
 
-/* The first kind that passes its test in this process, or the one wanted when it can be had; why, in words. */
+/* The first kind that passes its test in this process, or the requested one if it works; and why, in words. */
 VISIBLE enum clock_kind clock_choose(enum clock_kind wanted, const char **why);
 
 VISIBLE const char *clock_kind_name(enum clock_kind kind);

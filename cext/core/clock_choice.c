@@ -6,8 +6,9 @@
 
 #include "core/clock_witness.h"
 
-/* The mark must be gone after a sleep in a system call. A short one may be over before the thread has left its processor,
-   as where a hypervisor takes that just then: so it must be one that was counted as a switch, or a long one. */
+/* The mark must be gone after a sleep in a system call. A short one may end before the thread has left its
+   processor, for example if a hypervisor takes that away; so the sleep must have been counted as a switch, or be a
+   long one. */
 static bool tells_a_switch(struct clock *clock)
 {
     struct timespec sleep = {0, 1};

@@ -73,9 +73,9 @@ void control_begin_paused(void)
     log_event("pause", "why=\"as asked\"");
 }
 
-/* The pauses are the whole experiment's, and told by its founder's log. What is noted is no longer than what is: a pause
-   is noted after the last call that was recorded, and its end before the first. Page and log say the same, whoever says
-   something else at the same moment. */
+/* Pauses apply to the whole experiment, and the founder's log lists them. The log never claims a longer pause than
+   there was: the beginning is written after the last recorded call, and the end before the first. Page and log agree,
+   whoever else writes at the same moment. */
 void recorder_turn(bool paused)
 {
     int saved = errno;

@@ -1,38 +1,38 @@
-/* The control page: what somebody outside says to all processes of an experiment, and what these say of the pool. */
+/* The control page: requests from outside to all processes of an experiment, and what these say about the pool. */
 #pragma once
 
 #include "core/recording.h"
 
-/* Nothing is recorded: a page for which nobody looks. */
+/* Nothing is recorded: use a page that nobody else sees. */
 void control_forget(void);
 
 /* Find the page: the founder's is for the whole experiment. */
 void control_begin(void);
 
-/* Where that was chosen, nothing is recorded from the founder's beginning on, until somebody says so. */
+/* If so chosen, record nothing from the founder's beginning on, until a request resumes it. */
 void control_choose_paused(bool at_first);
 void control_begin_paused(void);
 
-/* What was said from outside; `paused` and, above it, `samples_wanted`. */
+/* The requests from outside; `paused` and, above it, `samples_wanted`. */
 static inline uint64_t said_from_outside(void)
 {
     typedef uint64_t __attribute__((may_alias)) both;
     return __atomic_load_n((const both *)&recorder.control->paused, __ATOMIC_RELAXED);
 }
 
-/* In the place of what was heeded: calls go by that are not looked at. Nobody says this from outside. */
+/* In place of what was handled: calls pass without a look. Nobody requests this from outside. */
 #define LOOKED_AWAY UINT64_MAX
 
-/* Do what was said from outside; whether nothing is to be recorded for a while. */
+/* Handle requests from outside; return whether recording is paused. */
 VISIBLE bool recorder_heed(void);
 
-/* Nothing is to be recorded for a while, as somebody outside says. */
+/* Pause, as a request from outside does. */
 static inline bool recorder_paused(void)
 {
     return UNLIKELY(said_from_outside() != __atomic_load_n(&recorder.heeded, __ATOMIC_RELAXED)) && recorder_heed();
 }
 
-/* Have nothing recorded for a while, or go on, in all processes of the experiment, as somebody outside may. */
+/* Pause or resume all processes of the experiment, as a request from outside can. */
 VISIBLE void recorder_turn(bool paused);
 
 /* Record from now on only what the filter lets pass: that of the founder, which is `text` where this is the founder and
@@ -42,5 +42,5 @@ VISIBLE int recorder_filter(const char *text, size_t bytes);
 /* The filter that holds is taken again: a forked child begins. */
 void control_take_filter(void);
 
-/* A trigger fired: it is counted, with the time and the process, for whoever looks at the control page. */
+/* A trigger fired: count it, with the time and the process, for readers of the control page. */
 VISIBLE void recorder_trigger(void);

@@ -62,7 +62,7 @@ static size_t length_of_ending(const char *part, size_t bytes)
     return is_one ? length + 1 : 0;
 }
 
-/* Is a part told as it is: a port, a scheme, a request's method? */
+/* Whether a part is kept unchanged: a port, a scheme, a request's method. */
 static bool is_plain_part(enum kind kind, const char *text, size_t from, size_t length, size_t bytes)
 {
     if (kind == KIND_file)
@@ -143,7 +143,7 @@ size_t argument_normalise(enum kind kind, const char *text, size_t bytes, char *
     return written;
 }
 
-/* What a program is called, without where it lies. */
+/* The name of a program, without its directory. */
 static uint32_t intern_name(const char *text, size_t bytes)
 {
     const char *slash = memrchr(text, '/', bytes);

@@ -41,7 +41,7 @@ static bool is_there(void)
     return dialogue.there = !dialogue.failed;
 }
 
-/* A length, the piece, the text: as a string lies in its file. */
+/* A length, the piece, the text: as a string in its file. */
 static void add(const struct piece *piece, const char *text, size_t bytes)
 {
     uint32_t length = (uint32_t)(sizeof *piece + bytes);
@@ -78,7 +78,7 @@ static void keep_parts(struct piece piece, const char *text, size_t bytes)
         add(&piece, text + from, bytes - from < PIECE_BYTES ? bytes - from : PIECE_BYTES);
 }
 
-/* So much at once, for what is to be redacted may be anywhere in it. */
+/* All of it at once, because what must be redacted may be anywhere in it. */
 static void keep_redacted(struct piece piece, const char *text, size_t bytes)
 {
     size_t left = bytes;
@@ -93,7 +93,7 @@ static void keep_redacted(struct piece piece, const char *text, size_t bytes)
 static void keep(const struct piece *piece, const char *text, size_t bytes)
 {
     keep_size(piece);
-    /* How much was typed unseen is nobody's business either. */
+    /* The length of hidden input is not shown either. */
     if (piece->what == PIECE_UNSEEN && dialogue.last_what != PIECE_UNSEEN)
         add(piece, text, 0);
     for (size_t from = 0; piece->what != PIECE_UNSEEN && from < bytes; from += REDACTED_BYTES)

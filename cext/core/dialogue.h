@@ -1,4 +1,4 @@
-/* The dialogue: what terminals showed and what was typed there, in a file of its own. */
+/* The dialogue: what terminals showed and what was typed, in a file of its own. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,11 +8,11 @@
 #include "core/fields.h"
 #include "core/visible.h"
 
-/* From now on so many bytes of it are kept by each process; 0: none. */
+/* Set how many bytes of it each process keeps from now on; 0: none. */
 VISIBLE void dialogue_choose(uint64_t limit_bytes);
 
 /* Another recording begins, or that of a child: there is no file yet. */
 void dialogue_begin(void);
 
-/* Keep a piece, without what is to be redacted; counted where there is no room for it. */
+/* Keep a piece, redacted; count it if there is no room. */
 VISIBLE void dialogue_keep(const struct piece *piece, const char *text, size_t bytes);

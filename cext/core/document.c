@@ -104,8 +104,8 @@ static ssize_t find_last(const char *text, ssize_t bytes, const char *word)
     return -1;
 }
 
-/* Nobody else who asks for it writes there meanwhile. But whoever holds it for long, stopped or gone astray, is not
-   waited for: false. Where nothing can be held all write as they come. */
+/* Nobody else who does the same writes there meanwhile. A holder that keeps it for long, because it is stopped or
+   astray, is not waited for: false. If no lock is possible, everybody writes as they come. */
 static bool lock_if_soon(int opened)
 {
     struct timespec now, until;

@@ -1,6 +1,5 @@
 /* The files of an experiment as the recorder writes them: real space first, then a mapping, and no descriptor kept.
-
-   A file grows by fallocate(2), never sparse: a write into a hole of a full disk would be a SIGBUS in somebody else's
+   A file grows by fallocate(2), never sparse: a write into a hole on a full disk would be a SIGBUS in somebody else's
    program. It is opened by its path each time, because the program may close any descriptor it finds. */
 #pragma once
 
@@ -31,7 +30,7 @@ struct file_head *file_map_head(const char *directory, const char *name, size_t 
 /* Write a head and what follows it at the end of the file. 0 or the error's number: no room, or no longer ours. */
 int file_append(struct grown_file *file, const void *head, size_t head_bytes, const void *data, size_t bytes);
 
-/* Write a head and what follows it over what lies at `at`, which is within the file. Whoever reads meanwhile, or after a
-   kill in between, finds zeros in the place of the head until all is there. 0 or the error's number. */
+/* Write a head and its data over the bytes from `at` on, which is within the file. A reader meanwhile, or after a
+   kill, finds zeros in place of the head until everything is written. 0 or the error number. */
 int file_replace(struct grown_file *file, uint64_t at, const void *head, size_t head_bytes, const void *data,
                  size_t bytes);

@@ -140,7 +140,7 @@ bool filter_transaction(const struct thread_record *record)
     return rules_let_pass(BY_transaction, is_in_transaction, record);
 }
 
-/* The coarse clock goes on with the kernel's ticks, every few milliseconds, and costs a fifth. */
+/* The coarse clock advances with the kernel's ticks, every few milliseconds, and costs a fifth. */
 bool filter_time(void)
 {
     const struct filter_rules *rules = rules_in_force();

@@ -1,8 +1,7 @@
-/* Which calls are recorded at all: what lies in the founder's file `filter`, as interpose/config/filters.py writes it.
-
-   Read when a recording begins, and again when the control page says that there is another. Every class of rules that it
-   has must let a call pass: one of the rules of the class that ask for something, none of those that leave something out.
-   What is of a call site is decided once for it (hooks/filtered_places.h). */
+/* Which calls are recorded at all: the founder's file `filter`, written by interpose/config/filters.py. It is read
+   when a recording begins, and again when the control page announces another. Every class of rules in it must accept a
+   call: one of the rules of the class that include, none of those that exclude. What depends on a call site is decided
+   once for it (hooks/filtered_places.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +13,7 @@
 
 struct thread;
 
-/* What is known of a call site. */
+/* What is known about a call site. */
 struct call_site {
     const char *module, *file, *function;
     uint32_t line;
@@ -23,7 +22,7 @@ struct call_site {
 /* What the shims look at. */
 struct filter {
     uint32_t on;      /* there is any rule */
-    uint32_t serial;  /* what was decided by an earlier one is void */
+    uint32_t serial;  /* decisions by earlier ones are void */
     uint32_t changes; /* the control page's, as of when it was read */
     bool none;        /* nothing of this process is recorded */
     bool by_site, by_within, asks_within, by_transaction, by_thread, by_block, by_time;
@@ -37,14 +36,14 @@ VISIBLE extern struct filter filter;
    lock, as for the next. */
 void filter_read(const char *directory, const char *lineage, uint32_t changes);
 
-/* There is none. */
+/* Remove the filter. */
 void filter_forget(void);
 
 /* An intrinsic has that number, name and kind: its calls are known to the filter from now on. */
 VISIBLE void filter_know(uint32_t number, const char *name, const char *kind);
 
-/* The number in strings of the name of a transaction that is asked for, which stays the same however many strings there
-   are; 0 for all other text. */
+/* The number in strings of the name of a requested transaction, which stays the same however many strings there
+   are; 0 for all other texts. */
 uint32_t filter_number_of(const char *text, size_t bytes);
 
 /* May a call of that site be recorded? */
@@ -59,6 +58,6 @@ VISIBLE bool filter_thread(const struct thread *thread);
 VISIBLE bool filter_transaction(const struct thread_record *record);
 VISIBLE bool filter_time(void);
 
-/* Will none come to its turn any more? Is it the turn of a call that nothing else leaves out? That is counted. */
+/* Whether no call will be due any more; whether a call that nothing else excludes is due. The latter is counted. */
 VISIBLE bool filter_block_is_over(const struct control *control);
 VISIBLE bool filter_block(struct control *control);

@@ -13,7 +13,7 @@ enum filtered_by { FILTERED_BY(NUMBER_OF_FILTERED) FILTER_CLASSES };
 
 enum { FILTER_RULES = 64, FILTER_TEXT = 200 * 4 + 1 }; /* letters have up to four bytes */
 
-/* A rule: its class, whether it leaves out what it is like, and what that is. */
+/* A rule: its class, whether it excludes, and its values. */
 struct rule {
     enum filtered_by by;
     bool leaves_out;
@@ -22,7 +22,8 @@ struct rule {
     uint32_t number; /* of a transaction's name in strings */
 };
 
-/* What was read from a filter. The next one is read into the other: who is just asking goes on with what it has. */
+/* The contents of a filter. The next one is read into the other structure, so threads that are just asking continue
+   with theirs. */
 struct filter_rules {
     struct rule rules[FILTER_RULES];
     unsigned count;
@@ -43,5 +44,5 @@ bool rules_ask(enum filtered_by by);
 /* Does a class let pass what `is_like` its rules or is not? */
 bool rules_let_pass(enum filtered_by by, bool (*is_like)(const struct rule *rule, const void *what), const void *what);
 
-/* `*` stands for anything, `?` for a letter, all else for itself; whatever the program's locale is. */
+/* `*` matches anything, `?` one character, everything else itself; independent of the program's locale. */
 bool is_like_pattern(const char *pattern, const char *text);

@@ -10,7 +10,7 @@ static bool is_module(const struct rule *rule, const void *site)
     return is_like_pattern(rule->text, ((const struct call_site *)site)->module);
 }
 
-/* A package stands for what is below it, too. */
+/* A package includes what is below it. */
 static bool is_package(const struct rule *rule, const void *site)
 {
     const char *module = ((const struct call_site *)site)->module;
@@ -35,7 +35,7 @@ static bool is_function(const struct rule *rule, const void *what)
            (strcmp(rule->text, "*") == 0 || is_like_pattern(rule->text, site->module));
 }
 
-/* A file is told by its path, or by how that ends. */
+/* A file is identified by its path, or by the end of it. */
 static bool is_of_file(const char *pattern, const char *file)
 {
     if (is_like_pattern(pattern, file))

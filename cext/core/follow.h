@@ -1,4 +1,4 @@
-/* Which descendants are recorded: all, none, or those whose command or lineage a pattern matches. */
+/* Which descendants are recorded: all, none, or those with a command line or lineage that matches a pattern. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,12 +6,12 @@
 
 #include "core/visible.h"
 
-/* What is wrong with `on`, `off` or `=` and an extended regular expression of POSIX; NULL where it is in order, and then
-   it is in force for this process, whose command line is `command`. The text stays until the next call. */
+/* Set `on`, `off`, or `=` with a POSIX extended regular expression, for this process with the command line
+   `command`; return what is wrong with it, or NULL. The text stays until the next call. */
 VISIBLE const char *follow_choose(const char *text, const char *command);
 
 /* Is a descendant with this command line and lineage to be recorded? */
 VISIBLE bool follow_matches(const char *lineage);
 
-/* Is none? */
+/* Whether none are. */
 VISIBLE bool follow_is_off(void);

@@ -15,7 +15,7 @@
 /* Of the fork that is under way, where the parent knows of it. The thread's own: while the program's handlers for forks
    run, others may fork. */
 static __thread uint32_t fork_number __attribute__((tls_model("initial-exec")));
-static __thread uint32_t fork_fate __attribute__((tls_model("initial-exec"))); /* what becomes of what it is in */
+static __thread uint32_t fork_fate __attribute__((tls_model("initial-exec"))); /* the fate of the transaction around it */
 
 void recorder_tell_fate(void)
 {
@@ -68,7 +68,7 @@ static void refuse(void)
         current_thread->recording = 0;
 }
 
-/* Its files; the child goes on counting where its parent was, so what the caches know stays true. */
+/* Its files; the child continues its parent's numbers, so the caches stay valid. */
 static bool make_subexperiment(void)
 {
     if (directory_may_grow(session.founder) || directory_create(session.directory))

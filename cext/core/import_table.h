@@ -11,7 +11,7 @@ enum { IMPORT_SLOTS = 4 }; /* a function is called through one, and its address 
 
 struct import_slot {
     void **address;
-    void *before; /* what stands in it as long as nothing is exchanged */
+    void *before; /* its content while nothing is exchanged */
     bool read_only; /* RELRO */
 };
 
@@ -19,14 +19,14 @@ struct import {
     struct import_slot slots[IMPORT_SLOTS];
     unsigned count;
     void *to; /* what was put there */
-    void *real; /* what is to be called in its stead; NULL where the loader has not looked for it yet */
+    void *real; /* the original function; NULL if the loader has not resolved it yet */
 };
 
-/* The slots of the function `name` in the table of the object that `within` lies in. NULL, or why there are none. */
+/* The slots of the function `name` in the table of the object that contains `within`. NULL, or why there are none. */
 VISIBLE const char *import_find(struct import *import, const void *within, const char *name);
 
 /* Put `to` in all of them. False where the memory cannot be written to; then all is as it was. */
 VISIBLE bool import_put(struct import *import, void *to);
 
-/* Put back what was there. False where somebody else has put his own upon ours. */
+/* Restore the original. False if somebody else has replaced ours. */
 VISIBLE bool import_restore(struct import *import);

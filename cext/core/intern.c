@@ -5,7 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Two chains, side by side; what is left over is read with some of what was, for a copy of any length is a call. */
+/* Two independent chains; the last bytes are read together with earlier ones, because a copy of variable length is
+   a call. */
 uint64_t hash_bytes(const char *bytes, size_t length)
 {
     const char *end = bytes + length;

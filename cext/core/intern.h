@@ -1,10 +1,7 @@
-/* Numbers for what has been seen before: a cache of a fixed size in front of a file of records.
-
-   What falls out of the cache is written again under a new number when it comes back, so memory stays bounded whatever
-   the program does; readers compare contents, not numbers.
-
-   It takes no lock: threads look and keep at once, and a process may be forked in the midst of that. An entry holds its
-   key mixed with its value, so that one that was torn is found by no key. */
+/* Numbers for what was seen before: a cache of fixed size in front of a file of records. What drops out of the
+   cache gets a new number when it comes back, so memory stays bounded whatever the program does; readers compare
+   contents, not numbers. It takes no lock: threads read and write at the same time, and a process may fork in the
+   middle. An entry holds its key mixed with its value, so a torn entry matches no key. */
 #pragma once
 
 #include <stddef.h>

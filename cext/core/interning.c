@@ -17,7 +17,7 @@
 #include "core/statement.h"
 #include "core/threads.h"
 
-/* Of short statements one in so many is timed, a prime lest it be always the same of a few that take turns. */
+/* Of short statements one in this many is timed; a prime, so that statements that take turns are all timed. */
 enum { SAMPLED = 17 };
 
 /* A part of the ring, of the pool and of the limit: texts are kept until one of these is taken. */
@@ -234,7 +234,7 @@ static uint32_t weight_of(struct thread *thread, size_t bytes)
     return thread->statements++ % SAMPLED ? 0 : SAMPLED;
 }
 
-/* What is to be kept of it; gives its length. */
+/* What to keep of it; returns its length. */
 static size_t kept_of(enum dialect dialect, const char *sql, size_t bytes, char *text, size_t room, bool *literals)
 {
     enum how_much how_much = arguments_kept(KIND_db);

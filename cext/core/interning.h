@@ -1,5 +1,5 @@
-/* Numbers for texts, places in the code and stacks. What was numbered before is found without a lock; what is new is
-   written, by one thread at a time. */
+/* Numbers for texts, places in the code and stacks. Known ones are found without a lock; new ones are written by
+   one thread at a time. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,8 +10,7 @@
 #include "core/statement.h"
 #include "core/visible.h"
 
-/* The numbers with which a process begins: a forked child goes on where its parent was, so that what is known stays
-   true. */
+/* The numbers with which a process begins: a forked child continues its parent's, so known ones stay valid. */
 struct first_numbers {
     uint32_t string, site, stack;
 };
@@ -31,8 +30,8 @@ uint32_t string_intern_held(const char *text, size_t bytes);
 /* 0 where there is no room. */
 VISIBLE uint32_t string_intern(const char *text, size_t bytes);
 
-/* What a call was about: there may be as many texts as calls. 0 where its event will be dropped; where texts have taken
-   what they may, "(other)" stands for those that are new, and they are counted. */
+/* The detail of a call; there may be as many as calls. 0 if its event will be dropped. Once texts have taken their
+   share of space, new ones become "(other)", and are counted. */
 VISIBLE uint32_t detail_intern(const char *text, size_t bytes);
 
 /* Texts of this process may take a part of the ring, if there is one; in any case of the pool and the limit. */
@@ -41,7 +40,8 @@ void interning_choose(uint64_t ring_bytes);
 VISIBLE uint32_t site_add(const struct site *site);
 VISIBLE uint32_t stack_intern(uint32_t site, uint32_t outer, uint32_t cut);
 
-/* The number of the normalised text of a statement, and whether literals were in it. Where a `key` stands for the whole
-   statement (0: none does) it is found by it the next time. What it takes is own cost, of short statements by samples. */
+/* The number of the normalised text of a statement, and whether it had literals. If a `key` identifies the whole
+   statement (0: none), it is found by that the next time. Its time is cost of recording, for short statements by
+   samples. */
 VISIBLE uint32_t statement_find(uint64_t key);
 VISIBLE uint32_t statement_intern(uint64_t key, enum dialect dialect, const char *sql, size_t bytes, bool *literals);

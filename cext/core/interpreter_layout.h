@@ -1,8 +1,7 @@
-/* Where another process finds the Python code that each thread runs: addresses in the traced process, and offsets of what it
-   reads there. The process that is traced knows them, writes them into its log.xml, and its monitor samples by them.
-
-   The list is the only place where they stand: the structure is made from it, what the process writes, and what the sampler
-   is given. */
+/* Where another process finds the Python code of each thread: addresses in the traced process, and offsets of what
+   to read there. The traced process knows them and writes them into its log.xml; its monitor samples with them. This
+   list is the only place that has them: the structure is made from it, and what the process writes, and what the
+   sampler gets. */
 #pragma once
 
 #include <stdint.h>
@@ -21,8 +20,8 @@
     X(thread_frame)       /* its innermost frame, or what knows of it */ \
     X(thread_steps)       /* 1: that is in a structure of its own */ \
     X(step_frame)         /* and there in it */ \
-    X(thread_chunk)       /* the piece of memory in which its frames lie */ \
-    X(thread_top)         /* the end of what is used of it */ \
+    X(thread_chunk)       /* the memory of its frames */ \
+    X(thread_top)         /* the end of its used part */ \
     X(thread_task)        /* the task that asyncio runs; 0 where it keeps these in a dictionary */ \
     X(running_tasks)      /* address of the address of that dictionary */ \
     X(dictionary_keys)    /* in a dictionary: where its keys and values are */ \
@@ -31,10 +30,10 @@
     X(keys_index)         /* where the index begins, which the keys follow */ \
     X(frame_bytes)        /* of a frame so much is read */ \
     X(frame_code)         /* its code object */ \
-    X(frame_tag)          /* bits of that address that are none of it */ \
+    X(frame_tag)          /* bits of that address that are flags */ \
     X(frame_previous)     /* the frame around it */ \
-    X(frame_place)        /* the address of the instruction that it is at */ \
-    X(frame_owner)        /* whose it is, 8 bits */ \
+    X(frame_place)        /* the address of its current instruction */ \
+    X(frame_owner)        /* its owner, 8 bits */ \
     X(frame_no_code)      /* from this owner on it has no code of its own; 256: none is so */ \
     X(frame_of_generator) /* the owner where it is a generator or a coroutine */ \
     X(coroutine_frame)    /* in such an object: its frame */ \
@@ -50,7 +49,7 @@
     X(object_type)        /* in an object: its type */ \
     X(text_type)          /* address of the type of texts */ \
     X(text_length)        /* in a text: how many characters */ \
-    X(text_state)         /* how they lie, 32 bits */ \
+    X(text_state)         /* their layout, 32 bits */ \
     X(text_ascii)         /* where they begin, each a byte */ \
     X(text_other)         /* where they begin where they are not ASCII */ \
     X(bytes_length)       /* in bytes: how many */ \

@@ -127,7 +127,7 @@ static uint64_t all_costs_ns(void)
     return sum_ns;
 }
 
-/* The number whose calls cost most, of those that can still be lowered; 0 where there is none. */
+/* The number with the most expensive calls among those that can still be throttled; 0 if there is none. */
 static uint32_t dearest(void)
 {
     uint32_t found = 0;
@@ -140,7 +140,7 @@ static uint32_t dearest(void)
     return found;
 }
 
-/* One level at a look: what the next costs is measured first. Gives what is presumably saved. */
+/* One level at a time, because the cost of the next is measured first. Returns the probable saving. */
 static uint64_t lower(uint32_t number)
 {
     uint64_t before_ns = cost_ns(number), calls = governor.timed[number] + governor.counted[number];

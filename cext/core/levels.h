@@ -1,5 +1,5 @@
-/* What is done at a call, besides making it, by the number of its intrinsic: timed, or counted, or nothing. The governor
-   lowers what costs more than it may. */
+/* What is done at a call, besides making it, by the number of its intrinsic: timed, counted, or ignored. The
+   governor throttles what exceeds its budget. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,25 +12,25 @@
 #define WORD_OF_LEVEL(name) #name,
 enum level { LEVELS(NUMBER_OF_LEVEL) };
 
-enum { COUNTED_NUMBERS = 4096 }; /* what is numbered higher is always timed */
+enum { COUNTED_NUMBERS = 4096 }; /* higher numbers are always timed */
 
-/* Another recording begins, or that of a child: nothing is counted yet, and the governor looks anew. */
+/* Another recording begins, or that of a child: counts are 0, and the governor starts again. */
 void levels_begin(void);
 
 /* Count a call of `number` in the experiment at `directory`. 0, or the error's number where there is no room. */
 int level_count(const char *directory, uint32_t number);
 
-/* Numbers whose calls are transactions: within one nothing is lowered, or its parts would not be alike. */
+/* Numbers with calls that are transactions: nothing is throttled within one, or its parts could not be compared. */
 VISIBLE void transactions_forget(void);
 VISIBLE void transaction_add(uint32_t number);
 VISIBLE bool is_transaction(uint32_t number);
 
-/* Is it a transaction, or what the program told of? Sampling leaves these out nowhere. */
+/* Whether it is a transaction, or a user event. Sampling never leaves these out. */
 VISIBLE void told_by_program(uint32_t number);
 VISIBLE bool is_told_by_program(uint32_t number);
 
-/* What the governor is told: parts in a million of the CPU time that recording may take, what a timed and what a counted
-   call cost, and how a number is lowered; that is false for those that cannot be. */
+/* The governor's data: the share of CPU time that recording may take, in millionths; the costs of a timed and of a
+   counted call; and how to throttle a number, which returns false if that is not possible. */
 struct governor_settings {
     uint64_t budget_ppm, timed_ns, counted_ns;
     int (*lower)(uint32_t number, enum level level);

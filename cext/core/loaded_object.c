@@ -74,7 +74,7 @@ void object_read(struct loaded_object *object, const struct dl_phdr_info *info)
     read_dynamic(object);
 }
 
-/* --- what it defines */
+/* --- its definitions */
 
 struct hash_table {
     uint32_t buckets, first, words, shift;
@@ -101,7 +101,7 @@ static bool is_definition(const struct loaded_object *object, uint32_t index, co
     return symbol->st_shndx != SHN_UNDEF && strcmp(object->names + symbol->st_name, name) == 0;
 }
 
-/* As the loader looks for it: https://flapenguin.me/elf-dt-gnu-hash */
+/* As the loader searches it: https://flapenguin.me/elf-dt-gnu-hash */
 bool object_defines(const struct loaded_object *object, const char *name)
 {
     if (!object->symbols || !object->defined)

@@ -32,11 +32,11 @@ struct loaded_object {
     const char *names;
     const uint32_t *defined; /* DT_GNU_HASH, or NULL */
     struct relocations called, others;
-    size_t relative; /* so many of the others come first, and name no symbol */
+    size_t relative; /* how many of the others come first, without a symbol */
 };
 
-/* Tell of an object what the loader says; what its table needs is there where `symbols` is not NULL. Whoever is called by
-   dl_iterate_phdr may look at it as long as he is. */
+/* What the loader knows about an object; its symbol table is available if `symbols` is not NULL. A callback of
+   dl_iterate_phdr may use it while it runs. */
 VISIBLE void object_read(struct loaded_object *object, const struct dl_phdr_info *info);
 
 /* Does the object itself have a function of that name, for others to call? */

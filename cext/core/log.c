@@ -17,7 +17,7 @@ enum { EVENT_BYTES = 1024 };
 /* What the log says of the end takes less. */
 enum { ENDING_BYTES = 4096, ENDING_TRIES = 10 };
 
-/* The longest text of code that lies in no file, all of them, and the list of what is mapped. */
+/* The longest text of code without a file, the limit for all of them, and for the list of mappings. */
 enum { TEXT_BYTES = 256 * 1024, TEXTS_BYTES = 16 * 1024 * 1024, OBJECTS_BYTES = 4 * 1024 * 1024 };
 
 static const char log_end[] = "</experiment>\n", map_end[] = "</map>\n";
@@ -105,7 +105,7 @@ static int write_map(void)
 
 int log_begin(void)
 {
-    int failed = write_map(); /* first: where the log is, the process has begun */
+    int failed = write_map(); /* first: wherever there is a log, the process has begun */
     return failed ? failed : write_log();
 }
 

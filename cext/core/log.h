@@ -1,5 +1,5 @@
-/* What the recorder writes into log.xml and map.xml, and what it notes beside them: what is mapped, and the text of code
-   that lies in no file. Any thread may call it; the files are held against other processes one by one. */
+/* What the recorder writes into log.xml and map.xml, and beside them: mappings, and the text of code without a
+   file. Any thread may call it; files are held against other processes one by one. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,13 +19,13 @@ int log_event(const char *kind, const char *attributes);
 /* The same of the founder's log, which speaks of the whole experiment. */
 void log_founder_event(const char *kind, const char *attributes);
 
-/* How a process ended is worth a longer wait for whoever writes there at the moment. */
+/* How a process ended is worth a longer wait for another writer. */
 void log_ending(const char *kind, const char *attributes);
 
 /* The recording ended before the process, and why. */
 void log_stopped(const char *why);
 
-/* Choose whether what is mapped is noted; note it. */
+/* Choose whether mappings are recorded; record them. */
 void log_choose_objects(bool noted);
 void log_objects(void);
 
@@ -35,11 +35,11 @@ VISIBLE int recorder_map(const char *text, size_t bytes);
 /* Have the log say something of this process, as long as it is recorded. */
 VISIBLE void recorder_say(const char *kind, const char *attributes);
 
-/* Warn of something, in XML, once in a recording: `warned` is kept for it, and is 0 at first. */
+/* Warn, in XML, once in a recording: `warned` remembers that, and is 0 at first. */
 VISIBLE void recorder_warn_once(uint32_t *warned, const char *text);
 
 /* Note a directory that the program's own code was imported from. */
 VISIBLE void recorder_note_root(const char *path);
 
-/* Keep the text of code that lies in no file; `name` is the number of the name that it has for one. */
+/* Keep the text of code without a file; `name` is the number of its name. */
 VISIBLE void recorder_note_text(uint32_t name, const char *text, size_t bytes);

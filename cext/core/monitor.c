@@ -54,7 +54,7 @@ static bool is_filtered(void)
     return line && line[strlen("\nSeccomp:") + strspn(line + strlen("\nSeccomp:"), " \t")] != '0';
 }
 
-/* What is orphaned below a subreaper becomes its child, of the ordinary sort. */
+/* Orphans below a subreaper become its children, of the ordinary type. */
 static bool is_subreaper(void)
 {
     int set = 0;
@@ -67,7 +67,7 @@ static bool may_start(void)
            !is_filtered();
 }
 
-/* 0 where nobody has the lock by which an experiment is watched, and it is the user's own; EBUSY where somebody has. */
+/* 0 if nobody has the lock by which an experiment is watched, and it belongs to the user; EBUSY if somebody has. */
 static int why_not_watched(const char *founder)
 {
     struct stat status;
@@ -100,7 +100,7 @@ static void forget_signals(void)
         sigaction(number, &plain, NULL);
 }
 
-/* Standard input, output and error are nobody's; all other descriptors are closed. */
+/* Standard input, output and error are /dev/null; all other descriptors are closed. */
 static bool forget_descriptors(void)
 {
     if (syscall(SYS_close_range, 0u, ~0u, 0u))

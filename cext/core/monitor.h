@@ -12,14 +12,14 @@
 
 enum { MONITOR_BYTES = 16 * 1024 * 1024 }; /* what a process records before it starts one, and again until one is there */
 
-/* What is run: an interpreter, and the directories where it finds what it imports, with colons between. Called before
-   anything is recorded; without it, or where the texts are too long, there is no monitor. */
+/* The command: an interpreter, and the directories for its imports, separated by colons. Call it before anything is
+   recorded; without it, or if the texts are too long, there is no monitor. */
 VISIBLE void monitor_prepare(const char *interpreter, const char *path);
 
-/* Start one for the experiment whose founder's directory this is, if one may be. 0 or the error's number: EBUSY where one
-   is there. */
+/* Start one for the experiment with this founder's directory, if allowed. 0 or the error number: EBUSY if there is
+   one. */
 int monitor_start(const char *founder);
 
-/* This process is to be sampled: start a monitor, where there is none, and let the one that there is read our memory, where
-   the kernel asks for leave. */
+/* This process will be sampled: start a monitor, if there is none, and let the existing one read our memory, if the
+   kernel requires permission. */
 VISIBLE void monitor_begin_sampling(void);

@@ -13,16 +13,16 @@ enum { FILE_TRIES = 8 };
 /* Files and directories made from now on are their owner's alone, or for the group to read as well. */
 void files_begin(bool group_reads);
 
-/* Make a directory with that mode, whatever the umask. 0 or the error's number. */
+/* Make a directory with that mode, whatever the umask. 0 or the error number. */
 int directory_create(const char *path);
 
-/* Is more free on its file system than is to be left free? 0, RESERVE_REACHED, or the error's number. */
+/* Whether its file system has more free space than the reserve: 0, RESERVE_REACHED, or the error number. */
 int directory_may_grow(const char *path);
 
 /* Remove an experiment's directory with the files that one has. */
 void directory_discard(const char *path);
 
-/* Read a file of the kernel's, as text that ends with a zero. False where there is none. */
+/* Read a file of the kernel as text that ends with a zero byte. False if there is none. */
 bool file_read(const char *path, char *text, size_t bytes);
 
 /* A descriptor of a file that is not ours, to read it; -1 with errno set. */

@@ -58,14 +58,14 @@ static int put_in_ring(struct ring *ring, struct grown_file *file, const struct 
             ring->places[ring->used++] = place;
         return failed;
     }
-    /* Counted first: who finds the oldest block gone knows why. */
+    /* Count first, so that a reader that misses the oldest block knows why. */
     __atomic_add_fetch(ring->overwritten, BLOCK_EVENTS, __ATOMIC_RELEASE);
     uint64_t at = (uint64_t)ring->places[ring->oldest] * BLOCK_BYTES;
     ring->oldest = (ring->oldest + 1) % ring->blocks;
     return file_replace(file, at, head, sizeof *head, block->events, BODY_BYTES);
 }
 
-/* Empty before it has a new number: whoever finds the old number here and in a copy takes the copy. */
+/* Empty it before it gets a new number: a reader that finds the old number here and in a copy uses the copy. */
 static void empty(struct pool *pool, struct block *block, const struct block_begun *begun)
 {
     __atomic_store_n(&block->head.used, 0, __ATOMIC_RELEASE);

@@ -1,10 +1,7 @@
-/* The pool: each thread writes into a block of its own in the mapped file of events, so a killed process loses nothing;
-   a full block is appended to the file by write(2), and the thread goes on in the same, warm pages.
-
-   Writing a copy is cheaper than going on in fresh pages of the mapping: 20 ns an event against 70 on ext4, of which a
-   fault takes 3 us a page.
-
-   In ring mode only so many full blocks are kept: the next one is written over the oldest. */
+/* The pool: each thread writes into a block of its own in the mapped file of events, so a killed process loses
+   nothing. A full block is appended to the file by write(2), and the thread continues in the same, warm pages. A copy
+   is cheaper than fresh pages of the mapping: 20 ns an event instead of 70 on ext4, where a page fault takes 3 us. In
+   ring mode the number of full blocks is limited: the next one replaces the oldest. */
 #pragma once
 
 #include "core/file.h"
@@ -16,16 +13,16 @@ struct block {
 
 enum { POOL_LEFT = 1024 }; /* blocks of ended threads that wait for the next thread; more than that stay as they are */
 
-/* Where in the file the full blocks of a ring lie, by their numbers there, and which of them is the oldest. */
+/* The offsets of the full blocks of a ring, by their numbers, and which of them is the oldest. */
 struct ring {
     uint32_t *places;
-    uint32_t room;   /* for so many places */
+    uint32_t room;   /* the number of entries */
     uint32_t blocks; /* that go round; 0: there is no ring */
     uint32_t used, oldest;
-    uint64_t *overwritten; /* counts the events that are gone */
+    uint64_t *overwritten; /* counts the lost events */
 };
 
-/* How it is with a thread when a block of its is begun. */
+/* The state of a thread when it begins a block. */
 struct block_begun {
     uint64_t dropped, recorded;
     uint64_t before_wall_ns, before_cpu_ns;
@@ -40,13 +37,13 @@ struct pool {
     unsigned left_count;
 };
 
-/* Create the file of events, with a ring of so many blocks, or none. 0 or the error's number. */
+/* Create the file of events, with a ring of this many blocks, or none. 0 or the error number. */
 int pool_create(struct pool *pool, const char *directory, uint32_t ring_blocks);
 
 /* Will the next full block make the file longer? */
 bool pool_grows(const struct pool *pool);
 
-/* Can the ring go round as it is? Let it, without growing any more. False where nothing is in it, or there is none. */
+/* Let the ring continue at its present size. False if it is empty, or there is none. */
 bool pool_may_settle(const struct pool *pool);
 bool pool_settle(struct pool *pool);
 
@@ -54,9 +51,9 @@ bool pool_settle(struct pool *pool);
    file cannot grow. As soon as a block is whole in the file it has its head: one without is a hole, given back. */
 struct block *pool_take(struct pool *pool, uint32_t thread);
 
-/* Append a copy of the full block to the file, or put it in the place of the oldest in the ring, and empty the block.
-   Only the copy is ever in the state full: whoever finds that state, where there is no ring, may compress the block and
-   take its space away, for nobody has it mapped. 0 or the error's number; then it stays as it is. */
+/* Append a copy of the full block to the file, or put it in place of the oldest in the ring, and empty the block.
+   Only a copy ever has the state full: without a ring, anybody may compress a block in that state and free its space,
+   because nobody has it mapped. 0 or the error number; the block then stays unchanged. */
 int pool_drain(struct pool *pool, struct block *block, const struct block_begun *begun);
 
 /* The block's thread has ended. */

@@ -46,7 +46,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* --- does it read a start-up file of ours */
+/* --- whether it reads our start-up file */
 
 static void cut(char *path, int levels)
 {
@@ -72,7 +72,7 @@ static bool has_startup_below(const char *prefix, const char *version)
     return is_there(prefix, path);
 }
 
-/* Where that cannot be told it is said no: who boots twice is booted once. */
+/* If unknown, the answer is no: a process that boots twice is booted once. */
 static bool has_startup(const char *path)
 {
     char prefix[PATH_MAX], real[PATH_MAX];
@@ -125,8 +125,8 @@ static bool is_without_site(const char *const *words)
     return false;
 }
 
-/* An interpreter finds its files by the name that it is called by: another than its path may lead it out of its virtual
-   environment. A name without a slash is looked for as it does itself, in the child's PATH. */
+/* An interpreter finds its files by the name that it is called by; another one than its path may lead out of its
+   virtual environment. A name without a slash is searched in the child's PATH, as the interpreter does. */
 static bool finds_startup(const char *interpreter, const char *name, bool has_our_path)
 {
     char found[PATH_BYTES];

@@ -119,7 +119,7 @@ static const elf_part *part_of(const elf_part *parts, unsigned count, unsigned t
     return NULL;
 }
 
-/* Where in the file lies what will lie at this address; 0 where nowhere. */
+/* The offset in the file of what will be at this address; 0 if there is none. */
 static uint64_t place_of(const elf_part *parts, unsigned count, uint64_t address)
 {
     for (unsigned index = 0; index < count; index++) {
@@ -237,7 +237,7 @@ static enum reason reason_of_head(int opened, const char *path, unsigned depth)
     return reason_of_script(head.text + 2, depth);
 }
 
-/* The kernel then clears what the loader would act upon. Capabilities of a file are nothing to root. */
+/* The kernel then clears what the loader would use. File capabilities mean nothing for root. */
 static bool changes_rights(const char *path, const struct stat *status)
 {
     bool user = status->st_mode & S_ISUID && status->st_uid != getuid();
@@ -260,7 +260,7 @@ static enum reason reason_of_file(const char *path, const struct stat *status, u
     return reason;
 }
 
-/* --- what is known already */
+/* --- known programs */
 
 static uint64_t identity_of(const char *path, const struct stat *status)
 {
@@ -271,7 +271,7 @@ static uint64_t identity_of(const char *path, const struct stat *status)
 
 enum reason program_reason(const char *path)
 {
-    static uint64_t known[KNOWN]; /* a file's identity, but for the last byte, which is the reason */
+    static uint64_t known[KNOWN]; /* a file's identity, except the last byte, which is the reason */
     struct stat status;
     int saved = errno;
     if (stat(path, &status)) {

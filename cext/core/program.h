@@ -1,11 +1,11 @@
-/* What a program is, as far as its file tells: whether a process that runs it can be followed. */
+/* What a program is, from its file: whether a process that runs it can be followed. */
 #pragma once
 
 #include "core/open_file.h"
 #include "core/visible.h"
 
-/* Why a process cannot be followed. That an interpreter has nothing compiled for it, or is none of ours, is seen by its
-   experiment that is not there; a program of another language may still start one that is followed. */
+/* Why a process cannot be followed. An interpreter with nothing compiled for it, or of another kind, shows in its
+   missing experiment; a program in another language may still start one that is followed. */
 #define REASONS(X) \
     X(NOT_PYTHON,   "not Python") \
     X(STATIC,       "linked statically") \
@@ -26,7 +26,7 @@ VISIBLE enum reason program_reason(const char *path);
 /* Is it CPython, or PyPy, by its name? */
 VISIBLE bool program_is_python(const char *path);
 
-/* Where a program of this name is found, as execvp(3) does it; false where there is none. */
+/* The path of a program with this name, as execvp(3) finds it; false if there is none. */
 VISIBLE bool program_find(const char *name, char path[PATH_BYTES]);
 
 /* Is there a file at `path` that can be run? */

@@ -194,7 +194,7 @@ static struct child *add_child(const struct child *attempt)
         return NULL;
     struct child *child = children_add(session.directory, attempt);
     if (child && child->how == CHILD_EXEC)
-        usage_sample(OVERVIEW_SAMPLE, 0); /* what it uses from then on is the other program's */
+        usage_sample(OVERVIEW_SAMPLE, 0); /* what it uses from then on belongs to the other program */
     if (!child)
         session_stop(errno);
     exclusive_end();
@@ -226,7 +226,7 @@ struct child *recorder_starts(const struct child *attempt)
 
 /* --- the end */
 
-/* Nobody records any longer. */
+/* Recording has ended. */
 static void switch_off(bool process_ends)
 {
     for (int step = 0; step < END_STEPS; step++)

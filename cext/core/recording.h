@@ -1,4 +1,4 @@
-/* Whether this thread records, and what every call looks at to know what is to be recorded. */
+/* Whether this thread records, and what every call checks to know what to record. */
 #pragma once
 
 #include "core/settings.h"
@@ -23,22 +23,22 @@ struct recorder {
     uint32_t rows;       /* enum rows */
     uint32_t trigger_exit;
     uint32_t governed; /* what costs too much is lowered */
-    uint32_t dialogue; /* what terminals show, and what is typed there, is kept */
+    uint32_t dialogue; /* whether the dialogue of terminals is kept */
     uint64_t interval_ns; /* of CPU time: calls are sampled, one is recorded where it runs as one ends; 0: all are */
     char trigger_errors[512];
     struct control *control; /* of the whole experiment; never NULL */
-    uint64_t heeded;         /* what was said from outside, and done */
-    void (*before_end[END_STEPS])(void); /* what is to be done before a recording ends, or NULL */
+    uint64_t heeded;         /* the requests from outside that were handled */
+    void (*before_end[END_STEPS])(void); /* to be called before a recording ends, or NULL */
     void (*thread_begins)(void); /* when a thread is first seen, or NULL; with the interpreter's lock */
     void (*thread_named)(void);  /* at the same time: for its name, which it may have already */
-    void (*pause_ended)(void);     /* when calls went by that were not looked at, or NULL */
+    void (*pause_ended)(void);     /* to be called if calls passed without a look, or NULL */
     void (*filter_changed)(void);  /* when another filter holds, or NULL */
-    void (*tell_line)(void *frame); /* when line trace has come to a line of that frame; NULL: lines are no events */
+    void (*tell_line)(void *frame); /* called when line trace reaches a line of that frame; NULL: lines are not events */
 };
 
 VISIBLE extern struct recorder recorder;
 
-/* The calling thread if its calls are to be recorded now. */
+/* The calling thread, if its calls are to be recorded now. */
 static inline struct thread *recording(void)
 {
     struct thread *thread = current_thread;

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <wchar.h>
 
-/* A search of a text takes time in the square of its length, of which so many bytes are searched at once; a test whether
-   there is anything to be found takes time in the length. */
+/* Searching takes time in the square of a text's length, so only this many bytes are searched at once; testing
+   whether there is a match takes time in proportion to the length. */
 enum { AT_ONCE_BYTES = 1024, LONGEST_EXPRESSION = 2048 };
 
 static struct {
@@ -53,7 +53,7 @@ bool redact_is_on(void)
     return chosen.compiled;
 }
 
-/* The text with `?` for what no expression matches: a zero byte, and in the user's letters what is no letter. */
+/* The text with `?` for what no expression matches: zero bytes, and invalid characters of the user's encoding. */
 static char *legible(const char *text, size_t bytes)
 {
     char *copy = malloc(bytes);
@@ -98,7 +98,7 @@ static bool find(const struct part *part, size_t from, regmatch_t *match)
     return false;
 }
 
-/* Write what may be kept of a part; gives its length, which is no more than the part's. */
+/* Write what may be kept of a part; returns its length, at most the part's. */
 static size_t keep_part(const struct part *part, char *left)
 {
     regmatch_t match;
@@ -165,7 +165,7 @@ char *redact(const char *text, size_t *bytes)
     if (any) {
         left = searched ? malloc(whole + 1) : NULL;
         *bytes = left ? keep(text, searched, whole, left) : 0;
-        if (left && *bytes == whole && memcmp(left, text, whole) == 0) { /* what is matched is empty */
+        if (left && *bytes == whole && memcmp(left, text, whole) == 0) { /* the match is empty */
             free(left);
             left = NULL;
         }

@@ -6,8 +6,8 @@
 
 #include "core/visible.h"
 
-/* From now on what the extended regular expression of POSIX matches; an empty text: nothing. What is wrong with it, or
-   NULL. */
+/* Set the POSIX extended regular expression to redact from now on; an empty text: nothing. Returns what is wrong
+   with it, or NULL. */
 VISIBLE const char *redact_choose(const char *expression);
 
 /* The text with `?` in the place of all that matches, and its length, to be freed; NULL where nothing does, or where

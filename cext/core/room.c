@@ -120,7 +120,7 @@ static int make_room(struct thread *thread)
     return is_full(thread->block) ? drain(thread) : 0;
 }
 
-/* Is it time for a monitor? It is asked for once. */
+/* Whether it is time for a monitor, which is requested once. */
 static bool wants_monitor(void)
 {
     bool wanted = room.grown_bytes >= MONITOR_BYTES;
@@ -130,13 +130,13 @@ static bool wants_monitor(void)
 
 static void refused(int error)
 {
-    if (error == EDQUOT) /* the recording goes on: there may be room again */
+    if (error == EDQUOT) /* recording continues: there may be room again */
         __atomic_add_fetch(&recorder.control->full_drops, 1, __ATOMIC_RELAXED);
     else
         session_stop(error);
 }
 
-/* Is there no room, and room that may come is to be waited for? */
+/* Whether there is no room now, but room may come and is waited for. */
 static bool has_to_wait(const struct thread *thread)
 {
     const struct control *control = recorder.control;

@@ -9,7 +9,7 @@
 #include "core/pool_use.h"
 #include "core/session.h"
 
-/* A monitor that gave no sign for so long is none; and how long to wait for it before looking again. */
+/* A monitor without a sign of life for this long counts as dead; and how long to wait before checking again. */
 #define MONITOR_SILENT_NS 3000000000ull
 #define FIRST_STEP_NS 1000000ull
 #define LONGEST_STEP_NS 1000000000ull

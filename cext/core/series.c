@@ -8,7 +8,7 @@
 
 #include "core/recorder.h"
 
-/* The file gets its name when it has its head: whoever looks finds none, or one that can be read. */
+/* The file gets its name once it has its head: others find no file, or one that can be read. */
 static int give_name(struct grown_file *file, const char *directory, const char *name)
 {
     char path[PATH_BYTES];
@@ -46,7 +46,7 @@ int series_create(struct series *series, const char *directory, const struct dat
     return give_name(&series->file, directory, type->name);
 }
 
-/* Strings have no fixed size: a reader is told that the rest of the window is empty. */
+/* Strings have no fixed size: tell readers that the rest of the window is empty. */
 static void close_window(struct series *series)
 {
     uint64_t left = series->window_at + series->window_bytes - series->end;

@@ -34,11 +34,10 @@ bool session_is_founder(void);
 int session_stopped(void);
 void session_restart(void);
 
-/* Nothing more is recorded, the program goes on; what it calls from now on is counted as dropped. The caller holds the
-   exclusive lock. */
+/* Stop recording; the program continues, and its later calls count as dropped. The caller holds the exclusive lock. */
 void session_stop(int error);
 
-/* Likewise, where no more of the disk is free than is to be left. */
+/* The same, because no more disk space is free than the reserve. */
 void session_stop_where_disk_is_low(void);
 
 /* Have this process's children find their place: in its environment, not in the program's mapping. */

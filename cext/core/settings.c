@@ -1,4 +1,4 @@
-/* The fields of what a recording is begun with, by name. */
+/* The fields of a recording's settings, by name. */
 #include "core/settings.h"
 
 #include <stddef.h>

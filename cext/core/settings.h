@@ -1,7 +1,6 @@
-/* What a recording is begun with.
-
-   The list is the only place where it is described: the structure is made from it, and so is the table by which `begin` in
-   timing/shims.pyx fills it from what has attributes of these names. One field more is one line here, and its use. */
+/* The settings of a recording. This list is the only description: the structure is made from it, and so is the
+   table with which `begin` in timing/shims.pyx fills it from an object with attributes of these names. A new field is
+   one line here, and its use. */
 #pragma once
 
 #include <stdint.h>
@@ -9,7 +8,7 @@
 #include "core/clock.h"
 #include "core/visible.h"
 
-/* How fetches of rows are recorded: each, or those of a cursor put together, always or above a rate. */
+/* How fetches of rows are recorded: each by itself, or those of a cursor combined, always or above a rate. */
 #define ROWS(X) X(each) X(cursor) X(auto)
 #define NUMBER_OF_ROWS(name) ROWS_##name,
 enum rows { ROWS(NUMBER_OF_ROWS) };

@@ -8,8 +8,9 @@ static void look_if_due(struct thread *thread, const struct span *span)
         thread_look(thread);
 }
 
-/* The last event of an interval stands for it, its CPU time being that until the next tick; a call in which no interval
-   ends is none. Wall times are made as long, or calls would overlap that did not. What the program says is kept. */
+/* The last event of an interval represents it, with the CPU time until the next tick; a call in which no interval
+   ends is not recorded. Wall times are at least as long, otherwise calls that did not overlap would. User events are
+   kept. */
 void span_record_sampled(const struct span *span, uint64_t bytes, uint32_t error)
 {
     struct thread *thread = span->thread;

@@ -18,8 +18,8 @@ struct span {
     uint32_t index, call, intrinsic, stack, detail, task;
 };
 
-/* Between the two the thread's state is being written. A signal handler that interrupts it, and calls what is recorded,
-   sees that: its call passes through. */
+/* Between the two the thread's state is being written. A signal handler that interrupts it, and makes a recorded
+   call, sees that: its call passes through. */
 static inline void writing_begin(struct thread *thread)
 {
     __atomic_store_n(&thread->writing, 1, __ATOMIC_RELAXED);
@@ -103,7 +103,7 @@ static inline void close_call(struct thread_record *record, uint32_t index)
     __atomic_store_n(&record->fields.depth, depth, __ATOMIC_RELEASE);
 }
 
-/* The call was no event: it is counted as passed through. What it had inside counts for the call around it. */
+/* The call becomes no event and counts as passed. The calls inside it count for the call around it. */
 static inline void span_pass(const struct span *span)
 {
     struct thread_record *record = span->thread->record;

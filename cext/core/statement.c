@@ -70,8 +70,8 @@ static __attribute__((noinline)) void skip_plain(struct scan *scan)
     }
 }
 
-/* What was copied last belongs to the literal or comment that begins here: x of x'00', the dot of .5, a dash. Gives how
-   many letters stand before a quote. */
+/* What was copied last belongs to the literal or comment that begins here: the x of x'00', the dot of .5, a dash.
+   Returns how many characters precede a quote. */
 static inline size_t take_back(struct scan *scan, const char *begin)
 {
     size_t back = 0, prefix = 0;
@@ -87,7 +87,7 @@ static inline size_t take_back(struct scan *scan, const char *begin)
     return prefix;
 }
 
-/* What is neither a string nor a number. */
+/* Anything but a string or a number. */
 static __attribute__((noinline)) void take_mark(struct scan *scan)
 {
     char c = *scan->at, next = peek(scan, 1);

@@ -6,7 +6,7 @@
 
 #include "core/visible.h"
 
-/* Whose SQL it is, which the driver tells. */
+/* The SQL dialect, known from the driver. */
 #define DIALECTS(X) \
     X(any,        "not known: what is a text in one dialect and none in another is hidden, with all that follows") \
     X(sqlite,     "") \

@@ -44,7 +44,7 @@ static bool take_plain_value(struct scan *scan)
     return true;
 }
 
-/* The next value of a list; false where it is none or only a part of it is: 2 + x. */
+/* The next value of a list; false if it is not a value, or only a part of one: 2 + x. */
 static bool take_value(struct scan *scan, char closing)
 {
     skip_spaces(scan);
@@ -54,8 +54,8 @@ static bool take_value(struct scan *scan, char closing)
     return peek(scan, 0) == ',' || peek(scan, 0) == closing;
 }
 
-/* The values of IN or ARRAY, as many as they may be: the first one and three dots. What is no plain value is left to be
-   taken as elsewhere. */
+/* The values of IN or ARRAY, however many: the first one and three dots. Anything but a plain value is treated as
+   elsewhere. */
 static void take_list(struct scan *scan, char closing)
 {
     struct scan ahead = *scan;

@@ -4,7 +4,7 @@
 
 #include <strings.h>
 
-/* Where the word begins that ends at `end` of the text; `end` where there is none. */
+/* The beginning of the word that ends at `end`; `end` if there is none. */
 static size_t word_begin(const struct scan *scan, size_t end)
 {
     while (end > 0 && is_word(scan->text[end - 1]))
@@ -53,7 +53,7 @@ void sql_take_name(struct scan *scan, char closing)
     put_from(scan, begin);
 }
 
-/* A dot stands only beside names. */
+/* A dot is only next to names. */
 static bool is_beside_dot(const struct scan *scan, const char *end)
 {
     size_t before = before_space(scan, scan->length);

@@ -53,5 +53,5 @@ bool sql_has_sign(const char *at, const char *end, const char *signs)
     return false;
 }
 
-/* Whatever may begin a text, a name or a comment in some dialect. */
+/* Anything that may begin a text, a name or a comment in some dialect. */
 const char sql_openings[] = "'\"`[$/-#\\";

@@ -22,7 +22,7 @@ struct scan {
 
 /* Most bytes are copied without a look. Those that need one are found by a table: what each byte is, and which ones may
    not stand behind it without being looked at. */
-enum { DIGIT = 1, BLANK = 2, DASH = 4, MARK = 8 /* looked at wherever it stands */ };
+enum { DIGIT = 1, BLANK = 2, DASH = 4, MARK = 8 /* examined wherever it is */ };
 #define BYTE(is, looked_at_behind_it) ((is) | (looked_at_behind_it) << 4)
 #define WORD BYTE(0, MARK) /* a digit in a word is no number */
 #define OTHER BYTE(0, MARK | DIGIT)
@@ -155,7 +155,7 @@ void sql_take_block_comment(struct scan *scan);
 
 /* --- statement_names.c */
 
-/* A name in quotes; one that does not end is none. */
+/* A name in quotes; one without an end is not a name. */
 void sql_take_name(struct scan *scan, char closing);
 
 /* What stands in double quotes, backticks: a name in one dialect, in another something else. */

@@ -26,7 +26,7 @@ static char *find_word(char *at, char *end, const char *word)
     return NULL;
 }
 
-/* Past the sign or the word that stands before a value. */
+/* Skip the sign or the word before a value. */
 static char *find_value(char *at, char *end)
 {
     char *sign = memchr(at, '=', (size_t)(end - at)), *to = find_word(at, end, "to");

@@ -123,7 +123,7 @@ static const char *block_comment_end(const char *at, const char *end, bool nests
     return NULL;
 }
 
-/* What stands in a comment of MySQL that begins with an exclamation mark is run. */
+/* A comment of MySQL that begins with an exclamation mark is executed. */
 void sql_take_block_comment(struct scan *scan)
 {
     const char *begin = scan->at, *end = block_comment_end(begin, scan->end, scan->dialect == DIALECT_postgresql);

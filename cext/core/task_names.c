@@ -45,7 +45,7 @@ static void keep(uint32_t number, uint32_t name)
     struct named_task *place = begin() ? next_place() : NULL;
     if (!place)
         return;
-    __atomic_store_n(&place->number, 0, __ATOMIC_RELEASE); /* nobody reads one with the other's name */
+    __atomic_store_n(&place->number, 0, __ATOMIC_RELEASE); /* nobody reads one with another's name */
     place->name = name;
     place->thread = current_thread ? current_thread->number : 0;
     __atomic_store_n(&place->number, number, __ATOMIC_RELEASE);

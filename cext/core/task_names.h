@@ -1,4 +1,4 @@
-/* What tasks are called, by their number: of so many as there is room for, the newest. */
+/* The names of tasks, by number: the newest, as many as there is room for. */
 #pragma once
 
 #include <stdint.h>

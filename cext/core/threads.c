@@ -47,7 +47,7 @@ uint64_t threads_run_delay_ns(void)
 
 /* --- beginning */
 
-/* One that ended left its memory, and what it had for texts. */
+/* A thread that ended left its memory, and its buffer for texts. */
 static struct thread *take_thread(void)
 {
     struct thread *thread = threads.spare;
@@ -116,7 +116,7 @@ static bool begin_thread(struct thread *thread)
     return true;
 }
 
-/* A thread that an earlier recording left, or that a fork wiped, begins anew in its own place. */
+/* A thread left by an earlier recording, or wiped by a fork, begins again in its own place. */
 static bool enter(void)
 {
     struct thread *thread = session_stopped() ? NULL : current_thread ? current_thread : take_thread();
@@ -185,7 +185,7 @@ static void end_thread(struct thread *thread)
     thread->record->fields.end_ns = now.wall_ns;
 }
 
-/* Of a thread that goes on, though the recording does not; by the one that ends that. */
+/* For a thread that continues although the recording does not; called by the thread that ends it. */
 static void end_other_thread(struct thread *thread)
 {
     struct thread_fields *fields = &thread->record->fields;

@@ -25,7 +25,7 @@ struct named {
 /* A cursor that rows are fetched from, one after the other from one place, and the event that they are added to
    (hooks/fetches.h). */
 struct gathering {
-    const void *owner; /* compared, never looked into; NULL: there is none */
+    const void *owner; /* compared, never dereferenced; NULL: none */
     struct block *block;
     uint64_t sequence; /* of the block, when the event was put into it */
     uint64_t first_ns;
@@ -44,7 +44,7 @@ struct lock_wait {
 struct native_progress {
     uint32_t call; /* 0: it is in none that is recorded */
     uint32_t index;
-    uintptr_t frame; /* where its wrapper's frame lies: the stack is unwound where a later one lies further out */
+    uintptr_t frame; /* the address of its wrapper's frame: the stack was unwound if a later one is farther out */
 };
 
 /* What a thread needs at every call. In memory that a forked child finds zeroed (MADV_WIPEONFORK), so that no child,
@@ -56,14 +56,14 @@ struct thread {
     uint32_t ended;
     uint32_t fork;      /* number of its last fork */
     uint32_t own_depth; /* nesting depth of recording code */
-    uint32_t quiet;     /* what is called is called by us */
-    uint32_t writing;   /* what is known of its calls is being written: a signal handler that calls meanwhile is not recorded */
+    uint32_t quiet;     /* calls are made by interpose itself */
+    uint32_t writing;   /* its state is being written: calls of a signal handler meanwhile are not recorded */
     uint32_t serving;   /* the intrinsic of the call that waits for a request to answer, or 0 */
     uint32_t marked;    /* transactions that the program began in coroutines, and that are in progress */
-    uint32_t in_loop;   /* an event loop runs on it: what is called may be a task's */
+    uint32_t in_loop;   /* an event loop runs on it: calls may belong to a task */
     uint32_t greenlet;  /* task id of the running greenlet, or 0 */
-    uint64_t delay_before_ns; /* what it had waited for a processor when it began to record */
-    uint64_t look_ns;   /* from when on what the thread and its process have used is to be looked at */
+    uint64_t delay_before_ns; /* its run-queue delay when it began to record */
+    uint64_t look_ns;   /* when to check next what the thread and its process have used */
     struct thread_record *record;
     struct block *block;
     struct thread *next;
@@ -87,11 +87,11 @@ VISIBLE extern __thread struct thread *current_thread __attribute__((tls_model("
 /* Let the calling thread record, if anything is recorded in this process; NULL if not. */
 VISIBLE struct thread *thread_enter(void);
 
-/* Room for a text that is written while a call is recorded; NULL where there is none. */
+/* Room for a text that is written while a call is recorded; NULL if there is none. */
 char *thread_scratch(struct thread *thread);
 
-/* Time between the two is recording's own; they may stand within each other. The second form is for so many times as
-   much: work of which a sample is timed. */
+/* The time between the two is cost of recording; they can be nested. The second form multiplies it, for work that
+   is timed by samples. */
 VISIBLE struct reading own_begin(struct thread *thread);
 VISIBLE void own_end(struct thread *thread, struct reading begin);
 void own_end_for(struct thread *thread, struct reading begin, uint64_t times);
@@ -112,24 +112,24 @@ int threads_prepare(void);
 /* Create the file of their records. 0 or the error's number. */
 int threads_create(const char *directory);
 
-/* Its head, behind which the control page lies; NULL where no recording has files. */
+/* Its head, followed by the control page; NULL if no recording has files. */
 struct file_head *threads_head(void);
 void threads_forget_head(void);
 
-/* An earlier recording's are forgotten: who lives begins anew in its own place. In a forked child there is one. */
+/* Forget those of an earlier recording: living threads begin again in their own places. A forked child has one. */
 void threads_forget(void);
 void threads_begin_child(void);
 
-/* The thread with whose beginning the session began: the time since then is its own cost. False where it cannot record. */
+/* The thread with which the session began: the time since then is its cost of recording. False if it cannot record. */
 bool threads_begin_main(void);
 
 /* Clear away those that have ended: their blocks go to `pool`, for threads that come. */
 void threads_collect(struct pool *pool);
 
-/* The calling thread records from now on: whoever asked is told. Not under the lock: other code is called. */
+/* The calling thread records from now on; listeners are informed. Not under the lock, because other code is called. */
 void thread_tell_beginning(void);
 
-/* Nobody records any longer; `process_ends`: and nobody goes on. */
+/* Nobody records any longer; `process_ends`: and nobody continues. */
 void threads_stop(bool process_ends);
 
 /* Sum of how long all of them waited for a processor. */

@@ -1,18 +1,15 @@
-/* Sampling by transaction: of the outermost transactions of a process one in so many is kept, and what is called within
-   the others is passed over.
-
-   Each is decided when it begins, by a number that follows from the seed, the process's lineage and how many began
-   before it: the same seed and the same order give the same choice. One that is passed over stands in the table of calls
-   in progress as others do, under the number that its intrinsic has for this, so that suspending it, ending it and what
-   finds its name go the same ways; its own event is recorded, with that number, and so it is known how many there were,
-   of which names, and how long they took. Transactions inside of another share its fate, and leave no event where that
-   is passed over. */
+/* Sampling by transaction: one in N of a process's outermost transactions is kept, and calls within the others are
+   passed over. Each is decided when it begins, by a number that follows from the seed, the process's lineage and how
+   many began before: the same seed and order give the same choice. One that is passed over is in the table of calls in
+   progress like others, under its intrinsic's number for this, so suspending it, ending it and finding its name work
+   in the same way. Its own event is recorded, with that number, so the number of transactions, their names and
+   durations are known. Transactions inside another share its fate, and leave no event if it is passed over. */
 #pragma once
 
 #include "core/levels.h"
 #include "core/recorder.h"
 
-/* What becomes of a transaction; also of that in which a process was started, for what it calls outside of its own. */
+/* The fate of a transaction; also of the one in which a process was started, for calls outside of its own. */
 enum fate { FATE_none, FATE_kept, FATE_passed_over };
 
 enum { IS_PASSED_OVER = 255 };
@@ -21,18 +18,18 @@ struct chosen {
     uint32_t one_in;  /* 0: all are kept */
     uint32_t outside; /* enum fate */
     uint64_t seed, begun;
-    uint8_t further[COUNTED_NUMBERS]; /* of an intrinsic: how much further its number for those passed over is; that number
-                                         itself has IS_PASSED_OVER, what is no transaction 0 */
+    uint8_t further[COUNTED_NUMBERS]; /* of an intrinsic: the distance to its number for those passed over; that number
+                                         itself has IS_PASSED_OVER, anything but a transaction 0 */
 };
 VISIBLE extern struct chosen chosen;
 
-/* One in so many from now on, 0: all. The process was started within a transaction with that fate, or none. */
+/* One in this many from now on, 0: all. The process was started within a transaction with that fate, or none. */
 VISIBLE void chosen_begin(uint64_t seed, uint32_t one_in, const char *lineage, enum fate outside);
 
-/* A forked child of that lineage goes on with the fate of what it was forked within. */
+/* A forked child of that lineage continues with the fate of the transaction in which it was forked. */
 void chosen_forked(const char *lineage, enum fate outside);
 
-/* The intrinsic with that number has another, so much further, for transactions that are passed over. */
+/* The intrinsic with that number has another one, at this distance, for transactions that are passed over. */
 VISIBLE void chosen_know(uint32_t number, uint32_t further);
 
 /* What becomes of a transaction that begins now. */
@@ -48,13 +45,13 @@ static inline bool is_number_passed_over(uint32_t intrinsic)
     return chosen_further(intrinsic) == IS_PASSED_OVER;
 }
 
-/* Is the intrinsic's number that, or its number for those that are passed over? */
+/* Whether the number is the intrinsic's, or its number for those passed over. */
 static inline bool is_number_or_further(uint32_t number, uint32_t intrinsic)
 {
     return number == intrinsic || (is_number_passed_over(number) && number - chosen_further(intrinsic) == intrinsic);
 }
 
-/* What becomes of the innermost transaction of the first `depth` calls in the table; FATE_none where there is none. */
+/* The fate of the innermost transaction of the first `depth` calls in the table; FATE_none without one. */
 static inline enum fate chosen_below(const struct thread_record *record, uint32_t depth)
 {
     for (uint32_t index = depth < OPEN_CALLS ? depth : OPEN_CALLS; index-- > 0;) {
@@ -65,14 +62,14 @@ static inline enum fate chosen_below(const struct thread_record *record, uint32_
     return FATE_none;
 }
 
-/* What becomes of the transaction in progress; where there is none, of what is outside of any. */
+/* The fate of the transaction in progress or, without one, that for calls outside of any. */
 static inline enum fate chosen_fate(const struct thread_record *record)
 {
     enum fate within = chosen_below(record, record->fields.depth);
     return within == FATE_none ? (enum fate)chosen.outside : within;
 }
 
-/* Is what the thread calls now to be passed over? */
+/* Whether the thread's calls are to be passed over now. */
 static inline bool is_passed_over(const struct thread *thread)
 {
     return chosen_fate(thread->record) == FATE_passed_over;
@@ -89,7 +86,7 @@ static inline uint32_t chosen_number(uint32_t intrinsic, const struct thread *th
     return fate == FATE_passed_over ? intrinsic + further : intrinsic;
 }
 
-/* Is it a transaction inside of one that is passed over? It leaves no event. */
+/* Whether it is a transaction inside one that is passed over. It leaves no event. */
 static inline bool is_inside_passed_over(const struct span *span)
 {
     return UNLIKELY(is_number_passed_over(span->intrinsic)) &&

@@ -23,7 +23,7 @@ static struct {
     uint64_t every_ns, sample_ns; /* between them by now, and when the next is due */
     uint32_t samples;             /* since it was chosen or doubled */
     uint64_t govern_ns;           /* when the governor looks next */
-    uint32_t counted; /* calls not timed since it began, for it is to look even where nothing else is called */
+    uint32_t counted; /* untimed calls since it began, so that it is checked even if nothing else is called */
 } usage;
 
 static uint64_t later(uint64_t now_ns, uint64_t by_ns)

@@ -1,12 +1,12 @@
-/* Memory that a forked child finds zeroed (MADV_WIPEONFORK), however it was forked. By it a process knows that it is a
-   child, for numbers of processes tell nothing: in a namespace of its own a child may have its parent's. */
+/* Memory that a forked child finds zeroed (MADV_WIPEONFORK), however it was forked. It tells a process that it is a
+   child; process numbers do not: in its own namespace a child may have its parent's number. */
 #pragma once
 
 #include <stddef.h>
 
 #include "core/visible.h"
 
-/* So many bytes, zeroed, on a cache line of their own; never given back. NULL with errno set where there is no room. The
+/* This many bytes, zeroed, on a cache line of their own; never freed. NULL with errno set if there is no room. The
    caller holds the exclusive lock, or is the only thread. */
 VISIBLE void *wiped_take(size_t bytes);
 

@@ -1,11 +1,10 @@
-/* Statement coverage, as far as it knows nothing of Python: tables of what has places that can be executed, in mapped files.
-
-   All of it runs with the interpreter's lock held. */
+/* Statement coverage, the part without Python: tables of places that can be executed, in mapped files. All of it
+   runs with the interpreter lock held. */
 #pragma once
 
 #include "core/recorder.h"
 
-/* So many places and branches of a code object fit into one window of their files, and have one record. */
+/* How many places and branches of a code object fit into one window of their files, and have one record. */
 enum { PIECE_PLACES = 1 << 15, PIECE_BRANCHES = 1 << 14 };
 
 struct coverage_piece {
@@ -17,7 +16,7 @@ struct coverage_piece {
 /* The places and branches of a code object in one context. */
 struct coverage_table {
     struct coverage_table *next; /* of the same code, in another context */
-    uint32_t serial;             /* of the files that it lies in */
+    uint32_t serial;             /* of its files */
     uint32_t context;
     struct coverage_piece piece[];
 };
@@ -36,7 +35,7 @@ VISIBLE int coverage_on(bool branches, bool contexts, bool probes);
 
 VISIBLE void coverage_off(void);
 
-/* Are there files of this process? In a forked child they are begun; where that fails, coverage is off. */
+/* Whether this process has its files. A forked child makes them; if that fails, coverage is off. */
 VISIBLE bool coverage_begin_again(void);
 
 /* What a code object's record says of it. */

@@ -1,5 +1,5 @@
-/* Statement coverage by sys.monitoring: each place is told of once, and never again. Where contexts are wanted it is told
-   each time. */
+/* Statement coverage by sys.monitoring: each place has one event, and no more. With contexts it has one each
+   time. */
 #include "coverage/coverage_events.h"
 
 #if HAS_MONITORING
@@ -22,7 +22,7 @@ static PyObject *again_or_not(void)
     return coverage.contexts ? Py_NewRef(Py_None) : not_again();
 }
 
-/* The events of a code object are told from now on. */
+/* A code object has events from now on. */
 static void observe(struct covered_code *known)
 {
     const struct covered_plan *plan = plan_covered(known);
@@ -75,7 +75,7 @@ static PyObject *see_instruction(PyObject *self, PyObject *const *arguments, siz
     return see_place(arguments[0], innermost_frame(), (uint32_t)PyLong_AsLong(arguments[1]) / 2, place_begun_by);
 }
 
-/* A jump is told of until it went both ways. */
+/* A jump has events until it went both ways. */
 static PyObject *see_branch(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
 {
     (void)self, (void)count, (void)names;

@@ -1,5 +1,6 @@
-/* Statement coverage on 3.11: by a trace function or, where these are wanted, by probes, put where code is about to be executed for
-   the first time. Where each coming-to is to be seen (contexts), and where branches are, by the trace function all the same. */
+/* Statement coverage on 3.11: by a trace function or, if requested, by probes, inserted when code is about to be
+   executed for the first time. If every execution must be seen (contexts), or branches, the trace function is used
+   anyway. */
 #include "coverage/coverage_events.h"
 
 #if !HAS_MONITORING

@@ -37,7 +37,7 @@ static void begin_or_go_on(struct covered_code *known, PyFrameObject *object)
 static void see_line(struct covered_code *known, PyFrameObject *object)
 {
     if (needs_instructions(known->plan))
-        object->f_trace_opcodes = 1; /* this one is told next */
+        object->f_trace_opcodes = 1; /* this one is next */
     else
         come_to(known, place_of_unit(known->plan, (uint32_t)frame_instruction(object->f_frame)), object->f_frame);
 }
@@ -93,7 +93,7 @@ static void trace_new_thread(void)
 
 /* --- the program's own trace functions */
 
-/* Who traces next must not be told of instructions because we were. */
+/* The next tracer must not get instruction events because of us. */
 static void tell_no_instructions(void)
 {
     frame *here = frame_innermost(running_state());

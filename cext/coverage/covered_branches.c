@@ -10,13 +10,13 @@ static bool returns(uint8_t opcode)
     }
 }
 
-/* Where it goes on then is nothing that a condition leads to. */
+/* What follows is then not the target of a condition. */
 static bool raises(uint8_t opcode)
 {
     return opcode == RERAISE || opcode == RAISE_VARARGS;
 }
 
-/* Of what nobody wrote (the end of a function, the way back of a loop) the compiler says that it stands where the jump does. */
+/* The compiler gives code that nobody wrote (a function's end, a loop's jump back) the position of the jump. */
 static bool stands_where(const struct bytecode *code, uint32_t unit, uint32_t jump)
 {
     return code->lines[unit] < 0 || (code->lines[unit] == code->lines[jump] && code->columns[unit] <= code->columns[jump]);

@@ -68,7 +68,7 @@ static struct coverage_table *new_coverage_table(struct covered_code *known, uin
     return table;
 }
 
-/* Take the table for a context out of the list, or NULL; what lies in other files is dropped. */
+/* Take the table for a context out of the list, or NULL; tables of other files are dropped. */
 static struct coverage_table *take_table(struct covered_code *known, uint32_t context)
 {
     for (struct coverage_table **at = &known->tables; *at;) {

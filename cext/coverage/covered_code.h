@@ -15,7 +15,7 @@ struct covered_code {
     uint32_t left_out;           /* of the files with this serial: there was no room */
     uint32_t looked_at;          /* for probes, at this choice (coverage/probed_code.h) */
     struct probes *probes;       /* in this code, or NULL */
-    PyCodeObject *with_probes;   /* what is executed instead, or NULL */
+    PyCodeObject *with_probes;   /* the code that is executed instead, or NULL */
     struct covered_plan *plan;
     struct coverage_table *tables; /* the one used last comes first */
 };
@@ -27,7 +27,7 @@ static inline struct covered_code *covered_code_of(PyCodeObject *code, frame *he
     return (struct covered_code *)known_code_of(&covered_codes, code, here);
 }
 
-/* The same, or NULL where it was not looked at yet. */
+/* The same, or NULL if it was not examined yet. */
 static inline struct covered_code *covered_code_known(PyCodeObject *code)
 {
     return code_extra(code, covered_codes.index);
@@ -36,10 +36,10 @@ static inline struct covered_code *covered_code_known(PyCodeObject *code)
 /* Its plan, made when it is first wanted; NULL where memory is short. An exception must not be set. */
 struct covered_plan *plan_covered(struct covered_code *known);
 
-/* The table for a context, found first from now on; what lies in other files is dropped. */
+/* The table for a context, which is now first in the list; tables of other files are dropped. */
 struct coverage_table *other_coverage_table(struct covered_code *known, uint32_t context, frame *here);
 
-/* Where it is to be noted now; NULL where it cannot be. */
+/* Where to record it now; NULL if that is not possible. */
 static inline struct coverage_table *table_of(struct covered_code *known, frame *here)
 {
     uint32_t context = coverage.contexts ? coverage_context() : 0;

@@ -33,7 +33,8 @@ static void add_place(struct covered_plan *plan, const struct bytecode *code, ui
     };
 }
 
-/* What comes before RESUME makes the frame ready, and is of no line. A generator has begun with the one after it was made. */
+/* Instructions before RESUME prepare the frame, and belong to no line. A generator has begun with the one after it
+   was made. */
 static uint32_t first_unit(const struct bytecode *code)
 {
     uint32_t unit = code->units;
@@ -44,7 +45,7 @@ static uint32_t first_unit(const struct bytecode *code)
     return unit < code->units ? next_instruction(code, unit) : 0;
 }
 
-/* Where the place that is looked at stands, and what came last in it. */
+/* The position of the current place, and its last instruction. */
 struct looked_at {
     int line, column;
     int reach; /* where all of it ends */
@@ -65,7 +66,8 @@ static bool begins_place(struct covered_plan *plan, const struct bytecode *code,
     return begins;
 }
 
-/* What begins before the place (a loop, a `with`, on 3.11 a condition) stands where all does that is inside of it. */
+/* Code that begins before the place (a loop, a `with`, on 3.11 a condition) has the position of everything inside
+   it. */
 static void reach_farther(struct looked_at *at, const struct bytecode *code, uint32_t unit)
 {
     bool is_within = !is_conditional(code->opcodes[unit]) && code->columns[unit] >= at->column;

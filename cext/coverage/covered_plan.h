@@ -13,7 +13,7 @@
 
 struct planned_branch {
     uint32_t unit;              /* of the jump */
-    uint32_t origin;            /* the place that it stands in, from 1 */
+    uint32_t origin;            /* the place that contains it, from 1 */
     uint32_t next, other;       /* the places it leads to, from 1, or 0: it ends there */
     uint32_t next_unit, target; /* the instructions there */
 };
@@ -44,15 +44,15 @@ static inline uint32_t place_of_unit(const struct covered_plan *plan, uint32_t u
     return LIKELY(unit < plan->units) ? plan->place_of[unit] : 0;
 }
 
-/* The same, of the first instruction of a place; 0 of others. Who jumps into the middle of a part of a line has not come to
-   the part, but to an end of the line's that the compiler put there. */
+/* The same for the first instruction of a place; 0 for others. A jump into the middle of a part of a line has not
+   reached the part, but an end of the line that the compiler put there. */
 static inline uint32_t place_begun_by(const struct covered_plan *plan, uint32_t unit)
 {
     uint32_t place = place_of_unit(plan, unit);
     return unit && place_of_unit(plan, unit - 1) == place ? 0 : place;
 }
 
-/* Must instructions be told, for lines are not enough? */
+/* Whether instruction events are needed, because lines are not enough. */
 static inline bool needs_instructions(const struct covered_plan *plan)
 {
     return plan->has_parts || plan->branches;

@@ -69,7 +69,7 @@ static bool comes_by_exec(PyThreadState *state, frame *here)
     return expected.is_main && !frame_running(state) && is_named(here->f_code->co_name, "_run_module_as_main");
 }
 
-/* The frame has not begun: what it is to execute can be another code object with the same variables. */
+/* The frame has not begun: it can be made to execute another code object with the same variables. */
 static void put_code(frame *here)
 {
     PyObject *type, *value, *traceback;
@@ -102,7 +102,7 @@ static bool is_ours(void)
     return coverage.on && PyInterpreterState_Get() == covered_codes.interpreter;
 }
 
-/* What is executed by the call that begins is expected; what was until now is returned. */
+/* Expect what the beginning call executes; returns what was expected before. */
 static struct expected expect_executed(PyObject *const *arguments, Py_ssize_t count)
 {
     struct expected before = expected;

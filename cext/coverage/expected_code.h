@@ -1,8 +1,7 @@
-/* Code that is about to be executed for the first time, and is given probes before that (3.11).
-
-   Modules are executed by the built-in functions exec and eval, whose definitions are changed in place; the main script by the
-   interpreter itself. Which code that will be is known when its frame is there: for so long a frame evaluation function of ours
-   (PEP 523) is. */
+/* Code that is about to be executed for the first time, and gets probes before that (3.11). The built-in functions
+   exec and eval, which execute modules, have their definitions changed in place; the interpreter itself executes the
+   main script. Its code is known when its frame exists, so until then a frame evaluation function of ours (PEP 523) is
+   installed. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

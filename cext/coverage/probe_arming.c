@@ -18,7 +18,7 @@ void arm(PyCodeObject *code, const struct probes *probes, struct probe *probe)
     probe->is_armed = true;
 }
 
-/* What stands in the place of an instruction in code that has run often enough. */
+/* The replacement of an instruction in code that has run often enough. */
 static uint8_t quick(uint8_t opcode)
 {
     switch (opcode) {
@@ -92,7 +92,7 @@ void arm_again(PyCodeObject *code, const struct probes *probes, struct probe *pr
     uint8_t opcode = _Py_OPCODE(compiled[probe->unit]), first = _Py_OPCODE(compiled[before]);
     bool is_passed_over = (opcode >= POP_JUMP_FORWARD_IF_FALSE && opcode <= POP_JUMP_FORWARD_IF_TRUE) ||
                           opcode == STORE_FAST || opcode == CALL || probe->units > 1;
-    if (is_passed_over) /* by what was specialised on it; it is not come to a second time */
+    if (is_passed_over) /* by what was specialised on it; it is not reached a second time */
         return;
     if (pair(first, opcode))
         units[before] = compiled[before];

@@ -13,5 +13,5 @@ void arm_again(PyCodeObject *code, const struct probes *probes, struct probe *pr
 /* Put back what stood there. */
 void disarm(PyCodeObject *code, struct probe *probe);
 
-/* Write the stub whose first unit is `unit`, and which leads back to the unit `back`. */
+/* Write the stub with the first unit `unit`, which returns to the unit `back`. */
 void put_stub(_Py_CODEUNIT *at, uint32_t unit, uint32_t back);

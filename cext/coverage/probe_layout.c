@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* By instruction, what jumps there: nothing, what stands behind it alone, or others. */
+/* By instruction, what jumps there: nothing, only the one after it, or others. */
 enum arrival { NOT_REACHED, FROM_BEHIND, FROM_BEFORE };
 
 static void note_arrival(uint8_t *arrivals, uint32_t target, uint32_t from)
@@ -39,7 +39,7 @@ static bool is_looked_at(uint8_t opcode)
            opcode == RETURN_GENERATOR || opcode == CACHE;
 }
 
-/* Goes on to what follows, whatever happens. */
+/* Continues with the next instruction, whatever happens. */
 static bool goes_on(uint8_t opcode)
 {
     return opcode == NOP || opcode == LOAD_FAST || opcode == LOAD_CONST || opcode == STORE_FAST || opcode == PUSH_NULL ||
@@ -74,7 +74,7 @@ static bool begins_place(const struct layout *layout, uint32_t unit)
     return layout->plan->place_of[unit] != layout->plan->place_of[unit - 1];
 }
 
-/* May `units` from here on be replaced? Nobody must come to the second otherwise than by the first. */
+/* Whether `units` from here on can be replaced: nothing may reach the second except through the first. */
 static bool is_free(const struct layout *layout, uint32_t unit, uint32_t units)
 {
     if (is_looked_at(layout->code->opcodes[unit]))
@@ -93,7 +93,7 @@ static bool is_near(const struct layout *layout)
     return layout->probes->first_stub + layout->probes->count * STUB_UNITS < MOST_AWAY;
 }
 
-/* Is what stands behind the instruction certainly executed after it, and come to from it first? */
+/* Whether the next instruction is certainly executed after this one, and first reached from it. */
 static bool follows(const struct layout *layout, uint32_t unit)
 {
     uint32_t next = unit + 1;

@@ -5,12 +5,12 @@
 
 enum { STUB_UNITS = 5, FAR_UNITS = 255, MOST_UNITS = 16000, MOST_AWAY = 65000 };
 
-/* Where something is to be put in the place of what was compiled. */
+/* Where compiled code is replaced. */
 struct probe {
     uint32_t unit;
     uint32_t place; /* from 1: the first that is noted */
     uint8_t places, units;
-    bool is_armed, is_owed; /* it was come to while recording was paused */
+    bool is_armed, is_owed; /* it was reached while recording was paused */
 };
 
 struct probes {

@@ -98,7 +98,7 @@ static PyCodeObject *code_with_stubs(PyCodeObject *of, PyObject *consts, const s
     return made;
 }
 
-/* Have what is known of the code object hold its plan and probes, and arm these. */
+/* Put the plan and the probes into the code object's data, and arm the probes. */
 static bool begin_probes(PyCodeObject *made, struct covered_plan *plan, struct probes *probes, frame *here)
 {
     struct covered_code *known = covered_code_of(made, here);
@@ -160,7 +160,7 @@ static PyObject *copied(PyObject *consts)
     return copy;
 }
 
-/* The constants with probes in what is chosen of the code objects among them; the same where there is none. */
+/* The constants, with probes in the chosen code objects among them; the same object if there is none. */
 static PyObject *consts_with_probes(PyCodeObject *of, frame *here)
 {
     PyObject *consts = of->co_consts, *changed = NULL;
@@ -180,7 +180,7 @@ static PyObject *consts_with_probes(PyCodeObject *of, frame *here)
     return changed ? changed : Py_NewRef(consts);
 }
 
-/* The same code with probes where it, or what it has inside, is chosen; NULL where nothing is. */
+/* The same code with probes, if it or code inside it is chosen; NULL if nothing is. */
 static PyCodeObject *with_probes(PyCodeObject *of, frame *here)
 {
     PyObject *consts = consts_with_probes(of, here);

@@ -1,12 +1,11 @@
-/* Code objects that are executed instead of others: the same, but for probes and room for their stubs (3.11).
-
-   What Python shows of one (co_code, the tables of lines and of exceptions, the constants) knows nothing of this. */
+/* Code objects that are executed instead of others: the same, except for probes and room for their stubs (3.11).
+   What Python shows of one (co_code, the tables of lines and of exceptions, the constants) does not change. */
 #pragma once
 
 #include "coverage/covered_code.h"
 #include "coverage/probe_layout.h"
 
-/* The same code with probes where it, or what it has inside, is chosen; NULL where nothing is. Made once. Borrowed. */
+/* The same code with probes, if it or code inside it is chosen; NULL if nothing is. Made once. Borrowed. */
 PyCodeObject *once_with_probes(PyCodeObject *of, frame *here);
 
 /* The same code with other instructions and constants, and a stack so much deeper. */

@@ -11,7 +11,7 @@
 
 static struct {
     bool on, owed;
-    unaryfunc invert; /* what was in the slots before */
+    unaryfunc invert; /* the slots' previous content */
     richcmpfunc compare;
     PyNumberMethods *slots;
 } probing;
@@ -50,7 +50,7 @@ static void tell_not_twice(frame *here, uint32_t unit, uint32_t units)
     state->c_tracefunc = tell_all_but_that;
 }
 
-/* What was come to while recording was paused is waited for again. */
+/* Arm again the probes that fired while recording was paused. */
 static void arm_owed(void)
 {
     probing.owed = false;

@@ -53,7 +53,8 @@ PyObject *items_as_now(PyObject *list)
     return items;
 }
 
-/* Is what the type has under the name plain data: a slot, a field of a tuple, or nothing, so that it is the instance's? */
+/* Whether the type has plain data under the name (a slot, a field of a tuple) or nothing, so that it is the
+   instance's. */
 static bool is_plain_attribute(PyTypeObject *type, PyObject *name)
 {
     PyObject *found = entry_of_type(type, name);

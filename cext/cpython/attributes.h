@@ -6,7 +6,7 @@
 
 #include "core/visible.h"
 
-/* What lies at the end of a way of attributes; a new reference, or NULL. An exception that is set stays. */
+/* The value at the end of a path of attributes; a new reference, or NULL. A current exception stays. */
 VISIBLE PyObject *attribute_at(PyObject *object, PyObject *way);
 
 /* What a dictionary has under a key, or a name; a new reference, or NULL: other threads may take it out. No exception is set. */
@@ -16,11 +16,11 @@ VISIBLE PyObject *entry_named(PyObject *dictionary, const char *name);
 /* What a module that was imported has under a name; a new reference, or NULL. */
 VISIBLE PyObject *entry_of_module(const char *module, const char *name);
 
-/* What a type, or one of those that it is derived from, has under a name; a new reference, or NULL. */
+/* What a type, or one of its bases, has under a name; a new reference, or NULL. */
 VISIBLE PyObject *entry_of_type(PyTypeObject *type, PyObject *name);
 
 /* A list or a tuple, as it is now: where threads run at once a list is copied. A new reference, or NULL. */
 VISIBLE PyObject *items_as_now(PyObject *list);
 
-/* A text's bytes; NULL for what is none. They last as long as the object. */
+/* A text's bytes; NULL for other objects. They last as long as the object. */
 VISIBLE const char *bytes_of_text(PyObject *object, Py_ssize_t *bytes);

@@ -1,5 +1,5 @@
-/* The instructions of a code object as it was compiled, whatever the interpreter, or another tool, has made of it since:
-   opcodes, where jumps lead to, and the places in the source. */
+/* The instructions of a code object as compiled, whatever the interpreter or another tool has made of them since:
+   opcodes, targets of jumps, and positions in the source. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -24,15 +24,15 @@ struct bytecode {
     int *ends;         /* where it ends in that line; INT_MAX where it ends in another */
 };
 
-/* False where memory is short; then too it is to be freed. An exception must not be set. */
+/* False if memory is short; it must be freed then, too. No exception may be set. */
 VISIBLE bool bytecode_read(struct bytecode *code, PyCodeObject *of);
 VISIBLE void bytecode_free(struct bytecode *code);
 
 /* Can the instruction be reached from the beginning without coming through another? Where memory is short: no. */
 VISIBLE bool bytecode_reaches(const struct bytecode *code, uint32_t unit, uint32_t without);
 
-/* Does CPython forget to tell the line that begins with this instruction? From 3.14 on it does, behind a loop's end, where what
-   stands before that end is of the same line (`return` after a `break`), for it does not look at the end between them. */
+/* Whether CPython forgets the line event of this instruction. From 3.14 on it does so after a loop's end, if the
+   code before that end is on the same line (`return` after a `break`), because it ignores the end between them. */
 VISIBLE bool is_line_untold(const struct bytecode *code, uint32_t unit);
 
 /* A jump that may not be taken. */

@@ -1,4 +1,4 @@
-/* Which functions are looked at: those of modules whose names match patterns, or the program's own code. */
+/* Which functions are traced: those of modules with names that match patterns, or the program's own code. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 enum { CHOICES = 64, CHOICE_BYTES = 256 };
 
 struct code_choice {
-    uint32_t serial; /* another one, once it has been made anew */
+    uint32_t serial; /* a new number whenever the choice changes */
     unsigned count;  /* 0: the program's own code is chosen */
     struct {
         char module[CHOICE_BYTES], function[CHOICE_BYTES]; /* patterns, as file names have them */

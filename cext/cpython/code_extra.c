@@ -16,8 +16,8 @@ void *code_extra_asked(PyCodeObject *code, int index)
     return extra;
 }
 
-/* What others keep with code objects is let go of by their functions, which CPython calls where they keep nothing as well, as soon
-   as there is room for it. So there is room for ours alone, unless they made some before. */
+/* CPython calls each keeper's free function even if it keeps nothing, as soon as there is room for its data. So
+   there is room only for ours, unless other keepers have made room before. */
 static void code_extra_fit(PyCodeObject *code, Py_ssize_t size_before, int index)
 {
     struct code_extras *extras = (struct code_extras *)code->co_extra;

@@ -49,7 +49,7 @@ static const char *plain_text(PyObject *text)
     return plain;
 }
 
-/* The directory of sys.path that the file lies below was put there after the beginning: the log says so. */
+/* If the file is below a directory that was added to sys.path later, the log gets that directory. */
 static void note_root_among(PyObject *roots, const char *file)
 {
     for (Py_ssize_t index = 0; known_root_count < ROOTS && index < PySequence_Fast_GET_SIZE(roots); index++) {
@@ -85,7 +85,7 @@ static PyObject *linecache_entry(PyObject *file)
     return entry;
 }
 
-/* The lines of an entry that stands for no file (it has no time of change): a new reference, or NULL. */
+/* The lines of an entry without a file (it has no modification time): a new reference, or NULL. */
 static PyObject *lines_of_no_file(PyObject *entry)
 {
     if (!entry || !PyTuple_CheckExact(entry) || PyTuple_GET_SIZE(entry) != 4 || PyTuple_GET_ITEM(entry, 1) != Py_None)

@@ -1,5 +1,5 @@
-/* Where the program's own code comes from, noted at first sight of it: directories that it was imported from, and the
-   text of code that lies in no file. Plain reads of sys.path and of linecache.cache; nobody's code is run. */
+/* The origin of the program's own code, recorded when it is first seen: directories that it was imported from, and
+   the text of code without a file. Plain reads of sys.path and of linecache.cache; no code of the program runs. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

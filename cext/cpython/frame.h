@@ -21,7 +21,7 @@ static inline frame *frame_outer(frame *frame)
     return frame_visible(frame_previous(frame));
 }
 
-/* Where a code object's instructions lie. */
+/* The address of a code object's instructions. */
 static inline const _Py_CODEUNIT *code_begin(const PyCodeObject *code)
 {
     return (const _Py_CODEUNIT *)(const void *)code->co_code_adaptive;

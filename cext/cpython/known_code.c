@@ -68,7 +68,7 @@ static bool is_of_start(frame *here)
     return module && PyUnicode_CompareWithASCIIString(module, "site") == 0;
 }
 
-/* What namedtuple makes lies in no file, and has no built-ins to use; the program did not write it. */
+/* Code made by namedtuple has no file and no built-ins; the program did not write it. */
 static bool is_of_namedtuple(const PyCodeObject *code, frame *here)
 {
     PyObject *builtins = frame_builtins(here);

@@ -1,5 +1,5 @@
-/* Code objects that are looked at as they run: which are chosen, and what they are called. What is known of one hangs on
-   its extra slot and is freed with it. Each keeper (line trace, coverage) has its own, and keeps more behind it. */
+/* Code objects that are traced as they run: which are chosen, and their names. The data of one is in its extra slot
+   and is freed with it. Each keeper (line trace, coverage) has its own, and appends more. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -38,14 +38,14 @@ VISIBLE void known_code_name(struct known_code *known, frame *here);
 /* The same as known_code_of, where it is not known for this choice yet. An exception that is set stays as it is. */
 VISIBLE struct known_code *known_code_look(struct known_codes *codes, PyCodeObject *code, frame *here);
 
-/* What is known of a code object; NULL where memory is short. */
+/* The data of a code object; NULL if memory is short. */
 static inline struct known_code *known_code_of(struct known_codes *codes, PyCodeObject *code, frame *here)
 {
     struct known_code *known = code_extra(code, codes->index);
     return LIKELY(known && known->serial == codes->choice.serial) ? known : known_code_look(codes, code, here);
 }
 
-/* The name of the module whose names a frame's code uses, or NULL. Borrowed. */
+/* The name of the module with a frame's globals, or NULL. Borrowed. */
 VISIBLE PyObject *module_of(frame *here);
 
 /* Is the code the program's own, and chosen? */

@@ -75,9 +75,9 @@ static bool register_callbacks(PyObject *monitor, const struct monitor_tool *too
     return registered;
 }
 
-/* Whom to tell of each instruction CPython writes down only where several tools look at a code object. When a second one comes it
-   begins an empty list, and whoever was there before, we or a tool of the program's, is told of no instruction any more (3.12,
-   3.13). Hence the list is made before that. */
+/* CPython records which tools want which instruction only if several tools watch a code object. When a second one
+   comes, it starts an empty list, and the first tool, ours or the program's, gets no more instruction events (3.12,
+   3.13). So this makes the list before that. */
 static void keep_instruction_tools(PyCodeObject *code)
 {
 #if IS_KNOWN
@@ -106,7 +106,7 @@ bool monitor_all(const struct monitor_tool *tool, int events)
     return done(PyObject_CallMethod(PySys_GetObject("monitoring"), "set_events", "ii", tool->number, events));
 }
 
-/* Two of the numbers that CPython has given to nobody are 3 and 4; 0 to 2 and 5 are for debuggers, coverage, profilers and
+/* Tool numbers 3 and 4 are reserved for nobody; 0 to 2 and 5 are for debuggers, coverage, profilers and
    optimizers. */
 static bool take_number(PyObject *monitor, struct monitor_tool *tool)
 {

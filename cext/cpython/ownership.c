@@ -6,7 +6,7 @@
 
 enum { OWN_PREFIXES = 32, PREFIX_BYTES = 1024 };
 
-/* Where the standard library and installed packages lie. */
+/* The directories of the standard library and of installed packages. */
 static char library_prefixes[OWN_PREFIXES][PREFIX_BYTES];
 static unsigned library_prefix_count;
 

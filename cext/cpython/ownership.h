@@ -1,4 +1,4 @@
-/* Whose code it is: the program's own, or the standard library's and installed packages'. */
+/* Whether code is the program's own, or belongs to the standard library or an installed package. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

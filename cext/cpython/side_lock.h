@@ -1,8 +1,7 @@
-/* What orders threads in free-threaded CPython, where elsewhere the interpreter's lock does: locks for what is kept beside the
-   recorder, of tasks, of locks' holders, of what waits for descriptors. With an interpreter lock they are nothing.
-
-   Who waits for one lets go of his thread state, so that whatever stops all threads does not wait for him; waiting ends after
-   two seconds, as it does for the recorder's own lock. Their memory is wiped at fork. */
+/* Orders threads in free-threaded CPython, where the interpreter lock does elsewhere: locks for data kept beside the
+   recorder, about tasks, holders of locks, and waits for descriptors. With an interpreter lock they are nothing. A
+   thread that waits for one releases its thread state, so that it does not block whatever stops all threads; waiting
+   ends after two seconds, as for the recorder's own lock. Their memory is wiped at fork. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -18,10 +17,10 @@
 #define IS_FREE_THREADED 0
 #endif
 
-/* One for each job; of holders of locks one for so many at a time. */
+/* One for each job; for holders of locks, one for several slots. */
 enum { SIDE_MODULES, SIDE_ENVIRONMENT, SIDE_SITES, SIDE_ROOTS, SIDE_TASKS, SIDE_WATCHERS, SIDE_HOLDERS, HOLDER_LOCKS = 128, SIDE_LOCKS = SIDE_HOLDERS + HOLDER_LOCKS };
 
-/* What is written last, and so read first, of what is written without a lock. */
+/* For data that is written without a lock: what is written last, and read first. */
 static inline void write_last(uint32_t *place, uint32_t value)
 {
     __atomic_store_n(place, value, __ATOMIC_RELEASE);
@@ -36,7 +35,7 @@ static inline uint32_t read_first(const uint32_t *place)
 /* Before the first. 0 or the error's number. */
 VISIBLE int side_locks_prepare(void);
 
-/* False where it could not be had in time: then what it was needed for is left undone. errno is kept. */
+/* False if it could not be taken in time: what needed it is then not done. errno is kept. */
 VISIBLE bool side_begin(unsigned lock);
 VISIBLE void side_end(unsigned lock);
 #else

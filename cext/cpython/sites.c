@@ -21,7 +21,7 @@ static bool is_recorded_in_full(const PyThreadState *state)
     return state->interp == known_sites.interpreter;
 }
 
-/* The index that another interpreter has for us, kept in its own dictionary; below 0 where there is none left. */
+/* Another interpreter's index for our data, kept in its own dictionary; below 0 if there is none left. */
 static int ask_index(PyInterpreterState *interpreter)
 {
     PyObject *kept_by = PyInterpreterState_GetDict(interpreter);
@@ -79,7 +79,7 @@ static struct code_sites describe_code(PyCodeObject *code)
     return sites;
 }
 
-/* In the place of what an earlier recording knew, or in new memory; what is in memory already stays among the holders. */
+/* In the memory of an earlier recording's data, or in new memory; data in memory stays among the holders. */
 static void write_code(struct code_sites *sites, const struct code_sites *described)
 {
     memset(sites->places, 0, described->count * sizeof(struct place));

@@ -19,14 +19,14 @@ struct place {
     uint32_t verdict; /* what the filter has decided of it (hooks/filtered_places.h) */
 };
 
-/* What is known of a code object. Threads look at it while others add to it: `serial` is written after all else, and of a
-   place its site. */
+/* The data of a code object. Threads read it while others add to it: `serial` is written last, and of a place its
+   site. */
 struct code_sites {
     uint32_t serial; /* of the recording that the numbers belong to */
     uint32_t own;
-    uint32_t holds; /* it stands among the holders of locks */
+    uint32_t holds; /* it is among the holders of locks */
     uint32_t within; /* what the filter has decided of it, while it runs */
-    uint32_t interpreter; /* whose it is; 0: of that which is recorded in full */
+    uint32_t interpreter; /* its interpreter; 0: the one that is recorded in full */
     PyCodeObject *code; /* lives as long as this does */
     uint32_t file, function, first_line;
     uint32_t count;
@@ -42,7 +42,7 @@ struct known_sites {
 
 VISIBLE extern struct known_sites known_sites;
 
-/* `release` is called with what is known of a code object when that is freed. Below 0 where there is no room. */
+/* Call `release` with a code object's data when that is freed. Below 0 if there is no room. */
 VISIBLE int sites_begin(freefunc release);
 
 /* The same as the next two, where it is not known yet; both are own cost. */
@@ -54,7 +54,7 @@ static inline bool is_of_this_recording(const struct code_sites *sites)
     return __atomic_load_n(&sites->serial, __ATOMIC_ACQUIRE) == recorder.serial;
 }
 
-/* What is known of a frame's code; NULL where memory is short. */
+/* The data of a frame's code; NULL if memory is short. */
 static inline struct code_sites *sites_of(frame *frame)
 {
     PyCodeObject *code = frame_code(frame);
@@ -116,8 +116,8 @@ VISIBLE uint32_t stack_elsewhere(PyThreadState *state);
 /* The whole stack of the call being made; own cost. */
 VISIBLE uint32_t whole_stack_here(void);
 
-/* The calling thread's state if it runs in the interpreter that is recorded in full: another one may have a lock of its own,
-   and ours is all that orders what is known beside the recorder. */
+/* The calling thread's state if it runs in the interpreter that is recorded in full: another interpreter may have a
+   lock of its own, and only the first one's orders the data beside the recorder. */
 static inline PyThreadState *recorded_state(void)
 {
     PyThreadState *state = running_state();

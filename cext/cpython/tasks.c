@@ -7,10 +7,11 @@
 #include "cpython/sites.h"
 #include "cpython/task_names.h"
 
-/* A task whose coroutine is no more keeps its place: the next one at that address takes it, under a new number. */
+/* A task keeps its entry after its coroutine is gone: the next coroutine at that address takes it, with a new
+   number. */
 struct task {
     PyObject *coroutine; /* no reference */
-    uint32_t number;     /* 0: it is no more */
+    uint32_t number;     /* 0: it is gone */
     uint32_t freed_by;   /* the thread that is just freeing it, or 0 */
 };
 
@@ -34,7 +35,7 @@ static struct task *task_find(const PyObject *outermost)
     return task && task->number ? task : NULL;
 }
 
-/* Those that are no more make room; where all live, there is more room. */
+/* Dead ones make room; if all are alive, the table grows. */
 static bool tasks_grow(void)
 {
     struct task *old = tasks.places;
@@ -117,7 +118,7 @@ static void task_ends(const PyObject *object)
     side_end(SIDE_TASKS);
 }
 
-/* Afterwards: what is closed by it is still run as that task. */
+/* Afterwards: code that it closes still runs as that task. */
 static void free_task(PyObject *object)
 {
     const struct freed *known = freed_of(root_of(Py_TYPE(object)));
@@ -127,8 +128,8 @@ static void free_task(PyObject *object)
     task_ends(object);
 }
 
-/* Will the end of objects of the type be told? Not where Python code has made all of it: what frees these finds by its own
-   address which type it is of. */
+/* Whether the end of objects of this type will be noticed. Not if Python code made the type: what frees its objects
+   finds the type by its own address. */
 static bool tells_end(PyTypeObject *type)
 {
     PyTypeObject *root = root_of(type);
@@ -164,7 +165,7 @@ static bool is_of_now(const struct task *task)
     return !IS_FREE_THREADED || !task->freed_by || task->freed_by == this_thread();
 }
 
-/* 0 where there is no room, or where the end of the task would not be told. */
+/* 0 if there is no room, or if the end of the task would not be noticed. */
 static uint32_t number_new_task(PyObject *outermost)
 {
     if (!tells_end(Py_TYPE(outermost)) || (tasks.used * 2 >= tasks.size && !tasks_grow()))
@@ -202,7 +203,7 @@ PyObject *outermost_from(frame *inner, PyObject *awaited)
     return outermost;
 }
 
-enum { CALLS_OF_A_TASK = 64 }; /* between a call and the coroutine that it is made in */
+enum { CALLS_OF_A_TASK = 64 }; /* between a call and the coroutine in which it is made */
 
 static bool is_of_coroutine(frame *frame)
 {

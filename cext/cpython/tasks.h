@@ -1,5 +1,5 @@
-/* Numbers of asynchronous tasks, told by the outermost coroutine that runs: so it works with any framework. A greenlet is a
-   task, too. One table for all that is recorded: a task has the same number in events, lines and functions. */
+/* Numbers of asynchronous tasks, by the outermost running coroutine, so this works with any framework. A greenlet is
+   a task, too. There is one table: a task has the same number in events, lines and functions. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -20,7 +20,7 @@ VISIBLE uint32_t task_of_thread(const struct thread *thread);
 /* The task in which `awaited` makes its first step: that of the outermost coroutine around it, or itself. */
 VISIBLE uint32_t task_here(PyObject *awaited);
 
-/* The outermost coroutine around a frame; `awaited` where there is none. */
+/* The outermost coroutine around a frame; `awaited` if there is none. */
 VISIBLE PyObject *outermost_from(frame *inner, PyObject *awaited);
 
 /* Where the address is kept of the dictionary in which asyncio has the task that each loop runs: it lasts as long as the process.

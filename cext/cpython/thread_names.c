@@ -58,7 +58,7 @@ static void learn_thread_name(struct thread *thread, PyThreadState *state)
     own_end(thread, begin);
 }
 
-/* The calling thread is seen, by whatever it does first; its name is looked for until it is known, but not for ever. */
+/* The calling thread is seen, by whatever it does first; its name is looked up until it is known, within limits. */
 static void see_calling_thread(PyThreadState *state)
 {
     struct thread *thread = state ? recording() : NULL;

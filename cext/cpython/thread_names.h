@@ -1,6 +1,6 @@
-/* The names that threads have in Python: read where a thread is first seen, which may have begun before, and where threading
-   asks who it is, first thing in a new one and last thing before it ends: then it may have another name, which is the
-   one that is told. Nothing of the program's is run. */
+/* The names of threads in Python. They are read where a thread is first seen, which may have begun earlier, and
+   where threading asks for its identity, at its beginning and before its end: it may then have another name, which
+   replaces the first. No code of the program runs. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

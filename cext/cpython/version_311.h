@@ -1,4 +1,4 @@
-/* CPython 3.11: by a trace function lines are told (cpython/version.h). */
+/* CPython 3.11: line events come from a trace function (cpython/version.h). */
 #pragma once
 
 #include "cpython/version_until_312.h"

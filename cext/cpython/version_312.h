@@ -1,4 +1,4 @@
-/* CPython 3.12: by sys.monitoring lines are told (cpython/version.h). */
+/* CPython 3.12: line events come from sys.monitoring (cpython/version.h). */
 #pragma once
 
 #include "cpython/version_since_312.h"

@@ -1,4 +1,5 @@
-/* What all versions have alike whose frames are known; their own headers tell where the fields lie (cpython/version.h). */
+/* What all versions with known frames have in common; their own headers have the positions of fields
+   (cpython/version.h). */
 #pragma once
 
 #pragma GCC diagnostic push

@@ -67,7 +67,7 @@ static inline bool interpreter_ends(void)
     return Py_IsFinalizing();
 }
 
-/* What is behind these is not public. */
+/* The types behind these are not public. */
 
 static inline bool frame_is_hidden(const frame *frame)
 {

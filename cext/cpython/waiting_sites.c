@@ -10,7 +10,7 @@
 enum { NAME_ROOM = 1024, OUTWARD = 8 };
 
 static struct cache written; /* sites that do not hang on code, by what they are */
-static struct cache quick;   /* the same by where that lies, each with whether it is own code */
+static struct cache quick;   /* the same by address, each with whether it is own code */
 static uint32_t begun;       /* the recording that both are of */
 
 frame *own_innermost_frame(void)
@@ -30,7 +30,7 @@ int waiting_sites_begin(void)
     return failed;
 }
 
-/* A letter in UTF-8; those that stand for a byte of a name that is none are that byte, as the file system has it. */
+/* A character in UTF-8; surrogate escapes become the byte that they stand for, as in the file system. */
 static size_t encode(Py_UCS4 letter, char *to)
 {
     if (letter < 0x80 || (letter >= 0xdc80 && letter <= 0xdcff)) {
@@ -76,7 +76,7 @@ static uint32_t write_site(frame *frame, PyCodeObject *code, uint32_t *own_code)
     return number;
 }
 
-/* What is freed may give its address to other code: then its parts lie elsewhere, or are of other sizes. */
+/* A freed code object's address may be reused: the parts of the new one are elsewhere, or have other sizes. */
 static uint64_t key_of_place(frame *frame, const PyCodeObject *code)
 {
     uint64_t key = hash_mix((uintptr_t)code, (uintptr_t)code->co_linetable);

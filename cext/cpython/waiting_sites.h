@@ -1,8 +1,7 @@
-/* Where a thread is that waits for the interpreter lock.
-
-   What hangs on code objects is read and written by whoever has that lock, and nothing of Python's may be called without.
-   So these are for a moment at which nobody has it nor can take it: what is known is only read, and what is not is made from
-   what a code object never changes. Frames are those of a thread that waits. */
+/* The site of a thread that waits for the interpreter lock. Data attached to code objects is read and written with
+   that lock, and no Python function may be called without it. So these functions are for a moment at which nobody has
+   the lock nor can take it: known data is only read, and unknown data is made from the constant parts of a code object.
+   Frames are those of a waiting thread. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -17,14 +16,14 @@
    interpreter may have freed it, being taken down. */
 VISIBLE frame *own_innermost_frame(void);
 
-/* Nothing is known yet of a recording that has begun. What is known of it stays if another part of it begins later: a thread
-   that waits may be looking at it. 0 or the error's number. */
+/* Forget everything when a recording begins. What is known stays if another part of the recording begins later,
+   because a waiting thread may be reading it. 0 or the error number. */
 VISIBLE int waiting_sites_begin(void);
 
 /* As stack_of. */
 VISIBLE uint32_t stack_of_waiting(frame *frame, bool whole);
 
-/* The same where others may have the lock meanwhile: what hangs on code objects is not looked at. */
+/* The same if others may have the lock meanwhile: data attached to code objects is not read. */
 VISIBLE uint32_t stack_without_lock(frame *frame);
 
 /* `/srv/app.py:41 hold`: the innermost place in the program's own code, or else of all. Gives the text's length. */

@@ -7,8 +7,8 @@
 
 enum { DOMAINS = PYMEM_DOMAIN_OBJ + 1 };
 
-/* What was there before. Its context is given to it as it was: whoever allocates without the interpreter's lock, while one
-   allocator is put in the place of another, may have the function of the one and the context of the other. */
+/* The allocator that was there before. It gets its context unchanged: a thread that allocates without the
+   interpreter lock, while one allocator replaces another, may have the function of one and the context of the other. */
 static PyMemAllocatorEx before[DOMAINS];
 
 /* This thread asks for memory only to see whether ours are asked. */
@@ -16,7 +16,7 @@ static __thread struct {
     bool on, answered;
 } probe __attribute__((tls_model("initial-exec")));
 
-/* An allocator that asks another for what it gives. What that other gives then is not counted a second time. */
+/* An allocator that calls another one. The inner one's allocations are not counted a second time. */
 static __thread uint32_t asking __attribute__((tls_model("initial-exec")));
 
 /* Memory of the domain raw may be asked for without the interpreter's lock. */
@@ -139,7 +139,7 @@ static void give_back(int domain, void *memory)
         PyObject_Free(memory);
 }
 
-/* Somebody may stand before us, who still asks us; or may have put back what was there before both of us. */
+/* Another allocator may have been put before ours and still call it; or may have restored the one before both. */
 static bool is_asked(int domain)
 {
     int64_t left = heap_left;

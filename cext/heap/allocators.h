@@ -4,8 +4,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-/* From now on they are asked by us, the interpreter's lock held. */
+/* From now on they are called through us; the interpreter lock is held. */
 void allocators_begin(void);
 
-/* Ask them directly again, unless somebody stands before us. */
+/* Call them directly again, unless another allocator was put before ours. */
 void allocators_end(void);

@@ -12,7 +12,7 @@
 #include "heap/heap_draw.h"
 #include "heap/heap_live.h"
 
-/* Stacks that are told apart; what comes later is counted with those that are not known. */
+/* Distinct stacks; later ones count as unknown. */
 enum { SITES_MOST = 1 << 16 };
 /* No distance to a sample is as long, with the largest of settings. */
 static const int64_t ABOVE_ALL_DISTANCES = 1ll << 40;
@@ -23,7 +23,7 @@ static struct {
     uint32_t *ours; /* in memory that a forked child finds zeroed: the files are this process's */
     struct series totals, sites;
     struct heap_total *total;
-    struct heap_site *unknown; /* for stacks that are not told apart */
+    struct heap_site *unknown; /* for stacks that are not distinct */
     struct {
         uint32_t stack;
         struct heap_site *site;
@@ -31,7 +31,7 @@ static struct {
     uint32_t site_count;
 } own;
 
-/* --- what was allocated from a stack */
+/* --- allocations of a stack */
 
 static struct heap_site *new_site(uint32_t stack)
 {
@@ -60,7 +60,7 @@ static struct heap_site *site_of(uint32_t stack)
     return site;
 }
 
-/* Its memory is about to change: keep what was live at the last peak. */
+/* Its memory is about to change: keep what was in use at the last peak. */
 static void keep_peak(struct heap_site *site)
 {
     if (site->peaks == own.total->peaks)

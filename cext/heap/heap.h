@@ -10,13 +10,13 @@
 
 #include "core/recorder.h"
 
-/* So many bits of an address say whether it may be a sample's. */
+/* How many bits of an address say whether it may be a sample's. */
 enum { HEAP_FILTER_BITS = 16, HEAP_FILTER_MOST = 255 };
 
 struct heap {
     uint32_t on;
     uint64_t every_bytes; /* 0: all are recorded */
-    int64_t below; /* a thread whose `heap_left` is below it has come to its sample; another at each beginning */
+    int64_t below; /* a thread with `heap_left` below it has reached its sample; another value at each beginning */
     uint8_t filter[1u << HEAP_FILTER_BITS]; /* how many samples there are; HEAP_FILTER_MOST: as many or more */
 };
 
@@ -25,13 +25,13 @@ VISIBLE extern struct heap heap;
 /* Bytes until the calling thread's next sample, and `heap.below`; if it is below that, the sample is this allocation. */
 VISIBLE extern __thread int64_t heap_left __attribute__((tls_model("initial-exec")));
 
-/* What a sample stands for. */
+/* What a sample represents. */
 struct heap_weight {
     uint64_t bytes;
     uint32_t allocations; /* 0: it is not to be sampled */
 };
 
-/* A sample that is no more. */
+/* A sample that was freed. */
 struct heap_sample {
     uintptr_t address; /* 0: it was none */
     struct heap_weight weight;
@@ -41,13 +41,13 @@ struct heap_sample {
 /* Sample from now on, in files of the recording's. 0 or the error's number. */
 VISIBLE int heap_begin(uint64_t every_bytes);
 
-/* heap_left is below: what this allocation stands for. The thread's next is drawn. */
+/* heap_left is below 0: what this allocation represents. The thread's next sample is drawn. */
 VISIBLE struct heap_weight heap_draw(size_t bytes);
 
 /* The allocation at `address` is a sample, from that stack. */
 VISIBLE void heap_add(uintptr_t address, struct heap_weight weight, uint32_t stack);
 
-/* What is at `address` is being freed. */
+/* The memory at `address` is being freed. */
 VISIBLE struct heap_sample heap_take(uintptr_t address);
 
 /* It was not freed. */

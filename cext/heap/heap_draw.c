@@ -25,7 +25,7 @@ static int64_t draw_distance(void)
     return (int64_t)(-log(chance) * (double)heap.every_bytes);
 }
 
-/* A thread draws anew in each recording: what was drawn in the last may have been of another size. */
+/* A thread draws again in each recording: the last one may have had another size. */
 static bool is_drawn(size_t bytes)
 {
     if (drawn_below != heap.below)

@@ -59,7 +59,7 @@ static bool grow(void)
     return true;
 }
 
-/* Those that were put behind it for it move up. */
+/* Entries that were displaced by it move up. */
 static void remove_sample(struct heap_sample *gone)
 {
     uint64_t hole = (uint64_t)(gone - table.samples), mask = table.room - 1;

@@ -10,7 +10,7 @@
 #include "hooks/object_texts.h"
 #include "hooks/path_detail.h"
 
-/* Text and length of a host's name or address; NULL where it is none. */
+/* Text and length of a host's name or address; NULL for other objects. */
 static const char *host_text(PyObject *host, Py_ssize_t *bytes)
 {
     if (PyUnicode_Check(host) && PyUnicode_IS_COMPACT_ASCII(host)) {

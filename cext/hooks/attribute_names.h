@@ -1,4 +1,4 @@
-/* The names of attributes that are looked at, and the ways of several of them, made once. */
+/* The names of attributes that are read, and paths of several of them, made once. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

@@ -37,7 +37,7 @@ static uint32_t route_of_await(const struct await *await)
     return number;
 }
 
-/* A driver's own object is told only by what it kept of it; where that is what is awaited, it is there. */
+/* A driver's own object is identified only by what the driver kept; if that is the awaited object, it is there. */
 static uint32_t detail_of_await(const struct await *await, PyObject *result)
 {
     struct call call = {.slot = await->slot};
@@ -74,7 +74,7 @@ struct await *collect_await(const struct step *step, struct await *await, uint64
     return await;
 }
 
-/* Where calls are sampled, its time is that of the ticks that it ran at, whose number is in its CPU time. */
+/* With sampled calls, its time is the number of its ticks, which is in its CPU time. */
 static bool ran_at_no_tick(const struct await *await)
 {
     return recorder.interval_ns && !await->cpu_ns && !is_told_by_program(await->intrinsic);

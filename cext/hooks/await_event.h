@@ -14,7 +14,7 @@ struct step {
     struct reading begin;
     uint32_t index, call;
     PyObject *awaited;
-    PyObject *result; /* of the whole, where this was the last and it is told; no reference */
+    PyObject *result; /* of the whole, if this was the last step and it is recorded; no reference */
 };
 
 /* What the whole moved: as its result tells, or its arguments did. */
@@ -23,7 +23,7 @@ uint64_t bytes_of_await(const struct await *await, PyObject *result);
 /* A fetch of rows that never was suspended, as a call would be. */
 struct span span_of_step(const struct step *step, uint64_t wall_ns, uint64_t cpu_ns);
 
-/* What collectors make of it; they may run for others meanwhile, and so the table may grow. NULL: it is no more. */
+/* Let collectors change it; they may run for others meanwhile, so the table may grow. NULL: it is gone. */
 struct await *collect_await(const struct step *step, struct await *await, uint64_t wall_ns);
 
 /* The event of an await that has ended. */

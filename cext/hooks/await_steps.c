@@ -119,7 +119,7 @@ static void add_step(struct await *await, struct span *span, uint64_t end_cpu_ns
     await->inner_cpu_ns += open->inner_cpu_ns;
 }
 
-/* It was the last step. False: collectors ended the recording, or what is awaited. */
+/* It was the last step. False: collectors ended the recording, or the awaited object. */
 static bool await_ends(const struct step *step, struct await *await, uint64_t end_ns, uint64_t bytes, bool failed)
 {
     if (end_ns - await->start_ns >= recorder.trigger_above_ns && !is_idle_number(await->intrinsic))

@@ -1,5 +1,5 @@
-/* The steps of an awaited call. Each is in the table of calls in progress as a call is, under the number of the whole. What
-   of the time it was suspended is added to what was called inside: self time is what its own steps took on the thread. */
+/* The steps of an awaited call. Each is in the table of calls in progress like a call, under the number of the
+   whole. The time of suspension is added to that of inner calls: self time is what its own steps took on the thread. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

@@ -10,7 +10,7 @@ static struct {
     size_t size, used;
 } awaits;
 
-/* How many of those in progress have a scope, by what it hashes to: where there is one alone, no other need be looked for. */
+/* How many of those in progress have a scope, by its hash: if there is only one, no other must be searched. */
 static uint32_t awaits_by_scope[1024];
 
 uint32_t *those_of_scope(const PyObject *scope)

@@ -6,7 +6,7 @@
 
 static PyObject *name_of_awaited;
 
-/* Who awaits it steps it by us. One that somebody awaits already is left to be refused as it would be without us. */
+/* Whoever awaits it steps it through us. One that is already being awaited is left alone, to be refused as usual. */
 static PyObject *coroutine_await(PyObject *awaited)
 {
     PyObject *inner = PyObject_GetAttr(awaited, name_of_awaited);

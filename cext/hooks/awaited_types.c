@@ -22,7 +22,8 @@ struct sort *sort_of(PyObject *object)
     return &coroutines;
 }
 
-/* A coroutine says itself whether it has ended: it may only have refused. Of an item it is told by what it gave. */
+/* A coroutine itself says whether it has ended, because it may only have refused. For an item, its result says
+   so. */
 static bool has_ended(PyObject *awaited, const struct sort *sort, bool gave)
 {
     return sort == &coroutines ? coroutine_has_ended(awaited) : !gave;
@@ -33,11 +34,11 @@ static bool has_not_begun(PyObject *awaited, const struct sort *sort)
     return sort == &coroutines && coroutine_has_not_begun(awaited);
 }
 
-/* Only what was of our type, and so had been suspended, is timed. */
+/* Only objects of our type, which were therefore suspended, are timed. */
 static struct step step_into(PyObject *awaited, struct sort *sort)
 {
     struct step step = {.awaited = NULL};
-    Py_INCREF(awaited); /* lest it die under us */
+    Py_INCREF(awaited); /* so that it cannot die meanwhile */
     if (Py_IS_TYPE(awaited, &sort->type)) {
         Py_SET_TYPE(awaited, sort->plain);
         step_begin(&step, awaited);
@@ -48,7 +49,7 @@ static struct step step_into(PyObject *awaited, struct sort *sort)
     return step;
 }
 
-/* After a step: how it ended is told by what it gave; NULL with nothing set is an end, too. */
+/* After a step, the result shows how it ended; NULL without an exception is an end, too. */
 static void stepped(struct step *step, struct sort *sort, PyObject *awaited, bool gave)
 {
     if (!step->awaited) {
@@ -117,7 +118,7 @@ PyObject *method_throw(PyObject *awaited, PyObject *const *arguments, Py_ssize_t
     return result;
 }
 
-/* It goes on as it would without us, and is not looked at any more. */
+/* It continues as it would without us, and is no longer watched. */
 static void let_go(PyObject *awaited, struct sort *sort)
 {
     if (Py_IS_TYPE(awaited, &sort->type))

@@ -1,5 +1,5 @@
-/* The types that what is awaited has while it is suspended: each under its own, alike in everything but that its steps are
-   timed. */
+/* The types of awaited objects while they are suspended: each is derived from its own type, and differs only in that
+   steps are timed. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -30,7 +30,7 @@ PyObject *method_send(PyObject *awaited, PyObject *value);
 
 PyObject *method_throw(PyObject *awaited, PyObject *const *arguments, Py_ssize_t count);
 
-/* Closed, it has ended, whatever it says; what it gives is None. What had not begun never was. */
+/* After being closed it has ended, whatever it returns; the result is None. One that had not begun never existed. */
 PyObject *method_close(PyObject *awaited, PyObject *nothing);
 
 extern PyMethodDef step_methods[];
@@ -39,12 +39,12 @@ void await_becomes(PyObject *awaited, const struct await *like, struct sort *sor
 
 PyCFunction method_of(PyTypeObject *type, const char *name, int flags);
 
-/* A type under the plain one, alike in everything but what it has been given already. */
+/* A type derived from the plain one, alike in everything except what it already has. */
 int type_begin(PyTypeObject *type, PyTypeObject *plain, PyMethodDef *methods);
 
 int sort_begin(struct sort *sort, PyTypeObject *plain, PyMethodDef *methods);
 
 int steps_begin(struct sort *sort, PyTypeObject *plain, PyMethodDef *methods);
 
-/* What was made only to be looked at is closed, lest it be warned of. */
+/* An object made only to be examined is closed, to avoid a warning. */
 void never_awaited(PyObject *item);

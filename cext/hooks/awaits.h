@@ -19,13 +19,13 @@
 #include "hooks/call.h"
 #include "hooks/hot_path.h"
 
-/* The types that have no names are learned of a coroutine and an asynchronous generator, neither begun. */
+/* The types without names are learned from a coroutine and an asynchronous generator that have not begun. */
 int awaits_begin(PyObject *coroutine, PyObject *generator);
 
 /* The steps of a coroutine that runs are seen from the next one on. */
 void see_steps(PyObject *coroutine);
 
-/* The call made something that is to be awaited: that is what is timed, and the call itself is no event. */
+/* The call made something to be awaited: that is timed, and the call itself is not recorded. */
 bool becomes_await(struct call *call, PyObject *result, struct sort *sort);
 
 /* The end of a call of what may be asynchronous. */

@@ -1,4 +1,4 @@
-/* A call that a shim times, and what it was given. */
+/* A call that a shim times, and its arguments. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -11,7 +11,7 @@
 #include "hooks/descriptors.h"
 #include "hooks/slot.h"
 
-/* A call that a shim times: the span, and what the call was given, in whatever way it was given it. */
+/* A call that a shim times: the span, and the arguments, however they were passed. */
 struct call {
     struct span span;
     const struct slot *slot;
@@ -19,16 +19,16 @@ struct call {
     PyObject *const *arguments;
     Py_ssize_t count;
     PyObject *names; /* the names of the arguments behind `count`, a dictionary of them, or NULL */
-    int descriptor; /* that it is about, or -1 */
-    const struct descriptor *known; /* of traffic: what is known of it, or NULL */
-    uint8_t terminal; /* of what reads or writes a terminal whose dialogue is kept: its state (hooks/terminal.h); else 0 */
+    int descriptor; /* its descriptor, or -1 */
+    const struct descriptor *known; /* for traffic: the descriptor's data, or NULL */
+    uint8_t terminal; /* with a recorded dialogue: the terminal's state (hooks/terminal.h); else 0 */
 #if IS_FREE_THREADED
     struct descriptor seen; /* what `known` points to */
 #endif
-    struct child *child; /* of what is recorded before it is tried: its record, or NULL */
+    struct child *child; /* if it is recorded before it is attempted: its record, or NULL */
 };
 
-/* How arguments are to be understood: of a METH_NOARGS, METH_O or METH_VARARGS function; of a Python function that is a
+/* How arguments are passed: to a METH_NOARGS, METH_O or METH_VARARGS function, or to a Python function that is a
    method. */
 enum shape { SHAPE_NOTHING, SHAPE_ONE, SHAPE_TUPLE, SHAPE_METHOD };
 
@@ -65,10 +65,10 @@ static inline PyObject *subject_of(const struct call *call)
     return call->slot->keyword ? named_argument(call) : NULL;
 }
 
-/* The descriptor that it is about: the object's own, or that of what is given. */
+/* Its descriptor: the object's own, or that of an argument. */
 int descriptor_of_call(const struct call *call);
 
-/* What is known of the descriptor that it is about is known from here on. */
+/* The data of its descriptor is known from here on. */
 static inline void look_behind(struct call *call)
 {
 #if IS_FREE_THREADED
@@ -84,7 +84,7 @@ static inline bool is_input(const struct slot *slot)
     return slot->asks && !slot->traffic && slot->moves == MOVES_result;
 }
 
-/* Is what its calls show, or what is typed for them, kept, whether or not they are recorded? */
+/* Whether the dialogue of its calls is kept, recorded or not. */
 static inline bool keeps_dialogue(const struct slot *slot)
 {
     return UNLIKELY(recorder.dialogue) &&

@@ -37,7 +37,7 @@ static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
         return database_detail(subject);
     case DETAIL_tls:
         return detail_of_descriptor(descriptor_of_tls(subject));
-    case DETAIL_holder: /* where threads run at once, who has just taken it may not have said so yet: it is told at the end */
+    case DETAIL_holder: /* with parallel threads, its new holder may not be known yet, only at the end */
         return IS_FREE_THREADED ? 0 : holder_detail(subject);
     case DETAIL_dsn:
         return dsn_detail(subject, call->names, call->arguments + call->count);
@@ -102,7 +102,7 @@ static uint32_t detail_of_what(const struct call *call, PyObject *subject)
     return UNLIKELY(call->slot->attributes) ? detail_of_attributes(call, subject) : detail_of_subject(call, subject);
 }
 
-/* Is it told by arguments that were given by name, whatever else was given? */
+/* Whether arguments given by name show it, whatever else was given. */
 static bool is_told_by_names(const struct slot *slot)
 {
     return slot->subject != SUBJECT_RESULT && (slot->detail == DETAIL_dsn || slot->detail == DETAIL_server);
@@ -127,7 +127,7 @@ uint32_t late_detail(const struct call *call, PyObject *result)
 {
     PyObject *type, *value, *traceback, *subject = subject_of(call);
     uint32_t number = 0;
-    PyErr_Fetch(&type, &value, &traceback); /* a look-up clears what is set */
+    PyErr_Fetch(&type, &value, &traceback); /* a look-up clears the current exception */
     if (call->slot->subject == SUBJECT_RESULT)
         number = result ? detail_of_what(call, result) : 0;
     else if (call->slot->detail == DETAIL_path && subject)

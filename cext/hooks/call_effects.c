@@ -105,7 +105,8 @@ static void forget_made(PyObject *made)
         descriptor_forget(descriptor_of(PyTuple_GET_ITEM(made, index)));
 }
 
-/* Of what has a path: KIND_COUNT for a device, which may be a terminal, and for what is not there. */
+/* For an object with a path: KIND_COUNT for a device, which may be a terminal, and for a path that does not
+   exist. */
 static enum kind kind_of_opened(int number)
 {
     struct stat status;

@@ -1,4 +1,4 @@
-/* What a call changes in what is known of descriptors and of children. */
+/* What a call changes in the known descriptors and children. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

@@ -30,7 +30,8 @@ static enum kind kind_of_receiver(const struct descriptor *known)
     return serves && is_idle(known) ? KIND_idle : KIND_net;
 }
 
-/* Whose answer somebody waits for does not wait for work: a queue is another thread's, a child does its part. */
+/* A call whose answer somebody waits for is not waiting for work: a queue belongs to another thread, a child does
+   its part. */
 static uint32_t busy_while_serving(const struct slot *slot, uint32_t kind, const struct thread *thread)
 {
     bool has_other = slot->numbers > 1 && is_idle_number(slot->intrinsic + kind);
@@ -62,7 +63,7 @@ static bool is_pool_of_threads(PyObject *pool)
     return false;
 }
 
-/* Whose result somebody waits for; once that is there it has no pool any more. */
+/* Whether somebody waits for its result; once that is there it has no pool any more. */
 static enum kind kind_of_result(const struct call *call)
 {
     PyObject *ways = call->slot->attributes;

@@ -53,7 +53,7 @@ static bool type_is_called(PyTypeObject *type, const char *name, size_t bytes)
     return is_called_so;
 }
 
-/* Is it, or one of those that it is derived from, called so? */
+/* Whether it, or one of its bases, has this name. */
 static bool is_error_called(PyTypeObject *type, const char *name, size_t bytes)
 {
     Py_ssize_t count = type->tp_mro ? PyTuple_GET_SIZE(type->tp_mro) : 0;

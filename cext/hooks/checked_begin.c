@@ -3,7 +3,7 @@
 #include "hooks/filtering.h"
 #include "hooks/hot_path.h"
 
-/* Nothing but the slot tells of which kind the call is, and nobody needs to know of it. */
+/* The slot alone says of which kind the call is, and nobody needs to know of it. */
 static bool is_simple(const struct slot *slot)
 {
     return !slot->traffic && !slot->choice && !slot->effect && !slot->asks && slot->moves != MOVES_frame;
@@ -37,7 +37,7 @@ bool begin_untimed(struct call *call, struct thread *thread, uint32_t intrinsic)
     return call->slot->effect != EFFECT_none || call->terminal;
 }
 
-/* Nor does a call that the filter leaves out, but for what the terminal shows by it. */
+/* Nor does a call that the filter excludes, except what the terminal shows by it. */
 static bool begin_left_out(struct call *call)
 {
     call->span.thread = NULL;
@@ -56,7 +56,7 @@ bool is_left_out_behind(const struct slot *slot, PyObject *const *arguments, Py_
     return is_plain && is_left_out(slot->intrinsic + slot->kinds[known->kind]);
 }
 
-/* Its number is known. `passes`: what is not of the kind lets it pass. */
+/* Its number is known. `passes`: calls of another kind pass. */
 static bool begin_described(struct call *call, struct thread *thread, PyThreadState *state, uint32_t intrinsic, bool passes)
 {
     const struct slot *slot = call->slot;

@@ -10,10 +10,10 @@
 /* Are calls of that number timed? */
 bool is_timed(const struct slot *slot, uint32_t intrinsic);
 
-/* A call that is not timed may still change what is known of descriptors. */
+/* An untimed call may still change what is known about descriptors. */
 bool begin_untimed(struct call *call, struct thread *thread, uint32_t intrinsic);
 
-/* Does what lies behind the number of a descriptor tell alone that the filter leaves the call out? */
+/* Whether the number of a descriptor alone shows that the filter excludes the call. */
 bool is_left_out_behind(const struct slot *slot, PyObject *const *arguments, Py_ssize_t count);
 
 /* What shim_begin does, where any of these is on. */

@@ -11,7 +11,7 @@
 #include "hooks/environment_copies.h"
 #include "hooks/environment_variables.h"
 
-/* A child that is told by the program whether to record is left as it was told: it learns where it belongs, no more. */
+/* If the program tells a child whether to record, that stays: it only learns where it belongs. */
 static bool is_told(PyObject *environment, bool *off)
 {
     PyObject *said = value_of(environment, VARIABLE_SWITCH);
@@ -41,7 +41,7 @@ static int add_variable(PyObject *environment, const char *text, char name[256])
     return put_variable(environment, name, value) ? -1 : 1;
 }
 
-/* The same of all but the lineage, and say which they were. One that was told by its own environment what to record
+/* Remove all of them but the lineage, and return which they were. A child with its own setting of what to record
    still needs to know where its founder's libraries are. */
 static int add_settings(PyObject *environment, bool told)
 {
@@ -59,7 +59,7 @@ static int add_settings(PyObject *environment, bool told)
     return count && put_variable(environment, VARIABLE_ADDED, added) ? -1 : count;
 }
 
-/* Ours behind what is there. */
+/* Ours after the existing ones. */
 static int add_preload(PyObject *environment, const char *library)
 {
     PyObject *there = value_of(environment, "LD_PRELOAD");
@@ -72,7 +72,7 @@ static int add_preload(PyObject *environment, const char *library)
     return failed ? -1 : 1;
 }
 
-/* What a process that is started now is to be told of the transaction that it is started in; empty where there is none. */
+/* What a process that is started now must know about the transaction around it; empty without one. */
 static const char *fate_to_tell(void)
 {
     static const char *const words[] = {[FATE_none] = "", [FATE_kept] = "kept", [FATE_passed_over] = "passed over"};

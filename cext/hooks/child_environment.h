@@ -8,11 +8,12 @@
 
 #include "hooks/slot.h"
 
-/* Is it what a child would inherit? What was started in another transaction may have left its own there. */
+/* Whether it is what a child would inherit. A child started in another transaction may have left its own there. */
 bool own_tells_fate(void);
 
-/* What is given in the place of `given`; NULL where that is to be passed on as it is. */
+/* The replacement of `given`; NULL if that is to be passed on unchanged. */
 PyObject *environment_for_child(PyObject *given, enum passes passes, bool preload);
 
-/* Does the environment that children inherit have all they need? Mostly, so it is looked at without a copy. */
+/* Whether the environment that children inherit has all they need. It usually has, so this is checked without a
+   copy. */
 bool own_is_complete(void);

@@ -219,7 +219,7 @@ void waited(PyObject *result)
         children_ended(pid, how, clock_ns(CLOCK_MONOTONIC));
 }
 
-/* What waitid(2) says, as waitpid(2) would: -1 where the child goes on. */
+/* What waitid(2) says, as waitpid(2) would: -1 if the child continues. */
 static int status_of_code(long code, long status)
 {
     switch (code) {

@@ -80,7 +80,7 @@ static const void *object_of(const void *function)
     return function && dladdr(function, &info) ? info.dli_fbase : NULL;
 }
 
-/* Somebody may have preloaded a function of that name, and is to be called as before. */
+/* If somebody has preloaded a function of that name, it is called as before. */
 static bool is_of_the_c_library(const void *function)
 {
     return function && object_of(function) == object_of((const void *)qsort);

@@ -1,8 +1,7 @@
-/* The functions by which the interpreter waits for children, exchanged in its import table for such as ask the kernel, with
-   the same system call, what the child used.
-
-   They wait for what they are told to and reap nothing else; of several threads that wait at once each learns of its own
-   child. Where they cannot be exchanged, or are not the C library's own, children are told by what the sum of all grew by. */
+/* The functions by which the interpreter waits for children, exchanged in its import table for functions that ask
+   the kernel, with the same system call, what the child used. They wait exactly as requested and reap nothing else; if
+   several threads wait at once, each learns about its own child. If they cannot be exchanged, or are not the C
+   library's own, a child's use is the growth of the sum over all children. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,5 +9,5 @@
 /* From the first call on. */
 void child_waits_begin(void);
 
-/* Put back what was exchanged. False where somebody else has put his own upon ours. */
+/* Restore what was exchanged. False if somebody else has replaced ours since. */
 bool child_waits_end(void);

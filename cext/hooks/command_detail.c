@@ -13,8 +13,8 @@ const char blanks[] = " \t\r\n";
 
 static const char expands[] = "\"'`$\\", ends_word[] = " \t\r\n;|&<>()";
 
-/* The first word that is not an assignment: what a shell would run. Where that depends on what would be expanded or
-   quoted, the shell is all that is told. */
+/* The first word that is not an assignment: what a shell would run. If that depends on expansion or quoting, only
+   the shell is kept. */
 static uint32_t first_word(const char *text, Py_ssize_t bytes)
 {
     const char *end = text + bytes;

@@ -35,7 +35,7 @@ static bool frames_find(void)
     return frames.shown && frames.make && frames.copy && frames.lines && frames.columns && frames.read;
 }
 
-/* A window of ours as large as the screen; a smaller or larger one is made where that has changed. */
+/* A window of ours as large as the screen, made again if that has changed its size. */
 static bool frames_copy(void)
 {
     int height = frames.lines(*frames.shown), width = frames.columns(*frames.shown);
@@ -58,7 +58,7 @@ static uint64_t hash_of_line(const char *text, size_t length)
     return hash;
 }
 
-/* The line as a terminal would be told to show it; 0 where it is as it was. */
+/* The line as a terminal would show it; 0 if it has not changed. */
 static size_t frame_line(int line, char text[FRAME_LINE_BYTES])
 {
     size_t before = (size_t)snprintf(text, 32, "\x1b[%d;1H", line + 1);

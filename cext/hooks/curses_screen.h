@@ -1,5 +1,5 @@
-/* What curses shows, which C writes to the terminal: read from its own picture of the screen, line by line, where the
-   dialogue is kept. Of that picture a copy is made in a window of ours; nothing of the program's is changed, moved or
+/* What curses shows, which C code writes to the terminal: read from curses' own picture of the screen, line by line,
+   if the dialogue is kept. A window of ours has a copy of that picture; nothing of the program is changed, moved or
    marked. */
 #pragma once
 

@@ -9,7 +9,7 @@
 #include "hooks/command_detail.h"
 #include "hooks/object_texts.h"
 
-/* One too long is none. */
+/* A longer one is ignored. */
 static void put_part(char part[PART_BYTES], const char *text, size_t bytes)
 {
     if (bytes >= PART_BYTES)
@@ -18,7 +18,7 @@ static void put_part(char part[PART_BYTES], const char *text, size_t bytes)
     part[bytes] = 0;
 }
 
-/* What is no plain name may be a connection string, and have a password in it. */
+/* Anything but a plain name may be a connection string with a password. */
 static bool is_plain(const char *text, size_t bytes)
 {
     for (const char *sign = "=@;#?"; *sign; sign++)
@@ -32,7 +32,7 @@ static void put_name(char part[PART_BYTES], const char *text, size_t bytes)
     put_part(part, text, is_plain(text, bytes) ? bytes : 0);
 }
 
-/* Without ports: one, or several with commas. What is in brackets is an address. */
+/* Without ports: one host, or several with commas. Brackets contain an address. */
 static void put_hosts(char part[PART_BYTES], const char *text, size_t bytes)
 {
     char hosts[PART_BYTES];
@@ -80,8 +80,8 @@ static void read_parameters(struct server *server, const char *text, const char 
     }
 }
 
-/* scheme://user:password@host:port/name?parameters. A password may have any of these signs in it, unescaped by mistake:
-   the host begins behind the last @; where one stands behind a question mark, nothing can be told. */
+/* scheme://user:password@host:port/name?parameters. A password may contain any of these characters, unescaped by
+   mistake: the host begins after the last @; if there is an @ after a question mark, nothing is certain. */
 static void read_uri(struct server *server, const char *text, const char *end)
 {
     const char *mark = memchr(text, '?', (size_t)(end - text)), *stop = mark ? mark : end;
@@ -136,7 +136,7 @@ static void read_pairs(struct server *server, const char *text, const char *end)
     }
 }
 
-/* False for what is no connection string. */
+/* False if it is not a connection string. */
 static bool read_connection(struct server *server, const char *text, size_t bytes)
 {
     const char *scheme = memmem(text, bytes, "://", 3), *pair = memchr(text, '=', bytes);

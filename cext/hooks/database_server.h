@@ -1,5 +1,5 @@
-/* Which database a connection is made to: its host and its name, and nothing else of what was given for it: that may be
-   a password, however it was put. */
+/* The database of a connection: its host and its name, and nothing else that was given for it, because that may be a
+   password. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

@@ -93,13 +93,13 @@ static void learn_socket(struct descriptor *known, int number)
         known->name = intern_address(&address, bytes);
         size = sizeof sort;
         if (known->name && getsockopt(number, SOL_SOCKET, SO_TYPE, &sort, &size) == 0 && sort == SOCK_DGRAM)
-            known->role = ROLE_LISTENER; /* it has an address, and nobody in particular at the other end */
+            known->role = ROLE_LISTENER; /* it has an address, and no peer */
     }
     if (!known->name)
         known->name = intern_literal("<socket>");
 }
 
-/* Its path, or what it is where it has none: `<pipe>`, `<eventpoll>`. */
+/* Its path, or its type if it has none: `<pipe>`, `<eventpoll>`. */
 static uint32_t intern_link(int number)
 {
     char link[64], text[4096];

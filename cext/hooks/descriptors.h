@@ -1,8 +1,7 @@
-/* What lies behind each descriptor: a file, a terminal, a socket, a pipe; and its name.
-
-   The kernel says it at the first use of a descriptor (two or three system calls, own cost). It is forgotten when the
-   program closes the descriptor or makes another in its place. All of it runs with the interpreter's lock held, or, in
-   free-threaded CPython, without: then what a call is about is one word, which is read and written as a whole. */
+/* What each descriptor refers to: a file, a terminal, a socket, a pipe; and its name. The kernel says so at the
+   first use of a descriptor (two or three system calls, cost of recording). The data is dropped when the program closes
+   the descriptor or opens another in its place. All of it runs with the interpreter lock held; in free-threaded CPython
+   without, where the data for a call is one word, which is read and written as a whole. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -26,7 +25,7 @@ struct descriptor {
     uint8_t known;
     uint8_t kind; /* file, screen, net or process (pipes) */
     uint8_t role, last;
-    uint32_t watchers[WATCHERS]; /* the objects that wait for it, as watcher_of tells them, or 0 */
+    uint32_t watchers[WATCHERS]; /* the objects that wait for it, as watcher_of gives them, or 0 */
     uint32_t answers;            /* of a client: how many answers servers here had given when it received something */
 };
 
@@ -41,7 +40,7 @@ uint32_t intern_literal(const char *text);
 
 void first_use(struct descriptor *known, int number);
 
-/* What is known of a descriptor; NULL for a number that is none, or too high to be kept. */
+/* The data of a descriptor; NULL if the number is invalid or too high to be kept. */
 static inline struct descriptor *descriptor_known(int number)
 {
     if (number < 0 || number >= DESCRIPTORS_KNOWN)
@@ -64,13 +63,13 @@ static inline const struct descriptor *descriptor_seen(int number, struct descri
 }
 #endif
 
-/* The same without keeping it, where our interpreter's lock is not held: a copy of what is known, or the kernel is asked each
-   time. `known` is 0 for what is no descriptor. */
+/* The same without keeping it, if our interpreter's lock is not held: a copy of the data, or the kernel is asked
+   each time. `known` is 0 for an invalid descriptor. */
 struct descriptor descriptor_look(int number);
 
 void forget_descriptors(void);
 
 void descriptor_forget(int number);
 
-/* What it is need not be asked of the kernel. */
+/* Its type is known without asking the kernel. */
 void descriptor_set(int number, struct descriptor known);

@@ -53,7 +53,7 @@ static PyObject *dictionary_of(PyObject *list)
     return dictionary;
 }
 
-/* The process's own, in the form that the call takes; NULL where it takes no None for it. */
+/* The process's own, in the form that the call takes; NULL if None is not possible for it. */
 static PyObject *copy_of_own(enum passes passes)
 {
     switch (passes) {

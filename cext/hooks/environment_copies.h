@@ -7,10 +7,10 @@
 
 #include "hooks/slot.h"
 
-/* A copy of a given environment that may be changed; NULL for what is none that we know. */
+/* A copy of a given environment that may be changed; NULL for an unknown type. */
 PyObject *copy_of(PyObject *given, enum passes passes);
 
-/* Has a given environment the variable PATH that we have? Said no of what is none that we know. */
+/* Whether a given environment has the same variable PATH as we do. No for an unknown type. */
 bool has_our_path(PyObject *given);
 
 /* Does an environment say that who gets it is not to be recorded? None is the process's own. */

@@ -4,7 +4,7 @@
 #include "core/pool.h"
 #include "core/visible.h"
 
-/* Above this rate fetches are put together: once there were so many, no more than so far apart in the mean. */
+/* Above this rate fetches are combined: after a number of them with at most this mean distance. */
 enum { ROWS_SINGLE = 10, ROW_APART_NS = 1000000 };
 
 static struct gathering *find_gathering(struct thread *thread, const void *owner, const struct open_call *open,
@@ -26,7 +26,7 @@ static bool is_within_reach(const struct gathering *gathering, const struct thre
     return block && block == gathering->block && block->head.sequence == gathering->sequence;
 }
 
-/* Do they come fast enough? Where not, it is looked at anew from here on. */
+/* Whether they come fast enough. If not, counting starts again here. */
 static bool comes_fast(struct gathering *gathering, uint64_t now_ns)
 {
     if (recorder.rows == ROWS_cursor)
@@ -50,7 +50,7 @@ static void add_fetch(struct gathering *gathering, const struct span *span, uint
     struct event *event = &gathering->block->events[gathering->place];
     uint64_t end_ns = span->begin.wall_ns + span->wall_ns;
     charge_parent(record, span);
-    event->wall_ns += span->wall_ns; /* first: whoever reads meanwhile finds no more CPU than wall time */
+    event->wall_ns += span->wall_ns; /* first: a reader meanwhile never finds more CPU than wall time */
     event->cpu_ns += span->cpu_ns;
     event->bytes += rows;
     if (end_ns > gathering->block->head.last_ns)

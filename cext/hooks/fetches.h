@@ -1,8 +1,7 @@
-/* Fetches of rows, put together: what one cursor gives from one place, fast, is added to the event of a fetch that is
-   already there, in place. So there is never anything that is not in the file yet, whatever ends the process.
-
-   The event is in the block that the thread is writing; a new block begins a new event. A fetch that failed, that took
-   long, or that had recorded calls inside is an event of its own. */
+/* Combined fetches of rows: what one cursor gives to one line, fast, is added in place to the event of an earlier
+   fetch. So nothing is ever missing from the file, however the process ends. The event is in the block that the thread
+   is writing; a new block begins a new event. A fetch that failed, that took long, or that contains recorded calls has
+   an event of its own. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,5 +16,5 @@ bool rows_gather(const void *owner, const struct span *span, uint64_t rows);
 /* A fetch was recorded: those that follow may be added to its event. */
 void rows_recorded(const void *owner, const struct span *span, uint64_t rows);
 
-/* A statement was begun: what is fetched from the cursor, or from the result, is another iteration's. */
+/* A statement began: later fetches from the cursor, or from the result, belong to another iteration. */
 void rows_begin(struct thread *thread, const void *cursor, const void *result);

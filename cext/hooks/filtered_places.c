@@ -42,7 +42,7 @@ unsigned decide(frame *here, unsigned (*by)(const struct call_site *))
     return bits;
 }
 
-/* The place of the innermost frame of the program's own code, else of the innermost; NULL where there is none. */
+/* The place of the innermost frame of the program's own code, else of the innermost; NULL if there is none. */
 static struct place *calling_place(PyThreadState *state, frame **where)
 {
     uint32_t own = 0;

@@ -1,7 +1,5 @@
-/* What the filter decides of a place in the code, once for it.
-
-   A call that is made from the standard library or an installed package is of the line of the program's own code that
-   it was made for, as in reports. */
+/* The filter's decision about a place in the code, made once. A call from the standard library or an installed
+   package belongs to the line of the program's own code that led to it, as in reports. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -12,7 +10,7 @@
 #include "core/filter.h"
 #include "cpython/frame.h"
 
-/* What was decided of a place, below the filter's serial. */
+/* The decision about a place, below the filter's serial. */
 enum { DECIDED_BITS = 2, LEFT_OUT = 1 };
 
 static inline uint32_t decided(unsigned bits)

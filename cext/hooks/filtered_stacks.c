@@ -16,10 +16,10 @@ struct seen_frame {
 };
 
 struct seen_stack {
-    uint32_t serial, recording; /* of what was found, and of the recorder; below, what is known by these */
+    uint32_t serial, recording; /* of the decision, and of the recorder; below, what is known by these */
     uint32_t found;             /* bits, of all that are kept */
-    uint32_t frames;            /* 0 of none */
-    bool cut;                   /* there were more, which cannot be told */
+    uint32_t frames;            /* 0 for none */
+    bool cut;                   /* there were more, which cannot be compared */
     struct seen_frame frame[SEEN_FRAMES];
 };
 
@@ -37,8 +37,8 @@ static struct seen_stack *seen_stack_at(frame *innermost)
     return &seen_stacks[(code >> 4 ^ code >> 10) % SEEN_STACKS];
 }
 
-/* A stack that was seen with that serial and whose codes now run, or NULL. `behind`: the frame behind those that were kept
-   of it, or NULL. */
+/* A stack with that serial and the codes that run now, or NULL. `behind`: the frame after the cached ones, or
+   NULL. */
 static const struct seen_stack *seen_stack(frame *innermost, uint32_t serial, frame **behind)
 {
     const struct seen_stack *seen = seen_stack_at(innermost);
@@ -70,7 +70,7 @@ static void seen_begin(struct seen_stack *seen)
     seen->cut = false;
 }
 
-/* A frame more, and the bits of its code; none any more behind one that could not be told again. `seen` may be NULL. */
+/* Another frame, and the bits of its code; none after one that could not be compared. `seen` may be NULL. */
 static void seen_add(struct seen_stack *seen, frame *frame, unsigned bits)
 {
     struct seen_frame known = {.first = (uintptr_t)frame_place(frame), .bytes = sizeof(_Py_CODEUNIT)};

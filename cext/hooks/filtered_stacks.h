@@ -1,8 +1,7 @@
-/* What the filter found of the functions on stacks that were seen lately, so that it is found once and not at each call.
-
-   A stack is told by its codes: each frame, from the innermost out, has to be where one was that was looked at, anywhere
-   in the same code. So nothing is read but the frames, and not what is known of their codes. That what is found holds for
-   these codes is for sure: of one that is freed all is forgotten, for another may lie there next. */
+/* The filter's decisions about recently seen stacks, so that each is made once and not at each call. A stack is
+   identified by its codes: each frame, from the innermost outward, must be anywhere in the code where a cached one was.
+   So only frames are read, and none of the codes' data. The decision holds for these codes with certainty: when one is
+   freed everything is dropped, because another code may get its address. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

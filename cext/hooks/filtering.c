@@ -10,7 +10,7 @@
 #include "hooks/open_calls.h"
 #include "hooks/stubs.h"
 
-/* What is not of the intrinsic; each class of rules only where there is one. */
+/* The rules besides those about the intrinsic; each class only if it has rules. */
 static bool is_let_pass(struct thread *thread, PyThreadState *state)
 {
     if (!filter.looks)
@@ -63,7 +63,7 @@ bool passes_early(const struct slot *slot, uint32_t intrinsic, bool simple, stru
     return simple ? passes_filter(slot, intrinsic, thread, state) : is_let_pass(thread, state);
 }
 
-/* All of its calls, of whatever kind they turn out to be, but for those numbered `but`? */
+/* All of its calls, of whatever kind they turn out to be, except those numbered `but`. */
 static bool is_closed(const struct slot *slot, uint32_t but)
 {
     for (uint32_t number = slot->intrinsic; number < slot->intrinsic + slot->numbers; number++)

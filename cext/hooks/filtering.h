@@ -18,19 +18,19 @@ static inline bool is_left_out(uint32_t intrinsic)
     return UNLIKELY(filter.on) && (filter.none || (intrinsic < COUNTED_NUMBERS && filter.left_out[intrinsic]));
 }
 
-/* The same of one whose kind is known later, where `passed` tells what is not of the kind. */
+/* The same for one with a kind that is known later; `passed` is the answer for other kinds. */
 bool passes_late(const struct slot *slot, uint32_t intrinsic, bool passed);
 
 /* May a transaction? Where calls are chosen by transactions, these have to be known. */
 bool transaction_passes(const struct slot *slot, struct thread *thread, PyThreadState *state);
 
-/* May a call, as far as it is known before all else: within a transaction that is passed over nothing is recorded but what
-   starts processes, for the same reason. */
+/* Whether a call may be recorded, from what is known first: within a transaction that is passed over, only calls
+   that start processes are, for the same reason. */
 bool passes_early(const struct slot *slot, uint32_t intrinsic, bool simple, struct thread *thread,
                   PyThreadState *state);
 
-/* What its calls change, or start, is to be known even where they are not recorded; but what is sent and received only of
-   sockets. */
+/* The changes that its calls make, or processes that they start, must be known even if they are not recorded; what
+   is sent and received only for sockets. */
 void slot_watch(struct slot *slot);
 
 bool is_left_out_at_once(const struct slot *slot);

@@ -15,8 +15,8 @@
 #include "cpython/waiting_sites.h"
 #include "hooks/without_lock.h"
 
-/* Who gave the lock up last while others waited for it, noted by that thread itself. Only read and written by who holds the
-   mutex that guards the lock; a forked child finds nothing here. */
+/* The thread that last released the lock while others waited for it, recorded by that thread itself. Only the holder
+   of the mutex that guards the lock reads or writes it; a forked child finds it empty. */
 struct given {
     const PyThreadState *state; /* compared, never looked into */
     uint32_t waiting;           /* how many threads wait */
@@ -73,7 +73,7 @@ static uint32_t detail_of_holder(struct thread *thread, uint32_t stack, frame *w
     return told[place].detail;
 }
 
-/* The calling thread has just given the lock up, and nobody can take it yet. */
+/* The calling thread has just released the lock, and nobody can take it yet. */
 static void note_giving(void)
 {
     struct thread *thread = known_thread();
@@ -151,7 +151,7 @@ static void count_wait(struct thread *thread)
 
 /* --- in the place of the three functions */
 
-/* As long as the lock is held the interpreter goes on waiting: all of that is one wait. */
+/* The interpreter waits again as long as the lock is held: all of that is one wait. */
 static int wait_until_freed(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until)
 {
     struct thread *thread = known_thread();
@@ -194,7 +194,7 @@ static int plain_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
     return wait_until_taken(condition, mutex);
 }
 
-/* Nobody waits, as nearly always: nobody asks who it was. */
+/* Nobody waits, the usual case: nobody asks who it was. */
 static int signal_freed(pthread_cond_t *condition)
 {
     if (condition == waits.lock.freed && UNLIKELY(waits.given->waiting))

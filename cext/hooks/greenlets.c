@@ -15,7 +15,7 @@ void lay_aside(struct aside *aside, PyObject *next)
 {
     struct thread *thread = current_thread;
     bool is_recorded = thread && thread->recording;
-    uint32_t task = is_recorded && next ? number_of_task(next) : 0; /* now: who knows whether it lives when it is asked for */
+    uint32_t task = is_recorded && next ? number_of_task(next) : 0; /* now: it may be dead when it is asked for */
     aside->record = NULL;
     aside->thread = is_recorded && thread->recording ? thread : NULL;
     if (!aside->thread)

@@ -1,9 +1,8 @@
-/* Greenlets: stacks of C that take turns on one thread, without the interpreter being told.
-
-   A call in which another greenlet goes on is still in progress, but what that one does is not made inside of it, and the
-   time is not spent in it. So the calls in progress of the one that is left are laid aside, on its own stack, and taken
-   up when it goes on. Every switch is a call of `switch` or `throw`, by method or by greenlet's functions for C, and
-   every return to a greenlet is the return of such a call. */
+/* Greenlets: stacks of C that take turns on one thread, without the interpreter's knowledge. A call in which another
+   greenlet runs is still in progress, but that greenlet's calls are not inside it, and its time is not spent in it. So
+   the calls in progress of the greenlet that is left are put aside, on its own stack, and resumed when it runs again.
+   Every switch is a call of `switch` or `throw`, by method or by greenlet's C functions, and every return to a greenlet
+   is the return of such a call. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -27,7 +26,7 @@ struct aside {
 
 void lay_aside(struct aside *aside, PyObject *next);
 
-/* Not in a child that was forked meanwhile, whose table is another. */
+/* Not in a child that was forked meanwhile, which has another table. */
 void take_up(const struct aside *aside);
 
 bool greenlets_begin(PyObject *capsule);

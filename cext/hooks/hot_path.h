@@ -1,6 +1,6 @@
-/* What every shim does before and after the real call: all that a recorded call passes through, but for the recorder
-   (core/recorder.h) and the place that it is made from (cpython/sites.h). What is rare is in C files. The shims themselves
-   are in timing/bodies.pxi. */
+/* What every shim does before and after the real call: everything that a recorded call passes through, except the
+   recorder (core/recorder.h) and call sites (cpython/sites.h). Rare work is in C files. The shims themselves are in
+   timing/bodies.pxi. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -49,7 +49,7 @@ static inline bool is_network(const struct descriptor *known)
     return known && known->kind == KIND_net;
 }
 
-/* Is it an inner call of what is recorded as a whole, or none by itself? */
+/* Whether it is an inner call of something recorded as a whole, or not recorded by itself. */
 static inline bool passes_through(const struct call *call, const struct thread *thread)
 {
     if (call->slot->choice == CHOICE_outermost)
@@ -57,8 +57,8 @@ static inline bool passes_through(const struct call *call, const struct thread *
     return call->slot->choice == CHOICE_connection && takes_requests(call);
 }
 
-/* What a call that reads or writes is about: what lies behind the descriptor. Gives what is to be added to the number of the
-   intrinsic, as the next. */
+/* The detail of a call that reads or writes: what the descriptor refers to. Returns what to add to the number of the
+   intrinsic, as does the next function. */
 static inline uint32_t describe_traffic(struct call *call, const struct thread *thread)
 {
     call->descriptor = descriptor_of(subject_of(call));
@@ -123,7 +123,7 @@ static inline bool shim_begin(struct call *call, const struct slot *slot, PyObje
     return begin_recorded(call, thread, state);
 }
 
-/* What the call changed in what is known of descriptors and children is known from here on; what it showed is kept. */
+/* The call's changes to descriptors and children are known from here on; what it showed is kept. */
 static inline void take_effect(struct call *call, PyObject *result, uint64_t bytes)
 {
     const struct slot *slot = call->slot;
@@ -133,7 +133,7 @@ static inline void take_effect(struct call *call, PyObject *result, uint64_t byt
         terminal_end(call, result);
 }
 
-/* What is known of the call only now. */
+/* What is known about the call only now. */
 static inline void describe_ended(struct call *call, PyObject *result)
 {
     struct span *span = &call->span;
@@ -198,7 +198,7 @@ static inline bool begin_tuple(struct call *call, const struct slot *slot, PyObj
     return shim_begin(call, slot, owner, items_of(arguments), count_of(arguments), keywords);
 }
 
-/* A Python function: the object whose method it is, if it is one, is its first argument. */
+/* For a Python function, the object of the method, if it is one, is its first argument. */
 static inline bool begin_vector(struct call *call, const struct slot *slot, PyObject *function,
                                 PyObject *const *arguments, size_t flags, PyObject *names)
 {

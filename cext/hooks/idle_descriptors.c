@@ -69,7 +69,7 @@ enum kind kind_of_watched(const PyObject *object)
 static PyObject *selected_list(PyObject *selected)
 {
     PyObject *type, *value, *traceback, *list = NULL;
-    bool may_change = IS_FREE_THREADED && PyList_CheckExact(selected); /* by another thread, while it is looked at */
+    bool may_change = IS_FREE_THREADED && PyList_CheckExact(selected); /* by another thread, while it is being read */
     if ((PyList_CheckExact(selected) && !may_change) || PyTuple_CheckExact(selected))
         return Py_NewRef(selected);
     if (!may_change && !PyAnySet_CheckExact(selected) && !PyDict_CheckExact(selected))

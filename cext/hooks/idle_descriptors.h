@@ -21,7 +21,7 @@ void watch(struct descriptor *known, uint32_t watcher);
 
 void unwatch(struct descriptor *known, uint32_t watcher);
 
-/* The watcher is gone, or it is a new one in the place of one that is. */
+/* The watcher is gone, or a new one has taken its place. */
 void unwatch_all(const PyObject *object);
 
 enum kind kind_of_watched(const PyObject *object);

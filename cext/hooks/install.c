@@ -29,9 +29,9 @@ bool is_writable(const void *address)
     return writable;
 }
 
-/* A function that Cython 3 has compiled begins as one of C does. However it is called, by its vectorcall too, the pointer
-   is taken from its definition at each call; where its vectorcall lies elsewhere, it was compiled for the limited API, and
-   its layout is another. */
+/* A function compiled by Cython 3 begins like one in C. However it is called, also by its vectorcall, the pointer is
+   read from its definition at each call. If its vectorcall is elsewhere, it was compiled for the limited API, and has
+   another layout. */
 static bool is_cython_function(PyObject *callable)
 {
     const PyTypeObject *type = Py_TYPE(callable);

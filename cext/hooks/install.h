@@ -7,8 +7,8 @@
 
 #include "hooks/stubs.h"
 
-/* May this address be written to? The table of a module may lie in read-only memory. The mapping found last is kept:
-   most tables lie in the interpreter's own data. */
+/* Whether this address can be written to. The table of a module may be in read-only memory. The last mapping found
+   is cached: most tables are in the interpreter's own data. */
 bool is_writable(const void *address);
 
 /* The definition that a function, a method or a class method is made from; NULL where it has none. */
@@ -29,11 +29,11 @@ bool takes_arguments(const PyMethodDef *definition);
 
 void **type_slot(PyTypeObject *type, const char *name, enum signature *signature);
 
-/* The same for it and all its subclasses, which copied the slot when they were made. False with an exception set where
-   the subclasses cannot be had. */
+/* The same for it and all its subclasses, which copied the slot when they were made. False with an exception set if
+   the subclasses cannot be listed. */
 bool exchange_in_types(PyTypeObject *type, const char *name, void *from, void *to);
 
-/* One thread at a time puts shims in place; what it runs for that comes here again and is told false, and so is who has
-   waited too long. */
+/* One thread at a time installs shims; code that it runs meanwhile and that comes here again gets false, and so does
+   a thread that waited too long. */
 bool installing_begin(void);
 void installing_end(void);

@@ -45,7 +45,7 @@ void forget_holders(void)
 }
 
 #if IS_FREE_THREADED && PY_VERSION_HEX >= 0x030e0000
-/* The code lives on for whoever has got this; NULL where it is just being freed. */
+/* The code stays alive for whoever gets this; NULL if it is just being freed. */
 static PyCodeObject *keep_code(const struct holder *holder)
 {
     PyObject *code = holder->sites ? (PyObject *)holder->sites->code : NULL;
@@ -58,7 +58,7 @@ static PyCodeObject *keep_code(const struct holder *holder)
 }
 #endif
 
-/* Who holds the lock, as it is known now, and a new reference to his code, or NULL. False where nobody else is. */
+/* The present holder of the lock, and a new reference to its code, or NULL. False if nobody else holds it. */
 static bool find_holder(const PyObject *lock, struct holder *found, PyCodeObject **code)
 {
     unsigned side = side_lock_of(place_of_holder(lock));

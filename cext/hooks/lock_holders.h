@@ -1,8 +1,6 @@
-/* Who took a lock last.
-
-   It is kept in a small table by the lock's address: the thread, and its place in the program's own code, as what is known
-   of the code object. That is freed with the code, and leaves the table then. In free-threaded CPython each place has a
-   lock of ours, which it has in common with others. */
+/* Who took a lock last. A small table has, by the lock's address, the thread and its line of the program's own code,
+   as the data of a code object. That is freed with the code, and then leaves the table. In free-threaded CPython
+   several slots share a lock of ours. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -20,7 +18,7 @@ enum { HOLDERS = 4096, HOLDER_DEPTH = 8 };
 
 struct holder {
     const PyObject *lock;
-    struct code_sites *sites; /* NULL where its code is gone or was never seen */
+    struct code_sites *sites; /* NULL if its code is gone or was never seen */
     uint32_t instruction;
     uint32_t thread;
 };
@@ -60,7 +58,7 @@ static inline void holder_keep(const struct holder *holder)
     side_end(side);
 }
 
-/* What is known of a code object goes with it. Also called where nothing is, but somebody else's extra data. */
+/* The data of a code object goes with it. Also called if there is only other keepers' extra data. */
 void release_sites(void *known);
 
 /* Keep who took it: the calling thread, at the first place of the program's own from here outward, not too far. */
@@ -77,11 +75,11 @@ static inline void lock_taken(PyThreadState *state, const PyObject *lock, const 
     holder_keep(&(struct holder){lock, sites, instruction, thread->number});
 }
 
-extern bool holders_unknown; /* locks were taken that nobody looked at */
+extern bool holders_unknown; /* locks were taken that nobody saw */
 
-/* Threads are numbered anew: in a new recording, in a forked child. */
+/* Threads get new numbers: in a new recording, in a forked child. */
 void forget_holders(void);
 
-/* `held by thread 2 at /srv/app.py:41 hold`, as a number in strings; 0 where nobody else was seen to take it: who waits
-   for a lock that he took himself waits for a sign, as conditions do. */
+/* `held by thread 2 at /srv/app.py:41 hold`, as a number in strings; 0 if nobody else was seen to take it: a thread
+   that waits for a lock that it took itself waits for a signal, as conditions do. */
 uint32_t holder_detail(const PyObject *lock);

@@ -24,12 +24,12 @@ static inline bool is_free(const struct slot *slot, PyObject *lock)
     }
 }
 
-/* Was `acquire` told not to wait, by its first argument or by name? */
+/* Whether `acquire` was called without waiting, by its first argument or by name. */
 bool will_not_wait(PyObject *first, PyObject *keywords);
 
-/* A lock that is free need not be waited for, and who asks without waiting does not wait: the call is passed through,
-   and merely counted. NULL: it is to be timed, or nothing is recorded. Where threads run at once a lock that is free now
-   may be another's at the next moment: so there all are timed, and those that did not wait are counted then. */
+/* A free lock need not be waited for, and a call without waiting does not wait: such a call passes, and is only
+   counted. NULL: it is to be timed, or nothing is recorded. If threads run in parallel, a free lock may be taken a
+   moment later: then all are timed, and those that did not wait are counted afterwards. */
 static inline struct thread *lock_passes(const struct slot *slot, PyObject *lock, PyThreadState *state, PyObject *first,
                                          PyObject *keywords)
 {
@@ -45,7 +45,7 @@ static inline bool is_taken(const PyObject *result)
     return result && result != Py_False;
 }
 
-/* Whoever has it now has it since the first time that he took it. */
+/* The present holder has had it since it first took it. */
 static inline void keep_taker(const struct slot *slot, PyObject *lock, PyThreadState *state, const struct thread *thread,
                               PyObject *result)
 {

@@ -1,7 +1,6 @@
-/* Is a lock free, so that there is nothing to wait for?
-
-   Its own memory tells soonest, in an RLock nothing else does. Whether the fields lie where we look for them is tried with
-   new locks before shims are put in place. */
+/* Whether a lock is free, so that there is nothing to wait for. Its own memory shows it fastest, and for an RLock
+   nothing else does. Before shims are installed, new locks are used to check that the fields are where we expect
+   them. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -24,7 +23,7 @@ struct recursive_lock {
 
 enum { COUNT_OF_FIRST = 0 };
 
-/* Where it is handed to who waits for it longest, it is never free in between. */
+/* If it is handed to whoever waits longest, it is never free in between. */
 static inline bool is_nobodys(const PyMutex *mutex)
 {
     return !(__atomic_load_n(&mutex->_bits, __ATOMIC_ACQUIRE) & _Py_LOCKED);
@@ -58,8 +57,8 @@ struct recursive_lock {
 
 enum { COUNT_OF_FIRST = 1 };
 
-/* Who was woken by a release has the lock at once, and says so in its fields only when it has the interpreter's lock
-   again: until then the semaphore beneath alone knows. */
+/* A thread that a release has woken has the lock at once, but its fields say so only when it has the interpreter
+   lock again: until then only the semaphore below knows. */
 static inline bool is_nobodys(void *semaphore)
 {
     int value = 0;

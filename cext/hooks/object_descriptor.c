@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* How the descriptor of a raw file and of a socket is had: their own C methods. */
+/* How to get the descriptor of a raw file and of a socket: by their own C methods. */
 enum { DESCRIPTOR_OWNERS = 3 };
 static struct {
     PyTypeObject *type;
@@ -16,7 +16,7 @@ void descriptor_owner_add(unsigned place, PyTypeObject *type, void *ask)
     __atomic_store_n(&descriptor_owners[place].type, type, __ATOMIC_RELEASE);
 }
 
-/* A closed one raises, which is nobody's business. */
+/* A closed one raises, which is ignored. */
 static int descriptor_of_owner(PyObject *owner, PyObject *(*ask)(PyObject *, PyObject *))
 {
     PyObject *type, *value, *traceback;
@@ -28,7 +28,7 @@ static int descriptor_of_owner(PyObject *owner, PyObject *(*ask)(PyObject *, PyO
     return found;
 }
 
-/* What lies under a text or a buffer of the standard library, as its C type has it; a new reference or NULL. */
+/* The object below a text or buffer of the standard library, from its C type; a new reference or NULL. */
 static PyObject *what_lies_under(PyObject *object)
 {
     PyObject *type, *value, *traceback;

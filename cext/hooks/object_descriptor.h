@@ -1,5 +1,5 @@
-/* The descriptor that an object stands for: a number, a raw file, a socket, or what lies over one. Nothing of the program's
-   is run. */
+/* The descriptor of an object: a number, a raw file, a socket, or an object above one. No code of the program
+   runs. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -31,11 +31,11 @@ static inline int descriptor_of_number(PyObject *number)
 
 int descriptor_under(PyObject *object);
 
-/* The same in another interpreter than the one that is recorded in full, whose types of raw files and sockets are other ones
-   of the same C code. */
+/* The same in an interpreter other than the one that is recorded in full, whose types of raw files and sockets are
+   different objects with the same C code. */
 int descriptor_elsewhere(PyObject *object);
 
-/* The descriptor that an object stands for, or -1. Nothing of the program's is run. */
+/* The descriptor of an object, or -1. No code of the program runs. */
 static inline int descriptor_of(PyObject *object)
 {
     if (!object)

@@ -8,7 +8,7 @@ const char *text_of(PyObject *object, Py_ssize_t *bytes);
 
 enum { TEXT_BYTES = 1024 }; /* so much of a text is kept */
 
-/* Text as bytes, as the file system has it; a new reference, NULL for what is no text. */
+/* Text as bytes, as in the file system; a new reference, NULL for other objects. */
 PyObject *encoded(PyObject *text);
 
 /* A new reference, or NULL where there is no such member, or nothing in it. */

@@ -9,7 +9,7 @@
 #include "core/recorder.h"
 #include "core/visible.h"
 
-/* The kinds of numbers of intrinsics, each plus one; all that are numbered higher are of none. */
+/* The kinds of numbers of intrinsics, each plus one; higher numbers have none. */
 enum { NUMBERS_KNOWN = 4096 };
 
 extern uint8_t number_kinds[NUMBERS_KNOWN];
@@ -40,8 +40,8 @@ static inline bool inside(const struct thread *thread, enum kind kind)
 /* Is a request being served, or a task run, by the thread? */
 bool is_serving(const struct thread *thread);
 
-/* The innermost call in progress of an intrinsic, from the place `lowest` in the table on, as it was begun; false where
-   there is none. `any_detail`: whatever it is about. */
+/* The innermost call in progress of an intrinsic, from the entry `lowest` on, as it was begun; false if there is
+   none. `any_detail`: whatever its detail. */
 static const uint32_t any_detail = UINT32_MAX;
 
 bool find_open(struct span *span, struct thread *thread, uint32_t intrinsic, uint32_t detail, uint32_t lowest);

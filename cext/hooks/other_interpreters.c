@@ -22,7 +22,7 @@ void other_interpreters_begin(void)
             };
 }
 
-/* Given by place, or the object itself; what was given by name is not looked for. */
+/* Given by position, or the object itself; arguments by name are not searched. */
 static PyObject *plain_subject(const struct call *call)
 {
     const struct slot *slot = call->slot;
@@ -50,7 +50,7 @@ static uint32_t plain_detail(const struct call *call, const struct descriptor *k
     }
 }
 
-/* What was known of the descriptors that the call changes is so no more. */
+/* What was known about the descriptors that the call changes is void. */
 static void forget_changed(const struct call *call)
 {
     if (call->slot->effect == EFFECT_none || call->slot->traffic)
@@ -61,7 +61,7 @@ static void forget_changed(const struct call *call)
             descriptor_forget(descriptor_of_number(call->arguments[place]));
 }
 
-/* Rules by places in the code, and by what goes on around the call, are for the interpreter that is recorded in full. */
+/* Rules by call site, and by what surrounds the call, apply to the interpreter that is recorded in full. */
 static bool is_filtered(const struct slot *slot, uint32_t intrinsic, const struct thread *thread)
 {
     if (UNLIKELY(chosen.one_in) && is_passed_over(thread))

@@ -1,9 +1,8 @@
-/* Calls that are made in other interpreters of the process than the one that began the recording.
-
-   Another interpreter may have a lock of its own. What is kept beside the recorder, of descriptors, children, transactions, locks
-   and tasks, and what Python objects of ours are needed for, is ordered by the lock of the first. So of these calls there
-   is recorded what is known without: times, place (its sites tell of which interpreter), bytes, error, and a detail that
-   plain arguments tell. What starts processes passes through. */
+/* Calls in other interpreters of the process than the one that began the recording. Another interpreter may have a
+   lock of its own. Data beside the recorder, about descriptors, children, transactions, locks and tasks, and our own
+   Python objects, are ordered by the lock of the first. So these calls are recorded with what is known without them:
+   times, site (with its interpreter), bytes, error, and a detail from plain arguments. Calls that start processes
+   pass. */
 #pragma once
 
 #include "hooks/call.h"

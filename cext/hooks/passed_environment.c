@@ -81,7 +81,7 @@ static bool is_own_environment(const struct slot *slot)
     return slot->passes == PASSES_own || slot->passes == PASSES_shell;
 }
 
-/* Find what is to be passed on instead; false: nothing. */
+/* Find the replacement to pass on; false: none. */
 static bool find_passed(struct passed *passed, const struct slot *slot, PyObject *const *items, Py_ssize_t count,
                         PyObject *names, Py_ssize_t *place)
 {

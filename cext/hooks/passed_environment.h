@@ -9,7 +9,7 @@
 
 enum { PASSED_ITEMS = 40 };
 
-/* What is passed on in the place of what was given; to be undone after the call. */
+/* What is passed on instead of the given environment; to be undone after the call. */
 struct passed {
     PyObject *items[PASSED_ITEMS];
     PyObject *environment;
@@ -23,5 +23,5 @@ PyObject *const *pass_items(struct passed *passed, const struct slot *slot, PyOb
 
 PyObject *pass_tuple(struct passed *passed, const struct slot *slot, PyObject *arguments);
 
-/* After the call, whose exception may be set. */
+/* After the call, which may have raised. */
 void pass_end(struct passed *passed, const struct slot *slot);

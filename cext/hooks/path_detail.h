@@ -1,4 +1,4 @@
-/* The path of a call, or what lies behind its descriptor, as a number in strings. */
+/* The path of a call, or what its descriptor refers to, as a number in strings. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -21,5 +21,5 @@ uint32_t descriptor_detail(PyObject *object);
 
 uint32_t path_detail(PyObject *path);
 
-/* The text that a pathlib.Path keeps of itself once it was asked for it, which the call itself does. */
+/* The text that a pathlib.Path caches once it was asked for, which the call itself does. */
 uint32_t kept_path(PyObject *path);

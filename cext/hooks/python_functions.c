@@ -1,8 +1,8 @@
 #include "hooks/python_functions.h"
 
 #if PY_VERSION_HEX < 0x030c0000
-/* CPython 3.11 asks for exactly the type of functions before it goes round the vectorcall: a type under it, alike in
-   everything, is not gone round. */
+/* CPython 3.11 bypasses the vectorcall only for the exact function type: a derived type, alike in everything, is not
+   bypassed. */
 static PyObject *function_reduce(PyObject *function, PyObject *nothing)
 {
     (void)nothing;

@@ -1,4 +1,4 @@
-/* Python functions, intercepted by their vectorcall: so every call is caught, and the function stays what it is. */
+/* Python functions, intercepted by their vectorcall: every call is caught, and the function keeps its identity. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -13,7 +13,7 @@ bool is_python_function(PyObject *object);
    `__init__` of plain arguments. */
 bool is_gone_round(PyObject *function);
 
-/* By their places: to ask by name is told to audit hooks. */
+/* By their position: a look-up by name would trigger audit hooks. */
 PyObject *function_globals(PyObject *function);
 
 PyObject *function_file(PyObject *function);

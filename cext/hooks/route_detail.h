@@ -5,11 +5,11 @@
 #include <Python.h>
 #include <stdint.h>
 
-/* What is served: its method, and the path of the route that serves it, or else its own. */
+/* A served request: its method, and the path of its route, or else its own. */
 uint32_t served_detail(PyObject *owner, PyObject *told);
 
-/* The pattern of the route that served it, as its framework told by the end of the call: of FastAPI
-   `/orders/{id}`. 0 where none did. */
+/* The pattern of the route that served it, as its framework knows at the end of the call: `/orders/{id}` with
+   FastAPI. 0 if there is none. */
 uint32_t told_route_detail(PyObject *told);
 
 /* The same of an object that its framework keeps it in: the first of the ways that leads to a text. */

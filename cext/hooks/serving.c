@@ -79,7 +79,7 @@ void name_by_route(struct call *call)
     call->span.detail = number ? number : call->span.thread->record->open[call->span.index].detail;
 }
 
-/* Nothing is kept of a request that could not be understood: what stands there is of the one before it. */
+/* Keep nothing of a request that could not be understood: the data there belongs to the one before. */
 static uint32_t detail_of_served(const struct call *call)
 {
     PyObject *subject = subject_of(call), *ways = call->slot->attributes;

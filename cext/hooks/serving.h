@@ -1,7 +1,6 @@
-/* Requests that a call waits for before it answers them.
-
-   Such a call is none until the request is there: then an entry in the table of calls in progress begins, of the call
-   that is to end it. The waiting before it is inside of nothing. */
+/* Requests that a call waits for before it answers them. Such a call is not recorded until the request is there:
+   then an entry in the table of calls in progress begins, which that call ends. The wait before it is inside
+   nothing. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -19,12 +18,12 @@ bool takes_requests(const struct call *call);
    route: nothing yet. */
 bool begin_serving(struct call *call, struct thread *thread, PyThreadState *state);
 
-extern uint32_t marking; /* the intrinsic of transactions that the program marks, whose names are theirs */
+extern uint32_t marking; /* the intrinsic of marked transactions, which have their own names */
 
 /* What the innermost of the calls in progress that are the program's own work is about is known now. */
 void tell_route(const struct call *call);
 
-/* It is known now what it was. */
+/* Now its detail is known. */
 void name_by_route(struct call *call);
 
 void end_serving(struct call *call, bool failed);

@@ -10,7 +10,7 @@
 #include "hooks/open_calls.h"
 #include "hooks/serving.h"
 
-/* What changed while nothing was looked at is not known. */
+/* Changes while nothing was watched are unknown. */
 static void forget_what_may_have_changed(void)
 {
     forget_descriptors();

@@ -10,10 +10,10 @@
 /* Have the recorder say what shims need to know of. */
 void shims_begin(void);
 
-/* A call that was not timed may have changed what is known of descriptors, or have served. */
+/* An untimed call may have changed what is known about descriptors, or have served a request. */
 void end_untimed(struct call *call, PyObject *result, bool failed);
 
-/* A `__next__` in Python raises where there are no more: that is no error. */
+/* A `__next__` in Python raises at the end: that is not an error. */
 bool is_end_of_rows(const struct call *call);
 
 /* Was it no wait, or a fetch that was added to another's event? */

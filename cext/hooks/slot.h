@@ -1,5 +1,5 @@
-/* What a stub knows of the intrinsic that it stands for: how a call of it is recorded. The lists are the vocabulary that
-   libraries describe intrinsics in. */
+/* What a stub knows of its intrinsic: how a call of it is recorded. The lists are the vocabulary in which libraries
+   describe intrinsics. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -44,7 +44,7 @@
     X(rows,     "as many rows as the result has") \
     X(cursor,   "nothing yet: rows are to be fetched from the result")
 
-/* How one of several kinds is chosen. Whatever waits inside a call that is idle is idle too. */
+/* How one of several kinds is chosen. Any wait inside an idle call is idle, too. */
 #define CHOICES(X) \
     X(nested,     "the first kind, unless inside a call that is idle") \
     X(descriptor, "by what lies behind the descriptor") \
@@ -58,7 +58,7 @@
     X(child,      "the first kind where it waits for one child by its number; idle where for whichever ends first") \
     X(pool,       "process; sync where what `attribute` leads to is a pool of threads")
 
-/* What a call changes in what is known of descriptors and of children. */
+/* What a call changes in the known descriptors and children. */
 #define EFFECTS(X) \
     X(open,     "the result is the descriptor of the path that is the call's detail") \
     X(make,     "the result, or what is in it, are new descriptors") \
@@ -133,45 +133,45 @@ enum { SUBJECT_RESULT = 254, SUBJECT_OWNER = 255 };
 /* What a stub knows. */
 struct slot {
     void *body; /* the shim, or a hook of the tracer's own */
-    void *real; /* the function in whose place the stub stands */
+    void *real; /* the function that the stub replaces */
     void *ask;  /* of a semaphore: what tells whether it is free */
     PyObject *link; /* the versions that several libraries have of it, or NULL */
     PyObject *keyword;    /* the name of the argument that the detail is taken from, where it may be given by name; or NULL */
-    PyObject *attributes; /* the ways to what of it is kept, a tuple of tuples of names; or NULL: itself */
+    PyObject *attributes; /* the paths to what is kept, a tuple of tuples of names; or NULL: the object itself */
     PyObject *route;      /* the ways, each of which may lead to what names it better once the call has ended; or NULL */
     uint32_t intrinsic;        /* its number for the first of its kinds */
-    uint8_t numbers;           /* how many it has; 0 of what is no intrinsic */
-    uint8_t kinds[KIND_COUNT]; /* for each kind: what is to be added to that number */
+    uint8_t numbers;           /* how many numbers it has; 0 if it is not an intrinsic */
+    uint8_t kinds[KIND_COUNT]; /* for each kind: what to add to that number */
     uint8_t detail, subject;   /* subject: which argument the detail is taken from */
     uint8_t late;              /* the detail may be known only after the call */
     uint8_t moves, choice, effect, lock, passes;
     uint8_t waits; /* enum waits */
-    uint8_t traffic; /* it reads or writes what lies behind a descriptor */
-    uint8_t asks; /* it waits for somebody at the keyboard, where it is of the kind screen */
-    uint8_t shape; /* of pair: how its argument is to be understood */
+    uint8_t traffic; /* it reads or writes through a descriptor */
+    uint8_t asks; /* it waits for a user at the keyboard, if it is of the kind screen */
+    uint8_t shape; /* of pair: how its argument is interpreted */
     uint8_t levels[KIND_COUNT]; /* enum level, by what is added to its number */
     uint8_t lowered; /* not all of them are LEVEL_time */
-    uint8_t through; /* nothing but what is recorded needs to know of its calls */
+    uint8_t through; /* only recorded calls need to know of its calls */
     uint8_t watched; /* enum watched */
-    uint8_t sampled; /* its calls are transactions of which one in so many is kept */
+    uint8_t sampled; /* its calls are transactions, one in N of which is kept */
     uint8_t taken;
 };
 
-/* What the filter wants to know of the calls of a slot before all else: nothing, from where they are made, whether inside
-   a call of a database, or nothing more, since all are left out. Of an unfit one it is not told yet what its intrinsic is
-   like: its calls pass. */
+/* What the filter needs to know about the calls of a slot first of all: nothing; their sites; whether they are
+   inside a database call; or nothing more, because all are excluded. For an unready slot the intrinsic is not known
+   yet: its calls pass. */
 enum watched { WATCHED_not, WATCHED_look, WATCHED_outside_db, WATCHED_closed, WATCHED_unfit };
 
-/* All is told that there is to tell of it: other threads may be calling already. */
+/* The slot is complete: other threads may be calling already. */
 static inline void slot_is_fit(struct slot *slot)
 {
     __atomic_store_n(&slot->watched, WATCHED_not, __ATOMIC_RELEASE);
 }
 
-/* Is it one of the many that ask the same of a descriptor: what lies behind it, of which kind it is? */
+/* Whether it is one of the many with the same question: what a descriptor refers to, and of which kind that is. */
 bool is_traffic(const struct slot *slot);
 
-/* Is the slot's intrinsic one whose calls recording itself has to see, whatever their level? */
+/* Whether recording itself must see the slot's calls, whatever their level. */
 static inline bool is_always_timed(const struct slot *slot)
 {
     return slot->effect >= EFFECT_fork && slot->effect < EFFECT_serve;

@@ -25,7 +25,7 @@ static void forget_words(struct program_words *program)
         Py_DECREF(program->kept[each]);
 }
 
-/* The text as bytes that stay until the words are forgotten; NULL for what is no text. */
+/* The text as bytes that stay until the words are forgotten; NULL for other objects. */
 static const char *keep_text(struct program_words *program, PyObject *text)
 {
     PyObject *bytes = text && program->count <= PROGRAM_WORDS ? encoded(text) : NULL;

@@ -1,5 +1,5 @@
-/* The program that a call is about to start, with its words: whether it is an interpreter that our boot library must be
-   preloaded into. Only texts and plain lists are looked at; for anything else it is said no. */
+/* The program that a call is about to start, with its words: whether it is an interpreter into which the boot
+   library must be preloaded. Only texts and plain lists are read; for anything else the answer is no. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

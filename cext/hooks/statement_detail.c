@@ -40,8 +40,8 @@ static __attribute__((noinline)) uint32_t new_statement(PyObject *statement, enu
     return whole ? intern_normalised(statement, dialect, key) : intern_beginning(statement, dialect, key);
 }
 
-/* What is no plain text: the bytes that a driver made of a statement and its values, or a text of the program's own
-   type, whose hash may be the program's too. */
+/* Anything but a plain text: the bytes that a driver made of a statement and its values, or a text of the program's
+   own type, whose hash may be the program's, too. */
 static __attribute__((noinline)) uint32_t other_statement(PyObject *statement, enum dialect dialect)
 {
     bool literals;

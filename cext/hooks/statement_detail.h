@@ -1,4 +1,4 @@
-/* The statement of a call: SQL without its literals, as a number in strings. What was seen before is found in a cache. */
+/* The statement of a call: SQL without its literals, as a number in strings. Known ones are found in a cache. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -23,5 +23,5 @@ static inline enum dialect dialect_of(enum detail_kind detail)
     return (enum dialect)(detail - DETAIL_statement);
 }
 
-/* The statement that a cursor of PostgreSQL ran last, as it was sent: what was made of an object that is no text. */
+/* The statement that a PostgreSQL cursor ran last, as sent, for an object that was not a text. */
 uint32_t kept_statement(PyObject *cursor);

@@ -43,7 +43,7 @@ static void append_instant(struct thread *thread, const struct event *instant)
         thread_look(thread);
 }
 
-/* The line that `running`, the thread's innermost frame, has come to. */
+/* The line that `running`, the thread's innermost frame, has reached. */
 static void tell_line(void *running)
 {
     const struct slot *slot = told_lines;

@@ -1,6 +1,6 @@
-/* Lines as events: each that line trace comes to is one where statements are asked for, an instant that takes no time, so that
-   nothing is added to any time of a report. The line stands by itself, whosever code it is: what is chosen is traced for its
-   lines. What it takes to tell of one is timed by line trace (lines/line_events.h). */
+/* Lines as events: if requested, each line that line trace reaches is an instant without duration, so no time in a
+   report changes. The line stands for itself, whoever owns the code: functions are chosen for their lines. Line trace
+   measures the cost of such an event (lines/line_events.h). */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -10,8 +10,8 @@
 #include "core/recorder.h"
 #include "hooks/slot.h"
 
-/* From now on lines are told as calls of that slot; NULL: no more. */
+/* From now on lines are recorded as calls of that slot; NULL: no longer. */
 void tell_lines_as(const struct slot *slot);
 
-/* The mean of so many, in nanoseconds, of the line that runs: for calibration. */
+/* The mean of this many, in nanoseconds, for the running line: for calibration. */
 uint64_t time_told_lines(struct thread *thread, unsigned times);

@@ -43,7 +43,7 @@ SIGNATURES(TYPE_OF_FUNCTION)
 #define NUMBER_OF_SIGNATURE(name, ...) SIGNATURE_##name,
 enum signature { SIGNATURES(NUMBER_OF_SIGNATURE) SIGNATURE_COUNT };
 
-/* A slot that nobody has, for a stub in the place of `real`; NULL when the pool is full. */
+/* A free slot, for a stub in place of `real`; NULL if the pool is full. */
 struct slot *slot_take(enum signature signature, const void *real);
 
 void *slot_stub(enum signature signature, const struct slot *slot);

@@ -20,7 +20,7 @@ enum { TERMINAL_there = 1, TERMINAL_echoes = 2, TERMINAL_ends_lines = 4 };
 
 static bool was_unseen; /* since nothing lay there to be read the echo was seen off */
 
-/* Of the terminal behind a descriptor; 0 where it is none. */
+/* Of the terminal that a descriptor refers to; 0 if it is not a terminal. */
 static uint8_t terminal_state(int descriptor)
 {
     struct termios found;
@@ -37,7 +37,7 @@ static uint8_t terminal_state(int descriptor)
     return state;
 }
 
-/* The same before something is read: it has no echo where what lies there already may have been typed without. */
+/* The same before a read: without echo if waiting input may have been typed without it. */
 static uint8_t terminal_before_reading(int descriptor)
 {
     uint8_t state = terminal_state(descriptor);

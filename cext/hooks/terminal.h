@@ -1,9 +1,7 @@
-/* Calls that read from a terminal or write to it, where the dialogue is kept: what they moved.
-
-   What is typed is kept only where the terminal showed it: its echo was on when the call began and when it ended, and what
-   lay there already when it began was not typed while it was seen off. The side of a pseudo-terminal that plays the user
-   (pexpect, script) shows nothing to anybody. Of the program nothing is run; a buffer that is written in Python has nothing
-   to be kept. */
+/* Calls that read from or write to a terminal, while the dialogue is kept: their text. What is typed is kept only if
+   the terminal showed it: its echo was on when the call began and when it ended, and waiting input was not typed while
+   it was seen off. The side of a pseudo-terminal that plays the user (pexpect, script) shows nothing to anybody. No
+   code of the program runs; a buffer written in Python has nothing to keep. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

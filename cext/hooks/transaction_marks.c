@@ -21,7 +21,7 @@
 #include "hooks/open_calls.h"
 #include "hooks/shim.h"
 
-/* Those of the calling thread that were begun in coroutines; thread->marked says how many. */
+/* Those of the calling thread that began in coroutines; thread->marked has their number. */
 static __thread struct {
     struct mark *places;
     uint32_t used, room;
@@ -106,8 +106,8 @@ static bool is_of_contextlib(PyCodeObject *code)
     return file && bytes >= (Py_ssize_t)sizeof end && strcmp(file + bytes + 1 - sizeof end, end) == 0;
 }
 
-/* The frame of the coroutine that the calling code is of, or was called by; NULL where there is none. Those in between
-   of which the standard library makes context managers are not it. */
+/* The frame of the coroutine that contains the calling code, or called it; NULL if there is none. Frames in between
+   that the standard library turns into context managers are skipped. */
 static frame *coroutine_here(PyThreadState *state)
 {
     for (frame *each = frame_innermost(state); each; each = frame_outer(each)) {
@@ -243,7 +243,7 @@ void mark_event(const struct slot *slot, uint32_t detail)
     span_record(&call.span, 0, 0);
 }
 
-/* The innermost of that name that is in progress; or one whose coroutine is not known to run. */
+/* The innermost one of that name in progress; or one whose coroutine is not known to run. */
 static bool find_mark(struct span *span, struct thread *thread, const struct slot *slot, uint32_t detail)
 {
     if (find_open(span, thread, slot->intrinsic, detail, 0))

@@ -1,9 +1,8 @@
-/* Transactions that the program marks itself: entries in the table of calls in progress that no shim stands around.
-
-   One that was begun in a coroutine is in progress while that runs. While it is suspended others run, whose calls are not
-   made inside of it: then the entry is laid aside. Where the steps of an await around it are seen, that is at their
-   ends. Else the outermost coroutine's steps are from the next one on; of the one in which it began the end is seen when
-   the next call of another begins, so that a little of what the loop did between counts for it. */
+/* Transactions that the program marks: entries in the table of calls in progress without a shim. One that began in a
+   coroutine is in progress while that runs. While it is suspended others run, whose calls are not inside it: the entry
+   is then put aside. If the steps of an await around it are seen, this happens at their ends. Otherwise the outermost
+   coroutine's steps are seen from the next one on; the end of its first step is noticed at the next call of another
+   coroutine, so a little of the loop's work in between counts for it. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -23,27 +22,27 @@ struct mark {
     struct reading left;   /* when it was */
     uint64_t start_cpu_ns, suspended_ns;
     uint32_t call, task, intrinsic, detail;
-    uint32_t under; /* the await at whose step's end it was laid aside, or 0 */
+    uint32_t under; /* the await at whose step's end it was put aside, or 0 */
     bool is_aside;
 };
 
-/* Lay those aside whose coroutine does not run, and take up those whose does. */
+/* Put those aside whose coroutine does not run, and resume those whose does. */
 void marks_settle(struct thread *thread);
 
-/* The step of an await ended, which stood at `index` in the table: what was begun inside of it waits for the next. */
+/* The await's step at `index` in the table ended: what began inside it waits for the next. */
 void marks_leave(struct thread *thread, uint32_t index, uint32_t call, struct reading now);
 
 /* The next step began. */
 void marks_return(struct thread *thread, uint32_t call, struct reading now);
 
-/* A step of an outermost coroutine began, or ended, that is no await of ours. */
+/* A step of an outermost coroutine that is not one of our awaits began, or ended. */
 void marks_step(PyObject *outermost, bool begins);
 
-/* A transaction of that name begins here. Gives the coroutine whose steps are to be seen, or NULL. */
+/* A transaction of that name begins here. Returns the coroutine whose steps must be watched, or NULL. */
 PyObject *mark_enter(const struct slot *slot, uint32_t detail);
 
 /* The program says that something happened here: an event that takes no time. */
 void mark_event(const struct slot *slot, uint32_t detail);
 
-/* It ends here, with the error that is set, if any. What was not begun on this thread does not end. */
+/* It ends here, with the current error, if any. One that did not begin on this thread does not end. */
 void mark_exit(const struct slot *slot, uint32_t detail, bool failed);

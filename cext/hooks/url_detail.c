@@ -25,7 +25,7 @@ static size_t length_until(const char *bytes, size_t length, const char *ends)
     return place;
 }
 
-/* Without what stands before the last @, which is a user and a password. */
+/* Without everything before the last @, which is a user and a password. */
 static void append_authority(struct text *text, const char *bytes, size_t length)
 {
     const char *at = memrchr(bytes, '@', length);
@@ -46,8 +46,8 @@ static void append_path(struct text *text, const char *bytes, size_t length)
     }
 }
 
-/* Up to the first slash; but a password may have one that should have been written otherwise, and then stands where no
-   port can. Where ? or # follows a port, and an @ that, it may as well be a password: http://ann:12?x@host/. */
+/* Up to the first slash; but a password may contain one that should have been escaped, where no port can be. If ? or
+   # follows a port, and an @ follows that, it may as well be a password: http://ann:12?x@host/. */
 static size_t length_of_authority(const char *bytes, size_t length)
 {
     size_t authority = length_until(bytes, length, "/\\?#");

@@ -17,7 +17,7 @@ static bool passes_filter(const struct thread *thread, uint32_t intrinsic)
     return (!filter.by_time || filter_time()) && (!filter.by_transaction || filter_transaction(thread->record));
 }
 
-/* What was said from outside is done at the next call, by who has the lock. */
+/* Requests from outside are handled at the next call by a thread with the lock. */
 bool is_recorded_now(const struct thread *thread, uint32_t intrinsic)
 {
     if (thread->quiet || thread->own_depth || recorder.interval_ns || (uint32_t)said_from_outside())

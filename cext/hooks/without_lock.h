@@ -1,5 +1,5 @@
-/* Whether a call is recorded that is made without the interpreter's lock, or may be: what is asked here allocates nothing,
-   and does not wait. */
+/* Whether a call that is made without the interpreter lock, or may be, is recorded: nothing here allocates or
+   waits. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,6 +14,6 @@ static inline struct thread *known_thread(void)
     return thread && __atomic_load_n(&thread->recording, __ATOMIC_RELAXED) ? thread : NULL;
 }
 
-/* Are calls of that number recorded on the thread now? Rules by places are for calls whose places are known before they are
-   made: this one passes with the call that it is made in. */
+/* Whether calls with that number are recorded on the thread now. Rules by call site apply to calls with sites that
+   are known before the call: this one passes together with the call around it. */
 bool is_recorded_now(const struct thread *thread, uint32_t intrinsic);

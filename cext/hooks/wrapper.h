@@ -1,8 +1,7 @@
-/* What stands in the place of a Python function of a package: a wrapper of wrapt's, which behaves as the function would.
-
-   It is a subclass of wrapt's own type. That binds to an object through a proxy of its own, which is never twice the
-   same, cannot be pickled, and is not what weakref.WeakMethod and its like expect; this one binds as a function does, to
-   a plain method, and is called without a method being made at all where a function would be. */
+/* The replacement of a Python function of a package: a wrapper of wrapt's that behaves like the function. It is a
+   subclass of wrapt's own type, which binds to an object through a proxy of its own that is never the same twice,
+   cannot be pickled, and does not work with weakref.WeakMethod and similar classes. This one binds like a function, to
+   a plain method, and is called without making a method wherever a function would be. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

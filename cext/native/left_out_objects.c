@@ -25,7 +25,7 @@ static bool begins_with_one_of(const char *name, const char *const *beginnings)
     return false;
 }
 
-/* Where our package lies: what this function's object is called, up to the folder above it. */
+/* The path of our package: the name of this function's object, up to the folder above it. */
 static size_t own_prefix(const char **path)
 {
     Dl_info info;

@@ -1,6 +1,6 @@
-/* Loaded objects whose calls are not recorded as native ones. Left out are: the C library and what belongs to it, and the
-   loader, whose own calls are parts of calls; interpose itself; the interpreter, and those of its extension modules that are
-   no more than a cover of system calls: what they call is recorded as the call of Python that it is. */
+/* Loaded objects whose calls are not recorded as native ones: the C library with its parts, and the loader, whose own
+   calls are parts of calls; interpose itself; the interpreter, and those of its extension modules that only cover system
+   calls, because their calls are recorded as calls of Python. */
 #pragma once
 
 #include <stdbool.h>

@@ -17,7 +17,7 @@ struct native natives[NATIVE_COUNT];
 
 /* --- may it be recorded? */
 
-/* A call in progress of which the stack has been unwound: what was begun is not ended by anybody else. */
+/* A call in progress with an unwound stack: nobody else ends what was begun. */
 static void drop_unwound(struct thread *thread)
 {
     struct thread_record *record = thread->record;
@@ -56,7 +56,7 @@ static struct thread *recorded_native_thread(uintptr_t frame)
     return NULL;
 }
 
-/* --- what it is about, and where it comes from */
+/* --- its detail, and its stack */
 
 static uint32_t kind_of_native(const struct slot *slot, const struct descriptor *known, const struct thread *thread)
 {
@@ -88,7 +88,7 @@ static uint32_t stack_of_native(const struct thread *thread, const void *caller)
     return site ? stack_intern(site, python, 0) : python;
 }
 
-/* --- what it changes in what is known of descriptors */
+/* --- what it changes in the known descriptors */
 
 static bool is_about_descriptor(const struct slot *slot)
 {
@@ -111,7 +111,7 @@ static void change_after_native(const struct slot *slot, intptr_t subject, int64
 
 /* --- the call */
 
-/* Timed? What is counted is counted. */
+/* Whether it is timed. Untimed ones are counted here. */
 static bool is_timed(struct thread *thread, const struct slot *slot, uint32_t added)
 {
     enum level level = slot->levels[added];

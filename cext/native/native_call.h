@@ -1,9 +1,8 @@
-/* A native call: what its wrapper does before and after the real function.
-
-   It may be made by any thread, with or without the interpreter's lock, and in a signal handler. It allocates nothing, calls
-   nothing of Python's, and waits for nobody but the recorder's own lock. It passes through where the thread is not known to
-   the recorder, where recording's own code makes it, and in a signal handler that interrupts another native call or the
-   recorder's work on the thread; these last are counted. */
+/* A native call: what its wrapper does before and after the real function. Any thread may make one, with or without
+   the interpreter lock, also in a signal handler. It allocates nothing, calls no Python function, and waits for nothing
+   but the recorder's own lock. It passes through if the recorder does not know the thread, if recording code makes it,
+   and in a signal handler that interrupts another native call or the recorder's work on the thread; these last are
+   counted. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -16,7 +15,7 @@
 #include "native/native_calls.h"
 
 struct native {
-    struct slot slot; /* what is known of the intrinsic; numbers are 0 where it is not recorded */
+    struct slot slot; /* the data of the intrinsic; numbers are 0 if it is not recorded */
     void *real;       /* the C library's function; NULL where it has none of that name */
 };
 
@@ -28,7 +27,8 @@ struct native_call {
     intptr_t subject;
 };
 
-/* False: pass through, there is nothing to end. `caller` is where it returns to, `frame` where the wrapper's frame lies. */
+/* False: pass through, there is nothing to end. `caller` is its return address, `frame` the address of the wrapper's
+   frame. */
 bool native_begin(struct native_call *call, enum native_number number, intptr_t subject, const void *caller,
                   uintptr_t frame);
 

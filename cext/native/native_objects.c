@@ -17,7 +17,7 @@
 enum { DLSYM = NATIVE_COUNT, WRAPPED };
 enum { SLOTS = 8192, NAMES = 256 };
 
-/* What was exchanged. */
+/* The exchanged slots. */
 struct exchanged {
     void **address;
     void *before;
@@ -30,9 +30,9 @@ static struct {
     uint32_t count;
     uint8_t by_name[NAMES]; /* numbers, each plus one */
     bool ambiguous[WRAPPED]; /* there is another function of that name besides the C library's */
-    const void *way_of_program[WRAPPED]; /* what stands for its address in all objects, where that is no function itself */
+    const void *way_of_program[WRAPPED]; /* its address in all objects, if that is not the function's own */
     void *(*dlsym)(void *, const char *);
-    unsigned long long loaded, unloaded; /* objects, as the loader counts them, when they were looked at last */
+    unsigned long long loaded, unloaded; /* objects, as counted by the loader, at the last look */
     bool on;
 } exchange;
 
@@ -40,8 +40,8 @@ static struct {
 
 static void *wrapped(const char *name, void *found);
 
-/* What is found depends on who asks only where no object is named: then the real one must see who called, and it does if it is
-   jumped to. */
+/* The result depends on the caller only if no object is named: then the real function must see the caller, and it
+   does if it is jumped to. */
 static void *native_dlsym(void *object, const char *name)
 {
     if (object == RTLD_DEFAULT || object == RTLD_NEXT || !exchange.on)
@@ -99,8 +99,8 @@ static void *wrapped(const char *name, void *found)
     return number != WRAPPED && found == real_of(number) ? wrapper_of(number) : found;
 }
 
-/* A program that lies at a fixed address and takes a function's address has its own way to it, whose address then stands for the
-   function's everywhere; calls of other objects do not go by it. */
+/* A program at a fixed address that takes a function's address has its own way to it, whose address then stands for
+   the function's everywhere; calls of other objects do not use it. */
 static bool is_way_of_program(const void *found)
 {
     Dl_info info;

@@ -1,5 +1,5 @@
-/* The import tables of all loaded objects: the slots of native intrinsics are exchanged, those of objects loaded later too, and
-   all is put back at the end. */
+/* The import tables of all loaded objects: the slots of native intrinsics are exchanged, also in objects loaded
+   later, and all are restored at the end. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,10 +7,11 @@
 /* Find the C library's functions; the next finds objects. */
 void native_prepare(void);
 
-/* Look at objects that were not looked at yet. With the interpreter's lock held. */
+/* Examine objects that were not examined yet. With the interpreter lock held. */
 void native_look(void);
 
-/* Put back what was exchanged. How many slots could not be, because somebody else has put his own upon ours. */
+/* Restore what was exchanged. Returns the number of slots that could not be, because somebody else has replaced
+   ours. */
 int native_end_all(void);
 
 /* Do calls go through wrappers? */

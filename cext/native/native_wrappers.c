@@ -6,8 +6,8 @@
 #include "native/native_call.h"
 #include "native/native_shapes.h"
 
-/* What stands in the slots of import tables: begin, the real function, end. `first` may return before that, and `back` after the
-   real function has. */
+/* The content of exchanged slots: begin, the real function, end. `first` may return before that, and `back` after
+   the real function has. */
 #define WRAPPER_WITH(first, back, name, returns, parameters, arguments, subject, error_number) \
     typedef returns type_of_##name parameters; \
     static returns native_##name parameters \

@@ -1,4 +1,4 @@
-/* What stands in the place of each native intrinsic, and what is declared of it. */
+/* The wrapper of each native intrinsic, and its declaration. */
 #pragma once
 
 #include "native/native_calls.h"

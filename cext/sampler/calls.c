@@ -5,7 +5,7 @@
 
 #include "core/fields.h"
 
-/* Records lie one after the other behind a head as long as one. */
+/* Records follow each other after a head of the same length. */
 static bool read_record(const struct sampled_process *process, uint32_t number, struct thread_record *record)
 {
     off_t at = (off_t)number * THREAD_BYTES;
@@ -47,7 +47,7 @@ struct call_in_progress call_of(struct sampled_process *process, struct sampled_
     found.greenlet = record.fields.greenlet;
     uint32_t depth = record.fields.depth < OPEN_CALLS ? record.fields.depth : OPEN_CALLS;
     for (; depth > 0; depth--)
-        if (record.open[depth - 1].call) { /* with greenlets, one that has ended may lie among others */
+        if (record.open[depth - 1].call) { /* with greenlets, one that has ended may be among others */
             found.call = record.open[depth - 1].call;
             found.intrinsic = record.open[depth - 1].intrinsic;
             break;

@@ -129,7 +129,7 @@ static int32_t signed_number(const unsigned char *table, uint32_t bytes, uint32_
     return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
 }
 
-/* An entry begins with a byte whose highest bit is set: a form, and of how many instructions it speaks. */
+/* An entry begins with a byte with its highest bit set: a form, and the number of instructions. */
 static uint32_t line_of(const struct code *code, uint32_t instruction)
 {
     enum { WITH_COLUMNS = 10, LONG_FORM_FIRST = 13, NO_LINE = 15 };
@@ -187,7 +187,7 @@ static struct code *add_code(struct codes *codes, uint64_t address)
     return code;
 }
 
-/* The code object at the address; what was kept of another there is read anew. NULL where there is none. */
+/* The code object at the address; if another one was cached there, it is read again. NULL if there is none. */
 static struct code *find_code(struct sampled_process *process, uint64_t address, const struct code *now)
 {
     uint32_t number = numbers_find(&process->codes.by_address, address);

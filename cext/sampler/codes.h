@@ -1,5 +1,5 @@
-/* The code objects of a sampled process: what they are called, and which line an instruction is of. What was read once is
-   kept, and read again where another code object has come to lie at the same address. */
+/* The code objects of a sampled process: their names, and the line of an instruction. They are read once, and again
+   if another code object has taken the address. */
 #pragma once
 
 #include "core/interpreter_layout.h"
@@ -8,7 +8,7 @@
 
 enum { CODE_BYTES_AT_MOST = 512 };
 
-struct code; /* one of them */
+struct code; /* a single one */
 
 struct codes {
     struct code *known;

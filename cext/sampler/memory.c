@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of less, nothing is written down; nor of a smaller part of what is there. */
+/* Smaller changes are not recorded, nor smaller parts of the whole. */
 static const uint64_t LEAST_BYTES = 1u << 20, LEAST_PART = 64;
 
 int memory_open(pid_t pid)
@@ -29,7 +29,7 @@ void memory_ran(struct sampled_process *process, uint64_t cpu_ns, uint32_t threa
     memory->pending.stack = stack;
 }
 
-/* 0 where nothing is told: of a process that has ended. */
+/* 0 if nothing is known: the process has ended. */
 static uint64_t resident_bytes(int file)
 {
     char text[64];

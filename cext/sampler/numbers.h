@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct numbers {
-    uint64_t *keys; /* 0 where there is none */
+    uint64_t *keys; /* 0 if there is none */
     uint32_t *values;
     size_t slots, used;
 };

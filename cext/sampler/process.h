@@ -1,4 +1,4 @@
-/* A process that is sampled: how to reach it, what it has said of its interpreter, and its threads. */
+/* A sampled process: how to reach it, what it has said about its interpreter, and its threads. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,12 +10,12 @@
 #include "sampler/schedule.h"
 #include "sampler/tables.h"
 
-/* What the kernel said of a thread at a sample, and how long it had been off the processor then while it was to run. */
+/* The kernel's figures of a thread at a sample, and how long it had been ready to run without a processor. */
 struct moment {
     uint64_t time_ns, cpu_ns, run_delay_ns, off_ns;
 };
 
-/* A thread: what was found of it last, and the sample that is not written yet because the next may be like it. */
+/* A thread: its last state, and the sample that is not written yet because the next may be equal. */
 struct sampled_thread {
     uint64_t address; /* its state in the interpreter */
     uint32_t tid;
@@ -23,7 +23,7 @@ struct sampled_thread {
     uint32_t record;  /* its number in threads, 0 where it has none yet */
     struct schedule schedule;
     struct moment last;
-    uint32_t waited, rests; /* samples in a row in which it only waited; rounds in which it is not looked at */
+    uint32_t waited, rests; /* samples in a row in which it only waited; rounds in which it is skipped */
     bool is_seen, has_first, is_sampled; /* listed just now; sampled once; more than once */
     struct sample pending;
 };

@@ -1,5 +1,5 @@
-/* Memory of another process, read while that runs: what is there may change meanwhile, so nothing of it is believed
-   before it is checked. */
+/* Memory of another process, read while that runs: it may change meanwhile, so nothing is believed before it is
+   checked. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,6 +22,6 @@ bool remote_read(pid_t process, uint64_t address, void *into, size_t bytes);
 /* The same of several in one call. */
 bool remote_read_pieces(pid_t process, const struct remote_piece *pieces, unsigned count);
 
-/* A word that lies at `offset` of `bytes` that were read; 0 where that is outside of them. */
+/* A word at `offset` of `bytes` that were read; 0 if it is outside. */
 uint64_t word_at(const void *from, size_t bytes, uint64_t offset);
 uint32_t half_word_at(const void *from, size_t bytes, uint64_t offset);

@@ -33,7 +33,7 @@ struct sampler {
     int stop;             /* readable when it is over */
     uint64_t interval_ns, at_each_rate_bytes, flushed_ns, next_ns, least_late_ns;
     uint64_t random;
-    struct timespec changed; /* the directory, when it was looked at last */
+    struct timespec changed; /* the directory, when it was last listed */
 };
 
 static uint64_t now_ns(void)
@@ -131,7 +131,7 @@ static void choose_next(struct sampler *sampler)
         sampler->next_ns = now + after;
 }
 
-/* False where somebody has said that it is over. */
+/* False if somebody has requested the end. */
 static bool wait_until(const struct sampler *sampler, uint64_t time_ns)
 {
     struct pollfd said = {.fd = sampler->stop, .events = POLLIN};
@@ -153,7 +153,7 @@ static void drop_ended(struct sampler *sampler)
     }
 }
 
-/* Whether nothing is to be recorded for now, as the founder's control page says. */
+/* Whether the founder's control page says that recording is paused. */
 static bool is_paused(struct sampler *sampler)
 {
     off_t at = sizeof(struct file_head) + offsetof(struct control, paused);
@@ -163,8 +163,8 @@ static bool is_paused(struct sampler *sampler)
     return sampler->control >= 0 && pread(sampler->control, &paused, sizeof paused, at) == (ssize_t)sizeof paused && paused;
 }
 
-/* What is sampled for long is sampled more and more rarely: at half the rate the same room lasts twice as long, so a week
-   takes no more than ten times what the first minutes do. */
+/* A process that is sampled for long is sampled more and more rarely: at half the rate the same room lasts twice as
+   long, so a week takes at most ten times as much as the first minutes. */
 static bool is_its_turn(const struct sampler *sampler, struct sampled_process *process)
 {
     uint64_t bytes = process->tables.samples.end + process->tables.memory.end;
@@ -240,7 +240,7 @@ int sampler_try(pid_t pid, uint64_t address, bool *has_clock)
     struct schedule_files files = schedule_open(pid, (uint32_t)pid);
     *has_clock = files.clock >= 0;
     schedule_close(files);
-    errno = EPERM; /* where nothing is told of what is mapped */
+    errno = EPERM; /* if the mappings are unknown */
     return remote_read(pid, address, word, sizeof word) ? 0 : errno;
 }
 

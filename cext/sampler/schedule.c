@@ -22,7 +22,7 @@ static int open_clock(uint32_t tid)
         .type = PERF_TYPE_SOFTWARE,
         .size = sizeof clock,
         .config = PERF_COUNT_SW_TASK_CLOCK,
-        .exclude_kernel = 1, /* who is no root may ask for no more; the clock counts all the same */
+        .exclude_kernel = 1, /* other users than root may not request more; the clock counts anyway */
         .exclude_hv = 1,
     };
     return (int)syscall(SYS_perf_event_open, &clock, (pid_t)tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
@@ -67,7 +67,7 @@ bool schedule_clock(struct schedule_files files, uint64_t *cpu_ns)
     return true;
 }
 
-/* The text of a file of the thread; false where there is none any more. */
+/* The text of a file of the thread; false if the thread is gone. */
 static bool read_text(int opened, pid_t process, uint32_t tid, const char *name, char *text, size_t bytes)
 {
     int own = opened < 0 ? open_of_thread(process, tid, name) : opened;

@@ -24,7 +24,7 @@ void schedule_close(struct schedule_files files);
 /* False when the thread has ended. */
 bool schedule_read(struct schedule_files files, pid_t process, uint32_t tid, struct schedule *found);
 
-/* CPU time of the thread until now by the clock; false where there is none. */
+/* CPU time of the thread until now by the clock; false without a clock. */
 bool schedule_clock(struct schedule_files files, uint64_t *cpu_ns);
 
 /* Does it run, or is it to run as soon as it gets a processor? */

@@ -32,7 +32,8 @@ static uint64_t of_state(const struct reading_of_stack *reading, uint64_t offset
     return word_at(reading->state, reading->process->layout.thread_bytes, offset);
 }
 
-/* Most frames lie in one piece of memory; where its beginning is further away than is read, they are read one by one. */
+/* Most frames are in one piece of memory; if its beginning is farther away than is read, they are read one by
+   one. */
 static void read_chunk(struct reading_of_stack *reading)
 {
     uint64_t begin = of_state(reading, reading->process->layout.thread_chunk);
@@ -77,7 +78,7 @@ static void keep_frame(struct reading_of_stack *reading, uint64_t address, const
     size_t bytes = layout->frame_bytes;
     uint8_t owner = owner_of(reading, frame);
     uint64_t code = word_at(frame, bytes, layout->frame_code) & ~layout->frame_tag;
-    bool has_ended = !code && reading->count == 0; /* meanwhile: the one that called it goes on */
+    bool has_ended = !code && reading->count == 0; /* meanwhile: its caller continues */
     if (owner >= layout->frame_no_code || has_ended)
         return;
     reading->frames[reading->count++] = (struct read_frame){
@@ -88,7 +89,7 @@ static void keep_frame(struct reading_of_stack *reading, uint64_t address, const
     };
 }
 
-/* The frames from the innermost outward; false where one of them cannot be read. */
+/* The frames from the innermost outward; false if one of them cannot be read. */
 static bool read_frames(struct reading_of_stack *reading, uint64_t state)
 {
     char one[FRAME_BYTES_AT_MOST];
@@ -108,7 +109,7 @@ static bool read_frames(struct reading_of_stack *reading, uint64_t state)
         keep_frame(reading, address, frame);
         address = word_at(frame, reading->process->layout.frame_bytes, reading->process->layout.frame_previous);
         if (!address && owner_of(reading, frame) == reading->process->layout.frame_of_generator)
-            return false; /* it has been suspended meanwhile: while it runs, somebody runs it */
+            return false; /* it was suspended meanwhile: while it runs, somebody runs it */
     }
     return true;
 }

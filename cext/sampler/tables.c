@@ -78,7 +78,7 @@ void tables_refuse(struct tables *tables, int error)
         close(opened);
 }
 
-/* What is named is written before what names it. */
+/* A name is written before the records that refer to it. */
 void tables_flush(struct tables *tables)
 {
     flush(tables, &tables->strings);
@@ -112,7 +112,7 @@ static uint32_t add(struct tables *tables, struct table *table, const void *reco
     return place ? table->next++ : 0;
 }
 
-/* A string lies within a window; a reader is told where the rest of one is empty. */
+/* A string is within one window; tell readers that the rest of a window is empty. */
 static bool leave_window(struct tables *tables, size_t bytes)
 {
     struct table *strings = &tables->strings;

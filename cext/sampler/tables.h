@@ -13,7 +13,7 @@ enum { PENDING_BYTES = 16 * 1024 };
 
 struct table {
     const struct data_type *type;
-    uint64_t end; /* of what is in the file and of what is pending; 0: the file is not there yet */
+    uint64_t end; /* written and pending; 0: the file does not exist yet */
     uint32_t next;
     size_t used;
     char pending[PENDING_BYTES];
@@ -27,10 +27,10 @@ struct tables {
     struct numbers string_numbers, site_numbers, stack_numbers;
 };
 
-/* Of a process whose experiment is in `directory`. Files are made with the first record. 0 or the error's number. */
+/* For a process with its experiment in `directory`. Files are made with the first record. 0 or the error number. */
 int tables_begin(struct tables *tables, const char *directory);
 
-/* Numbers of what is there once; 0 where there is no room. */
+/* Numbers for unique entries; 0 if there is no room. */
 uint32_t tables_string(struct tables *tables, const char *text, size_t bytes);
 uint32_t tables_site(struct tables *tables, const struct site *site);
 uint32_t tables_stack(struct tables *tables, uint32_t site, uint32_t outer, bool cut);
@@ -41,7 +41,7 @@ void tables_memory(struct tables *tables, const struct memory *memory);
 /* The process may not be sampled: the file of samples says so. */
 void tables_refuse(struct tables *tables, int error);
 
-/* Put what is pending into the files. */
+/* Write what is pending into the files. */
 void tables_flush(struct tables *tables);
 
 void tables_end(struct tables *tables);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum {
-    TASK_BYTES = 256, /* of a task of asyncio's: its coroutine lies within, and its name behind that in all versions */
+    TASK_BYTES = 256, /* of an asyncio task: its coroutine is at this offset, and its name after that in all versions */
     TASKS_AT_MOST = 64, /* that run at the same time, of as many loops; and places of such that have run */
     KEY_WORDS = 3, VALUE_WORD = 2, /* of a dictionary: hash, key, value */
     KEYS_BYTES = 64, INDEX_BITS = 16,

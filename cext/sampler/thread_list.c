@@ -11,7 +11,7 @@
 enum {
     INTERPRETERS_AT_MOST = 64,
     THREADS_AT_MOST = 4096,
-    LISTED_EVERY = 50, /* samples, also where nothing says that a thread has come or gone */
+    LISTED_EVERY = 50, /* samples, even if nothing says that a thread has come or gone */
     STATE_BYTES = 1024,
 };
 

@@ -11,7 +11,7 @@
 #include "sampler/thread_list.h"
 
 enum {
-    ALIKE_RUNNING = 20, ALIKE_WAITING = 1000, /* samples that are put together at most */
+    ALIKE_RUNNING = 20, ALIKE_WAITING = 1000, /* how many samples are combined at most */
     JUST_NOW_NS = 50000, AN_INSTANT_NS = 50000, TRIES = 4,
     RESTS_AFTER = 10, RESTS = 4, RESTS_LONGER_AFTER = 50, RESTS_LONGER = 16, /* rounds */
 };
@@ -23,7 +23,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The first sample of a thread stands alone: from its times on the others count. */
+/* The first sample of a thread is always alone: the others count from its times on. */
 static bool is_alike(const struct sample *a, const struct sample *b)
 {
     return a->time_ns && a->state == b->state && a->stack == b->stack && a->call == b->call && a->intrinsic == b->intrinsic &&
@@ -46,7 +46,7 @@ static void keep_sample(struct sampled_process *process, struct sampled_thread *
     pending->samples++;
 }
 
-/* Whether the thread has waited since it was sampled last: then its stack is what it was. */
+/* Whether the thread has waited since its last sample: then its stack has not changed. */
 static bool has_only_waited(const struct sampled_thread *thread, const struct schedule *now)
 {
     return thread->pending.time_ns && thread->pending.state == SAMPLE_WAITS && now->slices == thread->schedule.slices &&
@@ -63,10 +63,10 @@ static uint64_t off_since_ns(const struct sampled_thread *thread, const struct s
     return sample->time_ns - (off_ns > 0 ? (uint64_t)off_ns : 0);
 }
 
-/* Whether the thread runs, waits, or is to run and has no processor. Its clock was read and is read again, where there is one:
-   it goes on only on a processor. A thread that lost the processor just now lost it to us: it ran. Where we come late, the
-   kernel has let the thread go on to the end of its turn, and it sees that end at some system calls (those that ask for CPU
-   time) rather than elsewhere. Only an instant that we chose is as random as any. */
+/* Whether the thread runs, waits, or is ready to run without a processor. Its clock, if it has one, was read and is
+   read again: it advances only on a processor. A thread that lost the processor just now lost it to us: it ran. If we
+   come late, the kernel has let the thread run to the end of its turn, and it notices that end at certain system calls
+   (those that ask for CPU time) rather than elsewhere. Only an instant that we chose is truly random. */
 static enum sample_state state_of(const struct sampled_process *process, struct sampled_thread *thread,
                                   const struct sample *sample)
 {
@@ -144,8 +144,8 @@ static void sample_thread(struct sampled_process *process, struct sampled_thread
     keep_sample(process, thread, &sample);
 }
 
-/* Of hundreds of threads most wait for ever: they are looked at more rarely. What they use before that is noticed is not
-   lost, but counts for what they do then. */
+/* Of hundreds of threads most wait for ever: they are sampled more rarely. What they use before that is noticed is
+   not lost, but counts for what they do then. */
 static bool may_rest(struct sampled_thread *thread)
 {
     if (thread->rests == 0)

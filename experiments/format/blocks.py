@@ -1,9 +1,9 @@
-"""The events of a process: blocks, each read whole into memory of one's own.
+"""The events of a process, read block by block into the reader's own memory.
 
-A full block is copied to the end of the file `events` and used again. Where it was being copied when the process
-was killed, both are there, with the same sequence; the first holds all that the second does. A monitor may move
-full blocks from there to `events.zst`, in their order, at any moment: it appends a block there before it takes it
-away here. Whoever finds a block gone looks there for what has come, and so misses none and sees none twice.
+A full block is copied to the end of the file `events` and used again. If the process was killed during the copy, both
+exist with the same sequence; the first contains everything that the second does. A monitor can move full blocks to
+`events.zst`, in their order, at any moment: it appends the block there before it removes it here. A reader that finds a
+block gone looks for the moved ones, so it misses none and sees none twice.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ BLOCK_BYTES = 64 * 1024
 FULL = 2
 HELD_BYTES = 64 * 1024 * 1024
 READ_AGAIN_AT_MOST = 20
-WRITTEN_WITHIN_S = (0.0, 0.001, 0.002)  # what is not there by then was never written
+WRITTEN_WITHIN_S = (0.0, 0.001, 0.002)  # what is missing by then was never written
 
 
 class Place(NamedTuple):
-    """Where a block was found: at which byte of `events`, or of `events.zst`, and its sequence."""
+    """Where a block was found: its byte in `events` or `events.zst`, and its sequence."""
 
     offset: int
     compressed: bool
@@ -43,7 +43,7 @@ class Block(NamedTuple):
 
 
 class EventFile:
-    """The events of one process, as they lie in blocks, compressed or not."""
+    """The events of one process in its blocks, compressed or not."""
 
     def __init__(self, file: DataFile, data: DataType, compressed: CompressedFile | None = None) -> None:
         assert data.layout is not None and data.inner is not None
@@ -56,11 +56,12 @@ class EventFile:
         self._event = Unpacker(data.layout, Event)
 
     def blocks(self) -> Iterator[Block]:
-        """Each block in use, those of a thread as it wrote them. The memory is used again for the next one.
+        """Each block in use; those of a thread in the order in which it wrote them. The memory is reused for the next
+        block.
 
-        In `events` the block that a thread wrote last lies in front of its full ones, if it has any: the first
-        that is met there of a thread is held until a later one of it comes, or nothing more. Of the blocks of
-        more threads than there is room for, those begun first are given up.
+        In `events`, the block that a thread wrote last precedes its full ones, if it has any. So the first block of
+        each thread is held back until a later one of that thread comes, or the end. If there are more threads than room
+        for such blocks, the oldest are returned.
         """
         held: dict[int, Block] = {}
         met: set[int] = set()
@@ -79,9 +80,10 @@ class EventFile:
         yield from sorted(held.values(), key=lambda block: block.head.sequence)
 
     def _in_order_of_the_files(self) -> Iterator[Block]:
-        """Each block, or what of it was not given before: one that is being written may be met full later on.
+        """Each block, or the part of it that was not returned before: a block that is being written can be met again
+        when full.
 
-        Where blocks are gone, those that were moved meanwhile come before the next that is still there.
+        If blocks are gone, those that were moved meanwhile come before the next one that still exists.
         """
         buffer = bytearray(self._block_bytes)
         moved = _Moved(self._compressed, self.layout.record_bytes)
@@ -105,7 +107,7 @@ class EventFile:
             self._note_what_is_torn(moved, file)
 
     def _block_as_it_stands(self, offset: int, buffer: bytearray, count: int, file: OpenFile) -> Block | None:
-        """The block that was read into `buffer`; read again where it was emptied meanwhile, None where it is gone."""
+        """The block that was read into `buffer`, read again if it was emptied meanwhile; None if it is gone."""
         for _ in range(READ_AGAIN_AT_MOST):
             if not self._grows(file, offset, count):
                 block = self._block(offset, memoryview(buffer)[:count], file)
@@ -115,7 +117,7 @@ class EventFile:
         return None
 
     def _grows(self, file: OpenFile, offset: int, count: int) -> bool:
-        """Whether more comes of a block of which `count` bytes are there: it is just being written, page by page."""
+        """Whether more of a block will come after the first `count` bytes: it is being written, page by page."""
         if count == self._block_bytes:
             return False
         for wait_s in WRITTEN_WITHIN_S:
@@ -142,7 +144,7 @@ class EventFile:
             yield from moved.heads()
 
     def block(self, place: Place) -> Block | None:
-        """The block that was found at `place`, wherever it lies by now; None where it is nowhere."""
+        """The block that was found at `place`, wherever it is now; None if it is gone."""
         with self._file.opened() as file:
             block = self._block_at(place.offset, file) if file and not place.compressed else None
             if block is None or block.head.sequence != place.sequence:
@@ -161,7 +163,7 @@ class EventFile:
         return block if block and self._is_still(block.head, file, offset) else None
 
     def _elsewhere(self, place: Place, file: OpenFile | None) -> Block | None:
-        """A block that was moved: in its copy, which lies behind, or among the compressed ones."""
+        """A block that was moved: from its later copy, or from the compressed blocks."""
         offset = place.offset + self._block_bytes
         while file and not place.compressed and (data := file.read(offset, self._head_bytes)):
             head = self._head_of(offset, data)
@@ -183,7 +185,7 @@ class EventFile:
     def _block(self, offset: int, data: memoryview, file: OpenFile) -> Block | None:
         head = self._head_of(offset, data)
         is_cut = len(data) < self._block_bytes and offset + len(data) == file.size_bytes()
-        if is_cut and not (head and head.used == 0):  # a thread's first block, of which only the head is there yet
+        if is_cut and not (head and head.used == 0):  # a thread's first block, of which only the head exists so far
             self._file.damaged(
                 f"cut short at byte {offset + len(data)}, in block {offset // self._block_bytes}"
             )
@@ -197,7 +199,7 @@ class EventFile:
         return Block(Place(offset, False, head.sequence), head, data[self._head_bytes : end])
 
     def _head_of(self, offset: int, data: memoryview | bytes) -> BlockHead | None:
-        """The head of the block in use that `data` begins with, or None where there is none."""
+        """The head of the block in use at the beginning of `data`; None if there is none."""
         if len(data) < self._head_bytes:
             return None
         head = self._head.one(data)
@@ -208,7 +210,7 @@ class EventFile:
         return head
 
     def _after(self, file: OpenFile, offset: int, data: bytes | bytearray) -> int:
-        """Where the block after the one at `offset` begins; holes of the file are passed over."""
+        """Where the block after the one at `offset` begins, skipping holes of the file."""
         offset += self._block_bytes
         if any(data[: self._head_bytes]):
             return offset
@@ -218,9 +220,9 @@ class EventFile:
         return max(offset, found // self._block_bytes * self._block_bytes)
 
     def _note_what_is_torn(self, moved: _Moved, file: OpenFile | None) -> None:
-        """A block that is there in part was being moved, and is still in `events`; unless nothing is in there.
+        """Note a damaged end of the compressed blocks. While `events` has blocks, a partial one is just being moved.
 
-        Asked in this order: who empties `events` has moved all before.
+        Check in this order: a monitor empties `events` only after it has moved everything.
         """
         is_emptied = file is None or not file.size_bytes()
         if is_emptied and self._compressed and (torn := moved.torn):
@@ -228,7 +230,7 @@ class EventFile:
 
 
 class _Moved:
-    """The compressed blocks, as far as they have been seen; and which blocks have been seen at all."""
+    """The compressed blocks seen so far, and which blocks were seen at all."""
 
     def __init__(self, compressed: CompressedFile | None, record_bytes: int) -> None:
         self._compressed = compressed
@@ -240,11 +242,11 @@ class _Moved:
         self._beyond = 0
 
     def bound(self, file: OpenFile | None, block_bytes: int) -> int:
-        """Where to stop: what is in the files now is to be read, and not all that a program may still write.
+        """Set where to stop: at what the files contain now, not at what a running program may still write.
 
-        Gives the end in `events`. What was in front of that may still be moved: so many blocks at most are to be
-        read from behind the present end of the compressed ones. Asked again where a block is read that is being
-        written, for all that its thread wrote before must be read as well.
+        Returns the end in `events`. Blocks before it may still be moved, so at most that many are read beyond the
+        present end of the compressed ones. This is set again when a block is read that is being written, because
+        everything that its thread wrote before must be read as well.
         """
         end = file.size_bytes() if file else 0
         self._beyond = end // block_bytes
@@ -262,7 +264,7 @@ class _Moved:
         return self._seen.add(sequence)
 
     def rest(self, block: Block) -> Block | None:
-        """The block, or the events of it that were not seen; None where all were. From now on they were."""
+        """The block, or its events that were not seen before; None if all were. They count as seen from now on."""
         sequence, count = block.head.sequence, len(block.events) // self._record_bytes
         is_first, seen = self._seen.add(sequence), self._in_part.pop(sequence, count)
         if block.head.state != FULL and not block.place.compressed:
@@ -275,7 +277,7 @@ class _Moved:
         return block._replace(head=head, events=block.events[seen * self._record_bytes :])
 
     def blocks(self) -> Iterator[Block]:
-        """Those that have come since, but for what was seen."""
+        """The blocks that have arrived since, without those already seen."""
         for found, events in self._compressed.blocks(self._end) if self._compressed else ():
             if self._is_beyond(found):
                 return
@@ -284,7 +286,7 @@ class _Moved:
                 yield rest
 
     def heads(self) -> Iterator[tuple[Place, BlockHead]]:
-        """The heads of those that have come since."""
+        """The heads of the blocks that have arrived since."""
         for found in self._compressed.heads(self._end) if self._compressed else ():
             if self._is_beyond(found):
                 return
@@ -294,7 +296,7 @@ class _Moved:
 
     @property
     def torn(self) -> str:
-        """What is wrong with the end of the compressed blocks; empty where it is whole."""
+        """What is wrong with the end of the compressed blocks; empty if nothing is."""
         return self._compressed.torn_at(self._end) if self._compressed else ""
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from interpose.experiments.model.process import Process
 
 FORK, EXEC, SPAWN, SHELL = 1, 2, 3, 4
-OF_THE_CHILD, DIFFERENCE = 1, 2  # where the figures of its record are from
+OF_THE_CHILD, DIFFERENCE = 1, 2  # where the figures of its record come from
 KIB, BLOCK_BYTES = 1024, 512
 LEFT_NO_EXPERIMENT = "left no experiment"
 _NO_PID = 0
@@ -33,7 +33,7 @@ class Child:
 
     @property
     def has_ended(self) -> bool:
-        """Whether its end was seen by who waited for it."""
+        """Whether a process that waited for it saw its end."""
         return bool(self.record.end_ns)
 
     @property
@@ -48,7 +48,7 @@ class Child:
 
     @property
     def is_measured(self) -> bool:
-        """Whether it is known what it used; an experiment from before that was told has its CPU time alone."""
+        """Whether its use of resources is known. Older experiments have only its CPU time."""
         return self.has_ended and bool(self.record.usage or self.record.cpu_ns)
 
     @property
@@ -58,7 +58,7 @@ class Child:
 
     @property
     def memory_bytes(self) -> int:
-        """The most resident memory that it had, with those it waited for; 0 where it is not known."""
+        """Its peak of resident memory, with the children that it waited for; 0 if unknown."""
         return self.record.memory_kib * KIB
 
     @property
@@ -68,17 +68,17 @@ class Child:
 
     @property
     def read_bytes(self) -> int:
-        """What was read from a disk for it."""
+        """The bytes read from a disk for it."""
         return self.record.in_blocks * BLOCK_BYTES
 
     @property
     def written_bytes(self) -> int:
-        """What it gave to be written to a disk."""
+        """The bytes that it wrote for a disk."""
         return self.record.out_blocks * BLOCK_BYTES
 
     @property
     def _status(self) -> int:
-        return self.record.status & 0xFFFF  # there is no more to it
+        return self.record.status & 0xFFFF  # the end of the records
 
 
 def split_lineage(lineage: str) -> tuple[str, str, int]:
@@ -88,11 +88,11 @@ def split_lineage(lineage: str) -> tuple[str, str, int]:
 
 
 def assign(children: Sequence[Child], descendants: Iterable[Process]) -> dict[str, Child]:
-    """By the lineage of each of the direct `descendants` that can be told, the attempt that it came from.
+    """The attempt from which each of the direct `descendants` came, by lineage, if it can be told.
 
-    A fork has its number; what was forked to run a function first, and then a program (`preexec_fn`), was not noted as
-    one. Others are told by their process number and the last attempt before their
-    beginning; what the shell of os.system became, of which no number is known, by having begun meanwhile.
+    A fork has its number. A child that was forked to run a function first and a program later (`preexec_fn`) was not
+    recorded as a fork. Others are found by their process number and the last attempt before their beginning. The shell
+    of os.system has no known number; what it became is the one that began meanwhile.
     """
     forks: dict[int, Child] = {}
     others: dict[tuple[bool, int], list[Child]] = defaultdict(list)

@@ -1,12 +1,12 @@
-"""Records arranged for compression: column by column, of each what is little said anew, and byte by byte.
+"""Records arranged for compression: by columns, as differences, byte by byte.
 
-Of the events of a block most numbers are the same, or follow from others: a call has the number after the one
-before it, begins soon after that one ended, and its CPU time is its wall time. What is left of a column is
-stored as planes, all the lowest bytes first; a plane that is nothing but zeros is left out. Arranged records are
+Most numbers in the events of a block are equal, or follow from others: a call has the next number, begins soon after
+the previous one ended, and its CPU time is its wall time. The differences of a column are stored as planes, the lowest
+bytes first; planes of zeros are left out. Arranged records are
 
-    the first record as it is | a bit for each byte of a record: is its plane there? | the planes that are there
+    the first record, unchanged | a bit for each byte of a record: does its plane exist? | the existing planes
 
-In a plane each record but the first has a byte. `transform` 1 of a compressed block is this arrangement.
+A plane has one byte for each record but the first. `transform` 1 of a compressed block is this arrangement.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import NamedTuple, Protocol
 from interpose.errors import Caught
 from interpose.experiments.format.layout import Bytes, Layout
 
-# What of a number is stored; all is counted modulo the size of the field.
+# What is stored of a number, modulo the size of the field.
 VALUE = 0  # the number
-SAME = 1  # what of its bits differs from the first record's
+SAME = 1  # the bits that differ from the first record's
 NEXT = 2  # how far it is from the number after the last record's, to both sides
-AFTER = 3  # how far it is from where the last record ended, to both sides; `other` holds how long records are
+AFTER = 3  # the signed distance from the end of the previous record; `other` holds the lengths of records
 LESS = 4  # how far it is below the field `other` of the same record
-BACK = 5  # the same; but 0 and what equals `other` change places, for 0 says that there is none
+BACK = 5  # the same, but 0 and a value equal to `other` change places, because 0 means none
 
 RULES = {
     "wall_ns": (VALUE, None),
@@ -43,7 +43,7 @@ class ArrangementError(Caught):
 
 
 class Column(NamedTuple):
-    """Bytes of each record that are one number: where they are, how many, and what of it is stored.
+    """Bytes of each record that form one number: where they are, how many, and how they are stored.
 
     `other` is the offset of the field that `kind` needs; its column comes before this one.
     """
@@ -55,7 +55,7 @@ class Column(NamedTuple):
 
 
 def columns_of(layout: Layout) -> list[Column]:
-    """The columns that hold every byte of a record: its fields, and what lies between them."""
+    """The columns that cover every byte of a record: its fields, and the bytes between them."""
     found, end = [], 0
     for field in layout.fields.values():
         found += _gap(end, field.offset)
@@ -94,7 +94,7 @@ def most_bytes(record_bytes: int, count: int) -> int:
 
 
 class PlainColumns:
-    """The reference, and what is used where nothing is compiled."""
+    """The reference, used if nothing is compiled."""
 
     def __init__(self, layout: Layout) -> None:
         self._columns = columns_of(layout)
@@ -135,7 +135,7 @@ class PlainColumns:
         into[: len(records)] = records
 
     def _planes(self, data: bytes, count: int) -> dict[int, bytes]:
-        """The planes that are there, by the byte of the record that they are of."""
+        """The existing planes, by their byte of the record."""
         size = self._record_bytes
         mask = int.from_bytes(data[size : size + self._mask_bytes], "little")
         there = [place for place in range(self._mask_bytes * 8) if mask >> place & 1]
@@ -157,7 +157,7 @@ def _numbers(data: Bytes, offset: int, size_bytes: int, record_bytes: int) -> li
 
 
 def _said_anew(column: Column, data: bytes, record_bytes: int) -> list[int]:
-    """What is stored of the column, for each record but the first."""
+    """The stored values of the column, for each record but the first."""
     numbers = _numbers(data, column.offset, column.size_bytes, record_bytes)
     others = _numbers(data, column.other, column.size_bytes, record_bytes)
     most = (1 << 8 * column.size_bytes) - 1
@@ -197,7 +197,7 @@ def _put_back(column: Column, stored: list[int], records: bytearray, record_byte
 
 
 def _back(number: int, other: int, most: int) -> int:
-    """From the number to what is stored of it, and from that to the number."""
+    """Convert between numbers and their stored values."""
     return number if number in (0, other) else other - number & most
 
 
@@ -212,7 +212,7 @@ def _from_both_sides(number: int) -> int:
 
 
 def fastest_columns() -> type[Columns]:
-    """The compiled arrangement, or the plain one where nothing is compiled."""
+    """The compiled arrangement, or the plain one if nothing is compiled."""
     try:
         from interpose.experiments.format.compiled_columns import CompiledColumns
     except ImportError:

@@ -1,7 +1,7 @@
-"""The compressed events: blocks one after the other, each a head and a frame of zstandard.
+"""The compressed events: one block after another, each a head and a zstandard frame.
 
-Heads say how long their frames are, and which time they are of: one goes from head to head without reading what
-lies between. Where a head is damaged, the next sound one is looked for.
+A head gives the length and the time of its frame, so a reader goes from head to head without reading frames. After a
+damaged head it searches for the next sound one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PIECE_BYTES = 256 * 1024
 
 
 class Found(NamedTuple):
-    """A compressed block: where its head lies, the head, and where the next one may."""
+    """A compressed block: the offset of its head, the head, and where the next block may begin."""
 
     offset: int
     head: CompressedHead
@@ -34,7 +34,7 @@ class Found(NamedTuple):
 
 
 class CompressedFile:
-    """The compressed events of one process. Raises LayoutError where `data` describes no such file."""
+    """The compressed events of one process. Raises LayoutError if `data` describes no such file."""
 
     def __init__(self, file: DataFile, data: DataType, events: Layout) -> None:
         if data.inner is None or data.inner.record_bytes != HEAD_BYTES:
@@ -48,7 +48,7 @@ class CompressedFile:
         self._records = bytearray(self._most_records * events.record_bytes)
 
     def heads(self, begin: int = 0) -> Iterator[Found]:
-        """Each block from the offset `begin` on that is there whole, as the file is now."""
+        """Each whole block from the offset `begin` on, as the file is now."""
         for found, _ in self._walk(begin):
             yield found
 
@@ -59,7 +59,7 @@ class CompressedFile:
                 yield found, events
 
     def block(self, found: Found) -> memoryview | None:
-        """The events of one block, or None where they are damaged, which is noted."""
+        """The events of one block; None if they are damaged, which is noted."""
         frame = self._file.read(found.offset + HEAD_BYTES, found.head.stored_bytes)
         return self._events(found, frame)
 
@@ -93,7 +93,7 @@ class CompressedFile:
             return file.size_bytes() if file else 0
 
     def torn_at(self, end: int) -> str:
-        """What is wrong behind the whole blocks from `end` on, in words; empty where the file ends with one."""
+        """What is wrong after the whole blocks, which end at `end`; empty if the file ends there."""
         for found in self.heads(end):
             end = found.end
         size = self.size_bytes()
@@ -113,7 +113,7 @@ class CompressedFile:
         return Found(offset, head, end + -end % ALIGNED_BYTES)
 
     def _next_sound(self, file: OpenFile, begin: int, size: int) -> int | None:
-        """Where from `begin` on the first head lies that is sound."""
+        """The offset of the first sound head from `begin` on."""
         sign = MAGIC.to_bytes(4, "little")
         while begin < size and (found := file.next_data(begin)) is not None:
             begin = max(begin, found - found % ALIGNED_BYTES)
@@ -179,7 +179,7 @@ def _what_is_wrong(begin: int, sound: int | None, size: int) -> str:
 
 
 def zstandard_module() -> Any:
-    """The module zstandard, which is imported where something is compressed. Raises ExperimentError."""
+    """The module zstandard, imported only when something is compressed. Raises ExperimentError."""
     try:
         import zstandard
     except ImportError as error:
@@ -190,9 +190,9 @@ def zstandard_module() -> Any:
 
 
 def decompress(frame: Bytes, most: int) -> bytes:
-    """What the frame holds, `most` bytes at most. Raises ArrangementError and zstandard's own error.
+    """The content of the frame, at most `most` bytes. Raises ArrangementError and zstandard's own error.
 
-    The frame must say how much it holds: the decoder takes as much memory as is said there, whatever limit it is given.
+    The frame must state its size, because the decoder allocates that much, whatever limit it is given.
     """
     zstandard = zstandard_module()
     said = zstandard.get_frame_parameters(frame)

@@ -1,8 +1,8 @@
-"""Consolidated records as they lie in an experiment: the file `consolidated`, beside a process's events or instead.
+"""Consolidated records in an experiment: the file `consolidated`, beside a process's events or in place of them.
 
-It is text in a frame of zstandard: a line that says what the others are, then a line for each record, each behind the
-one around it, and one for each of the slowest events. Every line is a JSON value; all numbers are whole and not
-negative, but for the -1 that is outside of all.
+It is text in a zstandard frame: a line that describes the others, a line for each record, after the record that
+contains it, and a line for each of the slowest events. Every line is a JSON value. All numbers are whole and not
+negative, except the -1 that stands for no outer record.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from interpose.experiments.metadata import names
 from interpose.experiments.model.files import DataFile, OpenFile
 
 NAME = "consolidated"
-OTHER = 2**32 - 1  # the number of a detail in the place of all those for which there were no more records
+OTHER = 2**32 - 1  # the number that stands for all details beyond the limit of records
 VERSION = 1
 LARGEST_BYTES = 1 << 30  # of the text
 LONGEST_LINE = 1 << 20
@@ -37,12 +37,11 @@ _LEVEL = 3
 
 
 class Found(NamedTuple):
-    """A record: calls that are alike, or transactions of one name.
+    """A record: like calls, or transactions with one name.
 
-    `outer` is the place of the record around it among those before, or -1; `key` are the numbers of the fields that
-    they have in common, `name` is a transaction's, or 0; the figures are in the order in which `Consolidated` names
-    them. `walls` and `cpus` count times by buckets, or are None. Of a transaction that is no call, all but the thread
-    is 0 in `key`.
+    `outer` is the position of the record that contains it, or -1. `key` has the numbers of the common fields, `name` is
+    that of a transaction, or 0. The figures are in the order that `Consolidated` gives. `walls` and `cpus` count times
+    in buckets, or are None. In the `key` of a transaction that is not a call, only the thread is not 0.
     """
 
     outer: int
@@ -55,11 +54,11 @@ class Found(NamedTuple):
 
 @dataclass
 class Consolidated:
-    """What a file says of itself: the fields of keys, the figures, and which blocks of events are in its records.
+    """What a file says about itself: the fields of keys, the figures, and the blocks of events that its records
+    contain.
 
-    `blocks` are the sequences of these. `until` says of each thread until
-    when its transactions are in the records: its number, and the instants on both clocks. `slowest` are the slowest
-    events, by the names of their fields.
+    `blocks` are the sequences of these blocks. `until` has, for each thread, its number and the instants on both clocks
+    up to which its transactions are in the records. `slowest` are the slowest events, with the names of their fields.
     """
 
     by: tuple[str, ...]
@@ -70,7 +69,7 @@ class Consolidated:
 
 
 def write(directory: str, said: Consolidated, records: Iterable[Found]) -> None:
-    """Have `records` be those of the process in `directory`; nobody sees half of them. Raises OSError."""
+    """Replace the records of the process in `directory`, at once for all readers. Raises OSError."""
     path = os.path.join(directory, NAME)
     written = os.path.join(directory, f".{NAME}.{os.getpid()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -108,7 +107,7 @@ def _flat(counts: Mapping[int, int] | None) -> list[int] | None:
 
 
 def read(file: DataFile) -> tuple[Consolidated, list[Found]] | None:
-    """What the file says, and its records; None where it is not there or says nothing. What is damaged is noted."""
+    """The file's description and its records; None if it is missing or empty. Damage is noted."""
     with file.opened_if_there() as opened:
         if opened is None:
             return None
@@ -124,7 +123,7 @@ def read(file: DataFile) -> tuple[Consolidated, list[Found]] | None:
 
 
 class _Damaged(Caught):
-    """What is wrong."""
+    """What is wrong with the file."""
 
 
 class _Text:

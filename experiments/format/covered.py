@@ -12,7 +12,7 @@ from interpose.experiments.model.process import Process
 
 COVERED_TABLES = ("covered", "places", "branches")
 LEFT_OUT = 2  # the kind of what counts code objects for which there was no room
-# So much is read; what is more is left out, and noted.
+# How much is read; the rest is ignored, and noted.
 CODES_AT_MOST = 1_000_000
 PLACES_AT_MOST = 10_000_000
 BRANCHES_AT_MOST = 10_000_000
@@ -20,7 +20,7 @@ BRANCHES_AT_MOST = 10_000_000
 
 @dataclass(frozen=True)
 class Code:
-    """A code object that ran, in one context (what was going on; empty where nothing was said)."""
+    """A code object that ran, in one context (empty if none was given)."""
 
     record: CoveredRecord
     file: str
@@ -30,14 +30,14 @@ class Code:
 
 
 class Point(NamedTuple):
-    """Where a place of a code object begins: its line, and its column in bytes of UTF-8 from 1; 0 unknown."""
+    """Where a place of a code object begins: its line, and its column in bytes of UTF-8 from 1, or 0 if unknown."""
 
     line: int
     column: int
 
 
 class Jump(NamedTuple):
-    """One way out of a condition: from where, to where (None: out of the code), and whether it was gone."""
+    """One way out of a condition: from where, to where (None: out of the code), and whether it was taken."""
 
     origin: Point
     target: Point | None
@@ -62,13 +62,13 @@ class Covered:
                 self.codes[number] = _code(process, record)
 
     def places(self) -> Iterator[tuple[Code, Point, bool]]:
-        """Each place, the code that it is of, and whether it was executed."""
+        """Each place, its code, and whether it was executed."""
         for _, record in self._places():
             if code := self.codes.get(record.code):
                 yield code, Point(record.line, record.column), bool(record.executed)
 
     def jumps(self) -> Iterator[tuple[Code, Jump]]:
-        """Each way out of each condition; a condition whose place is not there has none."""
+        """Each way out of each condition. A condition without a known place has none."""
         table: RecordTable[BranchRecord] | None = self.process.raw_table("branches") if self.codes else None
         points: dict[int, Point] = {}
         for _, record, _ in table.bounded(BRANCHES_AT_MOST) if table else ():

@@ -1,4 +1,4 @@
-"""What terminals showed and what was typed there, piece by piece, as one process kept it."""
+"""What terminals showed and what was typed, piece by piece, as recorded by one process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Piece:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Rows and columns, of a SIZE; (0, 0) where they are not there."""
+        """Rows and columns of a SIZE; (0, 0) if they are missing."""
         rows, columns = _SIZE.unpack(self.data) if len(self.data) == _SIZE.size else (0, 0)
         return rows, columns
 
@@ -51,7 +51,7 @@ class DialogueFile:
         self._goes_on = True
 
     def pieces(self) -> Iterator[Piece]:
-        """The pieces in the order in which they were kept, as far as they are whole."""
+        """The pieces in the order in which they were recorded, up to the last whole one."""
         if not self._is_readable:
             return
         window_bytes, place = self._data.block_bytes, self._data.head_bytes

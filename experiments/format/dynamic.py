@@ -1,4 +1,4 @@
-"""Source text of code that lies in no file (a notebook's cell, generated methods), as it was when first seen."""
+"""The source text of code that is in no file (a notebook's cell, generated methods), as first seen."""
 
 from __future__ import annotations
 

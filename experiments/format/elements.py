@@ -1,7 +1,7 @@
-"""Reading the elements of an XML file, as far as it is well-formed.
+"""Reads the elements of an XML file, as long as it is well-formed.
 
-The standard library's expat does it. A document type declaration is refused, and with it every entity that
-could name a file or grow; so are files and nestings without end.
+The standard library's expat parses it. A document type declaration is refused, and with it every entity that could name
+a file or grow. So are endless files and endless nesting.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def read_elements(
     text: Callable[[str], None],
     end: Callable[[str], None],
 ) -> None:
-    """Give the elements of the file to the three functions, as far as it is well-formed. Raises OSError."""
+    """Pass the elements of the file to the three functions, as long as it is well-formed. Raises OSError."""
     parser = _guarded_parser(place, begin, text, end)
     left = LARGEST_XML_BYTES
     with open(open_plain(path), "rb") as file:
@@ -57,7 +57,7 @@ def _guarded_parser(
         nonlocal depth
         depth += 1
         if depth > DEEPEST:
-            raise ExperimentError(f"{place}: elements more than {DEEPEST} deep")
+            raise ExperimentError(f"{place}: elements are nested more than {DEEPEST} deep")
         begin(name, attributes)
 
     def guarded_end(name: str) -> None:
@@ -77,5 +77,5 @@ def _guarded_parser(
 
 
 def integer(text: str) -> int | None:
-    """The whole number that `text` is, or None; one that no field could hold is none."""
+    """The whole number in `text`; None if it is none, or too large for any field."""
     return int(text) if re.fullmatch(r"-?[0-9]{1,20}", text) else None

@@ -53,8 +53,7 @@ class Field(NamedTuple):
 class Layout:
     """How one kind of record is packed.
 
-    Raises LayoutError where fields overlap or reach beyond the record: whoever unpacks by a layout need not
-    ask again.
+    Raises LayoutError if fields overlap or exceed the record, so code that unpacks by a layout need not check again.
     """
 
     def __init__(self, fields: Iterable[Field], record_bytes: int) -> None:
@@ -89,7 +88,7 @@ class Picker:
         self._arrange = _arrangement([field.name for field in held], names)
 
     def one(self, data: Bytes, offset: int = 0) -> tuple[int, ...]:
-        """The fields of the record at `offset`, which must lie whole in `data`."""
+        """The fields of the record at `offset`, which must be whole in `data`."""
         values = self._struct.unpack_from(data, offset)
         return self._arrange(values) if self._arrange else values
 
@@ -111,7 +110,7 @@ def _format(fields: Sequence[Field], record_bytes: int) -> str:
 def _arrangement(
     held: list[str], names: Sequence[str]
 ) -> Callable[[tuple[Any, ...]], tuple[int, ...]] | None:
-    """What puts the values of `held` into the order of `names`, or None where they are in it."""
+    """A function that puts the values of `held` into the order of `names`; None if they are in it."""
     if held == list(names):
         return None
     places = [held.index(name) if name in held else -1 for name in names]
@@ -139,7 +138,7 @@ Record = TypeVar("Record", bound=NamedTuple)
 
 
 class Unpacker(Generic[Record]):
-    """Unpacks records of one layout into the named tuple `record`, whose fields say what is wanted."""
+    """Unpacks records of one layout into the named tuple `record`, which has the wanted fields."""
 
     def __init__(self, layout: Layout, record: type[Record]) -> None:
         self._picker = layout.picker(record._fields)
@@ -147,7 +146,7 @@ class Unpacker(Generic[Record]):
         self.record_bytes = layout.record_bytes
 
     def one(self, data: Bytes, offset: int = 0) -> Record:
-        """The record at `offset`, which must lie whole in `data`."""
+        """The record at `offset`, which must be whole in `data`."""
         return self._make(self._picker.one(data, offset))
 
     def many(self, data: Bytes) -> Iterator[Record]:
@@ -157,11 +156,11 @@ class Unpacker(Generic[Record]):
 
 @dataclass(frozen=True)
 class DataType:
-    """A file of data: how its records are packed and where they lie.
+    """A file of data: how its records are packed and where they are.
 
-    `layout` is None where each record has its own length. `inner` is the layout of the head of a block
-    (events) or of an entry of the table (threads), `inner_offset` and `inner_records` say where in a record
-    the table stands.
+    `layout` is None if each record has its own length. `inner` is the layout of a block's head (events) or of an entry
+    of the table (threads); `inner_offset` and `inner_records` are the position and the length of that table in a
+    record.
     """
 
     name: str
@@ -185,7 +184,7 @@ class DataType:
                 raise LayoutError(f"a table that ends at {end}")
 
     def offset_of(self, index: int) -> int:
-        """Where in the file the record `index` begins, counted from 0; none crosses a window's end."""
+        """The offset of record `index`, counted from 0; no record crosses a window's end."""
         assert self.layout is not None
         size = self.layout.record_bytes
         in_first = (self.block_bytes - self.head_bytes) // size

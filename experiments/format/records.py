@@ -238,7 +238,7 @@ class FunctionRecord(NamedTuple):
 
 
 class LineRecord(NamedTuple):
-    """A place where a line of a function is come to."""
+    """A position in a line of a function, with its counts."""
 
     executed: int
     ticks: int
@@ -283,7 +283,7 @@ class CoveredRecord(NamedTuple):
 
 
 class PlaceRecord(NamedTuple):
-    """A place of a code object that may be come to, or not."""
+    """A position in a code object, and whether it was reached."""
 
     code: int
     line: int
@@ -327,7 +327,7 @@ class HeapRecord(NamedTuple):
 
 
 class HeapSiteRecord(NamedTuple):
-    """What was allocated from one stack."""
+    """The memory allocated from one stack."""
 
     bytes: int
     freed_bytes: int

@@ -1,7 +1,7 @@
-"""The events of a process that keeps only its newest: full blocks go round in the file, the next over the oldest.
+"""The events of a process that keeps only its newest: each new full block replaces the oldest one in the file.
 
-Blocks lie there in any order, and while the program runs each may be written over, or lie elsewhere a moment later.
-So they are known by their sequence, and looked for again where one is no longer in its place.
+Blocks are in any order, and while the program runs each may be overwritten or moved. So blocks are identified by their
+sequence, and searched for if they have moved.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from interpose.experiments.format.layout import DataType
 from interpose.experiments.format.records import BlockHead
 from interpose.experiments.model.files import DataFile, OpenFile
 
-BLOCKS_AT_MOST = 1 << 19  # twice what the largest ring has: those that threads write into lie beside it
+BLOCKS_AT_MOST = 1 << 19  # twice the blocks of the largest ring, for those that threads write into
 LOOKS_AT_MOST = 3
-FULL = 2  # the state of a block that nobody writes to
+FULL = 2  # the state of a block that no thread writes to
 
 
 class _Places(NamedTuple):
-    """Where in the file blocks lie, by sequence; and the places that threads write to."""
+    """The offsets of blocks in the file, by sequence, and those that threads write to."""
 
     of: dict[int, int]
     written_to: set[int]
 
 
 class RingFile(EventFile):
-    """The events of one process, as they lie in the blocks of a ring."""
+    """The events of one process, in the blocks of a ring."""
 
     def __init__(self, file: DataFile, data: DataType) -> None:
         super().__init__(file, data)
         self._known = _Places({}, set())
 
     def blocks(self) -> Iterator[Block]:
-        """Each block in use, in the order in which they were begun. The memory is used again for the next one.
+        """Each block in use, in the order in which they were begun. The memory is reused for the next block.
 
-        Those that were in use when the reading began, but for what was written over since. The newest are read
-        first, into memory, lest the program overtake the reader there and leave a hole.
+        These are the blocks in use when the reading began, without those overwritten since. The newest are read first,
+        into memory, so that the program cannot overtake the reader there and leave a gap.
         """
         room = max(HELD_BYTES // self._block_bytes, 1)
         with self._file.opened() as file:
@@ -50,7 +50,7 @@ class RingFile(EventFile):
             yield from reversed(newest)
 
     def newest_first(self) -> Iterator[Block]:
-        """Each block in use, the one begun last first: of no thread is there one missing between two others."""
+        """Each block in use, the newest first; no thread has a gap between two of its blocks."""
         with self._file.opened() as file:
             if file is not None:
                 places = self._places(file)
@@ -70,7 +70,7 @@ class RingFile(EventFile):
                     yield Place(offset, False, sequence), head
 
     def block(self, place: Place) -> Block | None:
-        """The block that was found at `place`, wherever it lies by now; None where it is not in use any more."""
+        """The block that was found at `place`, wherever it is now; None if it is no longer in use."""
         with self._file.opened() as file:
             if file is None:
                 return None
@@ -85,10 +85,10 @@ class RingFile(EventFile):
                 yield block
 
     def _places(self, file: OpenFile) -> _Places:
-        """Where blocks lie now. Of two with the same sequence one is just being copied: either will do.
+        """Where blocks are now. Of two blocks with the same sequence, one is a copy in progress; either is valid.
 
-        A block that was copied to a place that had been passed already is met when one looks again. What was begun
-        since the first look is left out, lest a block be missing before it.
+        A second look finds blocks that were copied to a position that the first had already passed. Blocks begun since
+        the first look are left out, because one before them might be missing.
         """
         places, again = self._look(file), self._look(file)
         newest = max(places.of, default=0)
@@ -112,7 +112,7 @@ class RingFile(EventFile):
         return places
 
     def _find(self, sequence: int, places: _Places, file: OpenFile, buffer: bytearray) -> Block | None:
-        """The block, from its place; or from where it was copied to, if a thread writes to its place."""
+        """The block, from its position, or from its copy if a thread is writing to its position."""
         for _ in range(LOOKS_AT_MOST):
             offset = places.of.get(sequence)
             if offset is None:

@@ -1,4 +1,4 @@
-"""Which blocks have been seen: sequences have no gaps, so a bit for each is enough, in pages where any are."""
+"""Which blocks were seen. Sequences have no gaps, so there is a bit for each, in pages."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _KEPT_STRINGS = 64 * 1024
 
 
 def read_head(file: DataFile, data: DataType, head: Layout | None) -> FileHead | None:
-    """The head of `file`; None, and noted, where it has none that this version reads."""
+    """The head of `file`; None, and noted, if it has none that this version reads."""
     if head is None:
         file.damaged("its head is not described")
         return None
@@ -75,7 +75,7 @@ class RecordTable(Generic[Record]):
                 yield from self._records(file)
 
     def bounded(self, at_most: int) -> Iterator[tuple[int, Record, bytes]]:
-        """The same, for who keeps them: so many at most, and noted where there are more."""
+        """The same for callers that keep the records: a limited number, with a note if there are more."""
         for count, found in enumerate(self.all()):
             if count == at_most:
                 self._file.damaged(f"more than {at_most:,} records, the rest was not read")
@@ -125,7 +125,7 @@ class RecordTable(Generic[Record]):
 
 
 def _window_with_data(file: OpenFile, window: int, window_bytes: int) -> int:
-    """`window`, or the first after it that is not a hole; beyond the end where there is none."""
+    """`window`, or the first one after it that is not a hole; beyond the end if there is none."""
     found = file.next_data(window * window_bytes)
     return max(window, file.size_bytes() // window_bytes + 1 if found is None else found // window_bytes)
 
@@ -176,7 +176,7 @@ class StringTable:
                 pass
 
     def _scan_window(self, file: OpenFile) -> bool:
-        """Find the strings from `_next` to the end of its window; True where the next may have more."""
+        """Find the strings from `_next` to the end of its window; True if the next window may have more."""
         base = self._next
         end = (base // self._window_bytes + 1) * self._window_bytes
         data = file.read(base, end - base)
@@ -214,7 +214,7 @@ class StringTable:
 def table_or_none(
     file: DataFile, data: DataType | None, head: Layout | None, record: type[Record]
 ) -> RecordTable[Record] | None:
-    """The table in `file`, or None, and noted, where log.xml does not describe one."""
+    """The table in `file`; None, and noted, if log.xml does not describe one."""
     if data is None or data.layout is None:
         file.damaged("not described in log.xml")
         return None

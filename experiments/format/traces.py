@@ -9,8 +9,8 @@ from interpose.experiments.format.records import FunctionRecord, LineRecord, Loo
 from interpose.experiments.model.process import Process
 
 LINE_TABLES = ("traces", "functions", "lines", "loops")
-OUTSIDE = 2  # the kind of what is outside of all functions
-# So much is kept in memory; what is more is left out, and noted.
+OUTSIDE = 2  # the kind of the record for everything outside of functions
+# How much is kept in memory; the rest is ignored, and noted.
 TRACES_AT_MOST = 10_000
 FUNCTIONS_AT_MOST = 1_000_000
 LINES_AT_MOST = 10_000_000
@@ -39,13 +39,13 @@ class Function:
 
     @property
     def is_outside(self) -> bool:
-        """Whether it stands for what is outside of all functions."""
+        """Whether it stands for everything outside of functions."""
         return self.record.kind == OUTSIDE
 
 
 @dataclass
 class Stretch:
-    """A stretch of line trace, and what was counted in it."""
+    """A period of line trace, and its counts."""
 
     number: int
     record: TraceRecord
@@ -65,7 +65,7 @@ class Stretch:
 
 
 def read_stretches(process: Process) -> list[Stretch]:
-    """The stretches of line trace of a process; none where its lines were not traced."""
+    """The periods of line trace of a process; none if its lines were not traced."""
     table = process.raw_table("traces")
     found = {
         number: Stretch(number, record, process.string(record.target))

@@ -51,12 +51,12 @@ def is_content(name: str) -> bool:
 
 
 def has_archive(founder: str) -> bool:
-    """Whether somebody has archived for this experiment, whatever was found."""
+    """Whether files were archived for this experiment, whatever was found."""
     return os.path.lexists(os.path.join(founder, ARCHIVES, INDEX))
 
 
 def read_index(founder: str, place: str, damages: Damages) -> dict[str, Entry]:
-    """The entries of the index by path, the latest of each; lines that are none are left out and noted."""
+    """The entries of the index by path, the latest of each; invalid lines are ignored and noted."""
     place = f"{place}/{ARCHIVES}/{INDEX}"
     try:
         descriptor = open_plain(os.path.join(founder, ARCHIVES, INDEX))
@@ -95,7 +95,7 @@ def _parsed(line: bytes) -> Entry | None:
 
 
 def hash_of(data: bytes) -> str:
-    """What the name of a content ends with: the first half of the SHA-256 of what is in it."""
+    """How the name of a content ends: with the first half of its SHA-256."""
     return hashlib.sha256(data).hexdigest()[:_HASH_LETTERS]
 
 
@@ -112,9 +112,9 @@ def read_content(founder: str, entry: Entry, largest_bytes: int) -> bytes | None
 
 
 class Archive:
-    """The archive of the founder's directory, open for adding; `common` is a directory that shares contents.
+    """The archive in the founder's directory, open for adding; `common` is a directory of shared contents.
 
-    Raises OSError; BlockingIOError where somebody else adds to it just now and `wait` is false.
+    Raises OSError; BlockingIOError if another process is adding to it and `wait` is false.
     """
 
     def __init__(self, founder: str, *, common: str | None = None, wait: bool = True) -> None:
@@ -151,7 +151,7 @@ class Archive:
         after = os.fstat(descriptor)
         if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
             os.unlink(written)
-            raise ValueError("it was written to meanwhile")
+            raise ValueError("it was changed while it was copied")
         if _has(os.path.join(self._place, name), size_bytes):
             os.unlink(written)
         else:

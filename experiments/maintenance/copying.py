@@ -17,7 +17,7 @@ _CHUNK_BYTES = 64 * 1024
 
 
 def refuse_what_is_none(path: str) -> None:
-    """Raises ExperimentError where `path` is no founder's directory, by its name and by what is in it."""
+    """Raises ExperimentError if `path` is not a founder's directory, by its name and its content."""
     given, path = path, os.path.abspath(path)
     name, above = os.path.basename(path), os.path.dirname(path)
     try:
@@ -27,7 +27,7 @@ def refuse_what_is_none(path: str) -> None:
     except OSError as error:
         raise ExperimentError(f"{path}: {error.strerror}") from error
     if stat.S_ISLNK(found.st_mode):
-        raise ExperimentError(f"{path}: a link, not followed")
+        raise ExperimentError(f"{path}: is a link; name the experiment itself")
     if not stat.S_ISDIR(found.st_mode) or not name.endswith(names.SUFFIX) or not _has_log(path):
         raise ExperimentError(f"{path}: not an experiment")
     if names.is_lineage(name.removesuffix(names.SUFFIX)) and above.endswith(names.SUFFIX):
@@ -45,9 +45,9 @@ def _has_log(path: str) -> bool:
 
 
 def copy(source: str, target: str) -> None:
-    """Copy the experiment at `source` to `target`, which must not be there; of one that is being written what is whole.
+    """Copy the experiment at `source` to `target`, which must not exist. If it is being written, copy what is whole.
 
-    Raises OSError (FileExistsError), and then nothing is left at `target`.
+    Raises OSError (FileExistsError); nothing is then left at `target`.
     """
     names.make_private(target)
     try:

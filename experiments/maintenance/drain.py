@@ -1,7 +1,7 @@
-"""Moving full blocks of events into the compressed file, by a process that is not the one that writes them.
+"""Moves full blocks of events into the compressed file, from a process other than the one that writes them.
 
-A block is appended there before its space is given back here: killed at any instant, whoever drains leaves every
-block in one of the two, or in both, with the same sequence. One process drains an experiment at a time.
+A block is appended there before its space is given back here. So if the monitor is killed at any instant, every block
+is in one of the files, or in both with the same sequence. One process drains an experiment at a time.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from interpose.experiments.format.sequences import Sequences
 from interpose.experiments.maintenance.space import give_back, is_local
 from interpose.experiments.model.files import Damages, DataFile, OpenFile, open_plain
 
-LEVEL = 1  # of zstandard; 3 gains 1 % of what is stored, and takes a fifth more time
+LEVEL = 1  # of zstandard; level 3 saves 1 % more and takes a fifth longer
 
 
 class Waiting(NamedTuple):
-    """A block in `events` that is to be moved."""
+    """A block in `events` that can be moved."""
 
     offset: int
     head: BlockHead
 
 
 class Drain:
-    """Moves the blocks of one process, between `with drain:` and its end, for files are open only then.
+    """Moves the blocks of one process, inside `with drain:`; files are open only there.
 
-    `compressed` and `events` are as the process's log.xml describes them. What of an earlier drain stands in the
-    compressed file is kept; a piece of a block at its end is cut off, for the block is still in `events`.
-    `given_bytes` is how much of `events` is given back, as far as `full` has looked: by this drain, or by an earlier
-    one, whose blocks are holes. Raises ExperimentError, OSError.
+    `compressed` and `events` are described as in the process's log.xml. Blocks from an earlier drain are kept; an
+    incomplete block at the end of the compressed file is cut off, because the block is still in `events`. `given_bytes`
+    is how much of `events` was given back, up to where `full` has looked, by this drain or an earlier one, whose blocks
+    are holes. Raises ExperimentError, OSError.
     """
 
     def __init__(self, directory: str, place: str, events: DataType, compressed: DataType) -> None:
@@ -61,7 +61,7 @@ class Drain:
         self._compressor = zstandard.ZstdCompressor(level=LEVEL)
         self._packer = Packer(compressed.inner, CompressedHead)
         self._moved = Sequences()
-        self._stay: list[int] = []  # where blocks lie that are not full, as long as the process lives
+        self._stay: list[int] = []  # offsets of blocks that are not full while the process lives
         self._next = 0
         self._events = self._into = -1
         self.blocks = 0
@@ -92,11 +92,11 @@ class Drain:
         self._events = self._into = -1
 
     def has_grown(self) -> bool:
-        """Whether there are blocks that were not looked at; the files need not be open."""
+        """Whether there are blocks that were not examined yet; the files need not be open."""
         return self.left_bytes() >= self.block_bytes
 
     def left_bytes(self) -> int:
-        """How long what was not looked at is; the files need not be open."""
+        """The number of bytes not examined yet; the files need not be open."""
         return max(self._size_bytes() - self._next, 0)
 
     def _size_bytes(self) -> int:
@@ -116,7 +116,7 @@ class Drain:
             self._next = offset + self.block_bytes
 
     def rest(self) -> list[Waiting]:
-        """The other blocks with anything in them, of a process that has ended, as they were begun."""
+        """The remaining blocks with content, of a process that has ended, in the order in which they were begun."""
         file = OpenFile(self._events)
         heads = ((offset, self._head_at(file, offset)) for offset in self._stay)
         found = [Waiting(offset, head) for offset, head in heads if head and head.used]
@@ -179,13 +179,12 @@ class Drain:
         os.fchmod(self._into, 0o600)
 
     def empty(self) -> None:
-        """Take away what is left of `events`, all of which was moved, of a process that has ended."""
+        """Truncate `events` once everything was moved and the process has ended."""
         os.ftruncate(self._events, 0)
 
     def is_written(self) -> bool | None:
-        """Whether anybody can still write events: has their file mapped, or, as long as there are none, that of the
-        threads. None where the kernel does not tell. Not to be asked between `with drain:` and its end.
-        """
+        """Whether any process can still write events: it has that file mapped or, if there are no events yet, that of
+        the threads. None if the kernel does not say. Do not call it inside `with drain:`."""
         file = "events" if self._size_bytes() else "threads"
         before = signal.signal(signal.SIGIO, signal.SIG_IGN)  # for who opens it in between
         try:
@@ -201,10 +200,10 @@ class Drain:
 
 
 def _is_written(descriptor: int) -> bool | None:
-    """Whether a file is open for writing, or mapped so, by anybody.
+    """Whether a file is open for writing, or mapped for writing, by any process.
 
-    A lease for reading is given only where it is not; it is given back at once. A layer over a file system may not
-    see what is done beneath it.
+    The kernel grants a lease for reading only if it is not; the lease is returned at once. A layered file system may
+    not see what happens in the layer below.
     """
     try:
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)

@@ -40,7 +40,7 @@ def pack(founder: str, target: str) -> None:
 
     name, packed = os.path.basename(founder), list(islice(parts(founder), PARTS_AT_MOST + 1))
     if len(packed) > PARTS_AT_MOST:
-        raise ExperimentError(f"{name}: more than {PARTS_AT_MOST:,} files cannot be one")
+        raise ExperimentError(f"{name}: more than {PARTS_AT_MOST:,} files cannot be packed into one")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(target, flags, 0o600), "wb") as out:
         try:
@@ -55,7 +55,7 @@ def pack(founder: str, target: str) -> None:
 
 
 def _pack_file(into: BinaryIO, name: str, path: str) -> None:
-    """As many bytes as the file has now, zeros in the place of those that are gone when they are read."""
+    """As many bytes as the file has now; bytes that are missing when they are read become zeros."""
     with open(open_plain(path), "rb") as file:
         found = os.fstat(file.fileno())
         header = tarfile.TarInfo(name)
@@ -97,12 +97,12 @@ def unpack(path: str, directory: str, damages: Damages) -> str:
         except OSError as error:
             raise ExperimentError(f"{place}: cannot be unpacked: {error.strerror}") from error
     if unpacking.top is None:
-        raise ExperimentError(f"{place}: holds no experiment")
+        raise ExperimentError(f"{place}: contains no experiment")
     return os.path.join(directory, unpacking.top)
 
 
 class _Unreadable(Caught):
-    """Why no more can be read, in a few words."""
+    """Why the rest cannot be read, in a few words."""
 
 
 class _Header(NamedTuple):
@@ -114,8 +114,8 @@ class _Header(NamedTuple):
 
 
 class _Ended:
-    """A compressed file, and an empty frame behind it. By themselves readers of zstandard take a last frame for whole
-    whose checksum is cut short; so the empty one is taken for the rest of it, and found to be none."""
+    """A compressed file, followed by an empty frame. zstandard's readers accept a last frame with an incomplete
+    checksum; with the empty frame after it, such an end is noticed."""
 
     def __init__(self, packed: BinaryIO, empty_frame: bytes) -> None:
         self._packed, self._end = packed, empty_frame
@@ -153,7 +153,7 @@ class _Unpacking:
                 for _ in self._pieces(header.size_bytes + -header.size_bytes % _BLOCK_BYTES):
                     pass
         except _Unreadable:
-            return False  # which is told when it is unpacked
+            return False  # reported when it is unpacked
         return True
 
     def next_part(self) -> bool:
@@ -236,7 +236,7 @@ class _Unpacking:
         return b"".join(pieces)
 
     def _read_to_the_end(self) -> None:
-        """Only there zstandard finds out whether the whole is what was written."""
+        """Read to the end, because zstandard checks the content only there."""
         try:
             while piece := self._stream.read(_CHUNK_BYTES):
                 self._unpacked_bytes += len(piece)

@@ -10,11 +10,11 @@ from typing import NamedTuple
 from interpose.experiments.maintenance.archives import ARCHIVES, is_content
 from interpose.experiments.metadata import names
 
-PARTS_AT_MOST = 20_000  # to make so many files takes seconds
+PARTS_AT_MOST = 20_000  # making that many files takes seconds
 FILES_OF_A_PROCESS = 100
 _FILE = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 _RANK = re.compile(r"M_r[0-9]{1,9}\.er")
-# What refers to other files goes before these: a number in a copy then always stands for something.
+# Files that refer to others are copied before these, so every number in a copy refers to something.
 _FIRST = ("threads", "children", "dyntext", "events", "stacks", "sites", "strings", "map.xml")
 
 
@@ -43,9 +43,9 @@ def is_subdirectory(name: str) -> bool:
 
 
 def parts(founder: str) -> Iterator[Part]:
-    """The files of the experiment, in the order in which they are to be copied; links and strangers are left out.
+    """The files of the experiment, in the order in which to copy them, without links and foreign files.
 
-    Raises OSError where the founder's directory cannot be read.
+    Raises OSError if the founder's directory cannot be read.
     """
     files, directories = _listed(founder)
     for directory in ["", *sorted(directories)]:
@@ -61,7 +61,7 @@ def parts(founder: str) -> Iterator[Part]:
 
 
 def strangers(founder: str) -> list[str]:
-    """What lies in the founder's directory and below and is not part of an experiment."""
+    """Files in and below the founder's directory that are not part of an experiment."""
     found, subdirectories = [], []
     with os.scandir(founder) as entries:
         for entry in entries:
@@ -79,7 +79,7 @@ def strangers(founder: str) -> list[str]:
 
 
 def _is_taken_name(entry: os.DirEntry[str]) -> bool:
-    """Whether it is an empty file in the place of a descendant that was not to be recorded."""
+    """Whether it is an empty file that stands for a descendant excluded from recording."""
     return (
         is_subdirectory(entry.name)
         and entry.is_file(follow_symlinks=False)

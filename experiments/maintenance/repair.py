@@ -1,6 +1,6 @@
-"""Making an experiment whole as far as it goes: what is cut short ends with the last thing that is whole.
+"""Repairs an experiment: what is cut short then ends with its last whole item.
 
-Nothing is made up. Blocks that are none become room, compressed ones that cannot be read are left out, a log ends with
+Nothing is invented. Invalid blocks become free space, unreadable compressed blocks are left out, and a log ends with
 its closing tag after the last whole element.
 """
 
@@ -45,7 +45,7 @@ def _descendants(founder: str) -> list[str]:
 
 
 def _open(path: str) -> int | None:
-    """A descriptor of the plain file to be changed, or None where there is none."""
+    """A descriptor of the plain file to change; None if there is none."""
     try:
         os.close(open_plain(path))
         return os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -136,7 +136,7 @@ def _end_of_whole_strings(descriptor: int, data: DataType, size_bytes: int) -> i
 
 
 def _repair_blocks(descriptor: int, data: DataType, size_bytes: int) -> None:
-    """A block that is cut short says how many events are whole; one that is none is emptied."""
+    """Write into a block that is cut short how many events are whole; empty an invalid one."""
     if data.inner is None or data.layout is None or not {"magic", "used"} <= set(data.inner.fields):
         return
     fields = data.inner.fields
@@ -162,7 +162,7 @@ def _is_block(head: bytes, offset: int) -> bool:
 
 
 def _repair_compressed(directory: str, data: DataType, log: Log) -> None:
-    """Have the file of compressed events hold its whole blocks alone, one after the other; nobody sees half of it."""
+    """Replace the file of compressed events by its whole blocks, at once for all readers."""
     path = os.path.join(directory, compressed.NAME)
     events = log.data.get("events")
     if events is None or events.layout is None or not os.path.lexists(path):

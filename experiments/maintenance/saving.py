@@ -1,7 +1,7 @@
-"""A copy of an experiment as it is at one instant, while its program goes on: an experiment of its own.
+"""Copies an experiment as it is at one instant, while its program runs, into an experiment of its own.
 
-What is read first is what tells how far the copy goes: the log, the samples, the threads. Events that ended after that
-are left out; what they stand for (strings, sites, stacks) is copied afterwards, so that no number is missing.
+The log, the samples and the threads are read first, and tell how far the copy goes. Events that ended later are left
+out. What events refer to (strings, sites, stacks) is copied afterwards, so that no number is missing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def save(experiment: Experiment, is_running: IsRunning, to: str | None = None) -
     Raises OSError where it cannot be made; then nothing of it is left.
     """
     if experiment.founder.lineage:
-        raise UsageError(f"{experiment.name}: a descendant; save the experiment that it is part of")
+        raise UsageError(f"{experiment.name}: is a child process; save the experiment that contains it")
     directory, name = os.path.split(os.path.abspath(to or experiment.directory))
     path = names.create(directory, name if to else f"{name.removesuffix(names.SUFFIX)}.save")
     try:
@@ -116,7 +116,7 @@ class _Saver:
         with self._create(EVENTS[0]) as copy:
             for block in events.newest_first() if isinstance(events, RingFile) else events.blocks():
                 kept = block if until_ns is None else _until(block, until_ns, events.layout)
-                # What was added to a block after it was read had not ended then, but for the last call or so.
+                # Events added to a block after it was read had not ended then, except the last call or so.
                 if is_ring or (kept.head.used and written.add(kept.head.sequence)):
                     copy.write(_packed(kept, self._process.log.data["events"]))
                     found += kept.head.used
@@ -136,7 +136,7 @@ class _Saver:
             file.write(gone.to_bytes(field.size_bytes, "little"))
 
     def _copy_what_else_there_is(self) -> None:
-        """Notes, labels and the like, and the files in `FOLDERS`."""
+        """Notes, labels and similar files, and the files in `FOLDERS`."""
         ours = {names.LOG, ".gitignore", *FIRST, *EVENTS, *LAST}
         for name in _plain_files(self._process.directory):
             if name not in ours and is_part(name):
@@ -161,7 +161,7 @@ def _plain_files(directory: str) -> list[str]:
 
 
 def _copy_data(file: OpenFile, copy: BinaryIO) -> None:
-    """Copy what is in the file now; its holes stay holes."""
+    """Copy the file's present content; holes stay holes."""
     end = file.size_bytes()
     offset = 0
     while offset < end:
@@ -186,7 +186,7 @@ def _until(block: Block, until_ns: int, layout: Layout) -> Block:
 
 
 def _packed(block: Block, data: DataType) -> bytes:
-    """The block as it lies in a file."""
+    """The block as written in a file."""
     assert data.inner is not None
     head = block.head._replace(magic=BLOCK_MAGIC, state=block.head.state or FULL)  # compressed, it has neither
     packed = _packed_record(data.inner, head._asdict().items())

@@ -1,6 +1,6 @@
-"""Writing an experiment that no program recorded: one that holds the consolidated records of many.
+"""Writes an experiment that no program recorded: the consolidated records of several.
 
-Its files are as a recorder's are, but for their layouts, which are in log.xml in any case: a number takes eight bytes.
+Its files are like a recorder's except for their layouts, which log.xml describes anyway: a number takes eight bytes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TABLES: dict[str, type[Any]] = {
 
 @dataclass
 class Written:
-    """A process to be written: its log as far as it is told, its records, and what their numbers stand for.
+    """A process to write: its log where known, its records, and what their numbers refer to.
 
     Tables begin with number 1; intrinsics have one number for each kind of their calls.
     """

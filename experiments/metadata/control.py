@@ -41,12 +41,12 @@ class ControlRecord(NamedTuple):
 
     @property
     def in_use_bytes(self) -> int:
-        """What the pool holds: taken and not given back; below zero where the page says what cannot be."""
+        """What the pool contains: taken and not given back. Negative if the page is inconsistent."""
         return self.taken_bytes - self.drained_bytes
 
 
 def control_of(experiment: Experiment) -> ControlRecord | None:
-    """What the page of `experiment` says now; None where there is none, or it cannot be read."""
+    """What the page of `experiment` says now; None if there is none or it cannot be read."""
     try:
         return Control(experiment.founder).read()
     except ExperimentError:
@@ -54,7 +54,7 @@ def control_of(experiment: Experiment) -> ControlRecord | None:
 
 
 class Control:
-    """The control page of the experiment whose founder is `process`. Raises ExperimentError where it has none."""
+    """The control page of the experiment with the founder `process`. Raises ExperimentError if it has none."""
 
     def __init__(self, process: Process) -> None:
         layout = process.log.control
@@ -62,7 +62,7 @@ class Control:
         if layout is None:
             raise ExperimentError(f"{self.place}: has no control page; it was recorded by an earlier version")
         if process.log.control_offset + layout.record_bytes > LARGEST_BLOCK_BYTES:
-            raise ExperimentError(f"{self.place}: no control page can be at {process.log.control_offset}")
+            raise ExperimentError(f"{self.place}: invalid position of the control page: {process.log.control_offset}")
         self._path = os.path.join(process.directory, "threads")
         self._layout = layout
         self._offset = process.log.control_offset
@@ -80,12 +80,12 @@ class Control:
         return self._unpack.one(data)
 
     def write(self, **values: int) -> None:
-        """Put `values` into the fields of these names. Each is written whole; nobody else writes it.
+        """Write `values` into the fields with these names, each as a whole; nobody else writes it.
 
-        Raises ExperimentError, also where the page has no such fields.
+        Raises ExperimentError, also if the page has no such fields.
         """
         if any(name not in self._layout.fields for name in values):
-            raise ExperimentError(f"{self.place}: its control page is of another kind")
+            raise ExperimentError(f"{self.place}: its control page has another format")
         descriptor = self._open(os.O_RDWR)
         try:
             for name, value in values.items():
@@ -103,11 +103,11 @@ class Control:
         """Have each process read the experiment's filter with its next call, which counts from there."""
         page = self.read()
         self.write(filter_passed=0, filter_changes=(page.filter_changes + 1) & 0xFFFF_FFFF)
-        self.want_sample()  # by which the processes see that something is asked for
+        self.want_sample()  # by which the processes see that there is a request
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """While nobody else says something, of what is to be said in one act."""
+        """Hold the page, so that nobody else writes a request in between."""
         descriptor = self._open(os.O_RDONLY)
         try:
             with held(descriptor):

@@ -20,7 +20,7 @@ LOCK_S = 1.0
 
 @contextlib.contextmanager
 def held(descriptor: int) -> Iterator[None]:
-    """While nobody else who asks for it writes into the file. But whoever holds it for long is not waited for."""
+    """Hold the file, so that nobody else who does the same writes into it. Nobody waits for a holder for long."""
     until_s = time.monotonic() + LOCK_S
     while time.monotonic() < until_s:
         try:
@@ -60,10 +60,10 @@ def complete(experiment: str, pid: int, returncode: int, time_ns: int) -> bool:
 
 
 def append(experiment: str, event: bytes) -> bool:
-    """Put an event, a whole line, into the log of a process that may write its own there at the same moment.
+    """Append an event, a whole line, to the log of a process that may write its own at the same moment.
 
-    Gives whether it is there. Neither waits for the other for long: what is found overwritten is written again, behind
-    what the other wrote.
+    Returns whether it is there. Neither waits long for the other: a line that was overwritten is written again, after
+    the other's.
     """
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:

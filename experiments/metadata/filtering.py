@@ -22,7 +22,7 @@ def change_filter(founder: Process, text: str, compiled: bytes) -> None:
     Raises ExperimentError, OSError.
     """
     control = Control(founder)
-    control.read()  # or there is nobody to read it
+    control.read()  # otherwise nobody would read it
     path = os.path.join(founder.directory, FILTER)
     new = f"{path}.new"
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

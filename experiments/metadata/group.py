@@ -21,10 +21,10 @@ def is_group(path: str) -> bool:
 
 
 def members(path: str) -> list[str]:
-    """The paths of the experiments that the group at `path` names, and of those in groups that it names.
+    """The paths of the experiments in the group at `path`, and in the groups that it names.
 
-    Relative ones are as from the group's own directory. Raises ExperimentError for what is no group, and for one
-    that is, somewhere below, in itself.
+    Relative paths start from the group's directory. Raises ExperimentError for a file that is not a group, and for a
+    group that contains itself.
     """
     found = _members(path, ())
     if not found:
@@ -35,9 +35,9 @@ def members(path: str) -> list[str]:
 def _members(path: str, above: tuple[str, ...]) -> list[str]:
     real = os.path.realpath(path)
     if real in above:
-        raise ExperimentError(f"{path}: the group is in itself")
+        raise ExperimentError(f"{path}: the group contains itself")
     if len(above) >= DEEPEST:
-        raise ExperimentError(f"{path}: groups more than {DEEPEST} deep")
+        raise ExperimentError(f"{path}: groups are nested more than {DEEPEST} deep")
     found: list[str] = []
     for line in _lines(path):
         member = os.path.join(os.path.dirname(path), line)
@@ -60,5 +60,5 @@ def _lines(path: str) -> list[str]:
         raise ExperimentError(f"{path}: not a group; its first line is {FIRST_LINES[0]!r}")
     for number, line in enumerate(lines, 2):
         if len(line) > LONGEST_PATH or "\0" in line:
-            raise ExperimentError(f"{path}:{number}: not a path")
+            raise ExperimentError(f"{path}:{number}: is not a path")
     return [line for line in lines if line and not line.startswith("#")]

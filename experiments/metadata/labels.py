@@ -47,14 +47,14 @@ class Window(NamedTuple):
 
 
 def why_not(name: str) -> str | None:
-    """Why a label cannot be called `name`, or None where it can."""
+    """Why `name` cannot be a label; None if it can."""
     if not _NAME.fullmatch(name):
         return "a label is a letter, then letters and digits, at most 64"
     return "filters have that name for something else" if name.lower() in RESERVED else None
 
 
 def read_marks(directory: str, place: str, damages: Damages) -> list[Mark]:
-    """The marks in the founder's directory; what is none is left out and noted."""
+    """The marks in the founder's directory; invalid ones are ignored and noted."""
     marks: list[Mark] = []
     place = f"{place}/{LABELS}"
 
@@ -87,7 +87,7 @@ def _mark(attributes: Attributes) -> Mark | None:
 
 
 def write_marks(directory: str, marks: Iterable[Mark]) -> None:
-    """Have `marks` be those of the experiment; nobody sees half of them. Raises OSError."""
+    """Replace the marks of the experiment, at once for all readers. Raises OSError."""
     written = os.path.join(directory, f".{LABELS}.{os.getpid()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(written, flags, 0o600), "w", encoding="utf-8") as file:
@@ -108,7 +108,7 @@ def _escaped(text: str) -> str:
 
 
 def windows(marks: Iterable[Mark], name: str) -> list[Window]:
-    """The windows of the label `name`, whatever its case; one that was never stopped goes on for ever."""
+    """The windows of the label `name`, in any case of letters; one that was never stopped has no end."""
     found: list[Window] = []
     begun: int | None = None
     of_label = (mark for mark in marks if mark.name == name.lower())
@@ -122,5 +122,5 @@ def windows(marks: Iterable[Mark], name: str) -> list[Window]:
 
 
 def is_in(label: Iterable[Window], time_ns: int) -> bool:
-    """Whether the instant lies in one of the windows."""
+    """Whether the instant is in one of the windows."""
     return any(window.start_ns <= time_ns < window.stop_ns for window in label)

@@ -1,4 +1,4 @@
-"""Reading log.xml and map.xml: what was recorded, how, and how the records are packed."""
+"""Reads log.xml and map.xml: what was recorded, how, and how the records are packed."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _ONE_IN = re.compile(r"(?:1/)?([0-9]{1,7})")
 
 @dataclass(frozen=True)
 class LogEvent:
-    """An event of the run itself: `exit` with `status` or `signal`, `stopped` with `why`, `level` where calls of the
-    intrinsic with that number have been lowered to a `level`, because they took a `share` of the CPU time; `sample`,
-    `filter` and `warning` have a `text`: the label, the filter from then on, what could not be done; `missed` says
+    """An event of the run itself: `exit` with `status` or `signal`; `stopped` with `why`; `level` if calls of the
+    intrinsic with that number were throttled to a `level`, because they took a `share` of the CPU time. `sample`,
+    `filter` and `warning` have a `text`: the label, the filter from then on, what could not be done. `missed` says
     `what` was not recorded (calls, lines, coverage), and `why`; `within` that the process was started in a transaction
-    that was `kept` or `passed over`, as `text` says."""
+    that sampling `kept` or `passed over`, as `text` says."""
 
     kind: str
     time_ns: int
@@ -42,7 +42,7 @@ class LogEvent:
 
 @dataclass
 class Log:
-    """What log.xml says; what it does not say has the value of nothing."""
+    """The content of log.xml. Missing values are empty or 0."""
 
     version: int = 0
     collector: Attributes = field(default_factory=dict)
@@ -75,8 +75,8 @@ class Log:
 
     @property
     def trace_parent(self) -> tuple[str, str] | None:
-        """The trace that the process was started in and the span that started it, as its environment's TRACEPARENT
-        said: 32 and 16 hexadecimal digits."""
+        """The trace in which the process was started, and the span that started it, from TRACEPARENT: 32 and 16
+        hexadecimal digits."""
         found = _TRACE_PARENT.fullmatch(self.trace.get("parent", ""))
         return (found[1], found[2]) if found else None
 
@@ -86,30 +86,30 @@ class Log:
 
     @property
     def recorded(self) -> frozenset[str]:
-        """What was asked to be recorded: calls, lines, coverage, profile; calls where it does not say."""
+        """What is recorded: calls, lines, coverage, profile; calls if the log does not say."""
         words = frozenset(self.settings.get("INTERPOSE", "").split(",")) - {""}
         return words - {"1"} | {"calls"} if "1" in words or not words else words
 
     @property
     def one_in(self) -> int:
-        """The number of transactions of which one was kept; 0 where all were."""
+        """N if one of N transactions was kept; 0 if all were."""
         found = _ONE_IN.fullmatch(self.settings.get("INTERPOSE_TRANSACTIONS", ""))
         return int(found[1]) if found and int(found[1]) > 1 else 0
 
     @property
     def within(self) -> str:
-        """What became of the transaction that the process was started in: `kept`, `passed over`, or nothing."""
+        """Whether the transaction in which the process was started was `kept` or `passed over`; empty without one."""
         found = [event.text for event in self.events if event.kind == WITHIN]
         return found[0] if found and found[0] in FATES else ""
 
     @property
     def interval(self) -> str:
-        """The interval of CPU time at which calls were sampled; nothing where all were recorded."""
+        """The interval of CPU time at which calls were sampled; empty if all were recorded."""
         return self.settings.get("INTERPOSE_INTERVAL", "") if self.interval_ns else ""
 
     @property
     def interval_ns(self) -> int:
-        """The same in nanoseconds; 0 where all were recorded."""
+        """The same in nanoseconds; 0 if all were recorded."""
         try:
             return quantities.duration_ns(self.settings.get("INTERPOSE_INTERVAL", ""))
         except ValueError:
@@ -117,7 +117,7 @@ class Log:
 
     @property
     def profile_hz(self) -> float | None:
-        """How often a second its Python code asks to be sampled; None where it does not."""
+        """How many times a second its Python code is to be sampled; None if not."""
         text = self.settings.get("INTERPOSE_PROFILE", "off")
         try:
             return quantities.rate_hz(text) if "profile" in self.recorded else None
@@ -126,9 +126,9 @@ class Log:
 
 
 def read_log(path: str, place: str, damages: Damages) -> Log:
-    """What the log.xml at `path` says; where it is cut short or not well-formed, what stands before that.
+    """The content of the log.xml at `path`, up to where it is cut short or not well-formed.
 
-    Raises ExperimentError where it is not there, is not an experiment's, or is of a later version.
+    Raises ExperimentError if it is missing, is not the log of an experiment, or has a later version.
     """
     reader = _LogReader(place, damages)
     try:

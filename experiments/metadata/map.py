@@ -18,13 +18,13 @@ _KINDS = re.compile(r"[a-z]{1,16}(?: [a-z]{1,16})*")
 
 @dataclass(frozen=True)
 class Intrinsic:
-    """Something that can be called: its public dotted name, and its kind (db, file, net ...).
+    """A call that is timed: its dotted name, and its kind (db, file, net ...).
 
-    `moves` is what its events count as moved: `bytes` or `rows`. `by` is the way in which it was interposed; `why_not`
-    the reason where it was not; `library` which library has it, at which `place`, for which `target`, and what that
-    `passes_on` to. `transaction`: a call `is` one, or one `begins` or `ends` with it; `terminal`: its calls of the kind
-    screen wait for somebody at the keyboard, until a `line` is entered or for `keys`. `passed_over`: calls of that
-    number are transactions that sampling passed over; of what is `always` recorded it left out nothing.
+    `moves` is what its events count: `bytes` or `rows`. `by` is how it was interposed, `why_not` the reason if it was
+    not. `library` is the library that has it, declared at `place` for `target`, and `passes_on` what its wrapper calls.
+    `transaction`: a call `is` one, or one `begins` or `ends` with it. `terminal`: its calls of the kind screen wait for
+    a user, until a `line` is entered or for `keys`. `passed_over`: calls with that number are transactions that were
+    not sampled; calls that are `always` recorded were recorded in these, too.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Intrinsic:
 
 @dataclass(frozen=True)
 class Library:
-    """A library that was looked at: its file, and why it was not used, at which line."""
+    """A library: its file, and why it was not used, with the line."""
 
     name: str
     path: str = ""
@@ -54,7 +54,7 @@ class Library:
 
 @dataclass(frozen=True)
 class Collector:
-    """A data collector that was used: its file, when it was called, for which programs, what it called itself."""
+    """A data collector that was used: its file, when and for which programs it was called, and its identifier."""
 
     name: str
     path: str
@@ -75,10 +75,10 @@ class Failure:
 
 
 def read_map(path: str, place: str, damages: Damages) -> dict[int, Intrinsic]:
-    """The intrinsics that the map.xml at `path` names, by number.
+    """The intrinsics in the map.xml at `path`, by number.
 
-    One whose calls are of several kinds has as many numbers, from its own on. An entry that is named again
-    replaces the earlier one; a number that another entry has stays with that.
+    An intrinsic with calls of several kinds has as many numbers, beginning with its own. A later entry replaces an
+    earlier one of the same number; a number claimed by two other entries belongs to the first.
     """
     reader = _MapReader(place, damages)
     try:
@@ -89,8 +89,8 @@ def read_map(path: str, place: str, damages: Damages) -> dict[int, Intrinsic]:
 
 
 def read_libraries(path: str) -> tuple[list[Library], list[Failure]]:
-    """The libraries that the map.xml at `path` names, with the data collectors that were not used, and what failed in
-    them; what is damaged there is left out."""
+    """The libraries in the map.xml at `path`, with unused data collectors and failures of both; damaged entries are
+    ignored."""
     libraries: list[Library] = []
     failures: list[Failure] = []
 
@@ -108,12 +108,12 @@ def read_libraries(path: str) -> tuple[list[Library], list[Failure]]:
     try:
         read_elements(path, path, Damages(), begin, lambda text: None, lambda name: None)
     except OSError:
-        pass  # told where the intrinsics are read
+        pass  # noted where the intrinsics are read
     return libraries, failures
 
 
 def read_collectors(path: str) -> list[Collector]:
-    """The data collectors that the map.xml at `path` names as used; what is damaged there is left out."""
+    """The data collectors that the map.xml at `path` names as used; damaged entries are ignored."""
     found: dict[str, Collector] = {}
 
     def begin(element: str, attributes: Attributes) -> None:
@@ -130,7 +130,7 @@ def read_collectors(path: str) -> list[Collector]:
     try:
         read_elements(path, path, Damages(), begin, lambda text: None, lambda name: None)
     except OSError:
-        pass  # told where the intrinsics are read
+        pass  # noted where the intrinsics are read
     return list(found.values())
 
 
@@ -181,7 +181,7 @@ class _MapReader:
                 del self.intrinsics[mine], self._begins[mine]
 
     def _kinds(self, number: int, attributes: Attributes) -> list[str]:
-        """The kind for each number of an entry; its one kind where it does not say several, as they must be."""
+        """The kind for each number of an entry; its single kind if it does not list several correctly."""
         kind, several = attributes.get("kind", _UNKNOWN), attributes.get("kinds")
         if several is None:
             return [kind]

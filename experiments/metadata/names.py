@@ -1,4 +1,4 @@
-"""What experiments are called and where they lie: made, listed, and their descendants found."""
+"""The names and directories of experiments: making them, listing them, finding their descendants."""
 
 import os
 
@@ -12,7 +12,7 @@ RANKS = "M"  # what the lineage of a rank of MPI begins with
 
 
 def why_not(name: str) -> str | None:
-    """Why an experiment cannot be called `name`, or None where it can."""
+    """Why an experiment cannot be called `name`; None if it can."""
     if not name or name == SUFFIX:
         return "a name is needed"
     if "/" in name:
@@ -23,12 +23,12 @@ def why_not(name: str) -> str | None:
 
 
 def create(directory: str, name: str, group_reads: bool = False) -> str:
-    """Make an experiment's directory, 0700, and give its path from the root on. Where the group may read it, that of
-    `directory`, the mode is 02750.
+    """Make an experiment's directory with mode 0700, and return its absolute path. If the group of `directory` may read
+    it, the mode is 02750.
 
-    `NAME.er` is taken as it is; from any other name comes `name.1.er`, or the number after the highest there
-    is, one for each process that asks, however many ask at once. A `directory` that is not there is made, its
-    parent is not. Raises ExperimentError for a name that cannot be, OSError where there is no making it.
+    `NAME.er` is used unchanged. Any other name becomes `name.1.er`, or the number after the highest; each process gets
+    its own, however many ask at once. A missing `directory` is made, its parent is not. Raises ExperimentError for an
+    invalid name, OSError if the directory cannot be made.
     """
     if why := why_not(name):
         raise ExperimentError(f"{name!r}: {why}")
@@ -45,7 +45,7 @@ def create(directory: str, name: str, group_reads: bool = False) -> str:
 
 
 def make_private(path: str) -> None:
-    """Make a directory that is its owner's alone, whatever the umask. Raises OSError."""
+    """Make a directory for its owner alone, whatever the umask. Raises OSError."""
     os.mkdir(path, 0o700)
     os.chmod(path, 0o700)
 
@@ -63,12 +63,12 @@ def does_group_read(directory: str) -> bool:
 
 
 def file_mode(directory: str) -> int:
-    """The mode of files that whoever may read the experiment's directory may read. Raises OSError."""
+    """The mode for files that everyone who may read the experiment's directory may read. Raises OSError."""
     return 0o640 if does_group_read(directory) else 0o600
 
 
 def _let_group_read(path: str, directory: str) -> None:
-    """Where that group is none of the user's, nobody else reads it: any other group may be of others."""
+    """Let the directory's group read it, if it is one of the user's. Any other group may have other members."""
     try:
         os.chown(path, -1, os.stat(directory).st_gid)
         os.chmod(path, 0o2750)
@@ -119,7 +119,7 @@ def _ignore_for_git(path: str) -> None:
 
 
 def remove_empty(path: str) -> bool:
-    """Remove an experiment's directory in which nothing was recorded; gives whether it is gone."""
+    """Remove an experiment's directory in which nothing was recorded; return whether it is gone."""
     try:
         found = os.listdir(path)
         if set(found) <= {".gitignore", LOG, "notes"} and not is_recorded(path):
@@ -132,8 +132,8 @@ def remove_empty(path: str) -> bool:
 
 
 def is_recorded(path: str) -> bool:
-    """Whether a process was recorded there: it takes an experiment by an empty log, then describes itself. Where ranks
-    of MPI are all there is, the log stays empty."""
+    """Whether a process was recorded there: it claims an experiment with an empty log, then describes itself. With MPI
+    ranks alone, the log stays empty."""
     try:
         if os.stat(os.path.join(path, LOG)).st_size > 0:
             return True
@@ -145,9 +145,9 @@ def is_recorded(path: str) -> bool:
 def list_experiments(directory: str) -> list[str]:
     """The paths of the experiments in `directory`, oldest first.
 
-    The age is that of log.xml, which is written when the program begins and again when it ends: the newest is
-    the one that was begun or ended last. Of two of the same age the later made comes first: a copy is as old as what
-    was copied. Raises OSError where the directory cannot be read.
+    The age is that of log.xml, which is written when the program begins and when it ends, so the newest is the one that
+    began or ended last. Of two with the same age, the one that was made later comes first, because a copy is as old as
+    its original. Raises OSError if the directory cannot be read.
     """
     found = []
     for name in os.listdir(directory):
@@ -172,7 +172,7 @@ def age_as_copy(copy: str, source: str) -> None:
 
 
 def newest(directory: str) -> str | None:
-    """The path of the newest experiment in `directory`; None where there is none, or none can be seen."""
+    """The path of the newest experiment in `directory`; None if there is none or none can be seen."""
     try:
         experiments = list_experiments(directory)
     except OSError:
@@ -195,7 +195,7 @@ def _is_step(step: str, letters: str) -> bool:
 
 
 def lineage_path(founder: str, lineage: str) -> str:
-    """Where the experiment of a descendant lies. Raises ExperimentError for what is not a lineage."""
+    """The directory of a descendant's experiment. Raises ExperimentError for an invalid lineage."""
     if not is_lineage(lineage):
         raise ExperimentError(f"{lineage!r}: not a lineage like _f1_x2")
     return os.path.join(founder, lineage + SUFFIX) if lineage else founder

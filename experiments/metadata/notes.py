@@ -13,7 +13,7 @@ LARGEST_NOTES_BYTES = 64 * 1024
 
 
 def read_notes(directory: str, place: str, damages: Damages) -> list[str]:
-    """The lines of the notes; none where there are none. What is longer than notes can be is not read, and noted."""
+    """The lines of the notes. A file longer than notes can be is not read, and noted."""
     try:
         descriptor = open_plain(os.path.join(directory, NOTES))
     except FileNotFoundError:
@@ -30,7 +30,7 @@ def read_notes(directory: str, place: str, damages: Damages) -> list[str]:
 
 
 def write_notes(directory: str, lines: list[str]) -> None:
-    """Have `lines` be the notes; nobody sees half of them. Raises ExperimentError for too many, OSError."""
+    """Replace the notes, at once for all readers. Raises OSError, or ExperimentError if there are too many."""
     data = "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
     if len(data) > LARGEST_NOTES_BYTES:
         raise ExperimentError(f"{directory}/{NOTES}: notes are at most {LARGEST_NOTES_BYTES >> 10} KiB")

@@ -1,4 +1,4 @@
-"""Pauses: the times in which nothing was recorded because somebody outside said so, as the founder's log tells."""
+"""Pauses: when nothing was recorded because somebody asked for it, from the founder's log."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def pauses_of(experiment: Experiment) -> Pauses:
     try:
         founder = Process(experiment.founder_directory, founder.place, "", Damages())
     except ExperimentError:
-        return Pauses(())  # of ranks of MPI alone there is no founder that was recorded
+        return Pauses(())  # with MPI ranks alone, no founder was recorded
     return Pauses(founder.log.events)
 
 
@@ -73,9 +73,9 @@ def _intervals(events: Iterable[tuple[int, str]]) -> list[tuple[int, int]]:
 
 
 class Switch:
-    """Pauses the recording of the experiment whose founder is `process`, and lets it go on.
+    """Pauses and resumes the recording of the experiment with the founder `process`.
 
-    Raises ExperimentError where it has no control page.
+    Raises ExperimentError if it has no control page.
     """
 
     def __init__(self, process: Process) -> None:
@@ -94,7 +94,7 @@ class Switch:
         self._note(PAUSE)
 
     def resume(self) -> None:
-        """Recording goes on. Raises ExperimentError."""
+        """Resume recording. Raises ExperimentError."""
         self._note(RESUME)
         self._control.write(paused=0)
 

@@ -46,7 +46,7 @@ class Experiment:
 
     @property
     def founder_directory(self) -> str:
-        """Where the founder lies, of a descendant's own directory too: the notes, labels and archives are there."""
+        """The founder's directory, also for a descendant: it has the notes, labels and archives."""
         above = os.path.dirname(self.directory)
         return above if _is_descendant(self.name) and above.endswith(names.SUFFIX) else self.directory
 
@@ -102,7 +102,8 @@ class Experiment:
 
 
 def with_forebears(founder: str, lineage: str, damages: Damages) -> Process:
-    """The process of a lineage, and those that forked it, whose numbers are its own too. Raises ExperimentError."""
+    """The process of a lineage, and those that forked it, because it continues their numbers. Raises ExperimentError.
+    """
     name = f"{lineage}{names.SUFFIX}" if lineage else ""
     place = os.path.join(os.path.basename(founder), name).rstrip("/")
     process = Process(os.path.join(founder, name), place, lineage, damages)
@@ -125,7 +126,7 @@ def _refuse_what_is_none(directory: str) -> None:
     if not os.path.lexists(directory):
         raise ExperimentError(f"{directory}: no such experiment", directory, experiments_beside(directory))
     if not os.path.isdir(directory):
-        raise ExperimentError(f"{directory}: a file; an experiment is a directory")
+        raise ExperimentError(f"{directory}: is a file; an experiment is a directory")
     try:
         found = os.listdir(directory)
     except OSError as error:
@@ -156,8 +157,8 @@ def _descendants_in(directory: str) -> list[str]:
 
 
 def _has_begun(directory: str) -> bool:
-    """Whether a descendant has come to record: one that was killed before that, or is just coming, has no log yet, and
-    at most the block of events in which its costs were measured."""
+    """Whether a descendant has recorded anything. One that was killed before that, or is just beginning, has no log
+    yet, and at most the block of events for calibration."""
     return _size_bytes(directory, names.LOG) > 0 or _size_bytes(directory, "events") > BLOCK_BYTES
 
 

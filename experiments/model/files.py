@@ -1,7 +1,7 @@
-"""The files of an experiment: opened without following links, read in bounded pieces; and the damage found.
+"""The files of an experiment, opened without following links and read in bounded pieces; and the damage found.
 
-Reading is by pread(2) into memory of one's own, never by mapping: a file that is cut short while it is read
-then gives fewer bytes, where a mapping gives SIGBUS, and what was checked cannot change before it is used.
+Files are read by pread(2) into the reader's memory, never mapped. If a file is cut short meanwhile, a read returns
+fewer bytes, where a mapping would raise SIGBUS; and what was checked cannot change before it is used.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 
 class Damage(NamedTuple):
-    """Something that could not be read: the place (`test.1.er/events`) and what is wrong there."""
+    """Something that could not be read: the place (`test.1.er/events`) and what is wrong with it."""
 
     place: str
     what: str
@@ -111,7 +111,7 @@ class OpenFile:
             return 0
 
     def next_data(self, offset: int) -> int | None:
-        """The first place from `offset` on that is not a hole; None where there is none."""
+        """The first offset from `offset` on that is not in a hole; None if there is none."""
         try:
             return os.lseek(self._descriptor, offset, os.SEEK_DATA)
         except OSError as error:

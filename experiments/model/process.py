@@ -1,4 +1,4 @@
-"""What was recorded of one process: its log, its intrinsics, and what the numbers in its events stand for."""
+"""What was recorded of one process: its log, its intrinsics, and what the numbers in its events refer to."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ Instead = TypeVar("Instead")
 
 @dataclass(frozen=True)
 class Site:
-    """A place in the program's code; `own` where it is neither standard library nor an installed package.
+    """A line of the program's code. `own` if it belongs neither to the standard library nor to an installed package.
 
-    Of code that runs in another interpreter of the process than the main one, `function` tells in which.
+    For code in an interpreter other than the main one, `function` names the interpreter.
 
-    Of what a data collector named, `collector` is that one's name: then the file is the module, the function the
-    section, the line the statement.
+    If a data collector named it, `collector` is that collector; the file is then the module, the function the section,
+    and the line the statement.
     """
 
     file: str
@@ -109,8 +109,8 @@ class Thread:
 class Process:
     """One process of an experiment.
 
-    `parent` is the one that forked it: they share numbers. `starter` is the one that it came from, in whatever
-    way, and `descendants` are those that came from it.
+    `parent` is the process that forked it; they share numbers. `starter` is the process that started it in any way, and
+    `descendants` are those that it started.
     """
 
     def __init__(self, directory: str, place: str, lineage: str, damages: Damages) -> None:
@@ -170,7 +170,7 @@ class Process:
 
     @property
     def libraries(self) -> list[Library]:
-        """The libraries besides ours that were looked at."""
+        """The libraries other than the system library that were found."""
         return self._libraries_and_failures[0]
 
     @cached_property
@@ -214,8 +214,8 @@ class Process:
         return self._own_lines[stack]
 
     def is_start_up(self, stack: int) -> bool:
-        """Whether what was called from there is of the interpreter's own start, before the program's first line: of its
-        module `site`, with what that runs, or of code that is built into it, which looks for the program."""
+        """Whether calls from that site belong to the interpreter's own start, before the program's first line: from its
+        module `site` and what that runs, or from built-in code that looks for the program."""
         if stack not in self._start_ups:
             frames = list(self.frames(stack))
             is_built_in = bool(frames) and all(_BUILT_IN.fullmatch(site.file) for site in frames)
@@ -244,7 +244,7 @@ class Process:
         return [*self.log.roots, *(self.parent.roots() if self.parent else ())]
 
     def dynamic_text(self, file: str) -> str | None:
-        """The text of code whose file is none, as this process or those that forked it saw it; None if unknown."""
+        """The text of code without a file, as this process or those that forked it saw it; None if unknown."""
         process: Process | None = self
         while process:
             if file in process._dynamic:
@@ -253,7 +253,7 @@ class Process:
         return None
 
     def dynamic_texts(self) -> dict[str, str]:
-        """All texts of code whose file is none, by its name, that this process itself saw."""
+        """All texts of code without a file, by name, that this process itself saw."""
         return self._dynamic
 
     def strings(self) -> Iterator[tuple[int, str]]:
@@ -291,7 +291,7 @@ class Process:
 
     @cached_property
     def dialogue(self) -> DialogueFile | None:
-        """What its terminals showed and what was typed there, where that was kept."""
+        """What its terminals showed and what was typed, if recorded."""
         data = self.log.data.get(DIALOGUE)
         return DialogueFile(self._file(DIALOGUE), data, self.log.head) if data and self._has(DIALOGUE) else None
 
@@ -329,12 +329,12 @@ class Process:
 
     @property
     def unrecorded_children(self) -> int:
-        """Forked processes whose own experiment could not be made."""
+        """The number of forked processes without an experiment because none could be made."""
         return self._threads.head.unrecorded if self._threads and self._threads.head else 0
 
     @property
     def details_left_out(self) -> int:
-        """Details in the place of which stands `(other)`, for there was no room for more texts."""
+        """The number of details that became `(other)` because there was no room for more texts."""
         return self._strings.left_out if self._strings else 0
 
     @property

@@ -14,7 +14,7 @@ from interpose.experiments.model.process import DEEPEST_STACK, UNKNOWN, UNKNOWN_
 SAMPLES, SITES, STACKS, STRINGS = "samples", "sampled_sites", "sampled_stacks", "sampled_strings"
 MEMORY = "sampled_memory"
 RUNS, WAITS, READY = 1, 2, 3  # states of a sample: READY had no processor
-NOT_READ = 2**32 - 1  # the stack of a sample whose stack could not be read
+NOT_READ = 2**32 - 1  # the stack of a sample with an unreadable stack
 ERRORS = 4096  # numbers of errors are below
 _KEPT_STACKS = 500_000
 MEMORY_AT_MOST = 10_000_000
@@ -36,7 +36,7 @@ class Sampled:
 
     @property
     def why_not(self) -> str:
-        """Why the process could not be sampled; empty where it was, or nobody tried."""
+        """Why the process could not be sampled; empty if it was sampled or sampling was not requested."""
         error = self._samples.head.unrecorded if self._samples and self._samples.head else 0
         return os.strerror(error) if 0 < error < ERRORS else ""
 

@@ -1,8 +1,8 @@
 """The files that an experiment refers to: which of them may be copied, and the source of a site.
 
-What may be a secret is never copied: a private key, a file of passwords, anything outside the directories that the
-program imported from, anything that is no plain file. And as an experiment may be forged to have its reader copy a
-file for somebody else, what is neither Python by its name nor a script by its first line is no source.
+Possible secrets are never copied: private keys, files of passwords, anything outside the directories that the program
+imported from, anything but plain files. An experiment may also be forged, to make its reader copy a file for somebody
+else; so a file that is neither Python by its name nor a script by its first line is not a source.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SOURCE_NAME = re.compile(r".*\.(py|pyw|pyx|pxd|pxi)", re.IGNORECASE)
 _PRIVATE_KEY = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
 # Codecs that decode in other than linear time, or take escapes for what they say.
 _NO_TEXT = {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "utf-7"}
-_OF_RECORDING = "/interpose/boot.py"  # lies at the top of it
+_OF_RECORDING = "/interpose/boot.py"  # is at its top
 
 
 class Refused(Caught):
@@ -73,7 +73,7 @@ class Done:
 
 
 def is_dynamic(file: str) -> bool:
-    """Whether a site's file is none: `<string>`, `<frozen importlib>`."""
+    """Whether a site has no file: `<string>`, `<frozen importlib>`."""
     return file == UNKNOWN or (file.startswith("<") and file.endswith(">"))
 
 
@@ -83,7 +83,7 @@ def path_of(process: Process, file: str) -> str:
 
 
 def sources_of(process: Process, ended_ns: int | None) -> Iterator[Wanted]:
-    """The sources that the sites of `process` name, but for those of what recorded it."""
+    """The sources that the sites of `process` name, without those of interpose."""
     files = list(process.files())
     ours = tuple(os.path.dirname(file) + "/" for file in files if file.endswith(_OF_RECORDING))
     for file in files:
@@ -92,7 +92,7 @@ def sources_of(process: Process, ended_ns: int | None) -> Iterator[Wanted]:
 
 
 def objects_of(process: Process, ended_ns: int | None) -> Iterator[Wanted]:
-    """The load objects that the process had mapped, as far as it noted them; its interpreter else."""
+    """The load objects that the process had mapped, if it recorded them; otherwise its interpreter."""
     found = {each.path: each for each in process.mapped_objects()}
     for each in found.values():
         yield Wanted(each.path, OBJECT, ended_ns, (each.device, each.inode))
@@ -107,7 +107,7 @@ class Roots:
         self._paths = {os.path.realpath(path) for path in paths if path.startswith("/")}
 
     def hold(self, path: str) -> bool:
-        """Whether `path`, in which no link is left, lies below one of them; of `/` only what is right there."""
+        """Whether `path`, with links resolved, is below one of them; for `/`, only files directly in it count."""
         above = os.path.dirname(path)
         while above != "/":
             if above in self._paths:
@@ -117,7 +117,7 @@ class Roots:
 
 
 def archive(archive: Archive, wanted: Iterable[Wanted], roots: Roots, limits: Limits, again: bool = False) -> Done:
-    """Copy what is wanted and may be copied; what is in the archive already is left, unless `again`."""
+    """Copy what is wanted and may be copied, except what is in the archive already, unless `again`."""
     done, left_bytes = Done(), limits.bytes
     until_s = time.monotonic() + limits.seconds
     for each in wanted:
@@ -125,7 +125,7 @@ def archive(archive: Archive, wanted: Iterable[Wanted], roots: Roots, limits: Li
             done.had += 1
             continue
         if done.copied + len(done.refused) >= limits.files or time.monotonic() > until_s:
-            archive.note("the rest was left: there is too much of it")
+            archive.note("the rest was not archived: the limit was reached")
             break
         try:
             entry = _copied(archive, each, roots, min(left_bytes, limits.file_bytes[each.kind]))
@@ -187,7 +187,7 @@ class Source(NamedTuple):
 
 
 class Sought(NamedTuple):
-    """A source that was looked for: it, or None and why; `note` says what is to be known of the text."""
+    """A source, or None and why it is missing; `note` is a remark on the text."""
 
     source: Source | None
     why: str = ""
@@ -195,7 +195,7 @@ class Sought(NamedTuple):
 
 
 def decoded(data: bytes) -> str:
-    """The text of a source, in the encoding that it declares (PEP 263); where that cannot be, UTF-8 as far as it is."""
+    """The text of a source in the encoding that it declares (PEP 263); if that fails, in UTF-8 as far as possible."""
     try:
         name, _ = tokenize.detect_encoding(BytesIO(data).readline)
         return data.decode("utf-8" if codecs.lookup(name).name in _NO_TEXT else name)
@@ -204,7 +204,7 @@ def decoded(data: bytes) -> str:
 
 
 class Sources:
-    """The sources of an experiment: what was recorded of dynamic code, the archive, and the file if it is the same."""
+    """The sources of an experiment: recorded dynamic code, the archive, and the file if it is unchanged."""
 
     def __init__(self, experiment: Experiment) -> None:
         self._founder = experiment.founder_directory
@@ -212,7 +212,7 @@ class Sources:
         self._damages = experiment.damages
 
     def source_of(self, process: Process, site: Site) -> Source | None:
-        """The source that `site` lies in, or None where it cannot be had, or is no longer what it was."""
+        """The source of `site`; None if it is missing or has changed."""
         return self.sought(process, site.file).source
 
     def sought(self, process: Process, file: str) -> Sought:
@@ -255,7 +255,7 @@ def _unchanged(process: Process, path: str) -> Sought:
 
 
 def _read(process: Process, path: str) -> tuple[bytes, int] | str:
-    """What is in the file now, and when that was written; else why it cannot be told."""
+    """The present content of the file and when it was written, or why it cannot be read."""
     host = process.log.system.get("host", UNKNOWN)
     if host != os.uname().nodename:
         return f"its source was not archived, and lies on {host}"

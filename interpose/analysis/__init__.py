@@ -1,1 +1,1 @@
-"""Functions over what was recorded: events to sums, sums to rows."""
+"""Functions over recorded data: from events to sums, from sums to rows."""

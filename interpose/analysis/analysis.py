@@ -1,4 +1,4 @@
-"""The context of an analysis: an experiment, which of its calls are looked at, and what several analyses need of it."""
+"""The context of an analysis: an experiment, which of its calls are selected, and what several analyses share."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from interpose.experiments.model.process import Process
 
 
 class Analysis:
-    """An experiment, or several read as one, as each analysis looks at it.
+    """An experiment, or several read as one, for an analysis.
 
-    `selects` gives for a process what selects the events that are looked at; without it, all are. Of a part there are
-    no accounts, for its calls are a part of nothing. `consolidator` is the fastest that there is unless said.
+    `selects` returns, for a process, what selects its events; without it all are selected. A part of the calls has no
+    accounts, because it is not a part of any total. `consolidator` is the fastest available one by default.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Analysis:
 
     @property
     def is_part(self) -> bool:
-        """Whether only some calls are looked at."""
+        """Whether only some calls are selected."""
         return self._selects is not None
 
     @cached_property
@@ -79,7 +79,7 @@ class Analysis:
         return [self._accounts[process] for process in self.experiment.processes]
 
     def _account(self, process: Process, records: Records) -> None:
-        """Make the account of `process`, unless it is known, so that nobody reads its events again for it."""
+        """Make the account of `process` unless it is known, so that its events are not read again."""
         if not self.is_part and process not in self._accounts:
             sums = records.by_thread(number_of_statements(process))
             self._accounts[process] = account(process, sums, self.pauses)

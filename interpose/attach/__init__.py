@@ -1,1 +1,1 @@
-"""Reaching into a Python program that runs already: what it is, where it may be interrupted, how code runs in it."""
+"""Reaching into a running Python program: what it is, where it can be interrupted, how to run code in it."""

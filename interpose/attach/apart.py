@@ -1,7 +1,7 @@
-"""Work in a process of its own, which comes to an orderly end whatever becomes of ours.
+"""Work in a separate process, which always finishes in order, whatever happens to this one.
 
 What stops a program and borrows its threads must give them back. So Ctrl-C, SIGTERM and even SIGKILL for `interpose
-attach` do not reach the work: it looks now and then whether somebody still waits for what it gives.
+attach` do not reach the work; it checks now and then whether somebody still waits for its result.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _work_and_exit(work: Work, writing: int) -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         waits = select.poll()
-        waits.register(writing, 0)  # nobody reads any more: POLLERR is told always
+        waits.register(writing, 0)  # the reader is gone: POLLERR is always reported
         given = marshal.dumps((work(lambda: bool(waits.poll(0))), None))
     except CannotAttach as error:
         given = marshal.dumps((None, str(error)))

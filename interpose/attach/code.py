@@ -1,11 +1,11 @@
-"""What runs in the program that is reached: it finds our package, has it begin or end a recording, and says what came
-of it.
+"""The code that runs in the reached program: it finds interpose, lets it begin or end a recording, and reports the
+result.
 
-It is text, for the program has nothing of ours, or no more than an earlier time has laid by. It leaves no name there,
-and passes on what is not ours to catch: an exception that a handler of the program's raises, for a signal that came
-just then, is raised again afterwards. Of several threads that compute each would have the interpreter's lock for its
-five milliseconds whenever ours reads a file: for so long they take turns faster; and our modules come with the code.
-While these are put in place nothing waits for a file, and the lock is not asked for.
+It is text, because the program has no interpose, or only what an earlier time left. It leaves no names there, and
+passes on exceptions that are not its own: if a signal handler of the program raises meanwhile, the exception is raised
+again afterwards. If several threads compute, each would take the interpreter lock for its five milliseconds whenever
+this code reads a file. So threads take turns faster during that time, and interpose's modules come with the code: while
+they are installed, nothing waits for a file, and the lock is not released.
 """
 
 from __future__ import annotations
@@ -121,9 +121,8 @@ exec(sys.modules["marshal"].loads(bundle[{begin}:{end}]) if is_ours else bytes(b
 
 
 class Code(NamedTuple):
-    """What is to run, of ASCII letters; and a `start` of a few lines that runs the same where there is the global
-    `bundle`, in which it is compiled, for compiling takes forty times the memory of the text. The compiled modules are
-    in the bundle as well."""
+    """The code to run, in ASCII; and a short `start` that runs the same code, compiled, from the global `bundle`,
+    because compiling takes forty times the memory of the text. The compiled modules are in the bundle as well."""
 
     text: str
     start: str
@@ -131,7 +130,7 @@ class Code(NamedTuple):
 
 
 def code(do: str, given: tuple[Mapping[str, str], ...]) -> Code:
-    """The code by which `interpose.capture.attached` of this installation does what is asked."""
+    """The code that makes `interpose.capture.attached` of this installation do what is requested."""
     places, modules = _bundled_modules()
     flags = sys.abiflags
     arguments = (do, tuple(map(dict, given)), package(), interpose.__version__, sys.version_info[:2], flags, places)
@@ -150,7 +149,7 @@ def _bundled_modules() -> bundle.Bundle:
 
 
 def dictionary(text: str) -> dict[str, object]:
-    """What the code said; what is none is told as such. It comes from somebody else's process."""
+    """The answer of the code; an invalid one is reported as such, because it comes from a foreign process."""
     try:
         answer = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -159,7 +158,7 @@ def dictionary(text: str) -> dict[str, object]:
 
 
 def package() -> str:
-    """Where our package lies."""
+    """The directory of this package."""
     return os.path.dirname(os.path.abspath(interpose.__file__))
 
 
@@ -177,7 +176,7 @@ def refuse_what_others_could_change(pid: int, user: int, group: int) -> None:
 
 def _code_files() -> Iterator[str]:
     for top in dict.fromkeys([package(), *(os.path.abspath(each) for each in interpose.__path__)]):
-        if os.path.basename(top) != "interpose":  # a checkout: its folders lie at the top
+        if os.path.basename(top) != "interpose":  # a checkout: its folders are at the top
             continue
         yield os.path.dirname(top)
         for place, directories, files in os.walk(top):

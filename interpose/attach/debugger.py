@@ -1,8 +1,8 @@
-"""A small debugger: it stops the threads of a process, at traps too, and calls functions in one of them.
+"""A small debugger: stops the threads of a process, also at breakpoints, and calls functions in one of them.
 
-Each event is handled when it comes, whatever is waited for: signals go where they would have gone, threads that the
-program starts are followed, processes that it forks run on without our traps. ProcessLookupError says that the process
-has ended.
+Each event is handled when it comes, whatever is being waited for: signals go where they would have gone, new threads of
+the program are followed, and processes that it forks run on without the breakpoints. ProcessLookupError means that the
+process has ended.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OPTIONS = ptrace.REPORT_FORK | ptrace.REPORT_VFORK | ptrace.REPORT_CLONE | ptra
 _WAIT_ALL = 0x40000000  # __WALL: for threads as well
 _BY_TRAP, _BY_STEP = (0x80, 1), (2, signal.SIGTRAP)  # codes of a SIGTRAP; of others' it is another
 _TRAP_BIT = 1 << (signal.SIGTRAP - 1)
-_STOP_S = 20.0  # a thread stops at once, but for one that waits for a disk or a child that has not begun yet
+_STOP_S = 20.0  # a thread stops at once, unless it waits for a disk or for a child that has not begun yet
 _LOOK_S = 1.0
 _MOMENT_S, _LOOKS_AT_MASKS = 0.002, 20
 _WORD_BYTES = 8
@@ -36,10 +36,10 @@ class Thread:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.is_stopped = self.is_suspended = False  # by us; by a SIGSTOP or the like
-        self.signal = 0  # what it gets when it goes on
+        self.is_stopped = self.is_suspended = False  # by this debugger, or by SIGSTOP and similar signals
+        self.signal = 0  # the signal that it gets when it continues
         self.trap: int | None = None  # the address of the trap that it came to
-        self.steps_over: int | None = None  # the trap that it passes when it goes on
+        self.steps_over: int | None = None  # the breakpoint that it passes when it continues
         self.blocks_traps = False
 
 
@@ -99,7 +99,7 @@ class Debugger:
             self._handle(*event)
 
     def go_on(self) -> None:
-        """Let all threads run, but for the borrowed one."""
+        """Let all threads run except the borrowed one."""
         self._holds = False
         for thread in self._threads.values():
             if thread.is_stopped and thread is not self._borrowed:
@@ -188,7 +188,7 @@ class Debugger:
             signal.sigtimedwait({signal.SIGCHLD}, min(left_s, _LOOK_S))
 
     def _handle(self, number: int, status: int) -> Thread | None:
-        """The thread, where it came to a trap; any other goes on, unless all are held."""
+        """The thread, if it came to a breakpoint; any other continues, unless all are held."""
         if not os.WIFSTOPPED(status):
             self._announced.discard(number)
             self._forget(number)
@@ -260,7 +260,7 @@ class Debugger:
         return True
 
     def _has_trap_pending(self, thread: Thread) -> bool:
-        """Our request to stop overtakes a trap that the thread has just come to: that must not stay with it."""
+        """Whether the request to stop overtook a breakpoint that the thread has just reached: it must not stay."""
         return bool(self._armed) and self._tracee.has_signal_pending(thread.number, signal.SIGTRAP)
 
     def _step_ends(self, thread: Thread) -> None:
@@ -284,7 +284,7 @@ class Debugger:
             raise ProcessLookupError
 
     def _give_up_after_exec(self, thread: Thread) -> None:
-        """Nothing of us is in the new program, and its other threads are gone."""
+        """The new program has no breakpoints, and its other threads are gone."""
         self._armed.clear()
         self._borrowed, self._threads = None, {thread.number: thread}
         raise CannotAttach(f"{self._tracee.pid}: has started another program in its place")
@@ -300,7 +300,7 @@ class Debugger:
             ptrace.request(ptrace.DETACH, number)
 
     def _has_our_memory(self, child: Thread) -> bool:
-        """Does what is changed in its memory change in the program's?"""
+        """Whether changes in its memory are changes in the program's."""
         change, undo = self._take_out, self._set_trap
         address = next(iter(self._armed), None)
         if address is None:

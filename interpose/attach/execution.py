@@ -24,7 +24,7 @@ _IN_LIBC = ("__errno_location", "mmap", "munmap")
 
 _INT = (1 << 32) - 1  # the part of a word that is the value of a function that gives an int
 _INT_BYTES, _WORD_BYTES = 4, 8
-_WORDS = 3  # what is raised: its type, itself, its traceback; later the size of the answer
+_WORDS = 3  # the exception: its type, itself, its traceback; later the size of the answer
 _NAMES = b"answer\0raised\0bundle\0original\0"
 # What a handler of the program's raised before our code began, or after it ended, is raised in the program; where ours
 # did not run, it is to be run again.
@@ -46,7 +46,7 @@ _ANSWER_BYTES_AT_MOST = 1 << 20
 
 
 class Call(Protocol):
-    """Has the borrowed thread call the function at an address, with words for arguments; gives what it returns."""
+    """Let the borrowed thread call the function at an address, with integer arguments; return its result."""
 
     def __call__(self, address: int, *words: int) -> int: ...
 
@@ -67,9 +67,9 @@ class Functions:
 class Execution:
     """Calls in one thread of a process.
 
-    The code finds what goes with it in its global `bundle`, a memoryview. It leaves its answer in its global
-    `answer`: the text of a dictionary, an empty one where it is to be run again a little later; and in `raised` a class
-    whose instance is to be raised in the program.
+    The code finds its data in its global `bundle`, a memoryview. It leaves its answer in its global `answer`: a
+    dictionary as text, empty if it must run again later; and in `raised` a class of which an instance must be raised in
+    the program.
     """
 
     def __init__(self, tracee: Tracee, functions: Functions, call: Call) -> None:
@@ -130,8 +130,7 @@ class Execution:
         return self._tracee.read(text, size_bytes).decode() if 0 < size_bytes <= _ANSWER_BYTES_AT_MOST else ""
 
     def _keep_what_is_raised(self, names: int, memory: int) -> None:
-        """Where nothing came of it: what was raised is looked at, and is raised in the program where it is the
-        program's."""
+        """If there is no answer: examine the exception, and raise it in the program if it is the program's."""
         places = [memory + number * _WORD_BYTES for number in range(_WORDS)]
         self._call("PyErr_Fetch", *places)
         self._call("PyErr_NormalizeException", *places)

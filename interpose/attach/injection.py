@@ -1,14 +1,14 @@
-"""Running Python code in a process that knows nothing of it: where its threads may be interrupted for that.
+"""Runs Python code in a process that knows nothing of it: where its threads can be interrupted for that.
 
-A thread is stopped where it has the interpreter's lock and where CPython itself lets arbitrary Python code run: about
-to give the lock away (PyEval_SaveThread), to heed what was asked of it between two instructions (_Py_HandlePending), or
-to call something (PyObject_Vectorcall). A program that computes in a loop and calls nothing comes by none of them: it
-is stopped where threads take turns (_PyThreadState_Swap, up to 3.12), or where the interpreter adds, compares or looks
-up for an instruction. By whom these are called matters, so they are watched only then. Where an exception is set, the
-interpreter ends, or another interpreter of the process runs, the thread goes on and the next is waited for.
+A thread is stopped where it has the interpreter lock and where CPython itself allows arbitrary Python code to run:
+about to release the lock (PyEval_SaveThread), to handle pending requests between two instructions (_Py_HandlePending),
+or to call something (PyObject_Vectorcall). A program that computes in a loop without calls reaches none of these. It is
+stopped where threads take turns (_PyThreadState_Swap, up to 3.12), or where the interpreter adds, compares or looks up
+for an instruction. The callers of these matter, so they are watched only then. If an exception is set, the interpreter
+is ending, or another interpreter of the process runs, the thread continues and the next one is awaited.
 
-While our code runs in the one thread, all others run: they may have what it needs (the interpreter's lock, that of
-memory).
+While the code runs in one thread, all others run, because they may have what it needs (the interpreter lock, the
+allocator's lock).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SAFE_FROM_EVALUATION = (
 _LEAST_STACK_BYTES = 192 * 1024  # what runs has some room on the thread's stack
 _OFTEN_S = 0.25  # so long for places that nearly every program comes by often
 _LOOK_S = 0.05  # so long until it is looked whether all this is given up
-_AGAIN_S = 0.02  # somebody imports something, or the place was not safe: so long until it is looked again
+_AGAIN_S = 0.02  # somebody is importing, or the place was not safe: how long to wait before the next attempt
 
 
 class Injected(NamedTuple):
@@ -56,14 +56,14 @@ class Injection:
         self._since_ns = self._still_ns = 0
 
     def run(self, code: Code, timeout_s: float) -> Injected:
-        """Run it at the first place that is safe. Raises CannotAttach where there is none in time; then, and where this
-        is given up, the program runs on as if nothing had been."""
+        """Run it at the first safe place. Raises CannotAttach if there is none in time; the program then runs on
+        unchanged, as it does if this is interrupted."""
         self._stands_still()
         try:
             self._debugger.attach()
             answer = self._run(code, time.monotonic() + timeout_s)
         except PermissionError:
-            Tracee(self._tracee.pid)  # says so where somebody else was there first
+            Tracee(self._tracee.pid)  # reports if another debugger was first
             raise self._tracee.no_right() from None
         except ProcessLookupError:
             raise CannotAttach(f"{self._tracee.pid}: has ended") from None
@@ -99,7 +99,7 @@ class Injection:
         return thread
 
     def _try(self, thread: Thread, code: Code, traps: dict[int, Condition | None]) -> dict[str, object] | None:
-        """What the code answers in the thread; nothing where it is to be tried again."""
+        """The answer of the code in the thread; empty if it must be tried again."""
         pointer = self._debugger.registers(thread)[self._machine.pointer]
         has_room = self._tracee.stack_bytes_left(pointer) >= _LEAST_STACK_BYTES
         with self._debugger.borrowed(thread) as call:
@@ -149,7 +149,7 @@ class Injection:
         self._stop()
 
     def _leave(self) -> None:
-        """Whatever has happened, the program runs on without traps."""
+        """Whatever happened, let the program run on without breakpoints."""
         for do in (self._debugger.stop, self._debugger.disarm, self._debugger.let_go):
             with suppress(CannotAttach, ProcessLookupError):
                 do()

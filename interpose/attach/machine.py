@@ -23,7 +23,7 @@ class Machine(NamedTuple):
     pointer: int
     arguments: tuple[int, ...]
     result: int
-    link: int | None  # the register with the address to return to; None: it lies on the stack
+    link: int | None  # the register with the return address; None: it is on the stack
     cleared: tuple[tuple[int, int], ...]  # before a call: registers, and the bits of them that stay
     extended: int  # the other set of registers that a call may change
 
@@ -91,5 +91,5 @@ _MACHINES = {
 
 
 def this_machine() -> Machine | None:
-    """None where it is none that we know."""
+    """The machine; None if it is unknown."""
     return _MACHINES.get(platform.machine())

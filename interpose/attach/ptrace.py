@@ -36,10 +36,10 @@ def request(what: int, thread: int, address: int = 0, data: int = 0) -> None:
 
 
 def read_registers(thread: int, which: int) -> bytes:
-    """The set of registers `which` (NT_... of <elf.h>) of a stopped thread.
+    """The register set `which` (NT_... of <elf.h>) of a stopped thread.
 
-    Its size is for the kernel to say, for it depends on the processor and on the program: the state of AMX alone takes
-    8 KB. The kernel fills what it is given, so the set is complete only if some of that is left over.
+    Only the kernel knows its size, which depends on the processor and the program: the state of AMX alone takes 8 KB.
+    The kernel fills the buffer that it gets, so the set is complete only if some of the buffer is left over.
     """
     size_bytes = _FIRST_TRY_BYTES
     while True:

@@ -15,8 +15,8 @@ from interpose.attach.tracee import CannotAttach, Tracee
 
 
 class Reached(NamedTuple):
-    """What came of it: what the program said, how long all of it took, and for how long the program stood still, where
-    that can be told."""
+    """The result: the program's answer, how long everything took, and for how long the program stood still, if known.
+    """
 
     answer: dict[str, object]
     took_ns: int

@@ -1,9 +1,9 @@
-"""sys.remote_exec, by which Python 3.14 has another Python run a file: in its main thread, as soon as that comes to an
-instruction where it heeds what was asked of it.
+"""sys.remote_exec, with which Python 3.14 lets another Python run a file, in its main thread, as soon as that handles
+pending requests.
 
-Nothing that is raised in that file reaches the program, and what goes wrong there is printed by it. So the file says
-what came of it in another one; what a handler of the program's raised meanwhile is raised when the file is through;
-and a request that nobody came by to is taken back before its file goes.
+Exceptions in that file do not reach the program; Python prints them there. So the file writes its result into another
+file. An exception that a handler of the program raises meanwhile is raised when the file has ended. A request that was
+not handled in time is withdrawn before its file is removed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from interpose.attach.code import Code, dictionary, package
 from interpose.attach.tracee import CannotAttach, Tracee
 
 _LOOK_S = 0.005
-_ANSWER_S = 60.0  # what has begun comes to its end
+_ANSWER_S = 60.0  # what has begun is finished
 _GRACE_S = 0.1  # who has read the name of a file opens it at once
 _ANSWER_BYTES_AT_MOST = 1 << 20
 _NOTHING = "/dev/null"
@@ -123,7 +123,7 @@ class _Request:
         return os.path.join(self._directory, name)
 
     def write(self, what: Code) -> None:
-        """Put there what is to run. Raises CannotAttach where the program would not find it."""
+        """Write the file to run. Raises CannotAttach if the program would not find it."""
         paths = {name: ascii(self._path(name)) for name in (_WANTED, _BEGUN, _BUNDLE, _ANSWER)}
         text = _TEXT.format(**paths, start=ascii(what.start), size=len(what.bundle), shims=ascii(_shims()))
         compiled = marshal.dumps(compile(text, "<string>", "exec"))
@@ -146,7 +146,7 @@ class _Request:
         self._asked = True
 
     def wait(self, until_s: float) -> Answer:
-        """Raises CannotAttach where nobody came by in time, or it ended."""
+        """Raises CannotAttach if the program did not run it in time, or ended."""
         while (found := self._answer()) is None:
             self._tracee.refuse_what_has_ended()
             if time.monotonic() > until_s:

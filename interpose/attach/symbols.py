@@ -1,4 +1,4 @@
-"""Where functions lie in an ELF file: read from its tables of symbols, the one for debuggers too where it is there."""
+"""The addresses of functions in an ELF file, from its symbol tables, including the debuggers' one if it exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program that is to be reached: what /proc tells of it, and why it cannot be reached."""
+"""The program to reach: what /proc says about it, and why it cannot be reached."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Mapped(NamedTuple):
 
 
 class Tracee:
-    """The Python program `pid`. Raises CannotAttach where it is none that can be reached."""
+    """The Python program `pid`. Raises CannotAttach if it is not one that can be reached."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -102,7 +102,7 @@ class Tracee:
             raise self._why_out_of_reach("what /proc tells of it", error) from None
 
     def sees(self, path: str) -> bool:
-        """Is what it finds under the path what we find there? Yes where that cannot be told."""
+        """Whether the path means the same file for the program and for this process. True if unknown."""
         try:
             return os.path.samefile(f"/proc/{self.pid}/root{path}", path)
         except FileNotFoundError:
@@ -122,7 +122,7 @@ class Tracee:
 
     @property
     def user(self) -> int:
-        """Whose process it is."""
+        """The owner of the process."""
         return self._owner().st_uid
 
     @property

@@ -1,8 +1,7 @@
-"""The beginning and the end of a recording in a program that runs already, at the word of somebody outside.
+"""Begins and ends a recording in a running program, at the request of `interpose attach` or `detach`.
 
-It is called by code that `interpose attach` and `interpose detach` bring into the program, in whichever thread came by.
-What of us is needed for that is laid by for the next time: to import it again and again would leave much behind that
-only the program's own garbage collection finds.
+The code that these commands bring into the program calls this module, on any thread. Its imports are kept for the next
+time, because importing them again and again would leave much behind that only the program's garbage collector finds.
 """
 
 import os
@@ -13,15 +12,15 @@ from interpose.capture.descent import NotRecorded
 from interpose.errors import InterposeError
 from interpose.instrumentation import system_library
 
-# What may go wrong with us. Anything else is told by who called, and knows what a handler of the program's raised.
+# Errors of interpose itself. The caller handles all others, and recognises exceptions of the program's handlers.
 OURS = (InterposeError, BlockingIOError, FileExistsError, FileNotFoundError, PermissionError, ImportError)
-BOUND_AT_MOST = 50  # names that are told of; of more, how many
+BOUND_AT_MOST = 50  # how many names are listed
 
 
 def begin(given, before, told):
-    """Begin recording as the settings `given` (variables and their texts) say; `before` is what sys.modules had without
-    us. Gives what there is to tell of it: the `experiment`, or `why` there is none. It is in `told` as soon as it is
-    so, whatever a handler of the program's raises afterwards."""
+    """Begin recording with the settings `given` (variables and their texts); `before` is sys.modules without interpose.
+    Returns the result: the `experiment`, or `why` there is none. It is also put into `told` at once, in case a handler
+    of the program raises afterwards."""
     try:
         return _without_collector(_begin, given, told)
     except NotRecorded as reason:
@@ -35,8 +34,7 @@ def begin(given, before, told):
 
 
 def end(before, told):
-    """End the recording; the program is as before afterwards. Gives what there is to tell of it, and puts it in `told`
-    as soon as it is so."""
+    """End the recording; the program is then as before. Returns the result, and puts it into `told` at once."""
     try:
         return _without_collector(_end, told)
     except OURS as error:
@@ -48,8 +46,8 @@ def end(before, told):
 
 
 def _lay_by(before):
-    """Take out of sys.modules what is ours and did not come from the program, and keep it for the next time; what is
-    declared, which a recording changes, as it was."""
+    """Remove from sys.modules the modules of interpose that the program did not import, and keep them for the next
+    time; reset the declarations, which a recording changes."""
     try:
         _lay_all_by(before)
     except BaseException:  # by a handler of the program's

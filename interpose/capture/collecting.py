@@ -1,7 +1,7 @@
-"""The data collectors that a program gets: which there are, whether they are to be trusted, and what their files say.
+"""The data collectors of a program: finding them, checking whether they are trusted, and loading their files.
 
-This is imported inside the traced program, where there may be any. Nothing here raises or prints: what is wrong with a
-collector is noted in the experiment, and the others are used.
+The traced program imports this module if there may be collectors. Nothing here raises or prints: mistakes of a
+collector are noted in the experiment, and the others are used.
 """
 
 import os
@@ -16,7 +16,7 @@ PREFIX = "collector:"  # of names in the experiment
 
 
 class Collected:
-    """The collectors in the order of their calls, as (name, declaration); what is to be noted; their files."""
+    """The collectors in the order of their calls, as (name, declaration); the notes; their files."""
 
     def __init__(self):
         self.chosen = []
@@ -44,8 +44,8 @@ class Collected:
 
 
 def find(wanted, places, program, load_native):
-    """The collectors of a program of that name: those that `wanted` names, or, where that is None, those that `places`
-    (the group's directory, the account's, the file of what was resolved) have for it. None where there are none."""
+    """The collectors of a program with that name: those that `wanted` names or, if that is None, those found in
+    `places` (the group's directory, the account's, the file of resolved libraries). None if there are none."""
     found = Collected()
     for candidate in choose(candidates(*places), wanted, program):
         load(candidate, found, program if wanted is None else None, load_native)
@@ -80,8 +80,8 @@ def in_directory(level, directory):
 
 
 def choose(there, wanted, program):
-    """Those that are wanted by name or path, in that order; else those whose prefix the program's name begins with, and
-    those of packages."""
+    """The collectors given by name or path, in that order; otherwise those with a prefix that begins the program's
+    name, and those of packages."""
     if wanted is None:
         return [each for each in there if _is_for_prefix(each, program)]
     chosen = []
@@ -99,7 +99,7 @@ def _is_for_prefix(candidate, program):
 
 
 def load(candidate, found, program, load_native):
-    """Have what a file declares, where it is to be trusted and for the program; None: whatever the program is."""
+    """Add what a file declares, if the file is trusted and the collector is for this program; None: for any program."""
     why_not, place, declared = candidate.why_not, "", []
     if not why_not:
         why_not = distrust(candidate.path)

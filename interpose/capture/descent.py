@@ -1,6 +1,6 @@
-"""Where a process is recorded: as a founder, or as whose descendant.
+"""Where a process is recorded: as a founder, or as a descendant of which process.
 
-This is imported inside the traced program when it starts, so it imports next to nothing.
+The traced program imports this module when it starts, so it imports next to nothing.
 """
 
 import os
@@ -30,10 +30,10 @@ class NotRecorded(Caught):
 
 
 def find_ancestor() -> str:
-    """The nearest ancestor that is recorded, as INTERPOSE_LINEAGE says it; empty where there is none.
+    """The nearest recorded ancestor, from INTERPOSE_LINEAGE; empty if there is none.
 
-    A program may start its children with a copy of its own environment, which does not have what the recorder put into
-    the real one. Their parents' mapped files tell all the same.
+    A program may start its children with a copy of its own environment, without the recorder's additions to the real
+    one. Then the mapped files of their parents show the ancestor.
     """
     pid = os.getppid()
     for _ in range(ANCESTORS):
@@ -63,7 +63,7 @@ def _read(path: str) -> bytes:
 
 
 def _mapped_experiments(pid: int) -> "Iterable[str]":
-    """The directories of experiments whose threads the process has mapped."""
+    """The directories of the experiments with threads files that the process has mapped."""
     end = b".er/threads\n"
     maps = _read(f"/proc/{pid}/maps")
     lines = [line for line in maps.splitlines(keepends=True) if line.endswith(end)] if end in maps else []
@@ -82,7 +82,7 @@ def _is_of(directory: str, pid: int) -> bool:
 
 
 def _parent_of(pid: int) -> int:
-    """The process's parent; 0 where it cannot be told."""
+    """The process's parent; 0 if unknown."""
     fields = _read(f"/proc/{pid}/stat").rpartition(b") ")[2].split()
     return int(fields[1]) if len(fields) > 1 else 0
 
@@ -128,21 +128,21 @@ def _make_empty(path: str) -> None:
 
 
 def _may_be_founder(parent: str, wanted: "Settings") -> bool:
-    """Whether a process that `interpose run` has started, or what it has, may be the one that all others are of."""
+    """Whether this can be the founder: `interpose run` started it, or a program that `interpose run` started."""
     from interpose.timing import shims
 
     return wanted.follow == "off" or is_chosen(parent) or shims.is_followed(b"")
 
 
 def is_chosen(parent: str) -> bool:
-    """Whether `interpose run` was told to run just this program."""
+    """Whether this is the program given to `interpose run`."""
     pid, _, rest = parent.partition(" ")
     return pid == str(os.getppid()) and rest.endswith(" ")
 
 
 def find_rank(pid: str) -> str:
-    """The lineage of a rank of MPI, by what its launcher says, which the process that began all was not told itself;
-    empty for what is no rank."""
+    """The lineage of an MPI rank, from the variables of its launcher, which the founder did not have; empty if it is
+    not a rank."""
     texts = _read(f"/proc/{pid}/environ").split(b"\0") if any(name in os.environ for name in RANKS) else []
     for name, needed in RANKS.items():
         rank = os.environ.get(name, "")

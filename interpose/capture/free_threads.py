@@ -1,6 +1,6 @@
-"""What is left out in a free-threaded interpreter: what has not been made to run without the interpreter's lock.
+"""What is not recorded in a free-threaded interpreter, because it depends on the interpreter lock.
 
-The reason is kept with the recording, and reports tell it. Where nothing is left the process is not recorded.
+The reasons are kept with the recording and appear in reports. If nothing remains, the process is not recorded.
 """
 
 import sys
@@ -8,13 +8,13 @@ import sys
 from interpose.capture.descent import NotRecorded
 from interpose.instrumentation.search import library_places
 
-OLDEST = (3, 14)  # before, nobody can take a reference to a code object that may just be freed
+OLDEST = (3, 14)  # before that version, nobody can take a reference to a code object that is just being freed
 WHY = "not yet in a free-threaded interpreter"
 WHAT_NEEDS_THE_LOCK = ("native", "lines", "coverage", "profile", "heap")
 
 
 def leave_out(wanted, environment):
-    """Take out of the settings what is not recorded there. Raises NotRecorded."""
+    """Remove from the settings what is not recorded there. Raises NotRecorded."""
     if sys.version_info < OLDEST:
         raise NotRecorded("a free-threaded interpreter before CPython 3.14 is not supported")
     left_out = [word for word in WHAT_NEEDS_THE_LOCK if word in wanted.record]

@@ -1,6 +1,6 @@
 """What is interposed: the intrinsics of the libraries and the data collectors of this program, at their levels.
 
-This is imported inside the traced program when it starts, so it imports next to nothing.
+The traced program imports this module when it starts, so it imports next to nothing.
 """
 
 import os
@@ -101,7 +101,7 @@ class Packages:
 
 
 def load_libraries(wanted, environment):
-    """The libraries besides ours, loaded; None where there are none, as nearly always."""
+    """The libraries other than the system library, loaded; None if there are none, the usual case."""
     places = library_places(wanted, environment, sys.orig_argv)
     if places is None:
         return None
@@ -117,7 +117,7 @@ def load_libraries(wanted, environment):
 
 
 def load_collectors(wanted, environment):
-    """The data collectors of this program, loaded; None where there are none, as nearly always."""
+    """The data collectors of this program, loaded; None if there are none, the usual case."""
     if wanted.collectors == ():
         return None
     places = library_places(wanted, environment, sys.orig_argv)

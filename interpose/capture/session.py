@@ -1,13 +1,13 @@
-"""The beginning of a recording inside the traced program: from the environment to shims in place.
+"""Begins a recording inside the traced program: from the environment to installed shims.
 
-This runs before the program's first line, so it imports next to nothing, and takes what it imported out of sys.modules
-again. What goes wrong is kept for the user (interpose.config.state) and never shown to the program.
+This runs before the program's first line, so it imports next to nothing, and removes its imports from sys.modules
+again. Errors are stored for the user (interpose.config.state), and never shown to the program.
 """
 
 import time
 
 _begun = (time.monotonic_ns(), time.thread_time_ns())
-_directory = ""  # where the experiment is to be, as soon as that is known
+_directory = ""  # the directory for the experiment, once known
 
 import os  # noqa: E402
 import sys  # noqa: E402
@@ -74,7 +74,7 @@ def _note_not_recorded(reason):
 
 
 def forget(before):
-    """The program's sys.modules has what it had, and as little of ours as can be."""
+    """Restore sys.modules, with as little of interpose left as possible."""
     package = vars(sys.modules["interpose"])
     for name in set(sys.modules) - before - STAYING_MODULES:
         if name.startswith(OUR_MODULES):
@@ -116,8 +116,8 @@ def refuse_what_is_never_recorded():
 
 
 def begin_wanted(wanted, parent, environment):
-    """Begin recording this process as is wanted; gives the directory. `parent` is whose descendant it is, empty where
-    it is the first. Raises NotRecorded, and what went wrong; then nothing is in place."""
+    """Begin recording this process with the settings; return the directory. `parent` is the process that started it,
+    empty for the first. Raises NotRecorded and other errors; nothing is then installed."""
     heed_policy(wanted)
     if "t" in sys.abiflags:
         from interpose.capture import free_threads
@@ -164,13 +164,13 @@ def _may_exist(path):
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:
-        pass  # told where it is read
+        pass  # noted where it is read
     return True
 
 
 def hide_added(environ):
-    """The environment as it was given; what is not the program's own is taken out of the mapping `environ`, not out of
-    what children inherit."""
+    """The environment as given. Variables that are not the program's are removed from the mapping `environ`, but not
+    from what children inherit."""
     if ADDED not in environ and LINEAGE not in environ:
         return environ
     given = dict(environ)
@@ -190,7 +190,7 @@ def choose_descendants(wanted):
 
 
 def choose_redacted(wanted):
-    """Choose what is not to be written. Raises SettingError."""
+    """Set what must not be written. Raises SettingError."""
     from interpose.timing import shims
 
     shims.choose_arguments(wanted.arguments)
@@ -203,7 +203,7 @@ def _redacted(shims, text):
 
 
 def variables_of(wanted):
-    """What descendants are given where they have not got it: what is set, each `NAME=value` and a zero byte."""
+    """The variables that descendants get if they lack them: the settings, each `NAME=value` and a zero byte."""
     texts = wanted.environment().items()
     set_here = [(name, text) for name, text in texts if wanted.origins[name] != "default" or name == "INTERPOSE"]
     return b"".join([os.fsencode(f"{name}={text}") + b"\0" for name, text in set_here if "\0" not in text])
@@ -220,8 +220,8 @@ def _exempt(environment):
 
 
 def _is_recorded():
-    """Whether this process is recorded already; only one of its interpreters can have the shims, and the others are
-    told so. Raises ImportError where they cannot be had for another reason."""
+    """Whether this process is already recorded; only one of its interpreters can have the shims. Raises ImportError if
+    they cannot be imported for another reason."""
     try:
         from interpose.timing import shims
     except ImportError as error:
@@ -234,13 +234,13 @@ def _is_recorded():
 
 
 def _not_installed():
-    """This Python reached the interpose of another version of Python, which has nothing compiled for it."""
+    """The message if this Python found the interpose of another version, which has nothing compiled for it."""
     version = ".".join(map(str, sys.version_info[:2]))
     return f"Python {version} has no interpose; install it there: {sys.executable} -m pip install interpose"
 
 
 def _discard(directory):
-    """Remove what was made for a recording that could not begin."""
+    """Remove the files of a recording that could not begin."""
     try:
         for name in os.listdir(directory):
             os.unlink(os.path.join(directory, name))
@@ -250,9 +250,9 @@ def _discard(directory):
 
 
 def record(wanted, founder, lineage, directory, intrinsics, found=None, packages=None, collected=None):
-    """Begin recording into `directory`, which was made for it; `found` are the libraries besides ours, where there are
-    any, `packages` what declares later what is not among the `intrinsics`, `collected` the data collectors, if any.
-    Raises what went wrong; then nothing is in place."""
+    """Begin recording into `directory`, which was made for it. `found` are the libraries other than the system's, if
+    any, `packages` declare intrinsics later, `collected` are the data collectors, if any. Raises errors; nothing is
+    then installed."""
     from interpose.timing import shims
 
     shims.prepare_monitor(os.fsencode(sys.executable or ""), b":".join(import_directories()))
@@ -351,7 +351,7 @@ def begin_heap(wanted):
 
 
 class Lines:
-    """The switch of line trace; what it takes is imported when it is first switched on."""
+    """The switch of line trace; its imports are made when it is first switched on."""
 
     def __init__(self, wanted):
         from interpose.timing import shims
@@ -370,7 +370,7 @@ class Lines:
 
 
 def _wrap(shims, intrinsics, catch_all):
-    """Interpose what wrapt reaches: wanted so, or what is left where shims in place do not work."""
+    """Interpose what wrapt reaches, if requested or if shims in place do not work."""
     from interpose.capture import wrappers
 
     shims.interpose(wrappers.publish(intrinsics), sys.modules, wrappers.Wrappers(), catch_all)
@@ -424,12 +424,12 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
 
 
 def _arguments(wanted):
-    """What is kept of the command line behind the interpreter."""
+    """What is kept of the command line after the interpreter."""
     return sys.orig_argv[1:] if levels.keeps_whole(wanted.arguments, "process") else kept_arguments(sys.orig_argv)
 
 
 def choose_transactions(shims, wanted, lineage):
-    """Keep one transaction in so many, where that is wanted; where no seed was given, one is drawn and written down."""
+    """Sample one transaction in N, if requested; without a seed, one is drawn and recorded."""
     if wanted.one_in and wanted.seed is None:
         wanted.seed = int.from_bytes(os.urandom(4), "little")
         wanted.texts["INTERPOSE_SEED"] = str(wanted.seed)

@@ -1,8 +1,8 @@
-"""Interposing with wrapt: a wrapper in the place of a name, where the program looks it up.
+"""Interposes with wrapt: a wrapper replaces a name where the program looks it up.
 
-It reaches functions in modules and methods of Python classes, as any tracer does that wraps; not the methods of C
-types, and not what the program bound before. SQLite's types are subclassed, not wrapped in proxies: C functions check
-for them. The calls become the same events as by shims in place.
+Like any tracer that wraps, this reaches functions in modules and methods of Python classes, but not methods of C types,
+nor references that the program bound earlier. SQLite's types are subclassed, not put in proxies, because C functions
+check for them. Calls become the same events as with shims in place.
 """
 
 import sys
@@ -23,7 +23,7 @@ class Wrappers:
         self._connection = None
 
     def wrap(self, intrinsic):
-        """Put a wrapper in the place of an intrinsic. Raises NotInterposed where wrapt does not reach it."""
+        """Replace an intrinsic by a wrapper. Raises NotInterposed if wrapt does not reach it."""
         for prefix, methods in self._sqlite_methods.items():
             if intrinsic.name.startswith(prefix):
                 methods[intrinsic.name.removeprefix(prefix)] = called_by_wrapt(intrinsic)
@@ -38,7 +38,8 @@ class Wrappers:
         self._put(owner, name, wrapper)
 
     def restore(self):
-        """Put back what was there, unless somebody else has put his own upon ours since; gives how often he has."""
+        """Restore the originals, except where somebody has wrapped the wrapper since; return how many such there are.
+        """
         left = 0
         for owner, name, wrapper, inherited, original in reversed(self._undo):
             if vars(owner).get(name) is not wrapper:

@@ -31,7 +31,7 @@ def archive_as_asked(
     experiment.refuse_if_unpacked("an archive")
     if is_on_another_host(experiment):
         host = experiment.founder.log.system.get("host", "?")
-        raise InterposeError(f"{experiment.name}: recorded on {host}; only there is what it refers to")
+        raise InterposeError(f"{experiment.name}: was recorded on {host}; archive it there, where its sources are")
     processes = experiment.processes if descendants else experiment.processes[:1]
     wanted = _matching(_wanted(processes, mode), matching)
     try:
@@ -42,8 +42,8 @@ def archive_as_asked(
 
 
 def archive_at_once(experiment: Experiment) -> None:
-    """Archive as the program was told to, if nobody has and its processes have ended; never an error, never long.
-    Where something was not to be written, it may be in the sources as well, and what it was is not known here."""
+    """Archive as the program's settings say, if nobody has and its processes have ended; never an error, never long. If
+    texts were redacted, they may be in the sources as well, and the expression is unknown here."""
     settings = experiment.founder.log.settings
     mode = settings.get("INTERPOSE_ARCHIVE", "off") if settings.get("INTERPOSE_REDACT", "off") == "off" else "off"
     if mode not in ARCHIVES or mode == "off" or not _is_ours_to_archive(experiment):
@@ -56,7 +56,7 @@ def archive_at_once(experiment: Experiment) -> None:
 
 
 def is_on_another_host(experiment: Experiment) -> bool:
-    """Whether what the experiment refers to lies elsewhere."""
+    """Whether what the experiment refers to is on another host."""
     return experiment.founder.log.system.get("host") != os.uname().nodename
 
 
@@ -101,7 +101,7 @@ def _matching(wanted: Iterable[Wanted], expression: str | None) -> Iterator[Want
 
 
 def _roots(experiment: Experiment) -> Roots:
-    """Where any of the processes imported from; a forked one goes on with what its parent had."""
+    """The directories from which any of the processes imported; a forked one continues with its parent's."""
     return Roots(path for process in experiment.processes for path in process.roots())
 
 

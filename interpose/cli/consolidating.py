@@ -14,7 +14,7 @@ from interpose.experiments.model.experiment import Experiment
 
 
 def consolidate_at_once(experiment: Experiment) -> None:
-    """Put together what the program wanted put together, if it has ended and no monitor is at it; never an error."""
+    """Consolidate as the program's settings say, if it has ended and no monitor is working on it; never an error."""
     founder = experiment.founder
     if founder.log.settings.get("INTERPOSE_CONSOLIDATE") != "1" or experiment.packed or founder.lineage:
         return

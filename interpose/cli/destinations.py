@@ -24,11 +24,11 @@ def targets(experiments: list[str], target: str) -> list[tuple[str, str]]:
     """Each experiment with the path that it shall have. Raises InterposeError before anything is done."""
     for path in experiments:
         if group.is_group(path):
-            raise UsageError(f"{path}: a group; name its experiments")
+            raise UsageError(f"{path}: is a group; name its experiments instead")
         refuse_what_is_none(path)
     is_new = target.rstrip("/").endswith(names.SUFFIX)
     if is_new and len(experiments) > 1:
-        raise UsageError(f"{target}: several experiments go into a directory")
+        raise UsageError(f"{target}: must be a directory, because there are several experiments")
     if not is_new and not os.path.isdir(target):
         raise UsageError(f"{target}: not a directory, and does not end with {names.SUFFIX}")
     last_parts = [os.path.basename(os.path.abspath(path)) for path in experiments]
@@ -53,13 +53,13 @@ def refuse_running(path: str, advice: str = "; -f does it all the same") -> None
 
 
 def refuse_losing(path: str, advice: str = "") -> None:
-    """Raises ExperimentError where to remove the experiment would lose what is not of it, or is still written."""
+    """Raises ExperimentError if removing the experiment would lose foreign files, or if it is still being written."""
     try:
         found = strangers(path)
     except OSError as error:
         raise ExperimentError(f"{path}: {error.strerror}") from error
     if found:
-        raise ExperimentError(f"{path}/{found[0]}: not of the experiment{advice}")
+        raise ExperimentError(f"{path}/{found[0]}: not a file of the experiment{advice}")
     refuse_running(path, advice)
 
 

@@ -1,4 +1,4 @@
-"""Which experiment a command is about, and what to say where there is none."""
+"""Which experiment a command uses, and the message if there is none."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def add_label_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def labelled(experiment: Experiment, name: str | None) -> list[Window] | None:
-    """The windows of the label `name`; None where none is asked for. Raises UsageError where there are none."""
+    """The windows of the label `name`; None without a label. Raises UsageError if there are none."""
     if name is None:
         return None
     if isinstance(experiment, Collection):
-        raise UsageError("--label is for one experiment: each has its own")
+        raise UsageError("--label needs a single experiment, because each has its own labels")
     if found := windows(experiment.marks, name):
         return found
     known = ", ".join(dict.fromkeys(mark.name for mark in experiment.marks)) or "none"
@@ -93,8 +93,8 @@ def open_experiments(given: Sequence[str]) -> Experiment:
 
 
 def paths_of(given: Sequence[str]) -> list[str]:
-    """The paths of the experiments `given`, of those in the groups among them and of those that match the patterns,
-    each experiment once. Raises ExperimentError."""
+    """The paths of the `given` experiments, of those in groups among them and of those that match patterns, each once.
+    Raises ExperimentError."""
     return list({os.path.realpath(path): path for each in given for path in _members(each)}.values())
 
 
@@ -107,10 +107,11 @@ def _members(path: str) -> list[str]:
 
 
 def open_experiment(given: str | None, archive: bool = True, damages: Damages | None = None) -> Experiment:
-    """The experiment `given`, or the newest, and what is newer and not recorded. Raises ExperimentError.
+    """The experiment `given`, or the newest, with a remark on newer runs that were not recorded. Raises
+    ExperimentError.
 
-    Whoever is the first to read it archives its sources, and puts calls together where the program wanted it,
-    unless `archive` is false.
+    The first reader archives its sources and consolidates its calls, as the program's settings say, unless `archive` is
+    false.
     """
     experiment = _open(given, Damages() if damages is None else damages)
     if archive:
@@ -173,7 +174,7 @@ def _one_member(path: str, damages: Damages) -> Experiment:
 
 
 def note_damages(experiment: Experiment) -> int:
-    """Say in one line what of `experiment` is damaged; gives the exit code: 3 where something is."""
+    """Report damage of `experiment` in one line; return the exit code: 3 if there is any."""
     damages = experiment.damages
     if not damages.found:
         return 0
@@ -183,8 +184,8 @@ def note_damages(experiment: Experiment) -> int:
 
 
 def _say_what_is_newer(experiment: str, directory: str) -> None:
-    """Say what was recorded elsewhere, or not at all, after the newest experiment of `directory`: the user asks for
-    that."""
+    """Report recordings elsewhere, or failures to record, that are newer than the newest experiment of `directory`: the
+    user expects those."""
     try:
         written_s = os.stat(os.path.join(experiment, names.LOG)).st_mtime
     except OSError:
@@ -198,7 +199,7 @@ def _say_what_is_newer(experiment: str, directory: str) -> None:
 
 
 def _newest_elsewhere(directory: str, written_s: float) -> str | None:
-    """The newest experiment that was to be in `directory`, had no place there, and is newer than `written_s`."""
+    """The newest experiment that was meant for `directory`, could not be made there, and is newer than `written_s`."""
     for path in reversed(state.experiments_elsewhere()):
         with contextlib.suppress(OSError, ExperimentError):
             if os.stat(os.path.join(path, names.LOG)).st_mtime <= written_s:
@@ -221,7 +222,7 @@ def note_sampled(experiment: Experiment, what: str = RECORDED) -> None:
 
 
 def refuse_sampled(experiment: Experiment) -> None:
-    """Raises UsageError where calls were sampled: of these neither counts nor wall times are known."""
+    """Raises UsageError if calls were sampled, because their counts and wall times are unknown."""
     if interval := experiment.founder.log.interval:
         why = f"its calls were sampled (INTERPOSE_INTERVAL={interval})"
         raise UsageError(f"{experiment.name}: {why}: use interpose report or interpose events")

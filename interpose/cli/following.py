@@ -17,8 +17,8 @@ Draw = Callable[[Experiment], str]
 
 
 def follow(experiment: Experiment, draw: Draw, seconds: float, out: TextIO) -> Experiment:
-    """Write what `draw` makes of the experiment every so many seconds, and in the end of what it has become when all
-    its processes have ended; gives that."""
+    """Write the result of `draw` at intervals, and again when all processes of the experiment have ended; return the
+    last."""
     on_terminal = out.isatty()
     while _is_running(experiment):
         text = draw(experiment)

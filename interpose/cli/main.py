@@ -48,7 +48,7 @@ ELSEWHERE = {
     "stop": "detach",
     "flamegraph": "flame",
 }
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # errors of an output that takes no more
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # errors of a closed or full output
 BROKEN_PIPE = 141  # as a shell tells it: 128 and SIGPIPE
 INTERRUPTED = 130
 
@@ -127,7 +127,7 @@ def _refuse_first_word(given: list[str]) -> None:
 
 
 def _meant(given: list[str]) -> str:
-    """What was probably meant by words of which the first is not a command."""
+    """A suggestion for words of which the first is not a command."""
     if given[0] == "help":
         return f": type interpose {' '.join(word for word in given[1:2] if word in COMMANDS)} --help".replace("  ", " ")
     if given[0] in ELSEWHERE:
@@ -138,14 +138,14 @@ def _meant(given: list[str]) -> str:
 
 
 def _resolve_libraries() -> None:
-    """Bring up to date what programs are told of libraries that take TOML or entry points to be found."""
+    """Update the file that tells programs about libraries from TOML and entry points."""
     from interpose.instrumentation import resolved, search
 
     home = os.environ.get("HOME", "")
     try:
         resolved.refresh(search.find_group(os.getcwd(), home))
     except (OSError, InterposeError):
-        pass  # told where the libraries matter
+        pass  # reported where libraries matter
 
 
 def make_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
@@ -202,9 +202,9 @@ def _is_of_output(error: OSError) -> bool:
 
 
 def _let_go_of(stream: TextIO | Closed) -> None:
-    """Have nothing more written to a pipe that nobody reads, not at the interpreter's end either."""
+    """Write nothing more to a pipe that nobody reads, not even at the interpreter's end."""
     try:
         with open(os.devnull, "wb") as nothing:
             os.dup2(nothing.fileno(), stream.fileno())
     except (OSError, ValueError):
-        pass  # a stream of somebody who calls main() themselves
+        pass  # a stream from a caller of main()

@@ -9,7 +9,7 @@ from interpose.cli.suggestions import did_you_mean
 from interpose.errors import ExpressionError, InterposeError
 from interpose.reports.formats.table import clean, columns_of
 
-_OF_AN_EXPRESSION = 76  # letters that are shown where it is wrong, so many of them before the place
+_OF_AN_EXPRESSION = 76  # how many characters around the mistake are shown, and how many before it
 _BEFORE_THE_CARET = 56
 
 
@@ -24,20 +24,20 @@ def show(lines: Iterable[str]) -> None:
 
 
 def in_words(error: InterposeError) -> str:
-    """What is wrong and, of a name that is not known, which one was probably meant."""
+    """What is wrong, and a suggestion for an unknown name."""
     directory, slash, _ = error.mistaken.rpartition("/")
     return f"{error}{did_you_mean(error.mistaken, error.known, directory + slash)}" if error.mistaken else str(error)
 
 
 def tell(error: InterposeError) -> None:
-    """What is wrong, in a line; of an expression also where."""
+    """What is wrong, in a line; for an expression also where."""
     say(in_words(error))
     if isinstance(error, ExpressionError):
         _point_at(error)
 
 
 def _point_at(error: ExpressionError) -> None:
-    """Show the expression, of a long one what is around the place, with a caret below that."""
+    """The expression, or the part of a long one around the mistake, with a caret below."""
     begin = max(error.place - _BEFORE_THE_CARET, 0)
     end = begin + _OF_AN_EXPRESSION
     indent = " " * columns_of(clean(error.text[begin : error.place]))

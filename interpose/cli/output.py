@@ -50,7 +50,7 @@ def positive(text: str) -> int:
 
 
 def seconds(text: str) -> float | str:
-    """The time in seconds, from a tenth of one to a day, that `text` is, for argparse; what is no number, as it is."""
+    """The time in seconds, from a tenth of a second to a day, in `text`, for argparse; other texts are errors."""
     try:
         found = float(text)
     except ValueError:
@@ -84,7 +84,7 @@ def opened_output(path: str | None) -> Iterator[TextIO]:
 
 @contextmanager
 def opened_bytes(path: str | None, is_text: bool = False) -> Iterator[BinaryIO]:
-    """The same for bytes. Raises UsageError where what is no text would go to a terminal."""
+    """The same for bytes. Raises UsageError if binary output would go to a terminal."""
     if path is None:
         if sys.stdout.isatty() and not is_text:
             raise UsageError("this output is binary: write it to a file with -o FILE")
@@ -108,7 +108,7 @@ def opened_bytes(path: str | None, is_text: bool = False) -> Iterator[BinaryIO]:
 
 
 def _standard_output() -> Iterator[BinaryIO]:
-    """Standard output for bytes; where somebody who calls main() has put text in its place, that gets them as text."""
+    """Standard output for bytes; if a caller of main() has replaced it by text, it gets text."""
     if buffer := getattr(sys.stdout, "buffer", None):
         yield buffer
         return
@@ -118,7 +118,8 @@ def _standard_output() -> Iterator[BinaryIO]:
 
 
 def _beside(path: str) -> str:
-    """Where to write what is to replace the file; empty for what can only be written in place, as a pipe."""
+    """The path of the temporary file that replaces this one; empty for files that can only be written in place, such as
+    pipes."""
     directory = os.path.dirname(path)
     try:
         there = os.lstat(path)
@@ -133,7 +134,7 @@ def _beside(path: str) -> str:
 
 
 def refuse_within_experiments(path: str) -> None:
-    """Raises UsageError for what lies in an experiment: results are not written over what they are made from."""
+    """Raises UsageError for a path in an experiment: results must not overwrite their source."""
     directory = os.path.dirname(os.path.realpath(path))
     while directory != os.path.dirname(directory):
         if directory.endswith(names.SUFFIX) and os.path.exists(os.path.join(directory, names.LOG)):
@@ -149,7 +150,7 @@ def write_table(table: Table, arguments: argparse.Namespace) -> None:
 
 
 def screen_for(out: TextIO, analysis: Analysis) -> Screen:
-    """The first screen of what is analysed, as wide and as coloured as `out` can show it."""
+    """The first screen of an analysis, as wide and as coloured as `out` can show it."""
     survey = Survey(analysis)
     made = profile(analysis, "site")
     return Screen(made, time.time(), width_of(out), paint_for(out), survey)

@@ -23,11 +23,11 @@ class Parser(argparse.ArgumentParser):
         return (f"example: {self._example}\n\n" if self._example else "") + super().format_help()
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Write to `file`; unlike argparse's own, raises OSError where that takes no more."""
+        """Write to `file`; unlike argparse's own, raise OSError if that fails."""
         (file or sys.stdout).write(message)
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        """End after the help; what it could not write is an OSError here, and not at the interpreter's end."""
+        """End after the help; raise OSError if it could not be written, instead of failing at the interpreter's end."""
         sys.stdout.flush()
         super().exit(status, message)
 

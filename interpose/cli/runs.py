@@ -44,7 +44,7 @@ class Runs:
         self.code = max(self.code, note_damages(experiment))
 
     def order_by_time(self) -> None:
-        """Put the runs in the order in which they began; of runs that began at once, or nobody knows when, by name."""
+        """Sort the runs by their beginnings; runs that began at once, or at an unknown time, by name."""
         order = sorted(range(len(self.runs)), key=lambda place: (self.times_ns[place], self.runs[place].name))
         self.runs = [self.runs[place] for place in order]
         self.circumstances = [self.circumstances[place] for place in order]

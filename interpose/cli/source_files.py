@@ -1,4 +1,4 @@
-"""The texts of a program's files: from the archive of the experiment, or from directories that somebody names."""
+"""The texts of a program's files, from the archive of the experiment or from given directories."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SourceFiles:
         return None
 
     def _below(self, directory: str, process: Process, file: str) -> Source | None:
-        """The file with the longest end of the path below a directory that somebody named."""
+        """The file below a given directory that shares the longest end of the path."""
         parts = _parts(process, file)
         for place in range(len(parts)):
             if found := _read(os.path.join(directory, *parts[place:]), process):

@@ -1,4 +1,4 @@
-"""What somebody probably meant who wrote a name that is not known."""
+"""Suggestions for unknown names: what the user probably meant."""
 
 from __future__ import annotations
 

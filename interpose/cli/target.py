@@ -12,9 +12,9 @@ from interpose.experiments.model.experiment import Experiment
 
 
 def experiment_of(target: str | None) -> Experiment:
-    """The experiment `target`, or that of the process with that number; the newest where None.
+    """The experiment `target`, or that of the process with that number; the newest for None.
 
-    Raises ExperimentError where there is none.
+    Raises ExperimentError if there is none.
     """
     if target is None or not (target.isascii() and target.isdigit()):
         return open_experiment(target, archive=False)
@@ -27,12 +27,12 @@ def _founder_of(pid: int) -> str:
         with open(f"/proc/{pid}/maps", "rb") as file:
             file.read(1)
     except PermissionError:
-        raise ExperimentError(f"process {pid}: is another user's") from None
+        raise ExperimentError(f"process {pid} belongs to another user") from None
     except OSError:
         raise ExperimentError(f"process {pid} does not exist") from None
     found = descent.recorded_in(pid)
     if found is None:
-        raise ExperimentError(f"process {pid}: is not recorded")
+        raise ExperimentError(f"process {pid} is not recorded")
     founder: str = found[0]
     return founder
 
@@ -41,7 +41,7 @@ def running_experiment_of(target: str | None) -> Experiment:
     """The same, of which a process runs. Raises ExperimentError."""
     experiment = experiment_of(target)
     if not any(is_running(process) for process in experiment.processes):
-        raise ExperimentError(f"{experiment.name}: no process of it runs on this machine")
+        raise ExperimentError(f"{experiment.name}: none of its processes runs on this machine")
     if not os.access(experiment.founder_directory, os.W_OK):
-        raise ExperimentError(f"{experiment.name}: is another user's")
+        raise ExperimentError(f"{experiment.name}: its process belongs to another user")
     return experiment

@@ -19,10 +19,10 @@ def duration_ns(text: str, bare: str = "") -> int | None:
 
 
 def monotonic_ns(when: str, process: Process, option: str = "--since") -> int:
-    """The instant that `when` means on the clock of `process`. Raises UsageError, which names the `option`.
+    """The instant `when` on the clock of `process`. Raises UsageError, which names the `option`.
 
-    A duration counts from the beginning of the recording; a time of day is that of the day of the
-    beginning, or of the next where it would lie before it.
+    A duration counts from the beginning of the recording. A time of day is on the day of the beginning, or on the next
+    if it would be before it.
     """
     after_ns = duration_ns(when)
     if after_ns is not None:

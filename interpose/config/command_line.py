@@ -1,7 +1,7 @@
-"""What is kept of a command line: the program and the names of options; of values what is known to be harmless.
+"""What is kept of a command line: the program and the names of options, and of values what is known to be harmless.
 
-Whether a value is a secret cannot be told from its look, so that a list of what is harmless decides, not one of
-secrets. This is imported inside the traced program when it starts, so it imports next to nothing.
+Nobody can tell from its look whether a value is a secret, so this is a list of harmless values, not of secrets. The
+traced program imports this module when it starts, so it imports next to nothing.
 """
 
 import os
@@ -30,17 +30,17 @@ SECRET_LETTERS = "aPpUuKk"
 
 
 def kept_arguments(arguments: "Sequence[str]") -> list[str]:
-    """The words of a command line behind the interpreter's own, with `?` in the place of what may be a secret.
+    """The words of a command line after the interpreter's own, with `?` for possible secrets.
 
-    The interpreter's options, the script or module, and names of options are kept. Of other words numbers, paths that
-    exist, modules that lie on the disk and a few plain words are, unless a name like a secret's stands before them.
+    The interpreter's options, the script or module, and the names of options are kept. So are numbers, existing paths,
+    modules on the disk and a few plain words, unless the word before suggests a secret.
     """
     _, _, place = find_program(arguments)
     return [*_of_interpreter(arguments[1:place]), *_of_program(arguments[place:])]
 
 
 def _of_interpreter(words: "Sequence[str]") -> "Iterator[str]":
-    """The interpreter's options and what it runs; of code that was typed nothing."""
+    """The interpreter's options and what it runs; code given by `-c` is not kept."""
     rest = iter(words)
     for word in rest:
         letter, attached = option_with_word(word) if word[:1] == "-" else ("", "")
@@ -69,7 +69,7 @@ def _is_option(word: str) -> bool:
 
 
 def _long_option(word: str, may_look: bool) -> tuple[str, bool]:
-    """What is kept of an option, and whether the next word is a secret's."""
+    """What is kept of an option, and whether the next word may be a secret."""
     end = min([place for place in (word.find("="), word.find(":")) if place > 0], default=len(word))
     name, value = word[2:end], word[end + 1 :]
     if name and not _is_name(name):
@@ -80,7 +80,7 @@ def _long_option(word: str, may_look: bool) -> tuple[str, bool]:
 
 
 def _short_options(word: str, may_look: bool) -> tuple[str, bool]:
-    """The same of `-x`, of `-vvv` or `-rf`, and of `-n5`, whose value is written on to it."""
+    """The same for `-x`, for `-vvv` or `-rf`, and for `-n5`, where the value is attached."""
     letter, rest = word[1], word[2:]
     of_secret = letter in SECRET_LETTERS or _is_secret(word[1:])
     if not rest:
@@ -132,7 +132,7 @@ def _is_number(word: str) -> bool:
 
 
 def _is_module(name: str) -> bool:
-    """Whether a module of that name lies below the working directory."""
+    """Whether there is a module with that name below the working directory."""
     path = name.replace(".", "/")
     named = all(part.isidentifier() for part in name.split("."))
     return named and (os.path.isfile(path + ".py") or os.path.isdir(path))

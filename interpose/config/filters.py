@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 OFF = "off"
-LONGEST = 200  # letters of an alternative; the recorder has room for so many
+LONGEST = 200  # characters of an alternative, as many as the recorder has room for
 MOST_RULES = 64
 LAST_NUMBER = 1 << 32
 
@@ -47,8 +47,8 @@ def _line(word, without, values, start_ns):
 
 
 def parse(text: str, recorded: Collection[str] = KINDS) -> Filter | None:
-    """The filter that `text` says; None for `off`, or nothing. Raises ValueError, which names the place, for what is no
-    filter, and for one that leaves nothing of the kinds that are `recorded`."""
+    """The filter in `text`; None for `off` or an empty text. Raises ValueError, with the mistake, for an invalid filter
+    and for one that leaves none of the kinds that are `recorded`."""
     rules = []
     for clause in text.split(";"):
         if clause.strip() and clause.strip() != OFF:
@@ -79,14 +79,14 @@ def _rules_of(clause):
         raise ValueError(f"{word!r} is not one of {', '.join(WORDS)}")
     alternatives = [each.strip() for each in said.split(",")] if equals else [""]
     if "" in alternatives or "-" in alternatives:
-        raise ValueError(f"{clause!r} says nothing of {word}")
+        raise ValueError(f"{clause!r}: a value is missing")
     for each in alternatives:
         without = each.startswith("-")
         value = each[1:].strip() if without else each
         if len(value) > LONGEST or not value.isprintable():
-            raise ValueError(f"{value[:20]!r}... is longer than {LONGEST} letters, or has some that cannot be shown")
+            raise ValueError(f"{value[:20]!r}... is longer than {LONGEST} characters, or has unprintable ones")
         if word in BLOCKS and (without or len(alternatives) > 1):
-            raise ValueError(f"{clause!r}: one value, and no -")
+            raise ValueError(f"{clause!r}: only one value, without -, is possible")
         for values in WORDS[word](value):
             yield word, without, values
 
@@ -98,7 +98,7 @@ def _kinds(value):
 
 
 def _events(value):
-    """A name of what is called, with `*` and `?`; or a code of the Natural Profiler, in capitals."""
+    """The name of an intrinsic, with `*` and `?`, or a code of the Natural Profiler in capitals."""
     if not value.isupper():
         yield "name", value
         return
@@ -106,7 +106,7 @@ def _events(value):
     if not codes:
         raise ValueError(f"{value!r} is not an event type")
     if value != "P" and not any(code.kinds or code.intrinsic for code in codes):
-        raise ValueError(f"{value}: {codes[0].name} is not chosen by a filter")
+        raise ValueError(f"{value}: {codes[0].name} cannot be filtered")
     for kind in dict.fromkeys(kind for code in codes for kind in code.kinds):
         yield "kind", kind
     for code in codes:
@@ -130,7 +130,7 @@ def _text(value):
 
 def _transaction(value):
     if "*" in value:
-        raise ValueError(f"{value!r}: a transaction is told by its whole name, without *")
+        raise ValueError(f"{value!r}: wildcards are not possible for transactions; write the whole name")
     yield (value,)
 
 
@@ -144,7 +144,7 @@ def _line_range(value):
     file, _, numbers = value.rpartition(":")
     first, dash, last = numbers.partition("-")
     if not _is_number(first) or (dash and not _is_number(last)) or int(last or first) < int(first):
-        raise ValueError(f"{value!r} is not like orders.py:100-200")
+        raise ValueError(f"{value!r} is not of the form orders.py:100-200")
     yield file or "*", int(first), int(last or first)
 
 

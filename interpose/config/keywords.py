@@ -1,4 +1,4 @@
-"""Control files: keywords as the Natural Profiler (Software AG) takes them, and what they mean here.
+"""Control files: keywords of the Natural Profiler (Software AG), and their meaning here.
 
     FUNCTION=INIT       /* begins a session, which records nothing until START
     SAMPLING=ON
@@ -9,8 +9,8 @@
     FUNCTION=START
     END-PROFILER
 
-There may be several such blocks. What is unknown is told by file and line, and all else is done. This is imported
-inside the traced program when it starts with INTERPOSE_CONTROL, so it imports next to nothing.
+There can be several such blocks. Mistakes are reported with file and line, and everything else is applied. The traced
+program imports this module if it starts with INTERPOSE_CONTROL, so it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LARGEST_BYTES = 1 << 16
-TOLD_AT_MOST = 20  # lines of what is wrong
+TOLD_AT_MOST = 20  # how many mistakes are listed
 END = "END-PROFILER"
 SWITCH = ("ON", "OFF")
 RECORDING = ("INIT", "FILTER", "START", "PAUSE")
@@ -87,7 +87,7 @@ class Step:
 
 
 def read(path: str) -> tuple[list[Step], list[str]]:
-    """The steps of the control file at `path`, and what is wrong in it, a line each. Raises OSError, ValueError."""
+    """The steps of the control file at `path`, and its mistakes, a line each. Raises OSError, ValueError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         data = os.read(descriptor, LARGEST_BYTES + 1)
@@ -140,7 +140,7 @@ def _begin(name, place, steps, wrong):
 
 
 def _why_not(function, key, value):
-    """What is wrong with a keyword of a function; nothing where nothing is."""
+    """What is wrong with a keyword of a function; empty if nothing is."""
     known = KEYS.get(function, (key,))
     if key not in known:
         return f"{_shown(key)} is not a keyword of {function}"
@@ -160,8 +160,8 @@ def _shown(text):
 
 
 def filter_of(steps: Sequence[Step]) -> tuple[str, list[str]]:
-    """What the FILTER functions say together, as INTERPOSE_FILTER does, and what of it is none, a line each. A later
-    one of the same sort goes before."""
+    """The FILTER functions as one INTERPOSE_FILTER, and their mistakes, a line each. A later clause replaces an earlier
+    one of the same sort."""
     clauses: dict[str, str] = {}
     wrong: list[str] = []
     for step in steps:
@@ -198,8 +198,8 @@ def _is_of_statements(word):
 
 
 def settings_of(steps: Sequence[Step], record: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """The variables that a control file sets when a program starts, and what is wrong with it, a line each. `record` is
-    what is recorded without it, as INTERPOSE says. What begins with INIT is paused until START."""
+    """The variables that a control file sets when a program starts, and its mistakes, a line each. `record` is what
+    INTERPOSE asks for without it. A session that begins with INIT is paused until START."""
     text, wrong = filter_of(steps)
     found = {"INTERPOSE_FILTER": text} if text else {}
     recorded = [word for word in record if word]

@@ -1,4 +1,4 @@
-"""What is done at the calls of each intrinsic: timed, counted, or nothing, as the settings say."""
+"""The level of each intrinsic: whether its calls are timed, counted, or ignored, by the settings."""
 
 from interpose.kinds import IDLE, KINDS, ON_REQUEST
 
@@ -9,15 +9,15 @@ ALL = "all"
 
 
 def usual_level(kind):
-    """What is done at the calls of a kind where nothing is said of it."""
+    """The level of a kind by default."""
     return OFF if kind in ON_REQUEST else TIME
 
 
 def parse_kinds(text):
-    """The level of each kind of `db,net=count`: those that are not named are off. None for `all` alone; in `all,import`
-    it stands for the usual kinds, and what follows goes before.
+    """The level of each kind in `db,net=count`; kinds that are not named are off. None for `all` alone. In `all,import`
+    it stands for the usual kinds, and what follows takes precedence.
 
-    Raises ValueError for what is no kind or no level.
+    Raises ValueError for an unknown kind or level.
     """
     if text == ALL:
         return None
@@ -37,9 +37,9 @@ def names_kind(text, kind):
 
 
 def parse_levels(text):
-    """The level of each name of `redis=off,os.stat=count`, names of libraries or of intrinsics, or how these begin.
+    """The level of each name in `redis=off,os.stat=count`: names of libraries or intrinsics, or their beginnings.
 
-    Raises ValueError for what is no level.
+    Raises ValueError for an unknown level.
     """
     if text == TIME:
         return {}
@@ -47,15 +47,15 @@ def parse_levels(text):
     for word in text.split(","):
         name, equals, level = (part.strip() for part in word.partition("="))
         if not equals or not all(part.isidentifier() for part in name.split(".")):
-            raise ValueError(f"{word.strip()!r} is not like os.stat=count")
+            raise ValueError(f"{word.strip()!r} is not of the form os.stat=count")
         found[name] = _level(level)
     return found
 
 
 def parse_arguments(text):
-    """How much is kept of arguments, a number by kind, of `db=normalised,file=shape`; empty for `usual`.
+    """How much to keep of arguments, a number by kind, from `db=normalised,file=shape`; empty for `usual`.
 
-    Raises ValueError for what is no kind or no such word.
+    Raises ValueError for an unknown kind or word.
     """
     if text == KEPT[0]:
         return {}
@@ -90,16 +90,16 @@ def parse_budget(text):
     except ValueError:
         share = -1.0
     if not 0.01 <= share <= 100:
-        raise ValueError("not off or a share like 2%")
+        raise ValueError("not off or a share such as 2%")
     return round(share * 10_000)
 
 
 def assign(intrinsics, by_kind, by_name):
-    """Give each intrinsic the level of each of its kinds, and return them all.
+    """Set the level of each kind of each intrinsic, and return the intrinsics.
 
-    The longest name that an intrinsic's name is or begins with goes before its library's, and that before its kind's.
-    Waiting for work has the level of the intrinsic's first kind. What is off unless asked for is not asked for by its
-    library's name.
+    The longest name that matches an intrinsic's name, or its beginning, overrides its library's, and that overrides its
+    kind's. Waiting for work has the level of the intrinsic's first kind. A library's name does not switch on what is
+    off by default.
     """
     for intrinsic in (each for first in intrinsics for each in (first, *first.others)):
         named, of_library = _by_name(intrinsic, by_name), _by_library(intrinsic, by_name)
@@ -111,7 +111,7 @@ def assign(intrinsics, by_kind, by_name):
 
 
 def forbid(intrinsics, kinds):
-    """Have no calls of `kinds` recorded, whatever was asked for, and return all intrinsics."""
+    """Switch off all calls of `kinds`, whatever was requested, and return all intrinsics."""
     for intrinsic in (each for first in intrinsics for each in (first, *first.others)):
         if any(kind in kinds for kind in intrinsic.kinds):
             intrinsic.levels = [OFF] * len(intrinsic.levels)

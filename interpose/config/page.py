@@ -7,23 +7,23 @@ from interpose.config import schema
 PAGE = """\
 # Settings
 
-Printed by `python -m interpose.config.page`; the one list is `Settings` in `interpose/config/schema.py`.
+This page is made by `python -m interpose.config.page` from the list in `interpose/config/schema.py`.
 
-`INTERPOSE` switches recording on; the others only narrow it. An option of `interpose run` goes before the
-variable, the variable before the file, the file before the default. An empty variable counts as not set. The
-bare variable gives the same as `interpose run`.
+`INTERPOSE` switches recording on; the other settings only narrow it. If a setting is given in several places, an
+option of `interpose run` overrides the variable, the variable overrides the file, and the file overrides the default.
+An empty variable counts as not set.
 
 | variable | option of `interpose run` | in `[tool.interpose]` | default | meaning |
 | --- | --- | --- | --- | --- |
 {rows}
 
-The file is the nearest `pyproject.toml`, from the working directory upward. Its section is read line by line:
-`key = "text"`, a number, `true` or `false`, no more of TOML than that. One key may have a list, `libraries`: see
-docs/libraries.md.
+The file is the nearest `pyproject.toml`, from the working directory upward. interpose reads its section line by line
+and knows only `key = "text"`, numbers, `true` and `false`. One key can have a list: `libraries`
+([libraries](libraries.md)).
 
-You or root must own the file, the directories on the way to it and its links, and nobody else may write to them;
-otherwise the file is ignored, and the report says why. The search ends at a directory that somebody else can write.
-The same holds for a control file.
+You or root must own the file, the directories above it and its links, and nobody else may be able to write to them.
+Otherwise interpose ignores the file, and the report says why. The search ends at a directory that somebody else can
+write to. The same rule applies to control files.
 
 ```toml
 [tool.interpose]
@@ -31,11 +31,11 @@ dir = "experiments"
 stack-above = "1ms"
 ```
 
-A value that means nothing is an error that names it: from `interpose run` one line and exit code 2; under the
-bare variable the program runs untouched and `interpose doctor` tells why nothing was recorded.
+If a value is invalid, `interpose run` says so in one line and ends with exit code 2. Under the bare variable the
+program runs unrecorded, and `interpose doctor` says why.
 
 A variable `INTERPOSE_...` that is not a setting is ignored. `interpose run` names it before the program starts,
-`interpose doctor` lists it, and the experiment keeps a warning.
+`interpose doctor` lists it, and the experiment has a warning.
 """
 
 

@@ -1,8 +1,8 @@
-"""What the administrator of this machine forbids: users, programs or kinds of which nothing is to be recorded.
+"""What the administrator of this machine forbids: users, programs or kinds that must not be recorded.
 
-/etc/interpose.conf has lines `users = alice, @students`, `programs = /opt/payroll/*, wages.py` and `kinds = db, net`,
-comments after `#`. This is imported where the file is there. What is in it and means nothing forbids all:
-somebody wanted to forbid something. It is imported inside the traced program, so it imports next to nothing.
+/etc/interpose.conf has lines such as `users = alice, @students`, `programs = /opt/payroll/*, wages.py` and `kinds = db,
+net`, and comments after `#`. This module is imported only if the file exists. An invalid line forbids everything,
+because somebody wanted to forbid something. The traced program imports it, so it imports next to nothing.
 """
 
 import os
@@ -33,7 +33,7 @@ class Policy:
 
 
 def read(path):
-    """The policy in the file at `path`; None where there is none. Raises Forbidden where it cannot be understood."""
+    """The policy in the file at `path`; None without the file. Raises Forbidden if it cannot be understood."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (FileNotFoundError, NotADirectoryError):
@@ -110,7 +110,7 @@ def _names_of_user():
 
 
 def _names_of_program(arguments):
-    """The interpreter, what it runs as it was said and from the root on, and the name of a module."""
+    """The names of the program: its interpreter, what it runs as given and as an absolute path, and its module."""
     from interpose.config.program import split_command
 
     how, what = split_command(arguments)

@@ -86,11 +86,11 @@ def _refuse_excluded(settings: Settings) -> None:
 
 
 def read_file(directory: str) -> "tuple[FileSettings, list[str]]":
-    """What the nearest pyproject.toml says, from `directory` upward, empty where it says nothing of us; and why it is
-    ignored, where somebody else could have written it. Nothing is looked at above a directory that they can write.
+    """The section in the nearest pyproject.toml, from `directory` upward, empty if there is none; and why a file is
+    ignored, if somebody else could have written it. The search ends at a directory that somebody else can write to.
 
-    Reads flat lines `key = "text"`, a number, true or false: a whole TOML reader costs 15 ms to import.
-    Raises SettingError, with the file and the line, for any other line in our section.
+    Reads flat lines `key = "text"`, a number, true or false, because a whole TOML reader takes 15 ms to import. Raises
+    SettingError, with file and line, for any other line in the section.
     """
     try:
         directory = os.path.abspath(directory)
@@ -108,7 +108,7 @@ def read_file(directory: str) -> "tuple[FileSettings, list[str]]":
 
 
 def read_plain(path: str) -> bytes | None:
-    """The bytes of a file; None where there is none, or it may not be read. Never waits, as for a pipe."""
+    """The bytes of a file; None if it is missing or unreadable. Never waits, for example for a pipe."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -156,7 +156,7 @@ def absolute(directory: str, origin: str = "") -> str:
 
 
 def _put(settings: Settings, setting: Setting, text: str, origin: str, place: str) -> None:
-    """Have a setting as `text` says, which follows from what was said at `place`."""
+    """Set a setting to `text`, as a consequence of what was set at `place`."""
     setattr(settings, setting.name, setting.parse(text))
     settings.texts[setting.variable] = text
     settings.origins[setting.variable] = origin
@@ -164,7 +164,7 @@ def _put(settings: Settings, setting: Setting, text: str, origin: str, place: st
 
 
 def _heed_control_file(settings: Settings) -> None:
-    """Have in force what the control file says. What it cannot have is a warning."""
+    """Apply the control file. What cannot be applied is a warning."""
     from interpose.config import keywords
 
     try:
@@ -184,7 +184,7 @@ def _heed_control_file(settings: Settings) -> None:
 
 
 def _heed_filter(settings: Settings) -> None:
-    """What is wrong with the filter is a warning. What it asks for, and is off unless asked for, is recorded."""
+    """Make an invalid filter a warning, and record what the filter asks for even if it is off by default."""
     said, recorded = settings.said["INTERPOSE_FILTER"], kinds_recorded(settings)
     settings.warnings += (wrong := why_no_filter(settings.filter, said, recorded))
     if not wrong and "calls" in settings.record:
@@ -244,8 +244,8 @@ def kinds_recorded(settings: Settings) -> set[str]:
 
 
 def why_no_filter(text: str, said: str, recorded: "Collection[str]" = KINDS) -> list[str]:
-    """What is wrong with a filter, in one line that says how it was said; nothing where it is one. The kinds `recorded`
-    are those of which it is to leave something."""
+    """What is wrong with a filter, in one line that says where it was set; empty if it is valid. It must leave some of
+    the kinds that are `recorded`."""
     from interpose.config import filters
 
     try:

@@ -22,7 +22,7 @@ def split_command(arguments: "Sequence[str]") -> tuple[str, str]:
 
 
 def find_program(arguments: "Sequence[str]") -> tuple[str, str, int]:
-    """The same, and the place of the first word that is the program's own."""
+    """The same, and the position of the first word that belongs to the program."""
     place = 1
     while place < len(arguments):
         word = arguments[place]
@@ -40,7 +40,7 @@ def find_program(arguments: "Sequence[str]") -> tuple[str, str, int]:
 
 
 def option_with_word(word: str) -> tuple[str, str]:
-    """The option in a word that takes a word, and what of that is written on to it; nothing where none does."""
+    """The option in a word that takes a value, and the value if it is attached; empty if there is none."""
     if word.startswith("--"):
         return (word, "") if word in ("--", "--check-hash-based-pycs") else ("", "")
     for place, letter in enumerate(word[1:], 2):
@@ -67,7 +67,7 @@ def is_exempt(arguments: "Sequence[str]") -> bool:
 
 
 def import_roots() -> list[str]:
-    """The directories that the program imports from, as far as is known before its first line."""
+    """The directories that the program imports from, if known before its first line."""
     how, what = split_command(sys.orig_argv)
     try:
         is_own = how == "script" and what != "-" and not installed_command()
@@ -94,15 +94,15 @@ def installed_command() -> str:
 
 
 def import_directories() -> list[bytes]:
-    """Where the monitor finds what it imports, as bytes: first where we lie, then what is installed beside."""
+    """The directories for the monitor's imports, as bytes: that of interpose first, then the installed packages."""
     installed = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
     found = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *installed]
     return [os.fsencode(path) for path in dict.fromkeys(found) if ":" not in path]
 
 
 def library_directories() -> list[bytes]:
-    """Where code lies that is not the program's own, as bytes: directories, which end with a slash, and the script that
-    an installer made."""
+    """The places of code that is not the program's own, as bytes: directories, which end with a slash, and the script
+    that an installer made."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     found = [os.path.dirname(os.__file__), os.path.dirname(os.path.dirname(__file__)) + "/interpose"]
     found += [f"{prefix}/lib/{version}" for prefix in (sys.prefix, sys.base_prefix)]

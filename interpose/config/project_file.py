@@ -28,7 +28,7 @@ def parse_lines(path: str, data: bytes) -> "Iterator[tuple[str, tuple[str, str]]
         elif ours and line and not line.startswith("#"):
             key, text = _parse_line(line, f"{path}:{number}")
             if key in seen:
-                raise SettingError(f"{path}:{number}: {key} is said twice")
+                raise SettingError(f"{path}:{number}: {key} is set twice")
             seen.add(key)
             yield key, (text, f"{path}:{number}")
 
@@ -54,7 +54,7 @@ def _is_our_section(line: str, place: str) -> bool:
     written = line.partition("#")[0].replace(" ", "").replace("\t", "")
     name = written.strip("[]")
     if name.startswith(SECTION + "."):
-        raise SettingError(f"{place}: [{name}] is not a section of interpose")
+        raise SettingError(f"{place}: [{name}] is not a section that interpose knows; use [tool.interpose]")
     ours = f"[{SECTION}]"
     if written != ours and (name == SECTION or written.startswith(ours)):
         raise SettingError(f"{place}: cannot read {line}; write {ours} on a line of its own")

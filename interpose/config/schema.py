@@ -26,14 +26,14 @@ WHEN_FULL = ("drop", "wait")
 ARCHIVES_OF_SOURCES = ("on", "src", "usedsrc", "all")
 ARCHIVES_OF_OBJECTS = ("ldobjects", "usedldobjects", "all")
 ARCHIVES = ("off", *ARCHIVES_OF_SOURCES, "ldobjects", "usedldobjects")
-# What descendants are told (cext/core/child_variables.h), and the build.
+# Variables that interpose gives to descendants (cext/core/child_variables.h), and that of the build.
 OTHER_VARIABLES = ("INTERPOSE_LINEAGE", "INTERPOSE_ADDED", "INTERPOSE_WITHIN", "INTERPOSE_BUILD_WERROR")
 LIBRARIES = ("G", "P", "S")  # how many are searched: from the group's on, from the account's on, ours alone
 
 
 class Setting:
-    """One thing that can be set: its names, its default as one would write it, and what it means. `excludes` is the key
-    of another that cannot be set with it, and why."""
+    """One setting: its names, its default as a user would write it, and its meaning. `excludes` is the key of another
+    setting that cannot be combined with it, and why."""
 
     __slots__ = ("default", "excludes", "form", "key", "letter", "meaning", "name", "parse", "variable")
 

@@ -1,6 +1,6 @@
-"""What is kept for the user beside the experiments: why nothing was recorded, and what had no other place.
+"""What is stored for the user outside of experiments: why nothing was recorded, and what had no other place.
 
-Written from inside traced programs, so nothing here raises or prints, or imports more than they have anyway.
+Traced programs write it, so nothing here raises or prints, or imports more than they have anyway.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class NotRecorded:
 
 
 def directory(environment: Mapping[str, str] = os.environ) -> str | None:
-    """The user's state directory, made if need be; None where it cannot be, or is not one's own."""
+    """The user's state directory, made if necessary; None if it cannot be made or belongs to somebody else."""
     base = environment.get("XDG_STATE_HOME", "")
-    if not base.startswith("/"):  # the XDG specification: a relative path is to be ignored
+    if not base.startswith("/"):  # the XDG specification: relative paths are ignored
         home = os.path.expanduser("~")
         if not home.startswith("/"):
             return None
@@ -51,7 +51,7 @@ def directory(environment: Mapping[str, str] = os.environ) -> str | None:
 
 
 def _private(path: str) -> str | None:
-    """The directory at `path`, made with 0700; None where it is not one's own, or a link."""
+    """The directory at `path`, made with mode 0700; None if it belongs to somebody else or is a link."""
     try:
         _make_levels(path)
         found = os.lstat(path)
@@ -62,7 +62,7 @@ def _private(path: str) -> str | None:
 
 
 def _make_levels(path: str) -> None:
-    """Make the directory and what is missing above it, each its owner's alone whatever the umask."""
+    """Make the directory and its missing parents, each with mode 0700 whatever the umask."""
     if not os.path.isdir(path):
         _make_levels(os.path.dirname(path))
         names.make_private(path)
@@ -109,7 +109,7 @@ def not_recorded(environment: Mapping[str, str] = os.environ) -> list[NotRecorde
 
 
 def not_recorded_in(*directories: str) -> list[NotRecorded]:
-    """Those of them whose experiments would be in one of these directories."""
+    """Those whose experiments would be in one of these directories."""
     shown = [_one_line(each) for each in directories]
     return [note for note in not_recorded() if note.directory in shown]
 

@@ -1,7 +1,7 @@
-"""Who may say what we do: whether nobody but the user and root can have written a file, or put it where it lies, and
-whether the process has the rights of who started it.
+"""Which files interpose trusts (only the user and root can have written them, or put them there), and whether the
+process has the rights of the user who started it.
 
-This is imported inside the traced program when it starts, so it imports next to nothing.
+The traced program imports this module when it starts, so it imports next to nothing.
 """
 
 import os
@@ -14,10 +14,10 @@ LINKS_AT_MOST = 40
 
 
 def distrust(path: str) -> str:
-    """Why a file is not to be trusted; empty where it is.
+    """Why a file is not trusted; empty if it is.
 
-    The file, each directory on the way to it, and each link belong to the user or to root, and nobody else may write to
-    them, except to directories where one can only replace what is one's own (as /tmp).
+    The file, each directory above it, and each link must belong to the user or to root, and nobody else may write to
+    them, except directories such as /tmp where everyone can replace only their own files.
     """
     owners = (os.geteuid(), 0)
     words, at, links = path.split("/")[1:], "", 0
@@ -60,7 +60,7 @@ def _distrust_one(path: str, there: os.stat_result, owners: tuple[int, int]) -> 
 
 
 def is_of_others(directory: str) -> bool:
-    """Whether somebody else can put files into a directory: what lies above it is no business of a program's in it."""
+    """Whether somebody else can put files into a directory. Its parents do not matter for a program in it."""
     try:
         there = os.stat(directory)
     except OSError:
@@ -69,8 +69,8 @@ def is_of_others(directory: str) -> bool:
 
 
 def has_other_rights() -> bool:
-    """Whether the program has other rights than who started it: by set-user-ID, set-group-ID, or capabilities. What its
-    environment says is somebody else's word then."""
+    """Whether the program has other rights than the user who started it, by set-user-ID, set-group-ID or capabilities.
+    Its environment is then not trusted."""
     if len({*os.getresuid()}) > 1 or len({*os.getresgid()}) > 1:
         return True
     try:

@@ -143,7 +143,7 @@ def parse_ring(text: str) -> int:
     """Bytes for `64MiB`, `1GiB` or a number of MiB; 0 for `off`."""
     size_bytes = parse_size(text)
     if size_bytes > LARGEST_RING_BYTES:
-        raise ValueError(f"a ring is of {LARGEST_RING_BYTES >> 30}GiB at most")
+        raise ValueError(f"a ring can have at most {LARGEST_RING_BYTES >> 30}GiB")
     return size_bytes
 
 
@@ -164,9 +164,9 @@ def parse_trigger(text: str) -> Trigger | None:
         elif words == ["exit", "!=", "0"]:
             trigger.exit = True
         else:
-            raise ValueError("not off or a trigger like call > 2s, error, error = NAME, exit != 0")
+            raise ValueError("not off or a trigger such as call > 2s, error, error = NAME, exit != 0")
     if len(" ".join(trigger.errors)) > LONGEST_ERRORS:
-        raise ValueError(f"the names of errors are at most {LONGEST_ERRORS} letters")
+        raise ValueError(f"the names of errors are longer than {LONGEST_ERRORS} characters")
     return trigger
 
 
@@ -178,7 +178,7 @@ def parse_sampling(text: str) -> int | None:
     """Nanoseconds from 1 us on; None for `off`."""
     interval_ns = parse_duration_ns(text)
     if interval_ns is not None and interval_ns < LEAST_SAMPLING_NS:
-        raise ValueError("an interval is at least 1us")
+        raise ValueError("an interval must be at least 1us")
     return interval_ns
 
 
@@ -188,7 +188,7 @@ def parse_one_in(text: str) -> int:
     if text == "all":
         return 0
     if not (number.isascii() and number.isdigit() and len(number) < 8 and int(number)):
-        raise ValueError("not all or one in so many like 1/10")
+        raise ValueError("not all or a fraction such as 1/10")
     return int(number) if int(number) > 1 else 0
 
 
@@ -214,7 +214,7 @@ def parse_text(text: str) -> str:
 def parse_count(text: str) -> int:
     """A whole number from 0 on."""
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise ValueError("not a number from 0 on")
+        raise ValueError("not a number of 0 or more")
     return int(text)
 
 
@@ -231,7 +231,7 @@ def parse_interval(text: str) -> int | None:
         return quantities.TIMES_NS["s"]
     interval_ns = None if text == "off" else _duration_ns(text, "nor seconds, on, off", bare="s")
     if interval_ns == 0:
-        raise ValueError("an interval is longer than nothing")
+        raise ValueError("the interval must be greater than zero")
     return interval_ns
 
 
@@ -304,7 +304,7 @@ def parse_choices(text: str) -> tuple[tuple[str, str], ...]:
     """The module and the function that each word of a comma list names, both patterns; nothing for `own`."""
     choices = [] if text == "own" else [word.strip().partition(":") for word in text.split(",") if word.strip()]
     if len(choices) > CHOICES_AT_MOST or any(len(part) > LONGEST_CHOICE for each in choices for part in each):
-        raise ValueError(f"at most {CHOICES_AT_MOST} patterns, of at most {LONGEST_CHOICE} letters")
+        raise ValueError(f"at most {CHOICES_AT_MOST} patterns, of at most {LONGEST_CHOICE} characters")
     return tuple((module or "*", function or "*") for module, _, function in choices)
 
 

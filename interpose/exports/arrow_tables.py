@@ -92,7 +92,7 @@ class _Columns:
         self.rows += rows
 
     def _column(self, events: memoryview, field: Field) -> bytes:
-        """A field of all records; those of every version lie at multiples of their size, as the records do."""
+        """A field of all records; in every version, fields are at multiples of their size, and so are records."""
         size = field.size_bytes
         if field.offset % size or self._record_bytes % size:
             begins = range(field.offset, len(events), self._record_bytes)
@@ -113,7 +113,7 @@ class _Columns:
 
 
 class _Names:
-    """Puts the names of a process in the place of numbers."""
+    """Replaces numbers by the names of a process."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
@@ -150,6 +150,6 @@ def _texts(numbers: Any, name_of: Callable[[int], str]) -> Any:
 
 
 def _named(indices: Any, names: list[str]) -> Any:
-    """Names by their places; what is no UTF-8, as file names may be, is escaped."""
+    """Names by position; invalid UTF-8, as in file names, is escaped."""
     clean = [each.encode("utf-8", "backslashreplace").decode() for each in names]
     return pyarrow.DictionaryArray.from_arrays(indices, pyarrow.array(clean, pyarrow.string()))

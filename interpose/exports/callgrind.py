@@ -45,7 +45,7 @@ def _put(into: dict[Any, list[int]], key: object, values: list[int]) -> None:
 
 
 def write(analysis: Analysis, out: BinaryIO) -> None:
-    """Write the functions of what is analysed."""
+    """Write the functions of an analysis."""
     tree = calls_of(analysis).tree
     for line in _head(analysis, tree):
         out.write(_encoded(line))

@@ -20,7 +20,7 @@ _TASKS_FROM = 1 << 32  # beyond the kernel's numbers of threads
 
 
 def write(analysis: Analysis, out: BinaryIO) -> None:
-    """Write the trace of what is analysed. Raises UsageError where single events were not kept."""
+    """Write the trace of an analysis. Raises UsageError if single events were not kept."""
     refuse_without_events(analysis.experiment)
     before = b'{"displayTimeUnit": "ns", "traceEvents": [\n'
     for process in analysis.experiment.processes:
@@ -41,7 +41,7 @@ class _Process:
         self._tids = {each.number: each.record.tid or each.number for each in process.threads}
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """All of them: what it is called, its calls, those that are still in progress."""
+        """All entries: names, calls, and calls still in progress."""
         yield self._named("process_name", 0, command_line(self._process))
         for event in events_of(self._process):
             yield from self._lane(event.thread, event.task)

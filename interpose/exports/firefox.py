@@ -41,7 +41,7 @@ class _Shown(NamedTuple):
 
 
 def write(analysis: Analysis, out: BinaryIO) -> None:
-    """Write the stacks of what is analysed."""
+    """Write the stacks of an analysis."""
     tables = _Tables()
     found = [(each, tables.stack(each)) for each in stacks(calls_of(analysis).tree)]
     for piece in _pieces(analysis, found, tables):

@@ -13,10 +13,10 @@ Writer = Callable[[Analysis, BinaryIO], None]
 
 
 class Format(NamedTuple):
-    """A format: what it is for, and whether it can be shown on a terminal.
+    """A format: its purpose, and whether a terminal can show it.
 
-    `function` of its `module`, or of that of its name, writes it, or where it is empty `write_directory` a directory;
-    of several experiments at a time where `takes_many`.
+    `function` of its `module`, or of the module with its name, writes it; if that is empty, `write_directory` writes a
+    directory. `takes_many` if several experiments can be written at a time.
     """
 
     name: str

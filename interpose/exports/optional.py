@@ -9,7 +9,7 @@ from interpose.errors import UsageError
 
 
 def optional(name: str) -> Any:
-    """The module `name`; what stands for it where it is not installed raises UsageError when it is used."""
+    """The module `name`; if it is not installed, an object that raises UsageError when it is used."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -21,4 +21,4 @@ class _Missing:
         self._package = package
 
     def __getattr__(self, name: str) -> Any:
-        raise UsageError(f"this needs the package {self._package}: pip install 'interpose[sql]'")
+        raise UsageError(f"the package {self._package} is missing: pip install 'interpose[sql]'")

@@ -1,9 +1,9 @@
-"""Recorded calls as spans of OpenTelemetry: lines of JSON, each a request as collectors take it (OTLP/JSON, 1.x).
+"""Recorded calls as spans of OpenTelemetry: lines of JSON, each a request for a collector (OTLP/JSON, 1.x).
 
-A transaction and all calls in it are a trace of their own. What is in none belongs to the trace of the experiment, in
-which each process is a span, below the one that started it. Where the program was started within a trace of somebody
-else's (TRACEPARENT), the experiment's trace is that one, and its founder's span lies below the span that started it.
-Names of attributes are those of the semantic conventions; what these do not have begins with `interpose.`.
+A transaction with all calls in it is a trace of its own. Other calls belong to the trace of the experiment, in which
+each process is a span below the one that started it. If the program was started within another trace (TRACEPARENT), the
+experiment belongs to that trace, and its founder's span is below the span that started it. Attributes have the names of
+the semantic conventions; others begin with `interpose.`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from interpose.reports.formats.table import clean
 from interpose.reports.screen.state import command_line
 
 SPANS_IN_A_REQUEST = 1_000
-KEPT = 1 << 16  # of each sort of what is the same of many spans
+KEPT = 1 << 16  # of each type of value that many spans share
 INTERNAL, SERVER, CLIENT = 1, 2, 3
 _KINDS_OF_CLIENTS = ("db", "net")
 _DATABASES = {"sqlite3": "sqlite", "psycopg2": "postgresql", "psycopg": "postgresql", "asyncpg": "postgresql",
@@ -166,7 +166,7 @@ class _Process:
                     found.setdefault((thread, task), []).append(_Transaction(start_ns, start_ns + wall_ns, trace))
         return {lane: _outermost(each) for lane, each in found.items()}
 
-    # What is the same of many calls is made once.
+    # Values that many calls share are made once.
 
     def _call(self, number: int) -> str:
         intrinsic = self._process.intrinsic(number)

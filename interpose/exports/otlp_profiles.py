@@ -23,7 +23,7 @@ KIND = "interpose.kind"
 
 
 def write(analysis: Analysis, out: BinaryIO) -> None:
-    """Write the profiles of what is analysed."""
+    """Write the profiles of an analysis."""
     dictionary = _Dictionary()
     found = [(each, dictionary.sample(each)) for each in stacks(calls_of(analysis).tree)]
     profiles = [_profile(analysis, place, found, dictionary) for place in range(len(MEASURED))]
@@ -50,7 +50,7 @@ def _profile(analysis: Analysis, place: int, found: Iterable[tuple[Stack, bytes]
 
 
 class _Table:
-    """What has numbers, from 1 on in the order in which it came: 0 is what is empty."""
+    """A table with numbers from 1 on, in the order of appearance: 0 is the empty entry."""
 
     def __init__(self, field: int) -> None:
         self._field = field
@@ -58,7 +58,7 @@ class _Table:
         self._made: list[bytes] = [message(field)]
 
     def number(self, key: Hashable, *fields: bytes) -> int:
-        """The number of what `key` stands for, whose fields these are."""
+        """The number of the entry `key`, which has these fields."""
         if key not in self._numbers:
             self._numbers[key] = len(self._made)
             self._made.append(message(self._field, *fields))

@@ -32,7 +32,7 @@ _LEVEL = 1  # of gzip: a third larger than the best, five times as fast
 
 
 def write(analysis: Analysis, out: BinaryIO) -> None:
-    """Write the trace of what is analysed. Raises UsageError where single events were not kept."""
+    """Write the trace of an analysis. Raises UsageError if single events were not kept."""
     experiment = analysis.experiment
     refuse_without_events(experiment)
     used: dict[Process, list[Usage]] = {process: [] for process in experiment.processes}
@@ -66,7 +66,7 @@ class _Process:
         self._names = LaneNames(process)
 
     def packets(self, used: Sequence[Usage]) -> Iterator[bytes]:
-        """All of them: who there is, what was called, what is still in progress, what was used."""
+        """All packets: tracks, calls, calls still in progress, and use of resources."""
         yield self._begin()
         for thread in self._process.threads:
             yield self._thread(thread.number, thread)
@@ -140,7 +140,7 @@ class _Process:
             yield self._packet(number(_TIME, call.start_ns), message(_TRACK_EVENT, *begin))
 
     def _counters(self, used: Sequence[Usage]) -> Iterator[bytes]:
-        """Figures that hold from an instant on: what was used until the next sample, and the memory at that one."""
+        """Counters: the use until the next sample, and the memory at the sample."""
         if not used:
             return
         processors, memory = next(self._tracks), next(self._tracks)

@@ -1,7 +1,6 @@
-"""A profile as `go tool pprof`, Pyroscope, Parca and speedscope read it (google/pprof, `proto/profile.proto`).
+"""A profile for `go tool pprof`, Pyroscope, Parca and speedscope (google/pprof, `proto/profile.proto`).
 
-Sample types are calls, wall, CPU and waiting time, and bytes; a label has the kind of what was called. Compressed by
-gzip.
+Sample types are calls, wall, CPU and waiting time, and bytes; a label has the kind of the call. Compressed by gzip.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _TIME, _DURATION, _COMMENT, _DEFAULT = 9, 10, 13, 14
 
 
 def write(analysis: Analysis, out: BinaryIO) -> None:
-    """Write the profile of what is analysed."""
+    """Write the profile of an analysis."""
     with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as file:
         writing = _Writing(file)
         for each in stacks(calls_of(analysis).tree):
@@ -44,7 +43,7 @@ class _Writing:
         self._out.write(message(_SAMPLE, numbers(1, locations), numbers(2, stack.values), label))
 
     def finish(self, analysis: Analysis) -> None:
-        """Write what is of the whole profile, and the texts."""
+        """Write the fields of the whole profile, and the texts."""
         for name, unit in MEASURED.values():
             self._out.write(message(_SAMPLE_TYPE, number(1, self._string(name)), number(2, self._string(unit))))
         self._out.write(number(_TIME, analysis.experiment.founder.log.time_ns))

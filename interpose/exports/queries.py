@@ -30,7 +30,7 @@ VIEWS = {
 
 
 class Database:
-    """The tables of experiments, which lie in `directory` as Parquet files."""
+    """The tables of experiments, as Parquet files in `directory`."""
 
     def __init__(self, experiments: Sequence[Experiment], directory: str) -> None:
         """Raises UsageError where a package is missing, or single calls were not kept."""
@@ -49,7 +49,7 @@ class Database:
         self._connection.execute(f"create view {name} as {query}")
 
     def ask(self, query: str) -> Table:
-        """The answer to `query` as a table. Raises UsageError where it is none."""
+        """The answer to `query` as a table. Raises UsageError for an invalid one."""
         try:
             answer = self._connection.execute(query)
             names = [each[0] for each in answer.description or ()]
@@ -59,7 +59,7 @@ class Database:
         return _table(names, [tuple(map(_plain, row)) for row in rows])
 
     def _in_words(self, error: Exception) -> str:
-        """What is wrong, without the query; of a table that is not there, which are."""
+        """What is wrong, without the query; for an unknown table, with the known ones."""
         told = " ".join(str(error).partition("LINE 1:")[0].split())
         if not (told.startswith("Catalog Error: Table") and "does not exist" in told):
             return told

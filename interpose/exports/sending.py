@@ -1,4 +1,4 @@
-"""Spans sent to a collector of OpenTelemetry, over HTTP: tried again for a while, and what was lost is told."""
+"""Sends spans to an OpenTelemetry collector by HTTP, with retries; losses are reported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _AGAIN = (429, 502, 503, 504)  # what the specification has tried again
 
 @dataclass
 class Sent:
-    """What became of the spans; `why` is the last reason of those that were lost. If it `is_over`, no more are sent."""
+    """The result for the spans; `why` is the last reason of a loss. If it `is_over`, no more are sent."""
 
     sent: int = 0
     lost: int = 0
@@ -59,7 +59,7 @@ def address_of(endpoint: str) -> str:
     except ValueError:  # of an address or a port
         is_address = False
     if not is_address:
-        raise UsageError("--endpoint: a URL such as http://localhost:4318 is needed")
+        raise UsageError("--endpoint needs a URL such as http://localhost:4318")
     plain = parts._replace(netloc=parts.netloc.rpartition("@")[2])
     return urllib.parse.urlunsplit(plain if parts.path.strip("/") else plain._replace(path=PATH))
 

@@ -13,7 +13,7 @@ from interpose.experiments.model.process import Process
 
 
 def refuse_without_events(experiment: Experiment) -> None:
-    """Raise UsageError where calls were put together, and single ones are not there."""
+    """Raise UsageError if calls were consolidated, so that single ones are missing."""
     if is_consolidated_alone(experiment):
         raise UsageError(f"{experiment.name}: single calls were not kept (record without INTERPOSE_CONSOLIDATE)")
 

@@ -20,7 +20,7 @@ _UNITS = {"nanoseconds": "nanoseconds", "bytes": "bytes", "count": "none"}
 
 
 def write(analysis: Analysis, out: BinaryIO) -> None:
-    """Write the stacks of what is analysed, by function."""
+    """Write the stacks of an analysis, by function."""
     found = list(stacks(drawn(calls_of(analysis))))
     numbers: dict[Function, int] = {}
     for stack in found:

@@ -21,7 +21,7 @@ MEASURED = {
 
 
 class Stack(NamedTuple):
-    """Frames from the outermost inward, what of `MEASURED` is there, and the kind of the call, if it is one."""
+    """Frames from the outermost inward, their figures for `MEASURED`, and the kind of the call, if it is one."""
 
     frames: tuple[Frame, ...]
     values: tuple[int, ...]

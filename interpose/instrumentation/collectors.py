@@ -41,7 +41,7 @@ class Collector:
         self.programs = (programs,) if isinstance(programs, str) else tuple(programs)
         self.sections = dict(sections or {})
         self.per = per
-        self.native = native  # where a collector in C lies in memory; then there is not a function
+        self.native = native  # the address of a collector in C, which has no function
         if why := self._wrong():
             raise ValueError(why)
 
@@ -93,12 +93,12 @@ def collector(
     sections: Mapping[str, str | Sequence[str]] | None = None,
     per: str = "event",
 ) -> Any:
-    """Declare that the function is a data collector; it stays what it is. Raises ValueError, TypeError."""
+    """Declare that the function is a data collector; return it unchanged. Raises ValueError, TypeError."""
     if function is None:
         return lambda decorated: collector(decorated, programs=programs, sections=sections, per=per)
     if type(function) is not type(collector):
-        raise TypeError(f"a data collector is a function, not {type(function).__name__}")
+        raise TypeError(f"a data collector must be a function, not {type(function).__name__}")
     if function.__code__.co_flags & MAKES_SOMETHING_ELSE:
-        raise TypeError("a data collector is a plain function, not a generator or asynchronous")
+        raise TypeError("a data collector must be a plain function, not a generator or a coroutine function")
     setattr(function, DECLARED, Collector(function, programs, sections, per))
     return function

@@ -1,6 +1,6 @@
 """Which interpreter a command starts, and whether that interpreter would record.
 
-A command is looked at as `interpose run` would start it; an interpreter is asked by running it for a moment.
+A command is resolved as `interpose run` would start it; an interpreter is asked by running it briefly.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ print(json.dumps({
 
 
 class NotPython(Caught):
-    """A command does not start Python itself; says what it is."""
+    """A command does not start Python itself; says what it is instead."""
 
 
 class Interpreter(NamedTuple):
@@ -138,7 +138,7 @@ def ask(interpreter: Interpreter) -> Answer | None:
 
 
 def boot_library(words: Sequence[str]) -> str:
-    """The library that is preloaded into a command's interpreter for it to record: empty where none is."""
+    """The library that must be preloaded into a command's interpreter for recording; empty if none is needed."""
     try:
         from interpose.timing import shims
     except ImportError:  # nothing is compiled for this Python
@@ -149,7 +149,7 @@ def boot_library(words: Sequence[str]) -> str:
 
 
 def preload(environment: dict[str, str], words: Sequence[str]) -> dict[str, str]:
-    """The environment for a command, with the boot library behind what is preloaded, where it needs that."""
+    """The environment for a command, with the boot library after other preloaded libraries, if it is needed."""
     library = boot_library(words)
     if not library:
         return environment
@@ -196,7 +196,7 @@ def _split_options(path: str, words: Sequence[str]) -> Interpreter:
 
 
 def _shebang(path: str) -> list[str]:
-    """The words of a script's first line after `#!`, without env; empty for what is no script."""
+    """The words of a script's first line after `#!`, without env; empty if it is not a script."""
     try:
         with open(path, "rb") as file:
             first, second = file.readline(512), file.readline(512)

@@ -1,7 +1,7 @@
-"""The libraries besides ours: which are to be had, whether they are to be trusted, and their declarations.
+"""The libraries other than the system library: finding them, checking whether they are trusted, and their declarations.
 
-This is imported inside the traced program, where one of the places for libraries is there at all. Nothing here raises
-or prints: what is wrong with a library is noted in the experiment, and the others are used.
+The traced program imports this module if any place for libraries exists. Nothing here raises or prints: mistakes of a
+library are noted in the experiment, and the others are used.
 """
 
 import os
@@ -17,7 +17,7 @@ LARGEST_BYTES = 1 << 20
 GROUP, ACCOUNT, PACKAGE = "group", "account", "package"
 LIBRARY_DIRECTORY = "interpose.d"
 PACKAGES = ("site-packages", "dist-packages")
-COLLECTOR = "@collector"  # in the place of the name of declarations
+COLLECTOR = "@collector"  # for a library's declarations under another name
 OF_COLLECTORS = "interpose_"  # how files of data collectors begin (interpose.capture.collecting)
 
 
@@ -39,7 +39,7 @@ class Candidate:
 
 
 class Found:
-    """The libraries besides ours: their declarations in search order, what is to be noted, the catch-all."""
+    """The libraries other than the system library: their declarations in search order, the notes, the catch-all."""
 
     def __init__(self):
         self.libraries = []  # names and intrinsics
@@ -65,13 +65,13 @@ class Found:
         ordered = [ours if name == library.SYSTEM else (name, had) for name, had in self.libraries]
         try:
             return library.resolve(ordered if self.has_system else [*ordered, ours], layers)
-        except Exception as error:  # declarations that are none
+        except Exception as error:  # invalid declarations
             self.notes.append(("library", {"name": "all", "used": "0", "why": type(error).__name__}))
             return library.resolve([ours], layers)
 
 
 def load(wanted, places):
-    """The libraries that are wanted, of those in `places`: the group's directory, the account's, what was resolved."""
+    """The requested libraries among those in `places`: the group's directory, the account's, the resolved ones."""
     found = Found()
     for candidate in choose(candidates(*places), wanted.xl):
         if candidate is None:
@@ -107,7 +107,7 @@ def is_collector(attribute):
 
 
 def in_directory(level, directory):
-    """The libraries of a directory, by their names: its Python files whose names begin with a letter."""
+    """The libraries of a directory by name: its Python files with names that begin with a letter."""
     try:
         names = sorted(os.listdir(directory))
     except OSError:
@@ -223,7 +223,7 @@ def _read(path):
     finally:
         os.close(descriptor)
     if not left:
-        raise ValueError("it is larger than a library")
+        raise ValueError("it is too large for a library")
     return b"".join(parts)
 
 
@@ -231,7 +231,7 @@ def _read(path):
 
 
 def stamp_of(path):
-    """What changes when a file or directory does; empty where there is none."""
+    """A text that changes when a file or directory does; empty if it does not exist."""
     try:
         there = os.stat(path)
     except OSError:

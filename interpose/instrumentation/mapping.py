@@ -1,7 +1,7 @@
-"""What a program would get: which intrinsics, of which libraries, and why others not.
+"""What a program would get: which intrinsics, from which libraries, and why others not.
 
-An interpreter is asked that begins a recording as the program would, and imports what is declared; the program's own
-script is not run.
+An interpreter begins a recording as the program would, and imports the declared modules; the program's own script does
+not run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UNKNOWN = "its module has no such name"  # as the shims say it
 ABSENT = "absent"
 WILD = "*"
 
-# What the interpreter is asked: to import what is declared, and to say what that is, and what could not be imported.
+# The code for the interpreter: it imports the declared modules, and reports declarations and failed imports.
 PROGRAM = """
 import importlib, json, os, sys
 from interpose.timing import shims
@@ -65,7 +65,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Mapped:
-    """All rows, the libraries that were looked at, and what failed in wrappers."""
+    """All rows, the libraries that were found, and the failures of wrappers."""
 
     rows: Sequence[Row]
     libraries: Sequence[Library] = ()
@@ -86,8 +86,8 @@ class Mapped:
 
 
 def places_of(wanted: Settings, words: Sequence[str]) -> tuple[str, str, str] | None:
-    """Where a program started with the words (an interpreter and what follows) looks for libraries, the file of what
-    was resolved being brought up to date; None where there is none but ours. Raises SettingError."""
+    """Where a program started with these words (an interpreter and what follows) finds libraries, after updating the
+    file of resolved ones; None if there are none but the system library. Raises SettingError."""
     places = search.library_places(wanted, os.environ, words)
     resolved.refresh(places[0] if places else "")
     found: tuple[str, str, str] | None = search.library_places(wanted, os.environ, words)
@@ -110,7 +110,7 @@ def map_program(interpreter: Interpreter, wanted: Settings, every: bool = True) 
         said = _ask(asked, environment)
         experiment = os.path.join(directory, "trial.er")
         if not os.path.exists(answer) or not os.path.exists(os.path.join(experiment, names.MAP)):
-            raise InterposeError(f"{interpreter.path} does not say what it would interpose{said}")
+            raise InterposeError(f"{interpreter.path} did not answer{said}")
         with open(answer, encoding="utf-8") as file:
             declared, reasons = json.load(file)
         path = os.path.join(experiment, names.MAP)
@@ -133,7 +133,7 @@ def _environment(wanted: Settings, directory: str) -> dict[str, str]:
 
 
 def _ask(words: list[str], environment: Mapping[str, str]) -> str:
-    """Run it; gives what went wrong, as it is to be added to a sentence."""
+    """Run it; return what went wrong, as the end of a sentence."""
     try:
         subprocess.run(
             words,

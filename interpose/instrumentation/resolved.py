@@ -111,8 +111,7 @@ def _entry_points(data: bytes) -> Iterator[tuple[str, str, str]]:
 
 
 def _file_of(module: str, directory: str) -> str:
-    """Where a module lies, without importing what is above it, as an editable package's would have to be; empty where
-    it cannot be told."""
+    """The path of a module, without importing its parents, as an editable package would require; empty if unknown."""
     places: Iterable[str] | None = [directory, *sys.path]
     spec = None
     for place in range(1, module.count(".") + 2):

@@ -22,8 +22,8 @@ LIBRARY_DIRECTORY = "interpose.d"
 def library_places(
     wanted: "Settings", environment: "Mapping[str, str]", arguments: "Sequence[str]"
 ) -> tuple[str, str, str] | None:
-    """Where libraries are to be looked for: the group's directory, the account's, the file of what was resolved before,
-    each empty where there is none. None where no library but ours is there, or wanted."""
+    """Where to look for libraries: the group's directory, the account's, the file of resolved ones, each empty if there
+    is none. None if only the system library exists or is requested."""
     if wanted.lib == "S" and not wanted.xl:
         return None
     home = environment.get("HOME", "")
@@ -45,7 +45,7 @@ def resolved_file(environment: "Mapping[str, str]") -> str:
 
 
 def _base(environment: "Mapping[str, str]", variable: str, home: str, below: str) -> str:
-    """Our directory among the user's; the XDG specification: a relative path is to be ignored."""
+    """interpose's directory among the user's; the XDG specification says that relative paths are ignored."""
     base = environment.get(variable, "")
     if not base.startswith("/"):
         base = f"{home}/{below}" if home.startswith("/") else ""
@@ -53,8 +53,8 @@ def _base(environment: "Mapping[str, str]", variable: str, home: str, below: str
 
 
 def library_start(arguments: "Sequence[str]", home: str) -> str:
-    """Where the way upward to the group's libraries begins: the main script's directory; the working directory for a
-    module, for what was typed, and for a command that was installed with an interpreter."""
+    """Where the upward search for the group's libraries begins: the main script's directory; the working directory for
+    a module, for code from the command line, and for a command that was installed with an interpreter."""
     how, what = split_command(arguments)
     try:
         here = os.getcwd()
@@ -74,8 +74,8 @@ def library_start(arguments: "Sequence[str]", home: str) -> str:
 
 
 def find_group(directory: str, home: str) -> str:
-    """The nearest directory, from this one upward, that has libraries; never above the home, the repository, or a
-    directory that somebody else can write."""
+    """The nearest directory, from this one upward, that has libraries; never above the home directory, the repository,
+    or a directory that somebody else can write to."""
     while directory:
         if os.path.isdir(f"{directory}/{LIBRARY_DIRECTORY}") or _names_libraries(directory):
             return directory

@@ -10,8 +10,8 @@ USER_EVENT = "interpose.user_event"
 
 
 class Code:
-    """An event type: its code, what the field calls it today, and the kinds or the one intrinsic that it is of; neither
-    where the recording itself tells it, or something else than calls does (`where`)."""
+    """An event type: its code, its name today, and its kinds or its single intrinsic; neither if the recording itself,
+    or something other than calls, is its source (`where`)."""
 
     __slots__ = ("code", "intrinsic", "kinds", "name", "where")
 

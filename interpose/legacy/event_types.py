@@ -22,7 +22,7 @@ AROUND = {"db": ("DB", "DA"), "screen": ("IB", "IA"), "process": ("CB", "CA"), "
 MARKED = "interpose.transaction"
 LOGIC = "logic"
 INSTANTS = {USER_EVENT: "U", STATEMENT: "NS"}
-# Where what others are made of comes from, by kind, and what of it is a call of the code all the same.
+# The sources of event types, by kind, and exceptions that have the code all the same.
 MEANS = {
     "net": (("socket", "ssl", "select"), ("connect",)),
     "screen": (("os", "io", "termios"), ("read", "readv", "readinto", "readall", "write", "writev")),
@@ -33,7 +33,7 @@ Call = tuple[str, int, int]
 
 
 class EventType(NamedTuple):
-    """An event of a process at an instant: its code, or none, its name of today, and the call that it is of, if any."""
+    """An event of a process at an instant: its code, or none, its name today, and its call, if any."""
 
     time_ns: int
     process: Process
@@ -62,7 +62,7 @@ def _is_a_whole(kind: str, name: str) -> bool:
 
 
 class _Requests:
-    """Follows outbound requests, for what is called within one is none of its own."""
+    """Follows outbound requests, because requests inside another one do not count."""
 
     def __init__(self) -> None:
         self._until_ns: dict[Call, int] = {}

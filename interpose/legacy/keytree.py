@@ -18,7 +18,8 @@ _NODES_AT_MOST = 10_000_000
 
 
 def write_nodes(path: str, nodes: Iterable[Node]) -> int:
-    """Put nodes into the file at `path`, which is made where there is none; gives how many. Raises InterposeError."""
+    """Put nodes into the file at `path`, which is made if it does not exist; return their number. Raises
+    InterposeError."""
     rows = [(node.name, json.dumps(node.subscripts), node.value) for node in nodes]
     try:
         with closing(sqlite3.connect(path)) as tree, tree:
@@ -30,7 +31,7 @@ def write_nodes(path: str, nodes: Iterable[Node]) -> int:
 
 
 def read_nodes(path: str) -> Iterator[Node]:
-    """The nodes of the file at `path`. Raises InterposeError where it is none, or holds something else."""
+    """The nodes of the file at `path`. Raises InterposeError if it is something else."""
     try:
         with closing(sqlite3.connect(f"file:{_escaped(path)}?mode=ro", uri=True)) as tree:
             found = tree.execute("SELECT name, subscripts, value FROM nodes LIMIT ?", (_NODES_AT_MOST,)).fetchall()

@@ -14,8 +14,8 @@ UNKNOWN_OF_SAMPLES = ("elapsed_ms", "elapsed_percent", "hits")
 
 
 def write(programs: Sequence[Program], out: TextIO, is_sampled: bool = False) -> None:
-    """Write the sheet of `programs` to `out`: a row for each, whose columns add up to the whole. Of calls that were
-    sampled CPU times alone are known: the other columns are blank."""
+    """Write the sheet of `programs` to `out`: a row for each, with columns that add up to the whole. Sampled calls have
+    only CPU times: the other columns are blank."""
     cpu_ns, wall_ns = sum(row.cpu_ns for row in programs), sum(row.wall_ns for row in programs)
 
     def values(row: Program) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class Target:
 
 
 def parse_target(text: str) -> Target:
-    """The global that `text` names: `^lvtr`, `^lvtr("MYTRACE",$J)`. Raises UsageError for what is none."""
+    """The global in `text`: `^lvtr`, `^lvtr("MYTRACE",$J)`. Raises UsageError if it is none."""
     found = _NAME.match(text)
     if not found:
         raise UsageError(f"{text}: not a global like ^lvtr or ^lvtr(\"MYTRACE\",$J)")

@@ -19,7 +19,7 @@ BETWEEN = "between calls"
 
 @dataclass
 class Program:
-    """A source, what a script did between its calls (`part` says so), or what is of no program."""
+    """A source, or a script's time between its calls (`part` says so), or time of no program."""
 
     name: str
     part: str = ""
@@ -29,7 +29,7 @@ class Program:
 
 
 def programs(survey: Survey) -> list[Program]:
-    """The programs of what was surveyed, those that took most CPU time first."""
+    """The programs of a survey, most CPU time first."""
     found: dict[tuple[str, str], Program] = {}
 
     def add(name: str, part: str, calls: int, wall_ns: int, cpu_ns: int) -> None:
@@ -55,7 +55,7 @@ def programs(survey: Survey) -> list[Program]:
 
 
 def _name_of(process: Process) -> str:
-    """What the process ran: a script by its path, as its lines are named; else what was given (`-m module`)."""
+    """What the process ran: a script by its path, as in its lines; otherwise the arguments (`-m module`)."""
     name = program_label(process)
     script = process.log.arguments[:1]
     return path_of(process, name) if script == [name] and not name.startswith("-") else name

@@ -27,7 +27,7 @@ def _shown(subscript: Subscript) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text in quotes; what is not printable is written by its number, as ZWRITE does."""
+    """A text in quotes; unprintable characters are written by number, as in ZWRITE."""
     parts = re.findall(r"[ -~]+|[^ -~]", text)
     shown = [
         '"' + part.replace('"', '""') + '"' if " " <= part[0] <= "~" else f"$C({ord(part)})" for part in parts

@@ -1,4 +1,4 @@
-"""How many calls a test may make: what its marks say, what it made, and how that is told."""
+"""Limits on the calls of a test: reading its marks, counting its calls, and the message of a failure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Limit:
     detail: str = ""
 
     def matches(self, kind: str, intrinsic: str, detail: str | None) -> bool:
-        """Whether a call counts; `detail` is None where it is not known."""
+        """Whether a call counts; `detail` is None if unknown."""
         if detail is None:
             detail = "" if not self.detail else "\0"
         pairs = ((self.kind, kind), (self.intrinsic, intrinsic), (self.detail, detail))
@@ -46,7 +46,7 @@ class Limit:
 
 
 def limits_of(arguments: tuple[object, ...], words: dict[str, object]) -> Iterator[Limit]:
-    """The limits of a mark with these arguments. Raises ValueError, in words, for what is none."""
+    """The limits of a mark with these arguments. Raises ValueError for an invalid one."""
     patterns = {name: words[name] for name in PATTERNS if name in words}
     by_kind = {name: most for name, most in words.items() if name not in PATTERNS}
     for name in by_kind:
@@ -54,20 +54,20 @@ def limits_of(arguments: tuple[object, ...], words: dict[str, object]) -> Iterat
             raise ValueError(f"{name!r} is not one of {', '.join(KINDS)}")
     for name, pattern in patterns.items():
         if not isinstance(pattern, str) or not pattern:
-            raise ValueError(f"{name} is a pattern, not {pattern!r}")
+            raise ValueError(f"{name} must be a pattern, not {pattern!r}")
     if patterns.get("kind", "db") not in KINDS:
         raise ValueError(f"{patterns['kind']!r} is not one of {', '.join(KINDS)}")
     if len(arguments) > 1 or (patterns and not arguments) or not (arguments or by_kind):
-        raise ValueError("not like db=5, nor 5, intrinsic='sqlite3.*'")
+        raise ValueError("must be of the form db=5, or 5, intrinsic='sqlite3.*'")
     for most in (*arguments, *by_kind.values()):
         if type(most) is not int or most < 0:
-            raise ValueError(f"{most!r} is not a number from 0 on")
+            raise ValueError(f"{most!r} is not a number of 0 or more")
     yield from (Limit(int(str(most)), **{name: str(text) for name, text in patterns.items()}) for most in arguments)
     yield from (Limit(int(str(most)), kind) for kind, most in by_kind.items())
 
 
 def why_unseen(limit: Limit, texts: Mapping[str, str]) -> str:
-    """Why calls cannot be counted for a limit where it was recorded with these settings; empty where they can."""
+    """Why calls cannot be counted for a limit with these settings; empty if they can."""
     kinds = levels.parse_kinds(texts["INTERPOSE_KINDS"]) or {kind: levels.usual_level(kind) for kind in KINDS}
     any_kind = [level for kind, level in kinds.items() if kind not in ON_REQUEST]
     levels_asked = [kinds[limit.kind]] if limit.kind else any_kind
@@ -94,13 +94,13 @@ Call = tuple[str, str, str | None, str]  # kind, intrinsic, detail, place
 
 
 def counted(process: Process) -> dict[int, int]:
-    """How many calls were merely counted so far, by the number of the intrinsic."""
+    """The number of untimed calls so far, by the number of the intrinsic."""
     return dict(process.counts)
 
 
 def calls_between(process: Process, begin_ns: int, end_ns: int, before: dict[int, int], cwd: str) -> Counter[Call]:
-    """The calls of a process that began between two monotonic times and have ended; and those that were not timed
-    and not counted `before`."""
+    """The calls of a process that began between two monotonic times and have ended, and untimed calls beyond those
+    counted `before`."""
     found: Counter[Call] = Counter()
     places = Places(process.files(), cwd)
     for event in _events_since(process, begin_ns):
@@ -116,7 +116,7 @@ def calls_between(process: Process, begin_ns: int, end_ns: int, before: dict[int
 
 
 def _events_since(process: Process, begin_ns: int) -> Iterator[Event]:
-    """The events of the blocks in which something ended since then."""
+    """The events of the blocks with calls that ended since then."""
     file = process.events
     for place, head in file.heads() if file else ():
         block = file.block(place) if file and head.last_ns >= begin_ns else None
@@ -125,7 +125,7 @@ def _events_since(process: Process, begin_ns: int) -> Iterator[Event]:
 
 
 def told(limit: Limit, calls: Counter[Call]) -> str:
-    """What is wrong where there were more calls than the limit allows, with the lines that made them; else empty."""
+    """The message if there were more calls than the limit, with the lines that made them; otherwise empty."""
     matching = {call: times for call, times in calls.items() if limit.matches(*call[:3])}
     total = sum(matching.values())
     if total <= limit.most:

@@ -1,4 +1,4 @@
-"""What pytest loads of us at every start: the options, and nothing more until one of them is given."""
+"""What pytest loads at every start: the options, and nothing else until one of them is given."""
 
 import pytest
 
@@ -20,14 +20,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        f"{MARK}(kind=N, ...) or {MARK}(N, kind=, intrinsic=, detail=): with --interpose the test fails where it makes"
-        " more calls of that kind, or of these patterns",
+        f"{MARK}(kind=N, ...) or {MARK}(N, kind=, intrinsic=, detail=): with --interpose the test fails if it makes"
+        " more calls of that kind, or that match these patterns",
     )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Begin before anything of the tests is imported."""
+    """Begin before any test is imported."""
     options = early_config.known_args_namespace
     asked = options.interpose or options.interpose_coverage
     if not asked or any(getattr(options, each, 0) for each in NOTHING_RUNS):
@@ -40,8 +40,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Warn, once in a session, that limits are not checked. A filter that makes errors of warnings is not asked: then
-    whoever has limits could not run tests without us."""
+    """Warn once in a session that limits are not checked. Filters that turn warnings into errors do not apply, because
+    projects with limits could then not run their tests without --interpose."""
     config = session.config
     is_first = getattr(config, "workerinput", {}).get("workerid", "gw0") == "gw0"
     if config.option.interpose or config.option.interpose_coverage or not is_first:

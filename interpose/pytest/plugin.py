@@ -1,4 +1,4 @@
-"""What pytest calls of us in a session that is recorded: tests are transactions, and their calls have limits."""
+"""The hooks of a recorded session: tests are transactions, and their calls can have limits."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from interpose.experiments.model.process import Process
 from interpose.pytest.limits import Limit, calls_between, counted, limits_of, told, why_unseen
 from interpose.pytest.options import MARK
 from interpose.pytest.summary import summary_of
+from interpose.reports.formats.units import count
 from interpose.timing import shims
 
 _transaction = pytest.StashKey[shims.transaction]()
@@ -24,16 +25,16 @@ Passing = Generator[None, object, object]
 
 
 class Plugin:
-    """The session's part of the plug-in; `failed` is why nothing, or not all, is recorded."""
+    """The hooks for one session; `failed` is why nothing, or not everything, is recorded."""
 
     def __init__(self, failed: str) -> None:
         self._failed = failed
         self._seen: set[str] = set()
-        self._unseen: dict[str, int] = {}  # why limits are not looked at, and how many
-        self._settings: Mapping[str, str] | None = None  # those that are recorded with
+        self._unseen: dict[str, int] = {}  # why limits are not checked, and how many
+        self._settings: Mapping[str, str] | None = None  # the settings of the recording
 
     def pytest_report_header(self) -> list[str]:
-        """Where it is recorded, and why not."""
+        """The experiment, or why there is none."""
         place = directory()
         lines = [f"interpose: {os.path.relpath(place)}"] if place else []
         return [*lines, *self._told_failure()]
@@ -43,11 +44,11 @@ class Plugin:
         return [f"interpose: {recorded}{self._failed}"] if self._failed else []
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
-        """There are no tests in the experiment."""
+        """Do not look for tests in the experiment."""
         return True if str(collection_path) == directory() else None
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Read the limits. Raises pytest.UsageError for what is none."""
+        """Read the limits. Raises pytest.UsageError for an invalid one."""
         for item in items:
             for mark in item.iter_markers(MARK):
                 try:
@@ -58,13 +59,13 @@ class Plugin:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Passing:
-        """The test's transaction begins before its fixtures."""
+        """Begin the test's transaction before its fixtures."""
         item.stash[_transaction] = shims.transaction(item.nodeid).__enter__()
         return (yield)
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Passing:
-        """Fail a test that passed with more calls than it may make."""
+        """Fail a test that passed, but made more calls than its limit."""
         limits = self._to_look_at(item.stash.get(_limits, []))
         if not limits:
             return (yield)
@@ -76,7 +77,7 @@ class Plugin:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Passing:
-        """It ends when they are torn down."""
+        """End the transaction after the fixtures."""
         try:
             return (yield)
         finally:
@@ -99,13 +100,13 @@ class Plugin:
         return why_unseen(limit, self._settings)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the names of the tests that ran, wherever."""
+        """Keep the names of the tests that ran, in any worker."""
         self._seen.add(report.nodeid)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Which tests waited longest, and what could not be done."""
+        """Print which tests waited longest, and what could not be done."""
         lines = self._told_failure()
-        lines += [f"interpose: {number} limits not looked at: {why}" for why, number in self._unseen.items()]
+        lines += [f"interpose: {count(number, 'limit')} not checked: {why}" for why, number in self._unseen.items()]
         if place := directory():
             with shims.unrecorded():
                 lines += summary_of(place, self._seen)
@@ -114,7 +115,7 @@ class Plugin:
 
 
 def directory() -> str:
-    """Where this process is recorded; empty where it is not."""
+    """The experiment of this process; empty if it is not recorded."""
     return os.fsdecode(shims.directory() or b"")
 
 

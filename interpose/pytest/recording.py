@@ -1,4 +1,4 @@
-"""The beginning of a recording in a test session that runs already."""
+"""Begins a recording in a test session that is already running."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WHAT = {(True, False): "calls", (True, True): "calls,coverage", (False, True): "
 
 
 def begin(calls: bool, coverage: bool) -> str:
-    """Record this process from now on, as the settings say, and what it starts; empty, or why nothing is recorded.
+    """Record this process and its children from now on; return why nothing is recorded, or an empty text.
 
     Of a process that is recorded already this changes nothing.
     """
@@ -23,7 +23,7 @@ def begin(calls: bool, coverage: bool) -> str:
         return _what_is_missing(coverage)
     _choose(calls, coverage)
     hooks = list(sys.meta_path)
-    # What we import here is not for pytest to rewrite.
+    # pytest must not rewrite these imports.
     sys.meta_path[:] = [hook for hook in hooks if not type(hook).__module__.startswith("_pytest.")]
     try:
         from interpose import boot
@@ -43,21 +43,20 @@ def _not_compiled() -> str:
 
 
 def _what_is_missing(coverage: bool) -> str:
-    """What was asked for and is not recorded, because somebody else has begun the recording."""
+    """What was requested but is not recorded, because the recording had already begun."""
     from interpose.config import values
 
     recorded = os.environ.get("INTERPOSE", "")
     missing = coverage and "coverage" not in values.parse_record(recorded)
-    return f"coverage is not recorded, for recording was begun with INTERPOSE={recorded}" if missing else ""
+    return f"coverage is not recorded, because the recording began with INTERPOSE={recorded}" if missing else ""
 
 
 def _choose(calls: bool, coverage: bool) -> None:
-    """Put into the environment, which what tests start inherits, what is to be recorded; the user's own words go
-    before."""
+    """Set in the environment, which children of tests inherit, what to record; the user's settings win."""
     from interpose.config import precedence
 
     os.environ["INTERPOSE"] = WHAT[calls, coverage]
-    wanted = {"INTERPOSE_ROWS": "cursor"}  # or it depended on the machine's speed how many calls there are
+    wanted = {"INTERPOSE_ROWS": "cursor"}  # otherwise the number of calls would depend on the machine's speed
     if coverage:
         wanted["INTERPOSE_CONTEXTS"] = "1"
     if not calls:
@@ -65,7 +64,7 @@ def _choose(calls: bool, coverage: bool) -> None:
     try:
         origins = precedence.in_force(os.environ).origins
     except InterposeError:
-        return  # told by the recording that cannot begin
+        return  # the recording, which cannot begin, reports it
     os.environ.update({name: text for name, text in wanted.items() if origins[name] == "default"})
 
 
@@ -73,4 +72,4 @@ def _why_not() -> str:
     from interpose.config import state
 
     noted = [note.reason for note in state.not_recorded() if note.pid == os.getpid()]
-    return noted[-1] if noted else "interpose doctor tells why"
+    return noted[-1] if noted else "interpose doctor says why"

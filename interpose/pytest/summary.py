@@ -1,4 +1,4 @@
-"""What is said when the tests have run: the experiment, and the tests that waited longest."""
+"""The last lines of a session: the experiment, and the tests that waited longest."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def summary_of(directory: str, tests: set[str]) -> list[str]:
         return [f"interpose: {error}"]
     place = os.path.relpath(whole.directory)
     slowest = sorted((row for row in rows if wait_ns(row) >= LEAST_WAIT_NS), key=wait_ns, reverse=True)[:SHOWN]
-    said = "; those that waited longest:" if slowest else ""
+    said = "; waited longest (wait of total time):" if slowest else ""
     lines = [f"interpose: {place}: {count(len(rows), 'test')}{said}"]
     lines += [f"  {duration(wait_ns(row)):>8} of {duration(row.response_ns):>8}  {clean(row.name)}" for row in slowest]
     return [*lines, f"next: interpose transactions {place}"]
 
 
 def wait_ns(row: Transaction) -> int:
-    """What a test took without being on a processor."""
+    """The time that a test waited."""
     return max(row.response_ns - row.cpu_ns, 0)

@@ -102,7 +102,7 @@ def test_the_column_adds_up_to_the_thread_time_to_the_nanosecond(tmp_path_factor
         assert all(min(row.sums.self_wall_ns, row.sums.self_cpu_ns, wait_ns(row)) >= 0 for row in shown)
 
 
-def test_a_thread_is_divided_into_calls_own_cost_and_program(tmp_path):
+def test_a_thread_is_divided_into_calls_overhead_and_code(tmp_path):
     build = Build(tmp_path / "t.1.er", call_ns=70, inside_ns=30)
     build.block([event(0, 3000, 1000, call=1), event(5000, 2000, 2000, call=2)])
     build.thread(

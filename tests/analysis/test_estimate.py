@@ -237,7 +237,7 @@ def test_where_none_was_kept_nothing_is_estimated_and_the_time_is_in_a_row(trace
     assert rows[NOT_KEPT].sums.self_wall_ns == made.estimate.population.passed_wall_ns > 0
     assert sum(row.sums.self_wall_ns for row in made.rows) == made.total.wall_ns
     assert " sampled  one transaction in 1,000,000: 0 of 300 kept (seed 1)" in screen
-    assert "what the others called is not known: their time is in the row `not kept`" in screen
+    assert "calls in the other transactions are unknown: their time is in the row `not kept`" in screen
 
 
 def test_a_sample_of_one_in_one_is_told_as_a_full_run_is(traced, interpose):
@@ -247,15 +247,15 @@ def test_a_sample_of_one_in_one_is_told_as_a_full_run_is(traced, interpose):
     assert profile(Analysis(done.experiment), "kind").estimate is None
     assert rows_of(done.experiment)["sqlite3.Connection.execute"].sums.calls == truth()["sqlite3.Connection.execute"]
     assert "sampled" not in screen
-    assert "(estimated)" not in screen and "estimated for all" not in screen
+    assert "(estimated)" not in screen and "in all of them are estimated" not in screen
 
 
 def test_where_there_were_no_transactions_all_was_recorded_and_nothing_is_called_estimated(traced, interpose):
     done = traced("import os\nos.stat('/')\n", **ONE_IN_FIVE)
     screen = interpose("report", done.path).stdout
 
-    assert " sampled  one transaction in 5: there were none, and all was recorded" in screen
-    assert "(estimated)" not in screen and "estimated for all" not in screen
+    assert " sampled  one transaction in 5: there were none, so everything was recorded" in screen
+    assert "(estimated)" not in screen and "in all of them are estimated" not in screen
 
 
 def test_the_first_screen_tables_and_other_commands_say_that_transactions_were_sampled(traced, interpose):
@@ -271,7 +271,7 @@ def test_the_first_screen_tables_and_other_commands_say_that_transactions_were_s
 
     assert "calls (estimated)" in screen
     assert f" sampled  one transaction in 5: {population.kept} of 300 kept (seed 1)" in screen
-    assert f"estimated for all: x {300 / population.kept:.4g}, \u00b1" in screen
+    assert f"in all of them are estimated: x {300 / population.kept:.4g}, \u00b1" in screen
     assert "\u00b1 95 %" in table
     assert all("calls_margin" in row for row in rows)
     for command, line in told.items():
@@ -287,7 +287,7 @@ def test_of_calls_that_were_put_together_no_margin_is_claimed(traced, interpose)
     assert sum(row.sums.self_wall_ns for row in made.rows) == made.total.wall_ns
     assert made.estimate.population.seen == 300
     assert ALL not in made.estimate.margins
-    assert "no margin of error is known" in screen
+    assert "the margin of error is unknown" in screen
 
 
 def test_what_a_process_that_was_started_within_calls_is_told_not_to_be_estimated(traced, interpose):
@@ -310,7 +310,7 @@ def test_what_a_process_that_was_started_within_calls_is_told_not_to_be_estimate
     assert left == 8 - made.estimate.population.kept
     assert {row.intrinsic: row.sums.calls for row in made.rows}["os.fork"] == 8
     assert sum(row.sums.self_wall_ns for row in made.rows) == made.total.wall_ns
-    assert f"of 8 processes started within them {left} were passed over, which is not estimated" in screen
+    assert f"{left} of 8 processes started in transactions were not sampled, and are not estimated" in screen
 
 
 def test_what_there_is_in_each_transaction_is_found_as_in_a_full_run(traced):
@@ -340,4 +340,4 @@ def test_samples_are_not_merged(traced, interpose):
     refused = interpose("consolidate", "-o", "all.er", done.path)
 
     assert refused.returncode == 2
-    assert "transactions were sampled; merged they would not be told from others" in refused.stderr
+    assert "its transactions were sampled, so it cannot be merged with others" in refused.stderr

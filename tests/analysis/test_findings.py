@@ -162,7 +162,7 @@ def test_a_file_that_is_read_again_and_again_could_be_kept(shop):
     assert shop.found() == [("repeated work", 40, 40 * MS, 38 * MS)]
 
 
-def test_a_log_that_is_opened_for_each_line_is_no_work_repeated(shop):
+def test_a_log_that_is_opened_for_each_line_is_not_repeated_work(shop):
     for _ in range(20):
         shop.call("os.open", "file", "/tmp/shop.log")
         shop.call("os.write", "file", "/tmp/shop.log", bytes=4000)
@@ -180,7 +180,7 @@ def test_a_log_that_is_opened_for_each_line_is_no_work_repeated(shop):
         ("requests.Session.send", "net", "POST https://rates.example/today", False),
     ],
 )
-def test_what_is_asked_again_without_parameters_is_work_repeated(shop, name, kind, detail, is_told):
+def test_a_request_without_parameters_that_is_made_again_is_repeated_work(shop, name, kind, detail, is_told):
     shop.call(name, kind, detail, times=20)
 
     assert shop.found() == ([("repeated work", 20, 20 * MS, 19 * MS)] if is_told else [])

@@ -52,7 +52,7 @@ def test_the_first_screen_has_at_most_three_findings_and_says_where_more_are(sho
 
     _, verdict, *_ = capsys.readouterr().out.split("\n\n")
     first, second, third, more = " ".join(verdict.split("\n  ")).splitlines()
-    assert first.startswith("Slowest: The program waited outside all calls that interpose knows (500 ms of 1.00 s).")
+    assert first.startswith("Slowest: The program waited outside all recorded calls (500 ms of 1.00 s).")
     assert second == (
         'Also: 100 SQL queries from orders.py:1 line_1 (100 ms of 1.00 s): "SELECT a0 FROM t WHERE b = ?".'
         " Load them together: a join, IN (...), executemany, or the ORM's eager loading."

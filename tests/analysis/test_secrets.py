@@ -129,4 +129,4 @@ def test_masked_texts_do_not_tell_how_long_their_words_are():
 @pytest.mark.parametrize("words", [["--sort", "calls"], ["--label", "x"]])
 def test_options_that_mean_nothing_here_are_told(build, capsys, words):
     assert main(["report", str(build.write()), "--by", "secrets", *words]) == 2
-    assert "--by secrets: of the whole experiment, not sorted" in capsys.readouterr().err
+    assert "--by secrets covers the whole experiment: it excludes --label and --sort" in capsys.readouterr().err

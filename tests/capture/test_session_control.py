@@ -208,7 +208,7 @@ def test_without_a_session_nothing_is_done_and_what_is_no_text_is_refused_in_eit
     had, *refused = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
     assert set(had.split()) <= {"interpose.boot"}
-    assert refused == ["the label of a sample is a str, not int", "the text of an event is a str, not int"]
+    assert refused == ["the label of a sample must be a str, not int", "the text of an event must be a str, not int"]
 
 
 AT_THE_END = """
@@ -447,12 +447,12 @@ def test_what_cannot_be_controlled_is_told_in_a_line(busy, interpose, tmp_path):
     assert "nothing would be recorded" in told(target, "filter", "kind=db,-db", code=2)
     assert "needs a text" in told(target, "filter", code=2)
     assert "stop is not an action: use start" in told(target, "stop", code=2)
-    assert "is too much" in told(target, "pause", "now", code=2)
+    assert "remove 'now'" in told(target, "pause", "now", code=2)
     assert "does not exist" in told("4000000000", "pause", code=1)
-    assert f"process {os.getpid()}: is not recorded" in told(str(os.getpid()), "pause", code=1)
+    assert f"process {os.getpid()} is not recorded" in told(str(os.getpid()), "pause", code=1)
     assert "No such file" in told("--file", "missing", target, code=1)
     busy.end()
-    assert "no process of it runs" in told(busy.path, "pause", code=1)
+    assert "none of its processes runs" in told(busy.path, "pause", code=1)
 
 
 def test_an_interval_is_suggested_from_a_wanted_number_of_events(interpose):

@@ -84,6 +84,7 @@ def test_a_variable_that_is_no_setting_is_told_before_the_program_starts(interpo
         (["--filter", "knd=db"], "--filter knd=db: 'knd' is not one of kind, event, "),
         (["--control", "nothere"], "--control nothere: No such file or directory"),
         (["--group", "nothere"], "--group nothere: no such directory"),
+        (["--levels", "sqlite=count"], "--levels sqlite=count: no intrinsic is called sqlite. Did you mean sqlite3?"),
     ],
 )
 def test_what_is_only_a_warning_of_the_report_is_told_before_the_program_starts(interpose, words, told):
@@ -91,6 +92,13 @@ def test_what_is_only_a_warning_of_the_report_is_told_before_the_program_starts(
 
     assert done.returncode == 0
     assert done.stderr.splitlines()[0].startswith(f"interpose: {told}")
+
+
+@pytest.mark.parametrize("name", ["sqlite3", "os.stat", "system", "interpose.statement", "libc.read", "psycopg2"])
+def test_a_level_of_a_name_that_is_there_is_not_doubted(interpose, name):
+    done = interpose("run", "--levels", f"{name}=count", "-m", "platform")
+
+    assert (done.returncode, "is called" in done.stderr) == (0, False)
 
 
 def test_a_variable_that_is_no_setting_is_told_in_the_experiment_and_not_by_the_program(own_environment, tmp_path):
@@ -127,7 +135,7 @@ def test_a_variable_that_is_no_setting_is_told_in_the_experiment_and_not_by_the_
             "../work/order.1.er: no such experiment. Did you mean ../work/orders.1.er?",
         ),
         (["rm", "order.1.er"], 1, "order.1.er: no such experiment. Did you mean orders.1.er?"),
-        (["notes", "--add", " ", "orders.1.er"], 2, "--add needs a text that is not empty"),
+        (["notes", "--add", " ", "orders.1.er"], 2, "--add needs a text"),
         (["notes", "--edit", "orders.1.er"], 2, "--edit needs a terminal, or EDITOR; --add TEXT needs neither"),
         (
             ["control", "orders.1.er", "puase"],

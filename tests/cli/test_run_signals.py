@@ -163,7 +163,7 @@ def test_a_toggle_and_a_clock_do_not_go_together(interpose, words):
     done = interpose("run", "-y", "USR1", *words, "true")
 
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert done.stderr.startswith("interpose: -y: not together with")
+    assert done.stderr.startswith("interpose: -y excludes -t")
 
 
 def test_an_experiment_is_made_anew_in_the_place_of_another(interpose, place):
@@ -188,8 +188,8 @@ def test_what_is_no_experiment_or_still_runs_is_not_overwritten(interpose, steps
 
     for path, why in [
         ("data.er", "not an experiment"),
-        ("kept/old.er", "kept/old.er/_f2.er: not of the experiment"),
-        ("link.er", "a link, not followed"),
+        ("kept/old.er", "kept/old.er/_f2.er: not a file of the experiment"),
+        ("link.er", "is a link; name the experiment itself"),
         ("test.1.er", "still runs"),
         ("name", "its name must end with .er"),
     ]:

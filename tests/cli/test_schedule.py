@@ -154,5 +154,5 @@ def test_a_schedule_that_means_nothing_runs_nothing(interpose, tmp_path):
     done = interpose("run", "--every", "1h", sys.executable, "-c", "print('ran')")
 
     assert done.returncode == 2
-    assert done.stderr == "interpose: --every: needs --for, a shorter time\n"
+    assert done.stderr == "interpose: --every needs --for with a shorter duration\n"
     assert not list((tmp_path / "work").glob("*.er")) and not done.stdout

@@ -19,10 +19,10 @@ from tests.tracing import environment
 BAD_FILES = {
     "nothing = 1": "it declares no data collector",
     "@interpose.collector\nasync def name(area): pass": (
-        "TypeError: a data collector is a plain function, not a generator or asynchronous"
+        "TypeError: a data collector must be a plain function, not a generator or a coroutine function"
     ),
     "@interpose.collector\ndef name(area): yield": (
-        "TypeError: a data collector is a plain function, not a generator or asynchronous"
+        "TypeError: a data collector must be a plain function, not a generator or a coroutine function"
     ),
     "interpose.collector(5)": "TypeError: a data collector is a function, not int",
     "@interpose.collector(per='hour')\ndef name(area): pass": (

@@ -183,7 +183,7 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path, line):
 
 def test_a_key_that_is_said_twice_and_a_section_within_ours_are_named(tmp_path):
     path = write_file(tmp_path, "[tool.interpose]\nclock = 'rseq'\nclock = 'perf'\n")
-    with pytest.raises(SettingError, match="clock is said twice"):
+    with pytest.raises(SettingError, match="clock is set twice"):
         precedence.read_file(str(tmp_path))
 
     path.write_text("[tool.interpose.clock]\n")

@@ -299,7 +299,7 @@ def test_a_filter_leaves_transactions_to_choose_from(traced):
 
 @pytest.mark.parametrize("text", ["0", "1/0", "10%", "1/2/3", "often", "-1", "1/-5"])
 def test_what_is_not_one_in_so_many_is_refused(text):
-    with pytest.raises(SettingError, match=f"INTERPOSE_TRANSACTIONS={text}: not all or one in so many"):
+    with pytest.raises(SettingError, match=f"INTERPOSE_TRANSACTIONS={text}: not all or a fraction such as 1/10"):
         precedence.resolve({}, {"INTERPOSE_TRANSACTIONS": text}, {})
 
 

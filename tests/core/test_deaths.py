@@ -240,7 +240,7 @@ def test_what_was_in_progress_is_told_with_its_time_where_run_saw_the_death(tmp_
 
     assert done.returncode == -9
     assert re.search(r" in progress  sqlite3\.Cursor\.execute at program\.py:5 for [\d.]+ .?s when killed\n", shown)
-    assert "(estimated)" not in shown and "estimated for all" not in shown
+    assert "(estimated)" not in shown and "in all of them are estimated" not in shown
 
 
 def test_what_was_in_progress_is_told_with_its_time_where_a_parent_waited(tmp_path):
@@ -254,7 +254,7 @@ def test_what_was_in_progress_is_told_with_its_time_where_a_parent_waited(tmp_pa
     assert outcome == (0, "-9\n", "")
     assert ending(experiment.processes[1]).signal == 9
     assert re.search(r" in progress  sqlite3\.Cursor\.execute at dying\.py:5 for [\d.]+ .?s when killed\n", shown)
-    assert "(estimated)" not in shown and "estimated for all" not in shown
+    assert "(estimated)" not in shown and "in all of them are estimated" not in shown
 
 
 def test_where_nobody_saw_the_death_it_says_until_when_it_is_known(tmp_path):

@@ -156,7 +156,7 @@ def test_the_budget_lowers_what_costs_most_and_each_step_is_told(traced, interpo
     assert "% of the CPU time" in shown
 
 
-def test_within_the_budget_nothing_is_lowered(traced):
+def test_within_the_budget_nothing_is_throttled(traced):
     done = traced(BUSY.format(seconds=1.2, then=""), INTERPOSE_BUDGET="100%", INTERPOSE_SAMPLE="off")
 
     assert [each.kind for each in done.experiment.founder.log.events] == ["exit"]
@@ -208,7 +208,7 @@ SERVING = """
     ("source", "name"),
     [(MARKED, "interpose.transaction"), (SERVING, "http.server.BaseHTTPRequestHandler.handle_one_request")],
 )
-def test_within_a_transaction_nothing_is_lowered(traced, source, name):
+def test_within_a_transaction_nothing_is_throttled(traced, source, name):
     done = traced(source, "then", INTERPOSE_BUDGET="0.1%", INTERPOSE_KINDS="file,logic")
     found = done.events(name)
     steps = [each.time_ns for each in done.experiment.founder.log.events if each.kind == "level"]

@@ -438,10 +438,10 @@ def test_names_that_are_hostile_reach_no_terminal_and_no_reader(shop, capsys, wo
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--exclude", "("], "--exclude (: no regular expression"),
-        (["--context", "["], "--context [: no regular expression"),
+        (["--exclude", "("], "--exclude (: invalid regular expression"),
+        (["--context", "["], "--context [: invalid regular expression"),
         (["--source", "nowhere"], "--source nowhere: no such directory"),
-        (["--include", "no/such/*"], "nothing of what was recorded is asked about"),
+        (["--include", "no/such/*"], "the options leave out everything that was recorded"),
     ],
 )
 def test_what_means_nothing_is_said_in_one_line(shop, capsys, words, told):
@@ -462,7 +462,7 @@ def test_where_nothing_ran_of_what_was_to_be_covered_that_is_said(shop, capsys):
     build = shop.build(settings={"INTERPOSE": "calls,coverage"})
 
     assert main(["coverage", "report", str(build.write())]) == 1
-    assert "nothing ran of what was to be covered" in capsys.readouterr().err
+    assert "no code that ran matches INTERPOSE_COVERAGE=" in capsys.readouterr().err
 
 
 def test_where_no_branches_were_recorded_none_are_shown_and_that_is_said(shop, capsys):

@@ -156,8 +156,8 @@ def test_commands_that_read_one_take_a_group_of_one(tmp_path, capsys):
         ("", "not a group"),
         ("a.er\n", "not a group"),
         (FIRST, "names no experiment"),
-        (FIRST + "x.erg\n", "the group is in itself"),
-        (FIRST + "y.erg\n", "the group is in itself"),
+        (FIRST + "x.erg\n", "the group contains itself"),
+        (FIRST + "y.erg\n", "the group contains itself"),
         (FIRST + "a" * 5000, "x.erg:2: not a path"),
         (FIRST + "a\0b", "x.erg:2: not a path"),
         (FIRST + "deep0.erg\n", "groups more than 8 deep"),
@@ -184,5 +184,5 @@ def test_a_group_that_names_itself_by_a_link_is_refused(tmp_path):
     (tmp_path / "x.erg").write_text(f"{FIRST}link.erg\n")
     (tmp_path / "link.erg").symlink_to("x.erg")
 
-    with pytest.raises(ExperimentError, match="the group is in itself"):
+    with pytest.raises(ExperimentError, match="the group contains itself"):
         members("x.erg")

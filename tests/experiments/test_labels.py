@@ -164,8 +164,8 @@ def test_both_consolidators_give_the_same_for_a_label(experiment):
         (["-n", "a", "-t", "begin"], "-t begin: must begin with start or stop"),
         (["-n", "a", "-t", "start=never"], "-t never: not a duration like 2.5s or a time such as 10:02"),
         (["-n", "a", "-t", "start=+soon"], "-t +soon: not a duration like 2.5s"),
-        (["-n", "a", "-t", "start=-999999999999h"], "no clock goes that far"),
-        (["-n", "a"], "-t start or -t stop says what the label does"),
+        (["-n", "a", "-t", "start=-999999999999h"], "is too far away"),
+        (["-n", "a"], "-t start or -t stop is missing"),
     ],
 )
 def test_what_is_no_label_is_refused(experiment, interpose, words, said):

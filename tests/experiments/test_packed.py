@@ -309,7 +309,7 @@ def test_what_could_not_be_read_again_is_not_packed(tmp_path, monkeypatch, capsy
     monkeypatch.setattr(packed, "PARTS_AT_MOST", 3)
     founder = family(tmp_path / "test.1.er")
 
-    with pytest.raises(ExperimentError, match=r"^test\.1\.er: more than 3 files cannot be one$"):
+    with pytest.raises(ExperimentError, match=r"^test\.1\.er: more than 3 files cannot be packed into one$"):
         pack(str(founder), str(tmp_path / "x.er.tar.zst"))
 
     assert not (tmp_path / "x.er.tar.zst").exists()

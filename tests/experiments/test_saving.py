@@ -151,7 +151,7 @@ def test_a_descendant_is_not_saved_alone(traced, interpose):
 
     assert (saved.returncode, saved.stderr) == (
         2,
-        "interpose: _f1.er: a descendant; save the experiment that it is part of\n",
+        "interpose: _f1.er: is a child process; save the experiment that contains it\n",
     )
 
 

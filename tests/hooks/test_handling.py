@@ -123,7 +123,7 @@ def test_a_removed_experiment_is_gone_and_what_its_links_lead_to_is_not(tmp_path
     refused = interpose("rm", "test.1.er")
     done = interpose("rm", "-f", "test.1.er")
 
-    assert refused == (1, "interpose: test.1.er/_f2.er: not of the experiment; -f removes it all the same\n")
+    assert refused == (1, "interpose: test.1.er/_f2.er: not a file of the experiment; -f removes it all the same\n")
     assert done == (0, "")
     assert not experiment.exists()
     assert (tmp_path / "mine" / "kept").exists()

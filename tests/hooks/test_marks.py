@@ -401,5 +401,5 @@ def test_without_a_recording_it_does_nothing():
     with made as entered:
         assert entered is made
     assert made(function) is function
-    with pytest.raises(TypeError, match="the name of a transaction is a str, not int"):
+    with pytest.raises(TypeError, match="the name of a transaction must be a str, not int"):
         nothing(5)

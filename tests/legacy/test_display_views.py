@@ -146,7 +146,7 @@ def test_a_fragment_grows_and_shrinks(display):
     parts = done.stdout.split("Callers and callees")[1:]
     assert ["*save" in part for part in parts] == [True, True, False]
     assert ["*main" in part for part in parts] == [False, True, True]
-    assert display("-cappend", "save").stderr == "interpose: first say csingle FUNCTION\n"
+    assert display("-cappend", "save").stderr == "interpose: use csingle FUNCTION first\n"
 
 
 def test_all_callers_and_callees_are_shown_for_each_function(display):
@@ -291,11 +291,11 @@ def test_output_goes_to_a_file_and_back(display, tmp_path):
         (["-object_hide", "order.py"], "order.py: no such object"),
         (["-limit", "x"], "'x' is not a number from 0 to 1000000000"),
         (["-limit"], "limit: N is missing"),
-        (["-printmode", "pdf"], "pdf: it is text, html, delimiter, or the sign between cells"),
+        (["-printmode", "pdf"], "pdf: must be text, html, delimiter, or a single character"),
         (["-outfile", "/nowhere/x"], "/nowhere/x: No such file or directory"),
-        (["-source", "os.write"], "os.write: not in a source"),
+        (["-source", "os.write"], "os.write: has no source"),
         (["-script", "/nowhere"], "/nowhere: No such file or directory"),
-        (["-fsingle", "save", "7"], "save 7: which of 1? 1 save"),
+        (["-fsingle", "save", "7"], "save 7: choose by number: 1 save"),
     ],
 )
 def test_what_is_wrong_is_told_in_one_line(display, words, told):
@@ -452,4 +452,4 @@ def test_of_records_alone_all_is_shown_but_what_needs_events(display, interpose,
     assert "single events were not recorded (record without INTERPOSE_CONSOLIDATE)" in told
     activity = interpose("profile", str(shop), "--section", "activity")
     assert (activity.returncode, activity.stderr) == (0, "")
-    assert "calls one by one: not recorded (record without INTERPOSE_CONSOLIDATE)" in activity.stdout
+    assert "single calls: not recorded (record without INTERPOSE_CONSOLIDATE)" in activity.stdout

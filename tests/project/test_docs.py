@@ -50,13 +50,24 @@ def test_every_page_is_in_the_table_of_contents():
 def test_every_command_and_setting_of_a_page_is_one(page, capsys):
     text = page.read_text(encoding="utf-8")
     shown = [line for language in ("sh", "console") for block in blocks(language, text) for line in block.splitlines()]
-    steps = re.findall(r"^(?:- run:|\s+)\s*(OVERHEAD\S*|interpose .*)$", "\n".join(blocks("yaml", text)), re.M)
+    steps = re.findall(r"^(?:- run:|\s+)\s*(INTERPOSE\S*|interpose .*)$", "\n".join(blocks("yaml", text)), re.M)
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
-    inline = re.findall(r"`(interpose [^`\n<…]+|OVERHEAD\w*=[^`\n]*)`", prose)
+    inline = re.findall(r"`(interpose [^`\n<…]+|INTERPOSE\w*=[^`\n]*)`", prose)
     commands = commands_in(re.sub(r" > [\w./]+$", "", line) for line in [*shown, *steps, *inline])
 
     assert variables_in([*shown, *steps, *inline]) <= {each.variable for each in schema.SETTINGS}
     assert [wrong for command in commands for wrong in wrong_options(command, capsys)] == []
+
+
+# Not settings: what descendants inherit, the build, and the name in C of data collectors.
+OTHER_WORDS = {*schema.OTHER_VARIABLES, "INTERPOSE_COLLECTOR"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_variable_that_a_page_names_is_a_setting(page):
+    named = set(re.findall(r"\bINTERPOSE(?:_[A-Z]+)+", page.read_text(encoding="utf-8")))
+
+    assert named - {each.variable for each in schema.SETTINGS} - OTHER_WORDS == set()
 
 
 SCREENS = blocks("text", (DOCS / "first-screens.md").read_text(encoding="utf-8"))

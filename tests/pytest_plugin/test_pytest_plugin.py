@@ -265,9 +265,9 @@ def test_a_test_that_failed_fails_as_it_did(tests):
     ("limit", "why"),
     [
         ("dbs=5", "'dbs' is not one of db, screen"),
-        ("db=-1", "-1 is not a number from 0 on"),
-        ("db='5'", "'5' is not a number from 0 on"),
-        ("db=True", "True is not a number from 0 on"),
+        ("db=-1", "-1 is not a number of 0 or more"),
+        ("db='5'", "'5' is not a number of 0 or more"),
+        ("db=True", "True is not a number of 0 or more"),
         ("", "not like db=5"),
         ("intrinsic='a'", "not like db=5"),
         ("1, 2", "not like db=5"),
@@ -291,7 +291,7 @@ def test_limits_that_are_not_looked_at_are_told(tests):
 
     assert without.returncode == with_other_kinds.returncode == 0
     assert "PytestWarning: 1 test has max_calls, which was not checked: add --interpose" in without.stdout
-    assert "interpose: 1 limits not looked at: INTERPOSE_KINDS=net" in with_other_kinds.stdout
+    assert "interpose: 1 limit not checked: INTERPOSE_KINDS=net" in with_other_kinds.stdout
 
 
 @pytest.mark.any_python
@@ -310,9 +310,9 @@ def test_limits_of_imports_are_looked_at_where_imports_are_recorded(tests):
     without, having = (tests(asking(source), "--interpose", INTERPOSE_KINDS=kinds) for kinds in ("all", "all,import"))
     of_any_kind = tests(asking(source.replace("kind=", "intrinsic=")), "--interpose", INTERPOSE_KINDS="all,db")
 
-    assert "interpose: 1 limits not looked at: INTERPOSE_KINDS=all" in without.stdout
+    assert "interpose: 1 limit not checked: INTERPOSE_KINDS=all" in without.stdout
     assert "max_calls: 1 call of kind import, 0 allowed" in having.stdout
-    assert "not looked at" not in of_any_kind.stdout
+    assert "not checked" not in of_any_kind.stdout
 
 
 @pytest.mark.any_python
@@ -322,7 +322,7 @@ def test_limits_are_not_looked_at_where_calls_are_sampled(tests, sampled):
     ((name, text),) = sampled.items()
 
     assert ran.returncode == 0
-    assert f"interpose: 1 limits not looked at: {name}={text}" in ran.stdout
+    assert f"interpose: 1 limit not checked: {name}={text}" in ran.stdout
 
 
 @pytest.mark.any_python
@@ -332,7 +332,7 @@ def test_where_nothing_can_be_recorded_the_tests_run_and_a_line_says_why(tests):
 
     assert ran.returncode == 0
     assert "interpose: nothing is recorded: INTERPOSE_ROWS=many: not one of each, cursor, auto" in ran.stdout
-    assert "1 limits not looked at: nothing is recorded" in ran.stdout
+    assert "1 limit not checked: nothing is recorded" in ran.stdout
 
 
 @pytest.mark.any_python
@@ -348,7 +348,7 @@ def test_the_summary_names_the_tests_that_waited_longest(tests):
         "--interpose",
     )
 
-    summary = ran.stdout[ran.stdout.index("interpose: test.1.er: 3 tests; those that waited longest:") :]
+    summary = ran.stdout[ran.stdout.index("interpose: test.1.er: 3 tests; waited longest (wait of total time):") :]
     assert re.findall(r" of .*::(\w+)", summary)[:2] == ["test_long", "test_short"]
     assert "next: interpose transactions test.1.er" in summary
 
@@ -458,7 +458,7 @@ def test_a_session_that_records_already_is_used(tests):
 
     assert [path.name for path in Path(ran.path).parent.glob("*.er")] == ["test.1.er"]
     assert list(ran.transactions()) == ["test_it.py::test_asks"]
-    assert "interpose: coverage is not recorded, for recording was begun with INTERPOSE=1" in ran.stdout
+    assert "interpose: coverage is not recorded, because the recording began with INTERPOSE=1" in ran.stdout
 
 
 def test_sessions_in_one_process_are_recorded_together(tests, tmp_path):

@@ -148,6 +148,20 @@ def test_the_report_as_an_object_has_the_function(batch):
     assert (found["function"], found["site"]) == ("parse", f"{SHOP}/batch.py:3")
 
 
+def test_a_program_of_which_no_sample_ran_is_named_with_what_to_do(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    stack = build.sampled_stack((f"{SHOP}/batch.py", 3, "parse"))
+    for turn in range(1, 101):
+        build.thread_sample(START_NS + turn * 10 * MS, cpu_ns=turn * 9 * MS, stack=stack, state=3)
+    build.thread(end_ns=START_NS + 1000 * MS, end_cpu_ns=900 * MS, tid=1, main=1)
+    build.ended(1000 * MS, 900 * MS)
+
+    shown = " ".join(rows_of(screen_of(build)))
+
+    assert "computes: CPU time between recorded calls (900 ms of 1.00 s)." in shown
+    assert "Too few samples to name its functions; count its lines: interpose run --lines own." in shown
+
+
 def test_samples_that_could_not_be_read_are_told(batch):
     for place in range(20):
         batch.thread_sample(START_NS + 2300 * MS + place, cpu_ns=2000 * MS, stack=NOT_READ)

@@ -145,7 +145,7 @@ def test_solo_is_not_reckoned_of_too_many_calls(tmp_path, monkeypatch):
     made = Profiled(Analysis(Experiment(str(build.write()))))
 
     assert [row["solo_ns"] for row in values(made, "resource") if row["kind"] == "file"] == [None]
-    assert any("solo: not reckoned" in note for note in SECTIONS["resource"](made).notes)
+    assert any("solo: not calculated" in note for note in SECTIONS["resource"](made).notes)
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_what_is_estimated_is_said_with_its_margin_of_error(shop):
     assert [row["cpu_ns"] for row in rows] == [50 * MS] * 4
     assert [row["run_delay_ns"] for row in rows] == [12 * MS] * 4
     assert [row["calls"] for row in rows] == [1, 1, 1, 0]
-    margin = "estimated from the 4 samples has a margin of error of 98/sqrt(n) = 49.0 %"
+    margin = "estimated from the 4 samples have a margin of error of 98/sqrt(n) = 49.0 %"
     assert any(margin in note for note in SECTIONS["activity"](made).notes)
     assert any(margin in note for note in SECTIONS["session"](made).notes)
 
@@ -218,7 +218,7 @@ def test_what_is_not_recorded_is_said(tmp_path):
     assert "samples: not recorded (record with INTERPOSE_SAMPLE=on)" in notes["activity"]
     for name in ("section", "procedure", "cpu"):
         assert "not recorded (record with INTERPOSE=calls,lines)" in notes[name]
-    assert "mode of opening: not recorded" in notes["files"]
+    assert "mode of opening is not recorded" in notes["files"]
 
 
 def test_the_command_shows_all_sections_or_those_that_are_asked_for(interpose, shop):
@@ -238,7 +238,7 @@ def test_the_command_shows_all_sections_or_those_that_are_asked_for(interpose, s
     [
         (["--format", "csv"], "--format csv: one --section at a time"),
         (["--section", "sections"], "sections is not a choice. Did you mean section?"),
-        (["--slices", "100000"], "--slices: at most 1000"),
+        (["--slices", "100000"], "--slices must be at most 1000"),
     ],
 )
 def test_what_cannot_be_shown_is_told(interpose, shop, words, told):

@@ -1,1 +1,1 @@
-"""What calls took: rows, trees and figures by what was called, from where, and by whom."""
+"""What calls took: rows, trees and figures by intrinsic, by line, and by caller."""

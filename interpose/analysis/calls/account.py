@@ -1,18 +1,17 @@
-"""The accounting of thread time: what calls took, what recording took, and what is left to the program.
+"""The accounting of thread time: what calls took, what recording cost, and the rest, which is `code`.
 
 Thread time is the sum, over the threads of all processes, of the wall time from a thread's beginning to its
 end. For each thread it is divided without remainder:
 
-    thread time = self time of its calls + own cost of recording + program + before the ring + paused
+    thread time = self time of its calls + overhead + code + before the ring + paused
 
-Paused is what of the pauses of the recording lies outside its calls. What of the CPU time is of the pauses was not
-measured; it is estimated, as their part of the time that is not in calls.
+`paused` is the part of the recording's pauses outside of calls. Its CPU time was not measured; it is estimated in
+proportion to the time outside of calls.
 
-Own cost is what was measured (`own_wall_ns`, `own_cpu_ns`) plus the calibrated cost of each recorded call
-outside its own two clock readings. Where the three would not fit (a damaged record, an end that nobody saw)
-the own cost gives way first, and then the thread is as long as its calls. CPU time is divided in the same
-way. Before the ring is the time, measured, of which the events were written over by newer ones
-(`interpose.analysis.recording.ring`); where nothing was, it is none.
+`overhead` is measured cost (`own_wall_ns`, `own_cpu_ns`) plus the calibrated cost of each recorded call outside its own
+two clock readings. If the parts exceed the thread time (a damaged record, an unknown end), the overhead is reduced
+first; after that the thread counts as long as its calls. CPU time is divided in the same way. `before the ring` is the
+measured time of events that newer ones have overwritten (`interpose.analysis.recording.ring`), 0 if there are none.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ ByThread = Mapping[int, Sums]
 
 @dataclass(frozen=True)
 class Share:
-    """Wall and CPU time, divided into calls (self time), own cost, program, and what lies before a ring."""
+    """Wall and CPU time, divided into calls (self time), the cost of recording, code, and time before a ring."""
 
     wall_ns: int
     cpu_ns: int
@@ -105,7 +104,7 @@ class ProcessAccount:
 
 
 def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUSES) -> ProcessAccount:
-    """The account of `process`, whose events have the `sums` by thread, and whose experiment was paused so."""
+    """The account of `process`, with the `sums` of its events by thread, and the pauses of its experiment."""
     end = ending(process)
     latest_ns = latest_instant_ns(process, sums.values())
     until_ns = max(latest_ns, end.end_ns or 0) if end.end_ns is None else end.end_ns
@@ -151,12 +150,12 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
 
 
 def recording_ns(log: Log, calls: int, statements: int) -> int:
-    """What recording so many calls took as calibrated, of which so many are statements, outside of their own times."""
+    """The calibrated cost of recording that many calls, some of them line events, outside of their own times."""
     return (calls - statements) * max(log.call_ns - log.inside_ns, 0) + statements * log.statement_ns
 
 
 def number_of_statements(process: Process) -> int:
-    """The number of the intrinsic that lines stand under which were come to; 0 where they are no events."""
+    """The number of the intrinsic for line events; 0 without them."""
     known = process.numbered_intrinsics()
     return next((number for number, intrinsic in known.items() if intrinsic.name == STATEMENT), 0)
 
@@ -173,7 +172,7 @@ def latest_instant_ns(process: Process, sums: Iterable[Sums]) -> int:
 
 
 def _paused_in_calls(process: Process, pauses: Pauses) -> dict[int, int]:
-    """For each thread how much of the pauses lies in its recorded calls: they had begun before."""
+    """For each thread, the part of the pauses that is inside its recorded calls, which had begun before."""
     found: dict[int, int] = defaultdict(int)
     if process.events is None or not pauses:
         return found
@@ -188,7 +187,7 @@ def _paused_in_calls(process: Process, pauses: Pauses) -> dict[int, int]:
 
 
 def _sampled_cpu_ns(process: Process) -> dict[int, int]:
-    """The CPU time of each thread as it was sampled last; nothing where all threads told their own at their end."""
+    """The CPU time of each thread at its last sample; empty if all threads recorded their own at their end."""
     if all(thread.record.end_ns for thread in process.threads):
         return {}
     return {sample.thread: sample.cpu_ns for sample in Sampled(process).samples() if sample.thread}
@@ -206,7 +205,7 @@ def _share(
     record, made = thread.record, sums or Sums()
     wall_ns = (record.end_ns or until_ns) - record.start_ns
     if wall_ns < 0:
-        process.damages.add(f"{process.place}/threads", f"thread {thread.number} ends before it begins")
+        process.damages.add(f"{process.place}/threads", f"thread {thread.number} the end is before the beginning")
     if record.end_ns and made.self_wall_ns > max(wall_ns, 0):
         process.damages.add(
             f"{process.place}/threads", f"thread {thread.number} was longer in calls than it lived"
@@ -246,7 +245,7 @@ def _divided(
     own_wall_ns = min(own_wall_ns, left_wall_ns)
     left_cpu_ns = cpu_ns - calls.self_cpu_ns - before_cpu_ns
     program_wall_ns = left_wall_ns - own_wall_ns
-    # What is calibrated may be off by a little: the program's part is not given more CPU than wall time for it.
+    # Calibration may be slightly off: code never gets more CPU time than wall time because of it.
     own_cpu_ns = min(max(own_cpu_ns, left_cpu_ns - program_wall_ns), left_cpu_ns)
     program_cpu_ns = left_cpu_ns - own_cpu_ns
     paused_wall_ns = min(max(paused_ns, 0), program_wall_ns)
@@ -291,9 +290,9 @@ def _last_blocks(process: Process) -> dict[int, Place]:
 
 
 def _calls_that_ended(process: Process, thread: Thread, last: Place | None) -> set[int]:
-    """Calls of `thread` whose events stand in the block that it wrote last.
+    """Calls of `thread` with an event in the block that it wrote last.
 
-    Where a process was killed between the two, a call stands among the events and still in the table.
+    If a process was killed between the two writes, a call is among the events and still in the table.
     """
     block = process.events.block(last) if last and process.events and thread.open_calls else None
     if process.events is None or block is None:

@@ -1,7 +1,7 @@
-"""Who called what took CPU time or waited: each service, by whom it was invoked and through which module.
+"""Who made the calls that took CPU time or waited: each service, by whom it was invoked and through which module.
 
-A service is what was called. It was invoked by the nearest line of the program's own code above it; where the stack has
-none, by what stands there instead. What lies between the two is what it was called by way of.
+A service is a called function. It was invoked by the nearest line of your own code above it or, if the stack has none,
+by the frame that takes its place. The frames in between are those that it was called by way of.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Invoker(NamedTuple):
 
 @dataclass
 class Service:
-    """What was called: its figures, and which of them are whose."""
+    """A called function: its figures, divided among its invokers."""
 
     function: Function
     figures: Vector
@@ -31,7 +31,7 @@ class Service:
 
 
 def services_of(tree: Tree) -> list[Service]:
-    """The services, and what is in no call (`<code>` and its like): the figures of all add up to the total."""
+    """The services, and time outside calls (`<code>` and similar); all figures add up to the total."""
     found: dict[Function, Service] = {}
     for node in tree.nodes:
         if node.own and node.outer:

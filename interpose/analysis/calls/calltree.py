@@ -1,17 +1,16 @@
-"""The calls of an experiment as one tree: from `<Total>` inward through the frames of the program to what was called.
+"""The calls of an experiment as one tree: from `<Total>` through the frames of the program to the recorded calls.
 
-What stands at a node was called by what stands above it. A call stands below the frames that it was made from, as far
-as its stack was recorded, and these below the recorded call that it was made inside, if any. Only what was called has
-figures of its own, and they are self times: so the sum of all is the thread time, and no second is there twice. Where
-the program's code was sampled, its functions have the time between the calls, by CPU time and wall time as estimated,
-and the self time of the calls that contain Python code.
+Each node was called by the node above it. A recorded call is below its frames, if its stack was recorded, and these are
+below the recorded call that contains it, if any. Only recorded calls have figures of their own, and these are self
+times: their sum is the thread time, and they never overlap. If the program's code was sampled, its functions have the
+time between calls, with estimated CPU and wall times, and the self time of calls that contain Python code.
 
     <Total>                    all of it
-    <Truncated-stack>          calls whose callers were left out: by default a stack ends with the first own line
-    <Unknown>                  calls whose stack was not recorded
+    <Truncated-stack>          calls with unrecorded callers: by default a stack ends with your first line
+    <Unknown>                  calls without a recorded stack
     <code>                     time between the calls, of processes that were not sampled
     <overhead>                 what recording cost
-    <before-the-ring>          time whose calls were overwritten by newer ones
+    <before-the-ring>          time of calls that newer ones have overwritten
     <paused>                   time when nothing was recorded
 """
 
@@ -37,10 +36,10 @@ _BY = ("thread", "intrinsic", "stack")
 
 
 class Function(NamedTuple):
-    """A function of the program or of a library, or something that is called: an intrinsic.
+    """A function of the program or of a library, or an intrinsic.
 
-    `object` is the file that it is in, of an intrinsic the module; `own` where it is the program's own code. What
-    stands for something else, `<Total>` and its like, is in no object.
+    `object` is its file, or the module of an intrinsic; `own` if it is your own code. Pseudo-functions such as
+    `<Total>` have no object.
     """
 
     name: str
@@ -62,7 +61,7 @@ TOTAL, TRUNCATED, UNKNOWN, CODE, OVERHEAD, BEFORE, PAUSED = (
 
 
 class Node:
-    """A frame below others; `own` are the figures of what was called there, if anything was."""
+    """A frame below others; `own` are the figures of the calls made there, if any."""
 
     __slots__ = ("frame", "inner", "outer", "own")
 
@@ -110,10 +109,10 @@ class Tree:
 
 @dataclass
 class Calls:
-    """The calls that are looked at: their tree, and the same figures by thread.
+    """The selected calls: their tree, and the same figures by thread.
 
-    Of a part nothing is there that they would be a part of. `files` are those that the frames lie in, each with a
-    process that names it.
+    A part of the calls has no rows for time outside calls. `files` are the files of the frames, each with a process
+    that names it.
     """
 
     analysis: Analysis
@@ -123,8 +122,8 @@ class Calls:
 
 
 def calls_of(analysis: Analysis, with_tasks: bool = False) -> Calls:
-    """The calls of what is analysed; `with_tasks`, what an asynchronous task or a greenlet ran stands below its name.
-    Raises UsageError where it is not kept of which task calls are."""
+    """The calls of an analysis. `with_tasks` puts what an asynchronous task or a greenlet ran below its name. Raises
+    UsageError if the task of each call was not kept."""
     experiment = analysis.experiment
     made = Calls(analysis, Tree(figures_of(experiment)))
     sampled = {each.process: each for each in profiled(analysis).processes}
@@ -231,7 +230,7 @@ class _Planter:
         return found
 
     def _below(self, node: Node, frames: tuple[Frame, ...], outer_frames: tuple[Frame, ...]) -> Node:
-        """The node of the innermost of `frames` below `node`, without those that lie outside of the call around."""
+        """The node of the innermost of `frames` below `node`, without frames outside of the surrounding call."""
         for frame in reversed(frames[: _shared_from(frames, outer_frames)]):
             node = self._tree.inside(node, frame)
         return node
@@ -252,7 +251,7 @@ def frame_of(site: Site) -> Frame:
 
 
 def _ends_early(frames: Sequence[Frame]) -> bool:
-    """Whether the stack ends with the first own line, and that is none of a module: somebody called it."""
+    """Whether the stack ends with the first line of your own code, in a function: that one has a caller."""
     return frames[-1].function.own and frames[-1].function.name != MODULE
 
 
@@ -268,7 +267,7 @@ def _shared_from(frames: Sequence[Frame], outer: Sequence[Frame]) -> int:
 
 
 def _add_shares(made: Calls, of: ProcessAccount, is_sampled: bool) -> None:
-    """Put what is in no call into the tree and to its threads; of processes that were sampled their code is there."""
+    """Add time outside calls to the tree and to the threads; for sampled processes, their code."""
     for number, share in of.threads.items():
         for function, wall_ns, cpu_ns in _closing(share):
             if (wall_ns or cpu_ns) and not (is_sampled and function is CODE):

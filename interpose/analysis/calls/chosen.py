@@ -1,7 +1,7 @@
-"""Calls that somebody chooses, one by one, and what is around them.
+"""Calls that a filter chooses one by one, and the calls around them.
 
-A call that is not chosen but has chosen ones inside stays as a shell: without times, so that the chosen ones still lie
-inside of each other as they were made, and no second of a function counts twice.
+A call that is not chosen but contains chosen ones becomes a shell without times. So the chosen ones keep their nesting,
+and no time of a function counts twice.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def call_of(intrinsic: int) -> int:
 
 
 def selecting(keeps_of: Callable[[Process], Keeps]) -> Selects:
-    """What selects the events of each process that are kept, as `keeps_of` says for it, and the shells around them."""
+    """What selects the events of each process: those that `keeps_of` keeps, and the shells around them."""
     return lambda process: _selection(keeps_of(process))
 
 

@@ -1,4 +1,4 @@
-"""Calls that reach beyond the windows of a label: what of them lies within."""
+"""Calls that reach beyond the windows of a label: the part inside the windows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Clip(NamedTuple):
 
 
 def clips(process: Process, label: Sequence[Window]) -> dict[Call, Clip]:
-    """The calls of `process` that lie in the windows in part, by thread and number."""
+    """The calls of `process` that are partly in the windows, by thread and number."""
     reaching = {(event.thread, event.call): event for event in _at_edges(process, label)}
     inside: dict[Call, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for event in _during(process, list(reaching.values())):
@@ -38,8 +38,8 @@ def clips(process: Process, label: Sequence[Window]) -> dict[Call, Clip]:
 
 
 def _clip(event: Event, inside: Sequence[int], label: Sequence[Window]) -> Clip:
-    """`inside` are the wall and the CPU time of the calls inside, whole and within; what an awaited call was suspended
-    besides is told in part."""
+    """`inside` are the wall and CPU times of the inner calls, in whole and within the windows; the rest of an awaited
+    call's suspension is divided in proportion."""
     wall_ns = _within(event, label)
     cpu_ns = min(_part(event.cpu_ns, wall_ns, event.wall_ns), wall_ns)
     whole_wall_ns, whole_cpu_ns, inner_wall_ns, inner_cpu_ns = inside
@@ -63,7 +63,7 @@ def _within(event: Event, label: Sequence[Window]) -> int:
 
 
 def _at_edges(process: Process, label: Sequence[Window]) -> Iterator[Event]:
-    """The calls of which a part lies in the windows, and a part does not."""
+    """The calls of which a part, but not all, is in the windows."""
     edges = [instant for window in label for instant in window]
     for event in _events(process, lambda head: any(head.first_ns < edge < head.last_ns for edge in edges)):
         if 0 < _within(event, label) < event.wall_ns:
@@ -71,7 +71,7 @@ def _at_edges(process: Process, label: Sequence[Window]) -> Iterator[Event]:
 
 
 def _during(process: Process, calls: Sequence[Event]) -> Iterator[Event]:
-    """The events that lie in the blocks which were written while these calls went on."""
+    """The events in the blocks that were written while these calls were in progress."""
     if not calls:
         return iter(())
     first_ns, last_ns = min(each.start_ns for each in calls), max(each.start_ns + each.wall_ns for each in calls)

@@ -1,7 +1,7 @@
-"""What is measured of calls in vectors that can be added: times and counts, in all and of each kind.
+"""Figures of calls as vectors that can be added: times and counts, in total and for each kind.
 
-A vector belongs to a `Figures`, which says what stands where. All that is in it is a sum, so what several places in the
-program took together is the sum of their vectors, and columns add up.
+A vector belongs to a `Figures`, which defines its positions. All figures are sums, so several vectors add up to the
+figures of all their calls, and columns add up.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _UNKNOWN_KIND = "unknown"
 
 @dataclass(frozen=True)
 class Figures:
-    """What is measured where calls are of these `kinds`."""
+    """The figures for calls of these `kinds`."""
 
     kinds: tuple[str, ...]
 
@@ -62,7 +62,7 @@ class Figures:
         return vector[len(_BASE) + 2 * self.kinds.index(kind)]
 
     def kind_of(self, vector: Sequence[int]) -> str:
-        """The kind of which there are most calls; empty where there are none."""
+        """The kind with the most calls; empty if there are none."""
         counts = list(vector[len(_BASE) + 1 :: 2])
         return self.kinds[counts.index(max(counts))] if any(counts) else ""
 
@@ -89,7 +89,7 @@ class Figures:
         return found
 
 def figures_of(experiment: Experiment) -> Figures:
-    """What is measured in `experiment`: the kinds are those that its intrinsics have, in the usual order."""
+    """The figures for `experiment`, with the kinds of its intrinsics in the usual order."""
     there = {each.kind for process in experiment.processes for each in process.numbered_intrinsics().values()}
     known = [kind for kind in (*KINDS, IDLE) if kind in there]
     return Figures((*known, *sorted(there - {*known, UNKNOWN}), UNKNOWN))

@@ -1,4 +1,4 @@
-"""Which objects are shown whole, as one entry, or by what of them was entered first."""
+"""Which objects are shown with all functions, as one entry, or by the function that was entered first."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ ALL, LIBRARY = "all", "library"
 
 @dataclass
 class Folding:
-    """How objects are shown: by what is said of each, and else in the same way all (`others`) or the program's own.
+    """How objects are shown: a choice for each, and one for all `others` or for your own code.
 
-    show: every function. hide: the object is one entry, and all that it called inside of itself is that entry's. api:
-    what functions of such objects called of such objects is that of the one which was entered first.
+    show: every function. hide: the object is one entry, which includes all calls inside it. api: calls between
+    functions of such objects belong to the function that was entered first.
     """
 
     modes: dict[str, str] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Folding:
         return {*self.modes.values(), self.own, self.library} == {SHOW}
 
     def folded(self, tree: Tree) -> Tree:
-        """The tree as it is to be shown; the figures of all are what they were."""
+        """The tree as it is shown; total figures do not change."""
         return tree if self.is_plain else rewritten(tree, self._frame)
 
     def _frame(self, outer: Node, new: Node, frame: Frame) -> Frame | None:

@@ -1,7 +1,7 @@
-"""From the tree of calls to rows: what each function, line or object took by itself and with all that it called.
+"""From the tree of calls to rows: the exclusive and inclusive figures of each function, line or object.
 
-Exclusive figures are of what was called there; over all rows they add up to those of `<Total>`. Inclusive figures are
-of all that was called there or below, and count what a function had below itself once, however often it called itself.
+Exclusive figures are those of the calls made there; over all rows they add up to `<Total>`. Inclusive figures include
+everything below, and count a recursive function once.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def by_line(tree: Tree) -> list[Row]:
 
 
 def by_object(tree: Tree) -> list[Row]:
-    """A row for each object; what is in none is by itself."""
+    """A row for each object; functions without an object have their own."""
     return _rows(tree, lambda node: object_of(node.frame.function))
 
 
 def object_of(function: Function) -> str:
-    """The object of a function; of what is in none its name."""
+    """The object of a function, or its name if it has none."""
     return function.object or function.name
 
 
@@ -83,9 +83,9 @@ def functions_only(tree: Tree) -> Tree:
 
 
 def rewritten(tree: Tree, frame_of: Callable[[Node, Node, Frame], Frame | None]) -> Tree:
-    """The tree with other frames; where there is none, what was called there is the one's above it.
+    """The tree with other frames; the calls of a frame that is left out belong to the one above it.
 
-    `frame_of` is given the node above a frame, in this tree and in the new one, and the frame.
+    `frame_of` gets the node above a frame, in this tree and in the new one, and the frame.
     """
     made = Tree(tree.figures)
     new = {tree.root: made.root}
@@ -103,10 +103,10 @@ def rewritten(tree: Tree, frame_of: Callable[[Node, Node, Frame], Frame | None])
 
 @dataclass
 class Callers:
-    """Who called some functions that call each other, the `fragment`, and whom the last of them called.
+    """The callers and callees of the `fragment`, a chain of functions that call each other.
 
-    What the callers are attributed adds up to `inclusive`; so does what the called ones are, together with `exclusive`.
-    Where a function calls itself, its caller is that of the first call and what it calls is called by the last one.
+    The callers' attributed figures add up to `inclusive`; so do the callees' together with `exclusive`. For a recursive
+    function, the caller is that of the outermost call, and the innermost one has the callees.
     """
 
     fragment: tuple[Function, ...]

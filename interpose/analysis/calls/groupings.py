@@ -12,7 +12,7 @@ from interpose.analysis.recording.lineage import script_of
 from interpose.experiments.model.process import UNKNOWN, UNKNOWN_SITE, Process
 from interpose.kinds import IDLE
 
-_KIND_COMMENTS = {IDLE: "waiting for work", START_UP: "while Python began"}
+_KIND_COMMENTS = {IDLE: "waiting for work", START_UP: "Python's own start"}
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _of_what(kind: str, label: str) -> Callable[[Process, Mapping[str, int]], Ro
 
 
 def _of_whole(by: str) -> Callable[[Process, Mapping[str, int]], Row]:
-    """What gives the row of a thread or of what it is a part of."""
+    """Returns the row of a thread, or of the process or other unit that it belongs to."""
 
     def row_of(process: Process, key: Mapping[str, int]) -> Row:
         return Row(_idle_or_none(process, key), None, whole_labels(process, key["thread"], by))
@@ -89,7 +89,7 @@ def _of_whole(by: str) -> Callable[[Process, Mapping[str, int]], Row]:
 
 
 def whole_labels(process: Process, thread: int, by: str) -> dict[str, str]:
-    """The labels of a thread's row, or of that of what it is a part of."""
+    """The labels of the row of a thread, or of the unit that it belongs to."""
     if by == "thread":
         return {"thread": thread_label(process, thread), "process": process_label(process)}
     return {by: _WHOLE_LABELS[by](process)}
@@ -110,7 +110,7 @@ def thread_label(process: Process, number: int) -> str:
 
 
 def task_label(process: Process, number: int) -> str:
-    """The number of a task and what it is called, where that is known; nothing of what is no task's."""
+    """The number and the name of a task, if known; empty without a task."""
     return f"{number} {process.task_names.get(number, '')}".rstrip() if number else ""
 
 

@@ -34,7 +34,7 @@ class HotFile:
 
 
 def hot_files(survey: Survey) -> list[HotFile]:
-    """The own sources that calls were made from, those whose calls took longest first."""
+    """Your own sources with recorded calls, longest calls first."""
     found: dict[str, HotFile] = {}
     for each in survey.calls:
         if each.site is None or not each.site.own or each.kind == "idle":

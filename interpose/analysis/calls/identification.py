@@ -1,7 +1,7 @@
 """What data collectors identified: the time of each module, section and statement, and where the rest was.
 
-A call that none of them identified is in the pseudo-section of where its code lies, and what is in no call has a row of
-its own: so the wall times of all rows add up to the thread time, and so do the CPU times.
+A call that no collector identified is in a pseudo-section by the origin of its code, and time outside calls has rows of
+its own. So wall times of all rows add up to the thread time, and so do CPU times.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PACKAGES = ("/site-packages/", "/dist-packages/")
 
 
 class Identified(NamedTuple):
-    """A module, a section of it, a statement (0: none is told), and the name of the collector that said so."""
+    """A module, one of its sections, a statement (0: unknown), and the collector that named it."""
 
     module: str
     section: str
@@ -30,7 +30,7 @@ class Identified(NamedTuple):
 
 
 def identified(analysis: Analysis) -> dict[Identified, Sums]:
-    """The calls of what is analysed by what they were identified as, and what is in no call, with their figures."""
+    """The calls of an analysis by identification, and time outside calls, with their figures."""
     found: dict[Identified, Sums] = {}
     for process in analysis.experiment.processes:
         for (_, intrinsic, stack), sums in analysis.records(process, BY).sums().items():

@@ -1,7 +1,7 @@
-"""Input and output: how often what was read and written, how much at a time, and what that took, by file.
+"""Input and output by file: how often each was read and written, in which sizes, and how long that took.
 
-A file is whatever a call's detail names: a path, a stream, an address, a pipe. Time is self time; calls that raised are
-counted as errors of their operation.
+A file is what the detail of a call names: a path, a stream, an address, a pipe. Times are self times. Calls that raised
+count as errors of their operation.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NAMELESS = "<other I/O>"
 KIB = 1024
 SIZES = (1, KIB, 8 * KIB, 32 * KIB, 128 * KIB, 512 * KIB, KIB**2, 10 * KIB**2, 100 * KIB**2, KIB**3)
 
-# What the last part of an intrinsic's name says of it; what it does not say is another operation.
+# Operations by the last part of an intrinsic's name; all others are `other`.
 _BY_NAME = {
     READ: "read readv pread preadv readall readinto readinto1 read1 readline peek recv recv_into recvfrom recvfrom_into"
     " recvmsg recvmsg_into",
@@ -35,7 +35,7 @@ _BY_NAME = {
 }
 _OPERATION = {name: operation for operation, names in _BY_NAME.items() for name in names.split()}
 _KINDS = ("file", "screen", "net", "process", "idle")
-_PLACES = ("os", "io", "socket", "ssl", "fcntl", "mmap")  # where what is neither of a file nor of the net comes from
+_PLACES = ("os", "io", "socket", "ssl", "fcntl", "mmap")  # for calls that are of neither files nor the network
 _NOT_OF_FILES = frozenset(("fork", "forkpty", "wait", "waitpid", "waitid", "wait3", "wait4", "system", "popen", "kill"))
 
 
@@ -50,7 +50,7 @@ class Activity:
     most_bytes: int = 0
 
     def add(self, sums: Sums, size_bytes: int | None) -> None:
-        """Add calls that moved that much each; nobody knows how much where it is None."""
+        """Add calls that moved that many bytes each; None if unknown."""
         self.sums.add(sums)
         if size_bytes is None:
             return
@@ -93,10 +93,10 @@ class InputOutput:
 
 
 def input_output(analysis: Analysis) -> InputOutput:
-    """The input and output of what is analysed."""
+    """The input and output of an analysis."""
     try:
         return _input_output(analysis, _BY)
-    except UsageError:  # the events are not kept, and what is kept of them does not have the size
+    except UsageError:  # without events, sizes of single calls are unknown
         if analysis.is_part:
             raise
         return _input_output(analysis, _BY[:-1])

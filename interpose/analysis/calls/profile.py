@@ -55,11 +55,11 @@ from interpose.kinds import KINDS
 
 @dataclass
 class Profile:
-    """The rows of a grouping, the largest self wall time first; then what is the program's and our own.
+    """The rows of a grouping, largest self wall time first, then `code`, `overhead` and similar rows.
 
-    Rows of calls that waited for work are the last of all. Of some calls alone, those of a label, there is nothing that
-    they would be a part of: no closing rows, and the total is what they took. `estimate` is there where transactions
-    were sampled: counts and times are then estimated for all of them, where `is_scaled`.
+    Rows of calls that waited for work come last. A part of the calls, that of a label, is not a part of any total: it
+    has no closing rows, and its total is what the calls took. `estimate` exists if transactions were sampled: with
+    `is_scaled`, counts and times are then estimated for all of them.
     """
 
     analysis: Analysis
@@ -81,10 +81,10 @@ class Profile:
 
 
 def profile(analysis: Analysis, by: str, is_scaled: bool = True) -> Profile:
-    """The profile of what is analysed, grouped by one of `GROUPINGS`.
+    """The profile of an analysis, grouped by one of `GROUPINGS`.
 
-    Where transactions were sampled, what was called within those kept stands for what was called within all, unless
-    not `is_scaled`; where only some calls are looked at, they stand for themselves.
+    If transactions were sampled, calls within those kept represent the calls within all of them, unless `is_scaled` is
+    false. If only some calls are selected, they represent themselves.
     """
     experiment, grouping = analysis.experiment, GROUPINGS[by]
     sampled = is_sampled(experiment)
@@ -133,15 +133,15 @@ class _Rows:
         return number
 
     def add_records(self, process: Process, grouping: Grouping, records: Records) -> None:
-        """Add what `records` of `process` hold, by whatever fields the grouping needs, and perhaps more.
+        """Add the `records` of `process`, which have at least the fields that the grouping needs.
 
-        A call made inside another of its row adds no inclusive time.
+        A call inside another one of its row adds no inclusive time.
         """
         for record, number, is_first in self._placed(process, grouping, records):
             self.made[number].sums.add(record.sums, inclusive=is_first)
 
     def _placed(self, process: Process, grouping: Grouping, records: Records) -> Iterator[tuple[Record, int, bool]]:
-        """Each record of `process`, the place of its row, and whether no record around it is of that row."""
+        """Each record of `process`, the position of its row, and whether no record around it belongs to that row."""
         numbers: dict[Key, int] = {}
 
         def number_of(record: Record) -> int:
@@ -169,8 +169,8 @@ class _Rows:
 
 
 class _Sampled(_Rows):
-    """Rows of an experiment whose transactions were sampled. `is_whole`: the rows are of threads or more, whose times
-    are known."""
+    """The rows of an experiment with sampled transactions. `is_whole`: rows of threads or larger units, whose times are
+    known."""
 
     def __init__(self, grouping: Grouping, is_whole: bool) -> None:
         super().__init__()
@@ -191,8 +191,8 @@ class _Sampled(_Rows):
             self._add(self.made[number].sums, within, record.sums, stands[id(record)], is_first)
 
     def _add(self, exact: Sums, within: Sums, sums: Sums, standing: int, is_first: bool) -> None:
-        """Add to what is known of a row, or to what is estimated of it. Of a transaction the self time is a part of
-        what is estimated: of those passed over it is all that they took."""
+        """Add to the known or to the estimated part of a row. The self time of a transaction is part of the estimate;
+        for one that was not sampled it is its whole time."""
         if standing in (OUTSIDE, EXACT, ALWAYS):
             exact.add(sums, inclusive=is_first)
         elif standing in (KEPT, PASSED_OVER):
@@ -207,7 +207,7 @@ class _Sampled(_Rows):
             within.add(sums, inclusive=is_first)
 
     def finish(self, experiment: Experiment, is_scaled: bool) -> Estimate:
-        """Estimate what is to be estimated, and how well."""
+        """Make the estimates, with their margins."""
         for name, population in self._populations.items():
             parts = {row: sums for (each, row), sums in self._within.items() if each == name}
             if is_scaled and population.is_known:
@@ -265,7 +265,7 @@ def _estimate_of(experiment: Experiment, populations: Mapping[str, Population], 
 
 
 def by_kind(made: Profile) -> list[Row]:
-    """The rows of a profile by kind, in the order of `KINDS`, with the closing rows and then what was idle."""
+    """The rows of a profile by kind, in the order of `KINDS`, then the closing rows, then idle time."""
     alike = _Rows()
     for row in made.rows:
         if row.is_of_calls:
@@ -283,8 +283,7 @@ def by_kind(made: Profile) -> list[Row]:
 
 
 def closing_rows(whole: Share) -> list[Row]:
-    """The rows of the program, of our own cost, of the time whose events a ring no longer has, and of the time when
-    recording was paused."""
+    """The rows `code`, `overhead`, the time before a ring, and the time of pauses."""
     before = closing_row(BEFORE, whole.before_wall_ns, whole.before_cpu_ns, "its calls were overwritten")
     rows = [
         closing_row(CODE, whole.program_wall_ns, whole.program_cpu_ns, "between the calls"),

@@ -18,20 +18,19 @@ BEFORE = "before the ring"
 PAUSED = "paused"
 NOT_KEPT = "not kept"
 SYNC = "sync"
-START_UP = "startup"  # of the interpreter: what it calls before the program's first line
+START_UP = "startup"  # of the interpreter, before the program's first line
 UNCERTAIN_TIMES = 10
 
 
 @dataclass
 class Row:
-    """What some calls took: `kind` and `intrinsic` are None where they differ, `labels` what else it is.
+    """What some calls took. `kind` and `intrinsic` are None if they differ; `labels` are further names.
 
-    `is_of_calls` is false of the program's row and our own. `passed` are calls of the kind `sync` that did not
-    wait, in the rows of that kind, of a thread or a process; they are in no other figure. `counted` are calls of
-    the kind or the intrinsic that were not timed: no other figure has them, and their time is the program's.
-    `margin` is of what is estimated of it, where transactions were sampled and enough were kept. `code` is there in the
-    rows of functions and lines that were sampled: what they took between the calls; `tasks` is the CPU time of it in
-    asynchronous tasks and greenlets, by their names.
+    `is_of_calls` is false for the rows `code`, `overhead` and similar. `passed` are calls of the kind `sync` that did
+    not wait, in the rows of that kind, of a thread or of a process; no other figure includes them. `counted` are
+    untimed calls of the kind or the intrinsic; no other figure includes them, and their time is in `code`. `margin`
+    belongs to estimates, if transactions were sampled and enough were kept. `code` is in rows of sampled functions and
+    lines: what they took between calls. `tasks` is its CPU time in asynchronous tasks and greenlets, by name.
     """
 
     kind: str | None
@@ -89,8 +88,8 @@ def is_uncertain(total_ns: int, calls: int, inside_ns: int, resolution_ns: int) 
 
 
 def own_lines(rows: Iterable[Row]) -> list[Row]:
-    """Those rows of a grouping by site whose line is the program's own, and which did not wait for work; but for
-    statements, which take no time."""
+    """Rows of a grouping by site with a line of your own that did not wait for work, without line events, which take no
+    time."""
     own = (row for row in rows if row.site and row.site.own)
     return [row for row in own if not row.is_idle and row.intrinsic != STATEMENT]
 

@@ -1,4 +1,4 @@
-"""What selects the events of a process that are looked at: what lies in the windows of a label."""
+"""Selects the events of a process in the windows of a label."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Selects = Callable[[Process], Selection]
 
 
 class Within:
-    """Selects the events of a process that lie in one of the windows; of those that reach beyond it, that part.
+    """Selects the events of a process in one of the windows; of events that reach beyond it, the part inside.
 
-    `has_clipped` tells whether there were such.
+    `has_clipped` says whether there were such events.
     """
 
     def __init__(self, label: Sequence[Window]) -> None:
@@ -75,7 +75,7 @@ def _has_own_line(process: Process, stack: int) -> bool:
 
 
 def with_fields(record: Bytes, layout: Layout, values: Mapping[str, int]) -> bytes:
-    """The record with other values of these fields, as far as it has them."""
+    """The record with other values for those of these fields that it has."""
     made = bytearray(record)
     for name, value in values.items():
         described: Any = layout.fields.get(name)

@@ -1,8 +1,7 @@
-"""The events of an experiment in the order of their beginnings, without holding more of them than overlap.
+"""The events of an experiment in the order of their beginnings, holding no more of them than overlap.
 
-Events lie in blocks in the order of their ends. The heads of the blocks say when the earliest event of each
-began, so blocks are read one after the other, and merged: an event is given as soon as no unread block can
-hold an earlier one.
+Blocks contain events in the order of their ends. A block's head says when its earliest event began. So blocks are read
+one after another and merged; an event is returned once no unread block can contain an earlier one.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ _DEEPEST = 100
 
 
 class Traced(NamedTuple):
-    """An event of a process, and how many recorded calls it was made inside.
+    """An event of a process, and the number of recorded calls around it.
 
-    `state` is `ended`; of a call in progress it is how its process ended (as in `Ending`), and the event
-    has no times. `starting` is how many calls of the interpreter's start are put together in it; 0 of any other.
+    `state` is `ended`; for a call in progress it says how its process ended (as in `Ending`), and the event has no
+    times. `starting` is the number of calls of the interpreter's start that it combines, or 0.
     """
 
     process: Process
@@ -37,7 +36,7 @@ class Traced(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """An event with what it is sorted by: its beginning, then its thread and number; no `serial` is twice."""
+    """An event with its sorting key: its beginning, then its thread and number; every `serial` is unique."""
 
     start_ns: int
     place: int

@@ -1,12 +1,12 @@
 """Where runs, in the order of their time, change: steps by least squares, tested by permutations.
 
-The step is put where one figure before it and one after it fit best. If nothing had changed, the order of the runs
-would mean nothing. So the runs are shuffled many times, and counted is how often two figures fit as well. That assumes
-nothing of how figures are spread. Where there is a step, either side is looked at in the same way (docs/trend.md).
+The step is where one figure before it and one after it fit best. If nothing had changed, the order of the runs would be
+random. So the runs are shuffled many times, to count how often two figures fit as well. That assumes nothing about the
+distribution of figures. If there is a step, both sides are searched in the same way (docs/trend.md).
 
-- Logarithms are compared, as in a comparison, where all figures are above 0.
-- A figure that is far off, by three standard deviations as the median deviation tells them, counts as one at that
-  distance: now and then a machine is busy.
+- Logarithms are used, as in a comparison, if all figures are above 0.
+- An outlier beyond three standard deviations, estimated from the median deviation, counts as three: perhaps the machine
+  was busy.
 - A period has three runs or more. The shuffling has a fixed seed: the same runs give the same answer.
 """
 
@@ -69,7 +69,8 @@ def _drawn_in(values: Sequence[float]) -> list[float]:
 
 
 def _best(values: Sequence[float]) -> tuple[int, float]:
-    """Where two figures fit best, and by how much better than one: what of the squares they explain."""
+    """The split where two figures fit best, and how much better than one: the share of the squares that they explain.
+    """
     number, mean = len(values), sum(values) / len(values)
     sums = list(accumulate(each - mean for each in values))
     fits = [
@@ -81,7 +82,7 @@ def _best(values: Sequence[float]) -> tuple[int, float]:
 
 
 def _chance(values: Sequence[float], size: float) -> float:
-    """How often two figures fit shuffled values as well; no more than needed is shuffled where it is often."""
+    """How often two figures fit shuffled values as well; shuffling stops early if that is often."""
     shuffles = min(SHUFFLES, max(SHUFFLES_AT_LEAST, _SHUFFLED_AT_MOST // len(values)))
     shuffled, random_ = list(values), random.Random(_SEED)
     as_well = 1  # the order that they have

@@ -33,7 +33,7 @@ _LIMIT = re.compile(r"([+-]?)([0-9]{1,12}(?:\.[0-9]{1,9})?)(%|[a-z]*)")
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition as it was written, and what of it: `limit` in ns, in calls, or, of a `%`, as a part of 1."""
+    """A condition as written, and its parts: `limit` in ns, in calls, or as a fraction for a `%`."""
 
     text: str
     measure: str
@@ -45,7 +45,7 @@ class Condition:
     is_part: bool
 
     def figure_of(self, found: Difference) -> float | None:
-        """What is compared with the limit; None where there is no ratio."""
+        """The figure that is compared with the limit; None if there is no ratio."""
         if not self.is_change:
             return found.b
         if not self.is_part:
@@ -167,10 +167,10 @@ class _Reader:
 
 
 def outcome(condition: Condition, a: Sequence[Run], b: Sequence[Run]) -> Outcome:
-    """Whether the condition holds for two sides. Raises ExpressionError where nothing has the name.
+    """Whether the condition holds for two sides. Raises ExpressionError if nothing has the name.
 
-    A change holds where the figures are beyond the limit and differ by more than chance; of a run or two a side
-    nobody knows what chance is, and the figures decide.
+    A change holds if the figures are beyond the limit and differ by more than chance. With one or two runs a side,
+    chance is unknown and the figures decide.
     """
     found_a, found_b = named(a, condition.name), named(b, condition.name)
     if found_a is None and found_b is None:

@@ -1,18 +1,17 @@
 """Whether figures of several runs differ by more than chance: an interval for each difference, and a verdict.
 
-Of each run there is one figure a row: calls within a run are more alike than runs are, so they are no sample of it. The
-method was chosen by simulation (docs/comparing.md):
+Each run gives one figure per row, because calls within a run differ less than runs do. The method was chosen by
+simulation (docs/comparing.md):
 
-- Ratios are compared, so logarithms are taken: times are skewed, and their spread grows with them. A row that is
-  missing in some run has none, and its figures are compared as they are.
-- The mean leaves out a tenth of the runs at either end, one of ten (Yuen 1974): now and then a machine is busy.
-- Each side has its own variance (Welch 1947), and the variance of a row leans on those of the other rows, the more the
-  more alike they are (Smyth 2004): three to twenty runs tell little of a variance by themselves.
-- Many rows are compared, so what counts as chance gets rarer (Holm 1979).
+- Logarithms are compared, because people ask for ratios, and times are skewed, with a spread that grows with them. If a
+  row is missing in some run, its plain figures are compared.
+- From ten runs on, the mean leaves out a tenth of the runs at either end (Yuen 1974): the machine may have been busy.
+- Each side has its own variance (Welch 1947). The variance of a row is moved towards those of the other rows, the more
+  the more alike they are (Smyth 2004), because three to twenty runs say little about a variance.
+- With many rows, stronger evidence is needed (Holm 1979).
 
-A row has `changed` where that says so and the change is not below a percent. It is `unchanged` where the interval in
-which the ratio lies with 95 % lies itself within the tolerance: not to have seen a change is not enough. Else there
-is not enough data.
+A row has `changed` if this test says so and the change is at least one percent. It is `unchanged` if the 95 % interval
+of the ratio lies within the tolerance; no detected change is not enough. Otherwise there is not enough data.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ from interpose.analysis.comparison.distributions import (
 CHANGED, UNCHANGED, NOT_ENOUGH = "changed", "unchanged", "not enough data"
 RUNS_AT_LEAST = 3  # a side
 TRIMMED = 0.1  # of the runs, at either end
-SEEN_WRONGLY = 0.02  # how often a change may be seen where there is none, in any of all rows
-LEAST_CHANGE = 0.01  # smaller ones are none, whatever is sure
-OUTSIDE = 0.05  # how often the ratio lies outside of the interval
+SEEN_WRONGLY = 0.02  # how often a change may be reported in any of all rows although there is none
+LEAST_CHANGE = 0.01  # smaller changes do not count, however certain
+OUTSIDE = 0.05  # how often the ratio is outside of the interval
 TOLERANCE = 0.05
 ROWS_TO_LEAN_ON = 3
 TRUST = 0.5  # how much of what the other rows tell is believed: how alike variances are is itself estimated
@@ -58,10 +57,10 @@ class Side(NamedTuple):
 
 @dataclass(frozen=True)
 class Difference:
-    """How a row differs: its typical figure on each side, and the interval of the ratio, where it can be told.
+    """How a row differs: its typical figure on each side, and the interval of the ratio, if it can be calculated.
 
-    `chance` is how often so large a difference would be seen in any row were there none. Where a figure is 0 there is
-    no ratio.
+    `chance` is how often a difference as large would appear in any row if there were none. There is no ratio if a
+    figure is 0.
     """
 
     a: float
@@ -107,7 +106,7 @@ def typical(row: Figures) -> float:
 
 
 def _sides(rows: Sequence[Figures], logs: Sequence[bool]) -> list[Side]:
-    """Each row on one side; the variances of those that have logarithms lean on each other."""
+    """Each row on one side; the variances of rows with logarithms are moved towards each other."""
     sides = [_log_side(row) if is_log else _side(row) for row, is_log in zip(rows, logs, strict=True)]
     told = [place for place, side in enumerate(sides) if logs[place] and side.variance > 0 and side.freedom > 0]
     for place, side in zip(told, leaning([sides[place] for place in told]), strict=True):
@@ -121,7 +120,7 @@ def _log_side(row: Figures) -> Side:
 
 
 def _side(row: Figures) -> Side:
-    """The trimmed mean, and the variance as Yuen has it: what is cut off counts as what is left next to it."""
+    """The trimmed mean, and Yuen's variance, which counts values that are cut off like their nearest remaining one."""
     ordered, cut = sorted(row), int(TRIMMED * len(row))
     kept = ordered[cut : len(ordered) - cut]
     if len(kept) < 2:
@@ -148,7 +147,7 @@ def leaning(sides: Sequence[Side]) -> list[Side]:
 
 
 def _common(sides: Sequence[Side]) -> tuple[float, float]:
-    """What is known of a row's variance beforehand, in degrees of freedom, and that variance."""
+    """The prior for a row's variance: degrees of freedom and variance."""
     half = [side.freedom / 2 for side in sides]
     logs = [
         math.log(side.variance) - digamma(each) + math.log(each) for side, each in zip(sides, half, strict=True)
@@ -198,7 +197,7 @@ def _judged(found: Difference, chance: float, tolerance: float) -> Difference:
 
 
 def holm(chances: Sequence[float]) -> list[float]:
-    """The chances, each as it is where all of them were looked at."""
+    """The chances, corrected for the number of rows."""
     order = sorted(range(len(chances)), key=lambda place: chances[place])
     corrected, largest = [0.0] * len(chances), 0.0
     for rank, place in enumerate(order):

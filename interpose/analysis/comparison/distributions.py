@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
-MOST_FREEDOM = 1e5  # beyond that Student's distribution is the normal one, but for the sixth figure
+MOST_FREEDOM = 1e5  # beyond that Student's distribution is the normal one, up to the sixth figure
 _SMALLEST = 1e-300
 _STEPS_AT_MOST = 200
 _SERIES_FROM = 8.0  # from there on the asymptotic series have twelve figures
 
 
 def student_beyond(t: float, freedom: float) -> float:
-    """The probability that a variable with Student's distribution lies further from 0 than `t`, on either side."""
+    """The probability that a variable with Student's distribution is farther from 0 than `t`, on either side."""
     if freedom >= MOST_FREEDOM:
         return 2 * NormalDist().cdf(-abs(t))
     return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t))
@@ -21,7 +21,7 @@ def student_beyond(t: float, freedom: float) -> float:
 def student_bound(beyond: float, freedom: float) -> float:
     """The t beyond which, on either side, Student's distribution has the probability `beyond`.
 
-    It lies further out than that of the normal distribution, and Newton's steps from there never go too far.
+    It is farther out than that of the normal distribution, and Newton's steps from there never overshoot.
     """
     t = -NormalDist().inv_cdf(beyond / 2)
     if freedom >= MOST_FREEDOM:

@@ -1,8 +1,7 @@
-"""What a run took, row by row: figures that add up, and measures of them.
+"""The figures of a run, row by row, and measures of them.
 
-A comparison needs of a run no more than rows with a name and figures; any grouping of
-`interpose.analysis.calls.profile` makes them. Names are as they are in other runs too: without numbers of processes,
-files from the working directory on.
+A comparison needs only rows with a name and figures; any grouping of `interpose.analysis.calls.profile` makes them.
+Names are the same in other runs: they have no process numbers, and files are relative to the working directory.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from interpose.analysis.transactions.response_times import transactions
 from interpose.analysis.transactions.tracking import IDLE, NUMBER, PSEUDO
 
 FILES = ("site", "file")  # labels that begin with the name of a file
-NUMBERED = ("process", "thread")  # labels that begin with a number which each run has anew
+NUMBERED = ("process", "thread")  # labels that begin with a number that differs in every run
 TRANSACTION = "transaction"
 GROUPED_BY = (*(by for by in GROUPINGS if by != "experiment"), TRANSACTION)  # each run is an experiment
 ALL = "all"
@@ -30,7 +29,7 @@ _IDLE = PSEUDO[IDLE & NUMBER]
 
 
 class Name(NamedTuple):
-    """What a row is called: where nothing was called (`code`), the kind says what it is."""
+    """The name of a row; the kind for rows without a call (`code`)."""
 
     kind: str | None = None
     intrinsic: str | None = None
@@ -38,7 +37,7 @@ class Name(NamedTuple):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What of it may stand for it."""
+        """The words that can name it."""
         called = [each for each in (self.intrinsic, *(text for _, text in self.labels)) if each]
         return (*called, " ".join(called)) if called else (self.kind or "",)
 
@@ -63,7 +62,7 @@ class Figures:
         self.spread.add(other.spread)
 
     def percentile_ns(self, percent: float) -> int:
-        """The wall time that so many per cent of the calls did not exceed, within 1 %; 0 without calls."""
+        """The wall time that this percentage of calls did not exceed, within 1 %; 0 without calls."""
         return self.spread.percentile_ns(percent) or 0
 
 
@@ -83,25 +82,29 @@ def _percentile(percent: int) -> Measure:
     return Measure(meaning, lambda figures: figures.percentile_ns(percent), needs_calls=True, grain=1 / FINE)
 
 
+PERCENTILES = {"median": 50, "p50": 50, "p90": 90, "p95": 95, "p99": 99}
 MEASURES = {
-    "total": Measure("self wall time: without the recorded calls inside", lambda figures: figures.total_ns),
+    "total": Measure("self wall time, without the recorded calls inside", lambda figures: figures.total_ns),
     "wall": Measure("inclusive wall time", lambda figures: figures.wall_ns),
     "cpu": Measure("self CPU time", lambda figures: figures.cpu_ns),
     "wait": Measure("total less cpu", lambda figures: max(figures.total_ns - figures.cpu_ns, 0)),
     "calls": Measure("number of calls", lambda figures: figures.calls, is_time=False),
-    "mean": Measure("inclusive wall time by call", lambda figures: figures.wall_ns / (figures.calls or 1)),
-    **{
-        name: _percentile(percent)
-        for name, percent in (("median", 50), ("p50", 50), ("p90", 90), ("p95", 95), ("p99", 99))
-    },
+    "mean": Measure("inclusive wall time per call", lambda figures: figures.wall_ns / (figures.calls or 1)),
+    **{name: _percentile(percent) for name, percent in PERCENTILES.items()},
     "max": Measure("wall time of the longest call", lambda figures: figures.spread.wall_most_ns, needs_calls=True),
 }
 
 
+def meanings() -> str:
+    """The measures with their meanings, for help."""
+    told = [f"{name}: {measure.meaning}" for name, measure in MEASURES.items() if name not in PERCENTILES]
+    return f"{'; '.join(told)}; {', '.join(PERCENTILES)}: wall time that 50, 90, 95 or 99 % of the calls did not exceed"
+
+
 @dataclass
 class Run:
-    """The rows of one run, by name. Those that are `aside` are not the program's doing: waiting for work, and what
-    recording took."""
+    """The rows of one run, by name. Rows that are `aside` are not the program's doing: waiting for work, and the cost
+    of recording."""
 
     name: str
     rows: dict[Name, Figures]
@@ -152,7 +155,7 @@ def _transactions(analysis: Analysis) -> Iterator[tuple[Name, Figures]]:
 
 
 def spreads(analysis: Analysis, by: str) -> Mapping[Name, Sums]:
-    """The figures of the calls of each row with their histogram: what is needed for percentiles."""
+    """The figures of the calls of each row with their histogram, for percentiles."""
     experiment, grouping = analysis.experiment, GROUPINGS[by]
     cwd = experiment.founder.log.cwd
     fields = ("thread", *grouping.needs)

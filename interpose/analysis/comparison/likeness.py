@@ -10,7 +10,7 @@ from interpose.analysis.calls.account import ProcessAccount
 from interpose.experiments.maintenance.archives import read_index
 from interpose.experiments.metadata.log import LOWERED, Log
 
-# Settings that say where things go and how much is kept, not what is timed and how.
+# Settings for where things go and how much is kept, not for what is timed and how.
 MEAN_NOTHING = frozenset(
     f"INTERPOSE_{name}"
     for name in ("DIR", "NAME", "SAVES", "ARCHIVE", "GROUP", "GROUP_READS", "TRIGGER", "LIMIT", "POOL", "SEED")
@@ -68,7 +68,7 @@ def _doubts(accounts: Sequence[ProcessAccount]) -> Iterator[str]:
 
 
 def unlike(a: Sequence[Circumstances], b: Sequence[Circumstances]) -> list[str]:
-    """What differs between or within the sides, and what is doubtful: a line each."""
+    """Differences between or within the sides, and doubts about runs, a line each."""
     lines = [f"{each.name}: {doubt}" for each in (*a, *b) for doubt in each.doubts]
     for fact in dict.fromkeys(fact for each in (*a, *b) for fact in each.facts):
         values_a, values_b = ([each.facts.get(fact, "") for each in side] for side in (a, b))

@@ -23,20 +23,20 @@ from interpose.experiments.model.process import READ_AGAIN_AT_MOST, Process
 
 
 class Consolidator(Protocol):
-    """Puts like events together, in memory bounded by the number of different records.
+    """Combines like events, in memory bounded by the number of different records.
 
-    A thread's events must come in the order of their ends: a call comes behind those made inside of it. These wait for
-    it; where it never comes (it is in progress, or was lost), they are inside of nothing, and so are all that
-    still wait when more than `waiting_at_most` calls are waited for, as they are in no program. When there are
-    more than `records_at_most` records, whatever differs from all of them is put into one.
+    A thread's events must come in the order of their ends, so a call comes after those inside it, which wait for it. If
+    it never comes (it is in progress, or was lost), they count as outermost. So do all that still wait if more than
+    `waiting_at_most` calls are waited for, which no program reaches. Beyond `records_at_most` records, everything new
+    goes into one.
 
-    Records that have a detail, or a transaction's name that is one, are `details_at_most`. Where one more comes, a
-    quarter of them is kept for its calls and a quarter for its wall time; the others have all the same detail, OTHER,
-    with what they are else by: nothing of counts and times is lost. What comes again after that is a record again,
-    which counts as if it had as much as was enough to be kept then: so whatever has more than the 2,500th part of
-    all (of 20,000 records) is kept, and lacks no more than that, which is in the record OTHER beside it.
+    At most `details_at_most` records have a detail or a name of a transaction that is one. If one more comes, a quarter
+    of them is kept for their calls and a quarter for their wall time. The others get the same detail, OTHER, and are
+    combined by their other fields: no count and no time is lost. A detail that comes again later gets a record again,
+    which counts as if it had as much as was enough to be kept. So anything with more than the 2,500th part of all (for
+    20,000 records) is kept, and lacks at most that much, which is in the record OTHER beside it.
 
-    With a `tracker` and the `roles` of intrinsics, what is inside of no other call is put under its transaction.
+    With a `tracker` and the `roles` of intrinsics, outermost calls are put under their transaction.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Consolidator(Protocol):
         """What the calls of more intrinsics mean for transactions."""
 
     def copied(self) -> Consolidator:
-        """Another one that holds the same, to which nothing is added: its records are what is known so far."""
+        """A copy to which nothing is added: its records are what is known so far."""
 
     def records(self) -> list[Found]:
         """The records, each behind the one around it; nothing can be added any more."""
@@ -93,22 +93,22 @@ def consolidated(
     histograms: bool = False,
     tracker: Tracker | None = None,
 ) -> Records:
-    """The records of the calls of `process` by the fields `by`, from its events and from what is consolidated of it.
+    """The records of the calls of `process` by the fields `by`, from its events and from its consolidated records.
 
-    Of a `selection`, they are of those events that it gives of a block. What cannot be is left out and noted. Raises
-    UsageError where that needs events, or fields of them, that are not kept.
+    With a `selection`, only of the events that it selects. What cannot be read is noted. Raises UsageError if this
+    needs events, or fields of them, that were not kept.
     """
     for _ in range(READ_AGAIN_AT_MOST):
         stamp = process.stamp_of_consolidated()
         records = _once(process, by, consolidator, selection, histograms, copy.deepcopy(tracker))
         if process.stamp_of_consolidated() == stamp:
             break
-        process.forget_consolidated()  # what was among the events is now there
+        process.forget_consolidated()  # what was among the events has moved there
     return records
 
 
 def follow(process: Process, tracker: Tracker) -> None:
-    """Have `tracker` follow the transactions of `process`, as far as its events are kept."""
+    """Let `tracker` follow the transactions of `process`, if its events were kept."""
     _from_events(process, ("thread", "intrinsic"), None, None, False, tracker, None)
 
 
@@ -144,7 +144,7 @@ def _has_events_of(process: Process, said: Consolidated) -> bool:
 
 
 def _from_kept(process: Process, by: tuple[str, ...], selection: Selection | None, plain: bool) -> Records:
-    """What is consolidated of the process, by fewer fields."""
+    """The consolidated records of the process, by fewer fields."""
     assert process.consolidated is not None
     said, found = process.consolidated
     missing = [name for name in by if name not in said.by]
@@ -159,7 +159,7 @@ def _from_kept(process: Process, by: tuple[str, ...], selection: Selection | Non
 
 
 def as_kept(said: Consolidated, found: Sequence[Found]) -> Records:
-    """The records of a file, by all that it is by; what moved rows has them as bytes, as in events."""
+    """The records of a file, by all of its fields; rows are in `bytes`, as in events."""
     return Records(said.by, [each._replace(figures=_in_order(each, said.figures)) for each in found])
 
 
@@ -180,7 +180,7 @@ def _from_events(
     tracker: Tracker | None,
     said: Consolidated | None,
 ) -> list[Found]:
-    """The records of those events that are not in what is consolidated."""
+    """The records of the events that are not yet consolidated."""
     assert process.events is not None
     layout = process.events.layout
     roles = roles_of(process) if tracker else None

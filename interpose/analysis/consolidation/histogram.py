@@ -1,7 +1,7 @@
-"""Log-linear histograms of times: counts by buckets whose width is at most a sixty-fourth of what is in them.
+"""Log-linear histograms of times: counts in buckets at most a sixty-fourth wide.
 
-Two of them are merged by adding their counts, so percentiles are as good after any merging as before it: the
-middle of a bucket is off by less than 0.8 % of any time in it. Times below 128 ns are counted exactly.
+Histograms are merged by adding their counts, so percentiles stay as good: the middle of a bucket is within 0.8 % of
+every time in it. Times below 128 ns are exact.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class Histogram:
         return sum(self.counts.values())
 
     def percentile(self, percent: float) -> int:
-        """The time that so many per cent of all are not above, within 0.8 %; 0 where nothing is counted.
+        """The time that this percentage does not exceed, within 0.8 %; 0 if nothing was counted.
 
-        Of 100 times the 95th percentile is the 95th shortest one (the nearest rank).
+        The 95th percentile of 100 times is the 95th shortest one (the nearest rank).
         """
         return self.percentiles((percent,))[0]
 

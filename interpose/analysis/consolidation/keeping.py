@@ -1,4 +1,4 @@
-"""Keeping consolidated records of a process in its experiment, whether it has ended or goes on."""
+"""Keeps consolidated records of a process in its experiment, while it runs and after its end."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def slowest_wanted(process: Process) -> int:
 
 
 class Keeper:
-    """Consolidates the blocks of a process as they come, by all fields that reports are by, and keeps the records.
+    """Consolidates the blocks of a process as they come, by all fields that reports use, and keeps the records.
 
-    What is kept of it already is kept on. Raises ExperimentError where that cannot be read.
+    Existing records of it are continued. Raises ExperimentError if these cannot be read.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Keeper:
         process.forget_consolidated()
         self._before = process.consolidated
         if self._before is None and process.stamp_of_consolidated():
-            raise ExperimentError(f"{process.place}/{consolidated.NAME}: cannot be read, and is left as it is")
+            raise ExperimentError(f"{process.place}/{consolidated.NAME}: cannot be read, and was not changed")
         self._tracker = Tracker({}, pauses)
         made = consolidator or fastest_consolidator()
         self._consolidator: Consolidator = made(
@@ -78,7 +78,7 @@ class Keeper:
         return len(events) // self._layout.record_bytes
 
     def write(self, directory: str) -> None:
-        """Keep what is known so far in `directory`; more can be added. Raises OSError."""
+        """Write what is known so far into `directory`; more can be added. Raises OSError."""
         found: Iterable[Found] = self._consolidator.copied().records()
         if self._before:
             records = as_kept(*self._before)

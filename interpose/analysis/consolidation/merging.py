@@ -1,7 +1,7 @@
-"""Merging consolidated records: those of many processes that ran the same program become those of one.
+"""Merges consolidated records: those of many processes that ran the same program become those of one.
 
-Numbers stand for something else in every process, so all are numbered anew. Of the threads two are left: the main ones
-of all processes, as if one after the other, and the others.
+Numbers differ in every process, so everything gets new ones. Two threads remain: the main threads of all processes, as
+if one after another, and all other threads.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Merged:
         self._intrinsics: _Numbers[tuple[str, str]] = _Numbers()
         self._told: dict[tuple[str, str], Intrinsic] = {}
         self._shares = {MAIN: Share(0, 0, 0, 0, 0, 0), OTHERS: Share(0, 0, 0, 0, 0, 0)}
-        # Recorded, dropped, passed, run delay, and of those recorded the statements.
+        # Recorded, dropped, passed, run-queue delay, and line events among the recorded.
         self._counts = {number: [0, 0, 0, 0, 0] for number in (MAIN, OTHERS)}
         self._time_ns = first.log.time_ns
         self._status = 0

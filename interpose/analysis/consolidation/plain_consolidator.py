@@ -292,7 +292,7 @@ class PlainConsolidator:
         is the same then does not depend on the order."""
         holders = [self._root, *self._awaited.values(), *self._held.values(), *([self._ended] if self._ended else [])]
         around = list(holders)
-        for each in around:  # which grows: each is behind what is around it
+        for each in around:  # which grows: each record comes after the one around it
             around += each.inner.values()
         detailed = [each for each in around[len(holders) :] if self._is_detailed(each.key, each.name)]
         if not detailed:
@@ -346,7 +346,7 @@ class PlainConsolidator:
         return held
 
     def _close(self, thread: int, closing: Closing) -> None:
-        """Put what was held of `thread` under its transaction, which is one more."""
+        """Put the held calls of `thread` under its transaction, which adds one."""
         key = tuple(thread if is_thread else 0 for is_thread in self._of_transaction)
         node = self._node(self._root, key, closing.name)
         held = self._held.pop(thread, None)

@@ -1,7 +1,7 @@
-"""Consolidated records: the calls of a process, those put together that are alike and were made inside of alike calls.
+"""Consolidated records: like calls of a process, made inside like calls, combined into one record.
 
-They are a tree, as the calls were made inside each other. What groups records into rows so needs no events any more:
-whether a call was made inside another one of its row can be seen in the tree.
+They form a tree, as the calls were nested. So grouping records into rows needs no events: the tree shows whether a call
+was made inside another one of its row.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ class Records:
         return (record for record in self.walk() if record.is_call)
 
     def by_thread(self, statement: int = 0) -> dict[int, Sums]:
-        """The figures of each thread's calls, where the thread is the first of the fields; of them the statements are
-        told, if that is their intrinsic's number."""
+        """The figures of each thread's calls, if the thread is the first of the fields; line events are counted
+        separately, if that is the number of their intrinsic."""
         threads: dict[int, Sums] = {}
         place = self.by.index("intrinsic") if statement else 0
         for record in self.calls():
@@ -120,7 +120,7 @@ class Records:
         return threads
 
     def sums(self) -> dict[Key, Sums]:
-        """The figures of the calls by key, inclusive times without what was made inside another call of the key."""
+        """The figures of the calls by key; inclusive times without calls inside another call of the key."""
         found: dict[Key, Sums] = {}
         for record, key, is_first in grouped(self.roots, lambda record: record.key):
             found.setdefault(key, Sums()).add(record.sums, inclusive=is_first)

@@ -1,4 +1,4 @@
-"""What is summed over events, and the bounds that both consolidators keep to."""
+"""What is summed over events, and the limits that both consolidators keep."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ MOST = 2**63 - 1  # no sum grows beyond it
 LONGEST_NS = 2**56  # two years: no call is longer
 LATEST_NS = 2**62
 WAITING_AT_MOST = 100_000  # calls that have not come and had others inside
-RECORDS_AT_MOST = 2_000_000  # different ones; what is beyond is put into one
-DETAILS_AT_MOST = 20_000  # of them with a detail; of those beyond, the smallest that are alike but for that are one
+RECORDS_AT_MOST = 2_000_000  # different ones; all others are combined into one
+DETAILS_AT_MOST = 20_000  # of them with a detail; beyond that, the smallest that differ only in the detail are combined
 
 
 @dataclass(slots=True)
 class Sums:
     """Figures over events, or over whole transactions.
 
-    `wall_ns` and `cpu_ns` are inclusive: with what the calls had inside. In a row that many records make up, the
-    calls that were made inside another one of the row are left out there, for their time is in that one. Self times
-    leave out the calls recorded inside. Of transactions, `think_wall_ns` is what of `wall_ns` the user took, and the
-    least, the largest and the histograms are of their response times, without it. `top_cpu_ns` is of outermost calls.
-    `rows` are what was moved where an intrinsic moves rows and not bytes. Of `calls`, `statements` are lines that were
-    come to, of a thread.
+    `wall_ns` and `cpu_ns` are inclusive. If a row has many records, they exclude calls made inside another one of the
+    row. Self times exclude the recorded calls inside. For transactions, `think_wall_ns` is the user's part of
+    `wall_ns`; minimum, maximum and histograms are of response times, without it. `top_cpu_ns` is of outermost calls.
+    `rows` count what was moved, if an intrinsic moves rows and not bytes. `statements` are the line events among the
+    `calls` of a thread.
     """
 
     calls: int = 0
@@ -79,11 +78,11 @@ class Sums:
         self.cpus = _together(self.cpus, other.cpus)
 
     def move_rows(self) -> None:
-        """What was moved were rows."""
+        """Count what was moved as rows."""
         self.rows, self.bytes = self.rows + self.bytes, 0
 
     def percentile_ns(self, percent: float) -> int | None:
-        """The wall time that so many per cent were not above, within 1 %; None where there is no histogram."""
+        """The wall time that this percentage did not exceed, within 1 %; None without a histogram."""
         if self.walls is None or not self.walls.counts:
             return None
         return min(max(self.walls.percentile(percent), self.wall_least_ns), self.wall_most_ns)

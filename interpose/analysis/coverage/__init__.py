@@ -1,1 +1,1 @@
-"""Statement coverage: which statements of a program ran, by what was recorded and by its sources."""
+"""Statement coverage: which statements of a program ran, from the recording and the sources."""

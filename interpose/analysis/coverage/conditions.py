@@ -54,7 +54,7 @@ def ways(table: Table) -> set[tuple[int, int]]:
 
 
 def _end(units: list[_Unit | None], place: int, jump: _Unit) -> int:
-    """The statement that a way comes to first; the jump's own where that is another condition of it, `NONE` where it
+    """The first statement that a branch reaches; the jump's own if that is another condition of it, `NONE` if it
     raises."""
     for _ in range(len(units)):
         unit = units[place] if place < len(units) else None
@@ -72,7 +72,7 @@ def _end(units: list[_Unit | None], place: int, jump: _Unit) -> int:
 
 
 def _units(code: CodeType, found: Statements) -> list[_Unit | None]:
-    """The instructions by their numbers; None where there is none, but what an instruction keeps for itself."""
+    """The instructions by number; None for the inline caches of instructions."""
     raw, positions = code.co_code, list(code.co_positions())
     opcodes = raw[::2]
     units: list[_Unit | None] = [None] * len(opcodes)

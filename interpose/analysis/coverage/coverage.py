@@ -24,8 +24,8 @@ _NAMES_SHOWN = 3
 
 @dataclass
 class Asked:
-    """What is asked for. `directories`, `include` and `omit` are as from `place`; `context` is an expression that is
-    looked for in contexts; `exclude` are expressions for what is left out besides the usual."""
+    """What the options select. `directories`, `include` and `omit` are relative to `place`; `context` is an expression
+    searched for in contexts; `exclude` are expressions for what is left out besides the usual."""
 
     directories: Sequence[str] = ()
     include: Sequence[str] = ()
@@ -37,8 +37,7 @@ class Asked:
 
 @dataclass
 class Coverage:
-    """The modules in the order of their paths, what is to be said, how many code objects were seen, and whether it was
-    recorded which way conditions went."""
+    """The modules by path, remarks, the number of code objects seen, and whether branches were recorded."""
 
     modules: list[Module]
     notes: list[str]
@@ -57,7 +56,7 @@ class Coverage:
 
     @property
     def branches(self) -> Share:
-        """The ways out of conditions that were gone."""
+        """The branches that were taken, out of all."""
         return sum((module.branches for module in self.modules), Share(0, 0))
 
     @property
@@ -67,7 +66,7 @@ class Coverage:
 
 
 def coverage(experiment: Experiment, asked: Asked) -> Coverage:
-    """The coverage of what was recorded in an experiment, or in several that are read as one."""
+    """The coverage recorded in an experiment, or in several read as one."""
     chosen = Chosen(asked.directories, asked.include, asked.omit, asked.place)
     patterns = [re.compile(each, re.MULTILINE) for each in (*DEFAULTS, *asked.exclude)]
     wanted = asked.context
@@ -94,7 +93,8 @@ def _module(file: File, patterns: Sequence[re.Pattern[str]], with_branches: bool
 
 
 def _give_made(modules: list[Module], gathered: Gathered, chosen: Chosen) -> None:
-    """Give each module the code that was made for it. What was made for others, the library's, has a row a file."""
+    """Give each module the code that was generated for it. Code generated for others, the library's, has a row per
+    file."""
     by_name = {module.name: module for module in modules}
     others: dict[str, set[str]] = defaultdict(set)
     for name, made in gathered.made.items():
@@ -110,7 +110,7 @@ def _give_made(modules: list[Module], gathered: Gathered, chosen: Chosen) -> Non
 
 
 def _others(chosen: Chosen, seen: set[str]) -> Iterator[tuple[str, str]]:
-    """What lies in the directories that were asked about and was not seen, each once."""
+    """The modules in the given directories that were not seen, each once."""
     for path, name in chosen.modules():
         real = os.path.realpath(path)
         if real not in seen and not (path.endswith(COMPILED) and os.path.splitext(real)[0] + ".py" in seen):

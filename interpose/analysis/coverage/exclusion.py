@@ -10,7 +10,7 @@ from typing import NamedTuple
 from interpose.analysis.coverage.logical_lines import LogicalLines
 from interpose.analysis.coverage.statements import DEFINITIONS
 
-# What coverage.py leaves out unless told otherwise: the remark, imports for type checkers, and bodies of three dots.
+# What coverage.py excludes by default: the comment, imports for type checkers, and bodies of three dots.
 # Sources may be hostile: no expression here takes longer than the text is long.
 DEFAULTS = (
     r"#\s*(?:pragma|PRAGMA)[:\s]?\s*(?:no|NO)\s*(?:cover|COVER)",
@@ -21,7 +21,7 @@ _RESULT = re.compile(r"[\])]\s*->")
 
 
 class LeftOut(NamedTuple):
-    """First lines of what is excluded, and all lines of docstrings."""
+    """The first lines of excluded code, and all lines of docstrings."""
 
     excluded: Set[int]
     docstrings: Set[int]
@@ -30,9 +30,10 @@ class LeftOut(NamedTuple):
 def left_out(
     text: str, tree: ast.Module, lines: LogicalLines, patterns: Sequence[re.Pattern[str]], with_code: Set[int]
 ) -> LeftOut:
-    """What is left out of a source: what matches a pattern, with its suite; `with_code` are the lines that have code.
+    """What is excluded from a source: lines that match a pattern, with their suites; `with_code` are the lines with
+    code.
 
-    A decorator or the head of a definition takes all of it with it, and a body that is left out the `case _` before it.
+    A decorator or the header of a definition excludes all of it, and an excluded body also the `case _` before it.
     """
     found = [*bodies_of_dots(text.split("\n")), *(line for pattern in patterns for line in _matching(pattern, text))]
     chosen = {lines.first(line) for line in found}
@@ -57,7 +58,7 @@ def left_out(
 
 
 def _matching(pattern: re.Pattern[str], text: str) -> Iterable[int]:
-    """The physical lines that a match lies on."""
+    """The physical lines of a match."""
     line, counted = 1, 0
     for match in pattern.finditer(text):
         line += text.count("\n", counted, match.start())
@@ -66,7 +67,7 @@ def _matching(pattern: re.Pattern[str], text: str) -> Iterable[int]:
 
 
 def bodies_of_dots(text_lines: Sequence[str]) -> Iterator[int]:
-    """The lines whose only code is three dots, alone or behind the end of a definition's head; and a head above."""
+    """Lines with only three dots, alone or after the header of a definition, and that header above."""
     above = 0  # the last line before that is not blank
     for number, line in enumerate(text_lines, 1):
         place = line.rfind("...", 0, line.find("#") if "#" in line else len(line))
@@ -98,7 +99,7 @@ def _docstring(body: Sequence[ast.stmt]) -> Iterable[int]:
 
 
 def _is_for_all(case: ast.match_case) -> bool:
-    """Whether it is `case _`, or one with another name that holds whatever is there."""
+    """Whether it is `case _`, or `case` with another name that matches everything."""
     pattern: ast.pattern | None = case.pattern
     while isinstance(pattern, (ast.MatchAs, ast.MatchOr)):
         inner = pattern.patterns[-1] if isinstance(pattern, ast.MatchOr) else pattern.pattern

@@ -1,4 +1,4 @@
-"""What was seen to run, put together by source file over processes, experiments and contexts."""
+"""Combines what was seen to run by source file, over processes, experiments and contexts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.sources import Sought, Sources, is_dynamic, path_of
 
-# Functions that libraries make from text and give the name of a file of theirs, or of none.
+# Functions that libraries make from text, under the name of one of their files or of none.
 _MADE = re.compile(r"(?:^|\.)__create_fn__(?:\.|$)")
 
 _BRANCHES = "INTERPOSE_BRANCHES"
@@ -23,11 +23,11 @@ _BRANCHES = "INTERPOSE_BRANCHES"
 
 @dataclass
 class Seen:
-    """What was seen of a source: `known` are the places of its code that ran, each of them executed or not.
+    """What was seen of a source: `known` are the places of its code that ran, each executed or not.
 
-    `executed` has those that were, by context; `jumps` the ways out of conditions, from and to where, and whether they
-    were gone. `counts` is how often each line was executed, where lines were counted. `modules` counts its code
-    objects by the module whose names they use.
+    `executed` has the executed ones, by context; `jumps` the branches, from and to where, and whether they were taken.
+    `counts` is how often each line was executed, if lines were counted. `modules` counts its code objects by the module
+    whose globals they use.
     """
 
     process: Process
@@ -67,7 +67,7 @@ class Made:
 
 @dataclass
 class File:
-    """A source file of the program: its path, what was seen of it, and its text or why there is none."""
+    """A source file of the program: its path, what was seen of it, and its text or why it is missing."""
 
     path: str
     seen: Seen
@@ -76,8 +76,8 @@ class File:
 
 @dataclass
 class Gathered:
-    """What was recorded: files by path, code made at run time by module, what is to be said, how many code objects
-    there are, whether branches were recorded, and whether some files were seen by line trace alone."""
+    """What was recorded: files by path, generated code by module, remarks, the number of code objects, whether there
+    are branches, and whether some files were seen by line trace alone."""
 
     files: dict[str, File] = field(default_factory=dict)
     made: dict[str, Made] = field(default_factory=dict)
@@ -88,12 +88,11 @@ class Gathered:
 
 
 def gather(experiment: Experiment, wants_context: Callable[[str], bool], wants_file: Callable[[str], bool]) -> Gathered:
-    """What was recorded of the files that are wanted; what was not in a wanted context counts as not executed.
+    """What was recorded of the wanted files; what ran only in unwanted contexts counts as not executed.
 
-    Line trace counts lines, in no context. Where it alone saw a file, a line that was executed stands for all
-    statements on it.
+    Line trace counts lines, without contexts. If it alone saw a file, an executed line stands for all statements on it.
 
-    Of a file whose text differs between experiments, what was seen of the latest text counts.
+    If the text of a file differs between experiments, only the latest text counts.
     """
     gathered, left_out = Gathered(), 0
     for each in reversed(_by_age(experiment)):
@@ -211,5 +210,5 @@ class _Found:
 
 
 def is_made(code: Code) -> bool:
-    """Whether a code object was made from text at run time: it lies in no file, or is a method of a dataclass."""
+    """Whether a code object was made from text at run time: it has no file, or is a method of a dataclass."""
     return is_dynamic(code.file) or _MADE.search(code.function) is not None

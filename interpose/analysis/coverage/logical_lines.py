@@ -39,7 +39,7 @@ class LogicalLines:
 
 
 def logical_lines(text: str) -> LogicalLines:
-    """Those of a source, whose lines end with a newline. Raises SyntaxError, tokenize.TokenError."""
+    """The logical lines of a source, which must end with newlines. Raises SyntaxError, tokenize.TokenError."""
     found, depth, first = LogicalLines(), 0, 0
     for kind, _, (line, _), (end, _), _ in tokenize.generate_tokens(StringIO(text).readline):
         if kind == token.INDENT:

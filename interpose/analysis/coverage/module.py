@@ -19,14 +19,14 @@ COVERED, PARTLY, MISSED = "covered", "partly", "missed"
 
 
 class Share(NamedTuple):
-    """So many of so many."""
+    """A number out of a total."""
 
     part: int
     whole: int
 
     @property
     def percent(self) -> float | None:
-        """100 for all of them; None where there are none."""
+        """The percentage; None if the total is 0."""
         return 100 * self.part / self.whole if self.whole else None
 
     def __add__(self, other: object) -> Share:
@@ -36,8 +36,8 @@ class Share(NamedTuple):
 
 @dataclass
 class Line:
-    """A line of a source that has statements: how many, how many of them ran, and the ways out of its conditions by the
-    line that they lead to (or `EXIT`), gone or not. `count` is how often it was executed, 0 where that is not known."""
+    """A line of a source with statements: how many, how many of them ran, and its branches by the line that they lead
+    to (or `EXIT`), taken or not. `count` is how often it was executed, 0 if unknown."""
 
     number: int
     statements: int = 0
@@ -47,7 +47,7 @@ class Line:
 
     @property
     def hits(self) -> int:
-        """How often it was executed; 1 where it was, and nobody counted."""
+        """How often it was executed; 1 if it was, but nobody counted."""
         return max(self.count, 1) if self.executed else 0
 
     @property
@@ -63,10 +63,10 @@ class Line:
 class Module:
     """A module: its path and name, the table of its statements, and the numbers of those that ran, by context.
 
-    Where there is no table, `why` says so, and no share is known. `lines_by_context` are the lines where something ran.
-    `jumps` are the ways out of conditions by the statements that they lead from and to, gone or not. `counts` is how
-    often lines were executed, where that was counted. `note` says what is to be known of the source; `made` is the code
-    that was made from text for it.
+    Without a table, `why` gives the reason, and no share is known. `lines_by_context` are the lines where something
+    ran. `jumps` are the branches by the statements that they lead from and to, taken or not. `counts` is how often
+    lines were executed, if they were counted. `note` is a remark on the source; `made` is code generated for the
+    module.
     """
 
     path: str
@@ -83,16 +83,16 @@ class Module:
 
     @cached_property
     def executed(self) -> Set[int]:
-        """The statements that ran, in whatever context."""
+        """The statements that ran, in any context."""
         return set().union(*self.by_context.values())
 
     @cached_property
     def lines_seen(self) -> Set[int]:
-        """The physical lines where something ran, in whatever context."""
+        """The physical lines where something ran, in any context."""
         return set().union(*self.lines_by_context.values())
 
     def path_from(self, place: str) -> str:
-        """Its path as from the directory `place`; whole where it lies elsewhere."""
+        """Its path relative to the directory `place`; absolute if it is elsewhere."""
         return self.path.removeprefix(place.rstrip("/") + "/")
 
     @cached_property
@@ -103,7 +103,7 @@ class Module:
 
     @property
     def generated(self) -> Share:
-        """The lines of code made at run time that ran, of those of the functions that did."""
+        """The executed lines of generated code, and all lines of its functions that ran."""
         return Share(len(self.made.executed), len(self.made.known))
 
     @property
@@ -113,7 +113,7 @@ class Module:
 
     @property
     def branches(self) -> Share:
-        """The ways out of conditions that were gone."""
+        """The branches that were taken, out of all."""
         return Share(sum(self.jumps.values()), len(self.jumps))
 
     @cached_property
@@ -158,7 +158,7 @@ class Module:
 def module_of(
     path: str, table: Table | None, seen: Seen, with_branches: bool, *, why: str = "", note: str = ""
 ) -> Module:
-    """The module of a file, by what was seen of it; where branches count, with those of its code that never ran."""
+    """The module of a file, from what was seen of it; with branches, also those of its code that never ran."""
     name = max(seen.modules, key=lambda each: (seen.modules[each], each), default="")
     lines = {context: sorted({point.line for point in points}) for context, points in seen.executed.items()}
     if table is None:
@@ -183,7 +183,7 @@ class _Mapped:
         self._counted = set(table.counted)
 
     def numbers(self, point: Point) -> Sequence[int]:
-        """The statements that a place lies in: one, or all that begin on its line where no column is known."""
+        """The statements of a place: one, or all that begin on its line if its column is unknown."""
         if point.column:
             number = self._found.at(point.line, point.column - 1)
             return () if number == NONE else (number,)
@@ -201,7 +201,7 @@ class _Mapped:
         return ran & self._counted
 
     def jumps(self, seen: Seen | None, with_branches: bool) -> dict[tuple[int, int], bool]:
-        """The ways from statement to statement, where a condition has several; within one statement there are none."""
+        """The branches between statements, if a condition has several; conditions within one statement have none."""
         found = self._never_gone(seen) if with_branches else {}
         for (origin, target), was_gone in seen.jumps.items() if seen else ():
             begins, ends = self.numbers(origin)[:1], (EXIT,) if target is None else self.numbers(target)[:1]

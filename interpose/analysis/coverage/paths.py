@@ -47,7 +47,7 @@ class Chosen:
         self._omit = [matcher(each, place) for each in omit]
 
     def has(self, path: str) -> bool:
-        """Whether the file is asked about."""
+        """Whether the options select the file."""
         if self.directories and not any(_is_below(path, each) for each in self.directories):
             return False
         if self._include and not any(each.fullmatch(path) for each in self._include):
@@ -55,7 +55,7 @@ class Chosen:
         return not any(each.fullmatch(path) for each in self._omit)
 
     def modules(self) -> Iterator[tuple[str, str]]:
-        """The paths of modules in the directories that were named, and their names as far as paths tell them."""
+        """The paths of the modules in the given directories, and their names as far as paths show them."""
         for directory in self.directories:
             paths = [directory] if os.path.isfile(directory) else _files(directory)
             for path in paths:

@@ -1,8 +1,8 @@
-"""The statements of a source, and which of them a position in it belongs to.
+"""The statements of a source, and to which of them a position belongs.
 
-A statement is one of the syntax tree, or a decorator, an `except` clause or a `case` clause. Of a compound one its head
-counts: what is in its body is of other statements. Its line is the first of the line of tokens that it begins in, so
-several statements may have one line, and one that goes over several lines has its first.
+A statement is one of the syntax tree, or a decorator, an `except` clause or a `case` clause. Only the header of a
+compound statement belongs to it; its body belongs to other statements. Its line is the first of its logical line, so
+several statements may share a line, and one that spans several lines has the first.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from interpose.analysis.coverage.statements import NONE, Statements, statements
 from interpose.errors import Caught
 
 END_OF_LINE = re.compile(r"\r\n|\r")
-LARGEST_BYTES = 4 << 20  # what is longer is not read
+LARGEST_BYTES = 4 << 20  # longer sources are not read
 _ANNOTATIONS = "__annotate__"
 _NO_PYTHON = "its source is not Python that this version reads"
 
@@ -29,7 +29,7 @@ class Unreadable(Caught):
 class Table:
     """A source: its lines of text, its statements, and the numbers of those that count, in the order of the source.
 
-    `excluded` are the lines with code that were left out.
+    `excluded` are the lines of excluded code.
     """
 
     text: Sequence[str]

@@ -1,4 +1,4 @@
-"""Whether an expression means something: each name is one, and what is compared or reckoned with is alike."""
+"""Whether an expression is valid: every name exists, and operands have matching types."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _NAMES_SHOWN = 12
 
 @dataclass(frozen=True)
 class Checker:
-    """Knows the text of the expression, which labels there are, and which tokens nobody can tell here, and why."""
+    """Knows the text of the expression, the labels, and the tokens that are not available, with the reasons."""
 
     text: str
     labels: Collection[str] = ()

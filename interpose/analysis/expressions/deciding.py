@@ -1,8 +1,8 @@
-"""From the tree of an expression to functions that decide of events, as fast as Python goes.
+"""From the tree of an expression to functions that decide about events, as fast as Python allows.
 
-What is the same for all events of an intrinsic is decided once for each intrinsic, and what that settles falls away: of
-`KIND == 'db' && WALL > 5ms` nothing is left for a file's calls, and the comparison of WALL for a database's. What hangs
-on the number of a stack, a text or a thread alone is decided once for each number.
+What is the same for all events of an intrinsic is decided once per intrinsic, and disappears: for a file's calls
+nothing is left of `KIND == 'db' && WALL > 5ms`, and for a database's only the comparison of WALL. What depends only on
+the number of a stack, a text or a thread is decided once per number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from interpose.experiments.model.process import Process, Site
 
 Of = Callable[[Event, int], Any]
 Chooses = Callable[[Site], bool]
-DECIDED_AT_MOST = 200_000  # numbers for which it is kept what was decided
+DECIDED_AT_MOST = 200_000  # how many decided numbers are kept
 ENDED = "ended"
 _PLACES = {name: place for place, name in enumerate(Event._fields)}
 _NOTHING: frozenset[str] = frozenset()
@@ -31,9 +31,10 @@ _UNKNOWN = float("nan")  # no comparison with it holds
 
 
 class Value(NamedTuple):
-    """What a part comes to: `constant`, or what `of` gives for an event and its depth.
+    """The value of a part: `constant`, or the result of `of` for an event and its depth.
 
-    `by` are the fields of the event that it hangs on, none of a constant; `place` is that of the field that it is.
+    `by` are the fields of the event on which it depends, none for a constant; `place` is the position of the field, if
+    it is one.
     """
 
     constant: Any = None
@@ -48,7 +49,7 @@ class Value(NamedTuple):
 
 
 class _Decided(dict[int, Any]):
-    """What was decided for each number, and is decided when it is asked for first."""
+    """Decisions by number, made when first needed."""
 
     def __init__(self, decide: Callable[[int], Any]) -> None:
         super().__init__()
@@ -139,7 +140,7 @@ class Decider:
 
 
 def _chooser(part: Part) -> Chooses:
-    """What says whether a frame is one that `part` means; each site is looked at once."""
+    """A test whether `part` matches a frame; each site is examined once."""
     if isinstance(part, Literal):
         name = part.value
         return lambda site: site.function == name
@@ -221,7 +222,7 @@ def _combined(combine: Callable[[Any, Any], Any], left: Value, right: Value) -> 
 
 
 def _joined(sign: str, values: Iterable[Value]) -> Value:
-    """All of them, or one of them; what is settled falls away, or settles all."""
+    """`all` or `any` of the parts; constant parts disappear, or decide the whole."""
     settles = sign == "||"
     open_values = []
     for value in values:

@@ -22,8 +22,8 @@ _NO_TRANSACTIONS = "transactions are not told apart here"
 class Filter:
     """An expression over the events of an experiment, or of several read as one. Raises ExpressionError.
 
-    `names` are the tokens and labels in it. Where nobody says what transaction an event is of, TRANSACTION is refused;
-    `without` are other tokens that nobody can tell, and why.
+    `names` are its tokens and labels. TRANSACTION is refused if transactions are unknown; `without` are other
+    unavailable tokens, with the reasons.
     """
 
     def __init__(
@@ -47,7 +47,8 @@ class Filter:
         self._known: dict[tuple[Process, str], Keeps] = {}
 
     def keeps(self, process: Process, event: Event, depth: int = 0, state: str = ENDED) -> bool:
-        """Whether it holds for an event of `process`, which lies that deep and ended, or is in progress (`state`)."""
+        """Whether the expression is true for an event of `process` at that depth, which has ended or is in progress
+        (`state`)."""
         of_process = self._known.get((process, state))
         if of_process is None:
             of_process = self._known[process, state] = self.over(process, state)

@@ -1,12 +1,12 @@
-r"""Regular expressions whose matching takes time in proportion to the text, whatever they are.
+r"""Regular expressions that match in time proportional to the text, whatever the pattern.
 
-`re` goes back and tries again, and `(a+)+b` keeps it busy for years over thirty letters; names in an experiment may be
-anybody's. Here a pattern becomes a set of states that are followed all at once (K. Thompson, Regular expression search
-algorithm, CACM 11 (6), 1968), and what a set becomes at a letter is remembered. The syntax is that of `re`, in part:
+`re` backtracks, so `(a+)+b` can take years over thirty characters, and anybody may have written the names in an
+experiment. Here a pattern becomes a set of states that are followed all at once (K. Thompson, Regular expression search
+algorithm, CACM 11 (6), 1968), and each set's successor is cached by character. The syntax is a part of that of `re`:
 
     .  [abc] [^a-z]  \d \w \s \D \W \S  * + ? {2} {2,} {2,5} (and lazy)  |  ( ) (?: )  ^ $  (?i) at the beginning
 
-No backward references, no looking around. `$` is the very end.
+There are no back-references and no look-around. `$` matches only at the very end.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CLASSES: dict[str, Is] = {
 
 
 class PatternError(UsageError):
-    """A pattern that is none, from the letter at `place` on."""
+    """An invalid pattern; `place` is the position of the mistake."""
 
     def __init__(self, what: str, place: int) -> None:
         super().__init__(what)
@@ -44,8 +44,8 @@ class PatternError(UsageError):
 
 @dataclass
 class _State:
-    """Where a match can be: goes on to `after` by a letter that `takes` allows, or without one; `begins` and `ends`
-    are passed at the beginning and at the end of the text alone."""
+    """A state of the match: continues to `after` with a character that `takes` allows, or without one. `begins` and
+    `ends` can be passed only at the beginning and at the end of the text."""
 
     takes: Is | None = None
     after: list[_State] = field(default_factory=list)
@@ -56,7 +56,7 @@ class _State:
 
 @dataclass
 class _Piece:
-    """States from `first` to `last`, which goes on nowhere yet."""
+    """States from `first` to `last`, which has no successor yet."""
 
     first: _State
     last: _State
@@ -140,7 +140,7 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         if len(text) > LONGEST_PATTERN:
-            raise PatternError(f"a pattern is at most {LONGEST_PATTERN} letters long", LONGEST_PATTERN)
+            raise PatternError(f"a pattern can have at most {LONGEST_PATTERN} characters", LONGEST_PATTERN)
         self.states: list[_State] = []
         self.ignores_case = text.startswith("(?i)")
         self._text = text
@@ -180,7 +180,7 @@ class _Reader:
         least, most = self._times()
         if (least, most) == (1, 1):
             return piece
-        del self.states[states:]  # read again, as often as it is to be there
+        del self.states[states:]  # parsed again for each repetition
         found = self._copies(begin, end, least, most)
         self._passes("?")
         if self._place < len(self._text) and self._text[self._place] in "*+?":
@@ -225,7 +225,7 @@ class _Reader:
         least = int(found[1])
         most = None if found[2] and not found[3] else int(found[3] or least)
         if least > REPEATED_AT_MOST or (most is not None and not least <= most <= REPEATED_AT_MOST):
-            raise PatternError(f"from 0 to {REPEATED_AT_MOST} times, the lower first", self._place)
+            raise PatternError(f"repetitions are from 0 to {REPEATED_AT_MOST}, smaller number first", self._place)
         self._place = found.end()
         return least, most
 
@@ -249,10 +249,10 @@ class _Reader:
         if self._text.startswith("?:", self._place):
             self._place += 2
         elif self._text.startswith("?", self._place):
-            raise PatternError("of (? there are (?: and, at the beginning, (?i)", place)
+            raise PatternError("only (?: and, at the beginning, (?i) are supported", place)
         self._depth += 1
         if self._depth > DEEPEST:
-            raise PatternError(f"more than {DEEPEST} groups within each other", place)
+            raise PatternError(f"more than {DEEPEST} nested groups", place)
         piece = self._either()
         self._depth -= 1
         if not self._passes(")"):
@@ -280,7 +280,7 @@ class _Reader:
         self._place += 1
         high = self._letter()
         if not isinstance(high, str) or high < low:
-            raise PatternError("no range of letters", place)
+            raise PatternError("invalid range of characters", place)
         if self.ignores_case:
             return lambda letter: low <= letter <= high or low <= letter.upper() <= high
         return lambda letter: low <= letter <= high
@@ -307,7 +307,7 @@ class _Reader:
         if letter in _WRITTEN:
             return _WRITTEN[letter]
         if not letter or letter.isalnum():
-            raise PatternError(f"\\{letter} is not known here", place)
+            raise PatternError(f"\\{letter} is not supported", place)
         return letter
 
     def _is(self, letter: str) -> Is:
@@ -326,7 +326,7 @@ class _Reader:
 
     def _state(self, begins: bool = False, ends: bool = False) -> _State:
         if len(self.states) >= STATES_AT_MOST:
-            raise PatternError("the pattern is too large; are there repetitions of repetitions?", self._place)
+            raise PatternError("the pattern is too large; avoid repetitions of repetitions", self._place)
         state = _State(begins=begins, ends=ends, number=len(self.states))
         self.states.append(state)
         return state

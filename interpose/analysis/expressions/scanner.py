@@ -43,7 +43,7 @@ class Word(NamedTuple):
 def scan(text: str) -> Iterator[Word]:
     """The words of `text`, then one that is the end. Raises ExpressionError."""
     if len(text) > LONGEST:
-        raise ExpressionError(f"an expression is at most {LONGEST:,} letters long", text, LONGEST)
+        raise ExpressionError(f"an expression can have at most {LONGEST:,} characters", text, LONGEST)
     place = 0
     while place < len(text):
         found = _WORD.match(text, place)

@@ -24,7 +24,7 @@ BY_NUMBER = ("intrinsic", "stack", "detail", "error", "thread")
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What lies around a process: when its founder began, the windows of the labels, who names transactions."""
+    """The surroundings of a process: when its founder began, the windows of labels, what names transactions."""
 
     start_ns: int
     labels: Mapping[str, Sequence[Window]] = field(default_factory=dict)
@@ -59,11 +59,11 @@ _DIMENSIONS = {(0, 0): "a number", (1, 0): "a time", (0, 1): "a size", (-1, 1): 
 
 @dataclass(frozen=True)
 class Token:
-    """A name: its type, what it is decided by, its meaning, and how it is read.
+    """A token: its type, what decides it, its meaning, and how it is read.
 
-    `read` takes the process and the number of what decides; of a call, the process, the event, its depth and the
-    surroundings; of a process, that and how it ended. `field` is the one of the event that the token is and nothing
-    else, where calls move `moves`, if that is said. `needs_end` are those that a call in progress does not have.
+    `read` gets the process and the deciding number; or for a call the process, the event, its depth and the
+    surroundings; or the process and its ending. `field` is the field of the event whose value the token is, if calls
+    move `moves` (if given). A call in progress does not have tokens with `needs_end`.
     """
 
     type: Type
@@ -121,29 +121,29 @@ TOKENS: dict[str, Token] = {
     "KIND": Token(TEXT, "intrinsic", "db, screen, file …", lambda process, number: process.intrinsic(number).kind),
     "INTRINSIC": Token(TEXT, "intrinsic", "its dotted name", lambda process, number: process.intrinsic(number).name),
     "WALL": _is("wall_ns", TIME, "time from beginning to end", needs_end=True),
-    "CPU": _is("cpu_ns", TIME, "of it on a processor", needs_end=True),
+    "CPU": _is("cpu_ns", TIME, "the part on a processor", needs_end=True),
     "SELF_WALL": _made(_self_wall_ns, "WALL without the recorded calls inside"),
     "SELF_CPU": _made(_self_cpu_ns, "CPU without the recorded calls inside"),
     "WAIT": _made(lambda event: max(_self_wall_ns(event) - _self_cpu_ns(event), 0), "SELF_WALL less SELF_CPU"),
     "START": Token(
         TIME,
         OF_CALL,
-        "when it began, since the beginning",
+        "when it began, since the beginning of the recording",
         lambda process, event, depth, around: event.start_ns - around.start_ns,
     ),
     "END": Token(
         TIME,
         OF_CALL,
-        "when it ended, since the beginning",
+        "when it ended, since the beginning of the recording",
         lambda process, event, depth, around: event.start_ns + event.wall_ns - around.start_ns,
         needs_end=True,
     ),
     "BYTES": _is("bytes", SIZE, "bytes moved", moves="bytes"),
     "ROWS": _is("bytes", NUMBER, "rows moved", moves="rows"),
     "CALL": _is("call", NUMBER, "its number within the thread"),
-    "PARENT": _is("parent", NUMBER, "that of the call that it was made inside, or 0"),
+    "PARENT": _is("parent", NUMBER, "number of the call around it, or 0"),
     "DEPTH": Token(
-        NUMBER, OF_CALL, "how many recorded calls it was made inside", lambda process, event, depth, around: depth
+        NUMBER, OF_CALL, "number of recorded calls around it", lambda process, event, depth, around: depth
     ),
     "TASK": _is("task", NUMBER, "asynchronous task, or 0"),
     "THREAD": Token(NUMBER, "thread", "the kernel's number of the thread", _thread_id),
@@ -156,24 +156,24 @@ TOKENS: dict[str, Token] = {
     "USER": Token(TEXT, OF_PROCESS, "the user", lambda process, state: user_label(process)),
     "TERMINAL": Token(TEXT, OF_PROCESS, "the terminal, or 'none'", lambda process, state: terminal_label(process)),
     "STATE": Token(
-        TEXT, OF_PROCESS, "'ended'; of a call in progress, how its process ended", lambda process, state: state
+        TEXT, OF_PROCESS, "'ended'; for a call in progress, how its process ended", lambda process, state: state
     ),
     "DETAIL": Token(TEXT, "detail", "statement, path or address", _string),
-    "ERROR": Token(TEXT, "error", "what the call raised; '' where nothing", _string),
-    "FILE": Token(TEXT, "stack", "file of the own line", lambda process, stack: _site(process, stack).file),
-    "LINE": Token(NUMBER, "stack", "number of the own line", lambda process, stack: _site(process, stack).line),
+    "ERROR": Token(TEXT, "error", "error that the call raised, or ''", _string),
+    "FILE": Token(TEXT, "stack", "file of your line", lambda process, stack: _site(process, stack).file),
+    "LINE": Token(NUMBER, "stack", "number of your line", lambda process, stack: _site(process, stack).line),
     "FUNCTION": Token(
-        TEXT, "stack", "function of the own line", lambda process, stack: _site(process, stack).function
+        TEXT, "stack", "function of your line", lambda process, stack: _site(process, stack).function
     ),
     "SITE": Token(
         TEXT,
         "stack",
-        "both: 'FILE:LINE'",
+        "your line: 'FILE:LINE'",
         lambda process, stack: f"{_site(process, stack).file}:{_site(process, stack).line}",
     ),
-    "STACK": Token(STACK, "stack", "the frames that it was called from, as far as recorded"),
-    "LABEL": Token(LABELS, OF_CALL, "the labels in whose windows it began"),
-    "TRANSACTION": Token(TEXT, OF_CALL, "the transaction that it is in", _transaction),
+    "STACK": Token(STACK, "stack", "its recorded frames"),
+    "LABEL": Token(LABELS, OF_CALL, "the labels with a window in which it began"),
+    "TRANSACTION": Token(TEXT, OF_CALL, "its transaction", _transaction),
 }
 
 
@@ -200,13 +200,13 @@ FUNCTIONS: dict[str, Function] = {
 
 SYNTAX = (
     ("|| && !", "or, and, not"),
-    ("== != < <= > >=", "compare what is alike; a time needs a unit: ns us ms s m h; a size: B KiB MiB GiB"),
+    ("== != < <= > >=", "compare equal types; a time needs a unit: ns us ms s m h; a size: B KiB MiB GiB"),
     ("=~", "a text matches a regular expression, anywhere in it: DETAIL =~ '^select'"),
     ("+ - * / %", "arithmetic: WAIT > WALL / 2"),
-    ("IN", "KIND IN ('db', 'net'); FUNC('save') IN STACK: all of them are there; 'load' IN LABEL"),
-    ("SOME IN", "(FNAME('a.py'), 'save') SOME IN STACK: one is there; a text is a function's whole name"),
-    ("ORDERED IN", "('main', 'save') ORDERED IN STACK: the first called the next, at once or by others"),
-    ("LEAF IN", "FUNC('save') LEAF IN STACK: the innermost frame is one"),
+    ("IN", "KIND IN ('db', 'net'); FUNC('save') IN STACK: the stack has all of them; 'load' IN LABEL"),
+    ("SOME IN", "(FNAME('a.py'), 'save') SOME IN STACK: the stack has one of them; a text is a function's full name"),
+    ("ORDERED IN", "('main', 'save') ORDERED IN STACK: each called the next, directly or not"),
+    ("LEAF IN", "FUNC('save') LEAF IN STACK: the innermost frame is one of them"),
     ("a label's name", "it began in one of the label's windows"),
 )
 

@@ -15,7 +15,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Literal(Part):
-    """A text, or a number, whose `unit` is `time`, `size`, or none."""
+    """A text, or a number with the `unit` `time`, `size`, or none."""
 
     value: str | int | float
     unit: str = ""
@@ -63,7 +63,7 @@ class Binary(Part):
 
 @dataclass(frozen=True)
 class Membership(Part):
-    """A part that is to be in another; `how` is `IN`, `SOME`, `ORDERED` or `LEAF`."""
+    """A test for frames in a stack; `how` is `IN`, `SOME`, `ORDERED` or `LEAF`."""
 
     how: str
     left: Part

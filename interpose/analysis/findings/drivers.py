@@ -1,7 +1,7 @@
-"""Rules about drivers: what the native calls inside the calls of a database say of who takes the time.
+"""Rules about database drivers, from the native calls inside database calls.
 
-A driver in C computes, waits for its server, or, with the database in the process, waits for the disk. Without native
-calls (INTERPOSE=calls,native) nobody knows which, and these rules find nothing.
+A driver in C computes, waits for its server or, with the database in the process, waits for the disk. Without native
+calls (INTERPOSE=calls,native) this is unknown, and these rules find nothing.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ from interpose.analysis.findings.survey import Survey
 
 Rule = Callable[[Survey], Iterator[Finding]]
 
-# What could save less than this share of the time that matters is not told.
+# Findings with smaller possible savings, as a share of the time that matters, are left out.
 LEAST_SHARE = 0.01
-# What a rule found is not told where most of its evidence is that of one before it, which says it more closely.
+# A finding is left out if most of its evidence belongs to an earlier one, which is more specific.
 RULES: tuple[Rule, ...] = (
     event_loops.awaits_one_by_one,
     statements.repeated_statements,
@@ -40,12 +40,12 @@ RULES: tuple[Rule, ...] = (
 
 
 def findings(analysis: Analysis) -> list[Finding]:
-    """The findings in what is analysed."""
+    """The findings of an analysis."""
     return found_in(Survey(analysis))
 
 
 def found_in(survey: Survey, least_share: float = LEAST_SHARE, rules: tuple[Rule, ...] = RULES) -> list[Finding]:
-    """The findings in what was surveyed: those that could save most first."""
+    """The findings of a survey, largest possible savings first."""
     told: list[Finding] = []
     claimed: set[int] = set()
     least_ns = max(least_share * survey.matters_ns, 1)

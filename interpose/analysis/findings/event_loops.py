@@ -19,7 +19,7 @@ AWAITS_AT_LEAST = 20
 AWAITS_SHARE = 0.5
 # The code of a task that blocks its loop comes before a call at a line, or after one.
 BEFORE, AFTER = "block before", "block"
-# Of the network these ask for something; other awaits may wait for whatever comes.
+# These make requests on the network; other awaits may wait for anything.
 REQUESTS = frozenset(("send", "request"))
 
 

@@ -13,7 +13,7 @@ TINY_BYTES = 512
 BUFFER_BYTES = 8192
 # Fewer calls on one file are a head, a line, a beginning.
 TRANSFERS_AT_LEAST = 100
-# A program may force what it wrote at each of a few important moments.
+# A program may force data to the disk at each of a few important moments.
 FORCED_AT_LEAST = 20
 FORCED_IN_ONE = 2
 FORCING = frozenset(("fsync", "fdatasync", "sync", "flush"))
@@ -81,7 +81,7 @@ def _asks(intrinsic: str) -> bool:
 
 
 def _is_the_same_each_time(each: Calls) -> bool:
-    """Whether the detail tells all of what was asked."""
+    """Whether the detail identifies what was requested."""
     if each.kind == "net":
         return _DISTINCT_REQUEST.fullmatch(each.detail) is not None
     return _QUERY.match(each.detail) is not None and not _PARAMETER.search(each.detail)

@@ -1,4 +1,4 @@
-"""A finding: what one rule found, the calls that are its evidence, and how much time could be won at most."""
+"""A finding: what one rule found, the calls that are its evidence, and an upper bound of the savings."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from interpose.experiments.model.process import Site
 
 @dataclass(eq=False)
 class Calls:
-    """Calls that are alike: of one intrinsic, from one line, about one detail, within transactions of one name.
+    """Calls of one intrinsic, from one line, with one detail, within transactions of one name.
 
-    `transaction` is empty outside of any with a name. The times are self times, with those of what the calls made
-    inside of themselves of the same kind, as a driver does to the network; so no time is in two of them. `threads`
-    are their numbers, with that of the process. Native calls inside count as well: `native_cpu_ns` is what of the CPU
-    time is theirs, `native_wait_ns` what they waited, by kind.
+    `transaction` is empty outside of named transactions. The times are self times, with those of calls of the same kind
+    inside (a driver's calls of the network), so times of different `Calls` never overlap. `threads` are pairs of
+    process and thread. Native calls inside count as well: `native_cpu_ns` is their part of the CPU time,
+    `native_wait_ns` their wait, by kind.
     """
 
     kind: str
@@ -37,7 +37,7 @@ class Calls:
     native_wait_ns: Counter[str] = field(default_factory=Counter)
 
     def add_inner(self, kind: str, sums: Sums, is_native: bool) -> None:
-        """Add what calls took that these made inside of themselves."""
+        """Add the time of calls inside these."""
         self.wall_ns += sums.self_wall_ns
         self.cpu_ns += sums.self_cpu_ns
         if is_native:
@@ -52,14 +52,15 @@ class Calls:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a rule found. `rows` are its evidence, those that took most first.
+    """What a rule found. `rows` are its evidence, largest first.
 
-    `bound_ns` is the wall time that could be won at most: never more than `wall_ns`, what the evidence adds up to. For
-    what would be done often enough `units` times, these are so many of what `unit` names. `about` is what else the rule
-    names: the line that holds a lock, a program. `time_ns` is the time of what is no call. Where the evidence is not
-    what is to be named, `intrinsic` and `site` are; of code there is no intrinsic, and `callers` are the lines that a
-    function which computes is mostly called from. `each_ns` is the mean of the calls where they overlap,
-    `longest_ns` the longest of what blocked an event loop, and `waiting` how many tasks waited for it at most.
+    `bound_ns` is the upper bound of the savings, and never more than `wall_ns`, the sum of the evidence. `units` is how
+    often doing it would have been enough, counted in what `unit` names (transactions, files). `about` is what else the
+    rule names: the line that holds a lock, a program. `time_ns` is time outside of calls. If something other than the
+    evidence is to be named, `intrinsic` and `site` name it; code has no intrinsic. `callers` are the lines that mostly
+    call a function which computes; `is_sampled` says that the program's code was sampled. `each_ns` is the mean of
+    calls that overlap, `longest_ns` the longest time for which an event loop was blocked, and `waiting` how many tasks
+    waited for it at most.
     """
 
     rule: str
@@ -70,6 +71,7 @@ class Finding:
     about: str = ""
     time_ns: int = 0
     callers: Callers = NO_CALLERS
+    is_sampled: bool = False
     intrinsic: str = ""
     site: Site | None = None
     each_ns: int = 0
@@ -78,7 +80,7 @@ class Finding:
 
     @property
     def transactions(self) -> list[str]:
-        """The names of the transactions that its evidence lies in, those that took most first."""
+        """The names of the transactions with the evidence, largest first."""
         return list(dict.fromkeys(row.transaction for row in self.rows if row.transaction))
 
     @property
@@ -88,22 +90,22 @@ class Finding:
 
     @property
     def calls(self) -> int:
-        """How many calls are the evidence."""
+        """The number of calls in the evidence."""
         return sum(row.calls for row in self.rows)
 
     @property
     def bytes(self) -> int:
-        """What they moved."""
+        """The bytes that they moved."""
         return sum(row.bytes for row in self.rows)
 
     @property
     def first(self) -> Calls | None:
-        """The calls that took most."""
+        """The largest row."""
         return self.rows[0] if self.rows else None
 
 
 def found(rule: str, rows: Iterable[Calls], bound_ns: int | None = None, *, time_ns: int = 0, **more: Any) -> Finding:
-    """A finding with its evidence in order; without a bound all of its time could be won, never more."""
+    """A finding with its evidence in order. The bound defaults to all of its time, and never exceeds it."""
     ordered = tuple(
         sorted(rows, key=lambda row: (-row.wall_ns, row.intrinsic, row.site.line if row.site else 0, row.transaction))
     )
@@ -113,7 +115,7 @@ def found(rule: str, rows: Iterable[Calls], bound_ns: int | None = None, *, time
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings, those of one rule about the same calls in different transactions as one."""
+    """The findings; those of one rule about the same calls in different transactions become one."""
     alike: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for each in findings:
         first = each.first
@@ -144,5 +146,5 @@ def _together(alike: Sequence[Finding]) -> Finding:
 
 
 def spared_ns(wall_ns: int, calls: int, units: int) -> int:
-    """What of `wall_ns` would be spared where `units` calls did what `calls` do, each as long as they are now."""
+    """The part of `wall_ns` that is saved if `units` calls, each as long as now, do the work of `calls`."""
     return wall_ns * max(calls - units, 0) // calls if calls else 0

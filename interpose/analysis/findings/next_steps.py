@@ -18,8 +18,8 @@ HOT_SHARE = 0.1
 
 
 def computing(survey: Survey) -> Iterator[Finding]:
-    """A program whose own CPU time, between its calls, is much of the time: the functions that have most of it, or
-    where none is known or none stands out, the program, whose lines show where."""
+    """A program whose CPU time between its calls is much of the time: the functions that have most of it or, if none is
+    known or none stands out, the program."""
     if any("lines" in each.process.log.settings.get("INTERPOSE", "").split(",") for each in survey.analysis.accounts):
         return
     used: Counter[str] = Counter()
@@ -31,12 +31,12 @@ def computing(survey: Survey) -> Iterator[Finding]:
         matters_ns = min(survey.matters_ns, survey.elapsed_ns) - survey.unseen.processor_ns
         if not is_told and cpu_ns >= COMPUTES_SHARE * matters_ns:
             functions = list(_hot_functions(survey, HOT_SHARE * cpu_ns))
-            yield from functions or [found("computing", (), time_ns=cpu_ns, about=program)]
+            is_sampled = bool(survey.profiled.processes)
+            yield from functions or [found("computing", (), time_ns=cpu_ns, about=program, is_sampled=is_sampled)]
 
 
 def _hot_functions(survey: Survey, least_ns: float) -> Iterator[Finding]:
-    """The functions with so much CPU time of their own that samples are sure of it, and the chain of lines that they
-    are mostly called from."""
+    """The functions with more CPU time of their own than its margin, with the chain of lines that mostly calls them."""
     for each in survey.profiled.by_function():
         if each.is_known and each.code.cpu_ns >= max(least_ns, each.code.margin_ns):
             made = found("computing", (), time_ns=each.code.cpu_ns, about=f"{each.site.file}:{each.site.function}")
@@ -45,7 +45,7 @@ def _hot_functions(survey: Survey, least_ns: float) -> Iterator[Finding]:
 
 
 def calls_without_lines(survey: Survey) -> Iterator[Finding]:
-    """Calls of which no line was recorded, because it was to be so."""
+    """Calls without a line, because INTERPOSE_STACK was none."""
     settings = (each.process.log.settings for each in survey.analysis.accounts)
     if any(each.get("INTERPOSE_STACK") == "none" for each in settings):
         rows = [each for each in survey.calls if each.site is None]

@@ -11,7 +11,7 @@ from interpose.experiments.model.process import Site
 
 # Fewer of one statement in a transaction may be steps that differ.
 TIMES_IN_ONE = 5
-# Where no transaction tells what belongs together, only many times from one line are told.
+# Outside of transactions, only many repetitions from one line are reported.
 TIMES_ALONE = 100
 # A statement that takes less than a round trip and some disk reads is not slow, but made often.
 SLOW_NS = 10_000_000
@@ -96,7 +96,7 @@ class _Fetches:
         self._fetches = dict(grouped(fetches, _line))
 
     def with_those_of(self, rows: list[Calls]) -> list[Calls]:
-        """The calls `rows` of one statement, with what is fetched of it."""
+        """The calls `rows` of one statement, with the fetches of its rows."""
         lines = [line for line in dict.fromkeys(map(_line, rows)) if len(self._statements.get(line, ())) == 1]
         return rows + [each for line in lines for each in self._fetches.get(line, ())]
 

@@ -1,4 +1,4 @@
-"""What findings are told from: the calls of an experiment by line and detail, and the transactions they lie in."""
+"""The basis of findings: the calls of an experiment by line and detail, and their transactions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from interpose.experiments.model.process import Process
 from interpose.kinds import IDLE, NATIVE
 
 FIELDS = ("intrinsic", "stack", "detail")  # behind the thread
-# What calls of these kinds make inside of themselves, of the same kind or native, is a part of what they do.
+# Inner calls of these kinds, of the same kind or native, count as part of the outer call.
 WITH_WHAT_IS_INSIDE = frozenset(("db", "net", "process"))
 # Transactions that begin or end at a call, or have their name from one inside, take following every call in its order.
 NOT_SEEN = READS | BEGINS | ENDS | MARKED
@@ -41,10 +41,10 @@ Item = TypeVar("Item")
 
 
 class Survey:
-    """The calls of an experiment, alike ones together.
+    """The calls of an experiment, like ones combined.
 
-    `counts` says how many transactions of each name there were; `batches` are those of them that nobody waited for:
-    they end with commits, and follow each other. `thinking_ns` is the time in which the terminal was read.
+    `counts` is the number of transactions by name; `batches` are those that no user waited for: they end with commits,
+    and follow each other. `thinking_ns` is the time spent reading the terminal.
     """
 
     def __init__(self, analysis: Analysis) -> None:
@@ -76,7 +76,7 @@ class Survey:
 
     @cached_property
     def elapsed_ns(self) -> int:
-        """From the first process's beginning to the last one's end."""
+        """From the beginning of the first process to the end of the last one."""
         accounts = self.analysis.accounts
         return max(max(each.latest_ns for each in accounts) - min(each.process.log.start_ns for each in accounts), 1)
 
@@ -114,7 +114,7 @@ class Survey:
             yield process, self.analysis.records_of_threads(process, ("intrinsic", "stack"))
 
     def of_kind(self, *kinds: str) -> list[Calls]:
-        """The calls of these kinds, those that took most first."""
+        """The calls of these kinds, largest first."""
         return [each for each in self.calls if each.kind in kinds]
 
     def calls_like(self, key: Hashable, made: Callable[[], Calls]) -> Calls:
@@ -145,8 +145,8 @@ class _Reading:
         self._roles = roles_of(process)
 
     def add(self, records: Records) -> None:
-        """Add all calls among `records`, each to the transaction around it; transactions that sampling passed over are
-        none here, or there would seem to be little in each."""
+        """Add all calls in `records`, each to its transaction. Transactions that were not sampled do not count, because
+        their calls are missing."""
         waiting: list[tuple[Record, str, Calls | None]] = [(record, "", None) for record in records.roots]
         while waiting:
             record, transaction, around = waiting.pop()
@@ -160,7 +160,7 @@ class _Reading:
             waiting.extend((each, transaction, around) for each in record.inner)
 
     def _name_of_call(self, record: Record) -> int:
-        """What names the transactions that the calls of `record` are; 0 where they are none."""
+        """What names the transactions of the calls of `record`; 0 if they are not transactions."""
         _, intrinsic, _, detail = record.key
         if not record.is_call or not self._roles.get(intrinsic, 0) & SPAN:
             return 0

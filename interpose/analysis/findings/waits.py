@@ -14,23 +14,23 @@ from interpose.analysis.recording.children import children_of
 # What a line's calls of one kind take, below this share of the time that matters, is not worth a look by itself.
 SLOW_SHARE = 0.1
 GIL = "gil"
-# Of these, other rules know more: what waits for a lock, for its user, for work; and units of work are no waits.
+# Other rules cover these: waits for locks, for users, and for work; and units of work are not waits.
 NOT_SLOW = frozenset(("sync", GIL, "screen", "idle", "logic", "process"))
 # In a thread that computes at least this share of the process's time, others may wait for the interpreter lock.
 COMPUTES_SHARE = 0.05
 INTERPRETER_LOCK = "interpreter lock"
 # Pages that are touched first, and processors that others have, make single calls and waits so long by chance.
 BY_CHANCE_NS = 50_000_000
-# So many programs of child processes are named.
+# how many programs of child processes are named
 NAMED = 3
 # A lock that was waited for less often was met by chance.
 WAITS_AT_LEAST = 10
-_OF_A_THREAD = re.compile(r"Thread\._bootstrap|_bootstrap_inner")  # what is held as long as a thread lives
+_OF_A_THREAD = re.compile(r"Thread\._bootstrap|_bootstrap_inner")  # locks held for the life of a thread
 _HELD = re.compile(r"held by thread \d+ at (.+)", re.DOTALL)
 
 
 def sleeps(survey: Survey) -> Iterator[Finding]:
-    """Sleeping while a transaction goes on, and somebody waits for it."""
+    """Sleeping within a transaction, while somebody waits for it."""
     sleeping = [each for each in survey.of_kind("sleep") if each.transaction]
     for (_, transaction), rows in grouped(sleeping, lambda each: (each.site, each.transaction)):
         units = survey.counts[transaction]
@@ -57,7 +57,7 @@ def interpreter_lock(survey: Survey) -> Iterator[Finding]:
 
 
 def slow_calls(survey: Survey) -> Iterator[Finding]:
-    """Calls from one line that took much of the time, whatever they did."""
+    """Calls from one line that took much of the time, of any kind."""
     waits = {id(each) for each in survey.waits_of_loops}
     calls = [each for each in survey.calls if id(each) not in waits]
     slow = [each for each in calls if each.site and each.site.own and each.kind not in NOT_SLOW]
@@ -76,9 +76,9 @@ def child_processes(survey: Survey) -> Iterator[Finding]:
 
 
 def unseen_waits(survey: Survey) -> Iterator[Finding]:
-    """Time in which the program was in no recorded call and on no processor: others had the processors, or nobody
-    knows why. Where several threads of a process computed, and waits for the interpreter lock were not recorded, it was
-    most likely that."""
+    """Time outside of recorded calls and without a processor: others used the processors, or the cause is unknown. If
+    several threads of a process computed, and waits for the interpreter lock were not recorded, it was probably that
+    lock."""
     accounts = survey.analysis.accounts
     if not all("calls" in each.process.log.recorded for each in accounts):
         return

@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass, field
 from types import CodeType
 
-LARGEST_BYTES = 2 << 20  # what is longer is shown without
+LARGEST_BYTES = 2 << 20  # longer sources are shown without them
 _SCOPES_WITHOUT_NAME = ("<module>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 
 

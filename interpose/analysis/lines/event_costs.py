@@ -18,7 +18,8 @@ _STEPS = 20
 
 
 def held_share(stretches: Sequence[Stretch]) -> float:
-    """How much of what was taken off for events holds: 1, or the most with which hardly any time is below the least."""
+    """The share of the subtracted event cost that is plausible: 1, or the largest with which hardly any time is too
+    low."""
     lines = [
         (line.ticks - line.off_ticks + line.event_ticks, line.event_ticks)
         for stretch in stretches
@@ -36,7 +37,7 @@ def held_share(stretches: Sequence[Stretch]) -> float:
 
 
 def _is_possible(lines: Sequence[tuple[int, int]], share: float) -> bool:
-    """Whether lines, each with its whole time and its events', keep enough if this share of these is taken off."""
+    """Whether lines, with their whole times and event costs, keep enough if this share of the costs is subtracted."""
     below = kept = 0.0
     for whole, events in lines:
         least = LEAST_SHARE * max(whole, 0)

@@ -1,7 +1,7 @@
-"""How often each line ran, and what it took: the rows of line trace, and what of each thread's time they are.
+"""How often each line ran, and how long it took: the rows of line trace, and their part of each thread's time.
 
-A comprehension, or a generator expression, has code of its own in some versions of Python and none in others: its lines
-are those of the function around it. Its passes are loops of its line.
+In some versions of Python a comprehension or generator expression has code of its own: its lines belong to the function
+around it, and its passes are loops of its line.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Place:
 
 @dataclass
 class Figures:
-    """What was counted: times in nanoseconds; `wall_ns` and `cpu_ns` with what was called from it, once where it called
-    itself. `system_ns` is None where the time in the kernel was not asked for."""
+    """Counts of line trace, with times in nanoseconds. `wall_ns` and `cpu_ns` include called functions, and count
+    recursion once. `system_ns` is None if time in the kernel was not requested."""
 
     executed: int = 0
     entered: int = 0
@@ -59,7 +59,8 @@ class Figures:
             self.system_ns = (self.system_ns or 0) + system_ns
 
     def include_self(self) -> None:
-        """What is inclusive is no less than what is not: they differ by rounding, or a generator ran elsewhere."""
+        """Make inclusive times at least as large as self times: they differ by rounding, or a generator ran elsewhere.
+        """
         self.wall_ns = max(self.wall_ns, self.self_wall_ns)
         self.cpu_ns = max(self.cpu_ns, self.self_cpu_ns)
 
@@ -95,7 +96,7 @@ class FunctionTotal:
 
 @dataclass
 class Whole:
-    """A thread while it was traced: its time, what of it recording took, and what is outside of all functions."""
+    """A thread while it was traced: its time, the part that recording took, and the time outside of functions."""
 
     process: Process
     thread: int
@@ -141,7 +142,7 @@ class Trace:
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said before the figures."""
+        """Remarks that precede the figures."""
         said = []
         if self.beyond:
             said.append(f"{INCOMPLETE}: {self.beyond:,} calls were more than {self.depth:,} deep in each other")
@@ -154,9 +155,9 @@ class Trace:
 
 
 def line_trace(experiment: Experiment, apart: Iterable[str] = (), target: str | None = None) -> Trace:
-    """What was counted of the lines of all processes, those of a `target` alone where one is named.
+    """The counts of the lines of all processes, or only of those with the `target`.
 
-    `apart` are of `process`, `thread` and `task`: what differs in these is not added up.
+    Figures are kept separate by what `apart` names: `process`, `thread` and `task`.
     """
     gathered = _Gathered(tuple(apart))
     for process in experiment.processes:
@@ -197,7 +198,7 @@ class _Gathered:
         self._held = 1.0
 
     def add_stretch(self, process: Process, stretch: Stretch, held: float) -> None:
-        """Add what was counted in a stretch; of what was taken off for events this share holds."""
+        """Add the counts of a period, with this share of the subtracted event costs."""
         record = stretch.record
         self._held = min(self._held, held)
         self._run.user_ns += record.user_ns
@@ -235,8 +236,8 @@ class _Gathered:
         )
 
     def _keep_least(self) -> None:
-        """A line keeps a share of its time whatever its events take: the others of its function have as much less;
-        where these have too little, recording took the rest."""
+        """Let every line keep a share of its time, whatever its events cost. The other lines of its function then have
+        less; if they have too little, recording took the rest."""
         lines: dict[_Key, list[Figures]] = defaultdict(list)
         for key, line in self._lines.items():
             lines[key[:-1]].append(line.figures)
@@ -307,7 +308,7 @@ class _Gathered:
 
 
 def _figures(stretch: Stretch, held: float, function: Function, index: int, inline: bool) -> Figures:
-    """What was counted at one place of a function. Its beginning, index 0, is entered as often as it is called."""
+    """The counts at one position of a function. Its beginning, index 0, is entered once per call."""
     spot = function.lines[index]
     entered = function.record.calls if index == 0 else spot.executed - spot.back
     figures = Figures(spot.executed, 0 if inline or _has_no_label(function, index) else entered)
@@ -324,7 +325,8 @@ def _figures(stretch: Stretch, held: float, function: Function, index: int, inli
 
 
 def _has_no_label(function: Function, index: int) -> bool:
-    """Whether a function's beginning is none of its own: a module's, or one in the line of its body."""
+    """Whether a function has no beginning of its own: a module's code, or a function with its body on the line of its
+    header."""
     if index or function.name == "<module>":
         return index == 0
     return any(line.line == function.lines[0].line and line.executed for line in function.lines[1:])
@@ -359,8 +361,8 @@ def _around(name: str) -> Iterator[str]:
 
 
 def _lifted(times_ns: list[int], figures: list[Figures]) -> list[int]:
-    """The self times of a function's lines, each no less than it can be, whatever was taken off it for events; of a
-    line that ran it is no less than the clock can show."""
+    """The self times of a function's lines, each at least the minimum after event costs are subtracted; for a line that
+    ran, at least the clock's resolution."""
     least_ns = [
         max(round(LEAST_SHARE * (time_ns + each.event_ns)) if each.event_ns else 0, int(each.executed > 0))
         for time_ns, each in zip(times_ns, figures, strict=True)

@@ -14,7 +14,7 @@ from interpose.experiments.model.sources import Sought, Sources
 
 @dataclass
 class LineFile:
-    """A source: its name as code objects have it, its text or why there is none, and the figures of its lines."""
+    """A source: its name in code objects, its text or why it is missing, and the figures of its lines."""
 
     file: str
     sought: Sought

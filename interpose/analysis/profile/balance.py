@@ -1,16 +1,16 @@
-"""The time of a pool (what a thread spent in `program`, or in calls that contain Python code), divided among its code.
+"""Divides the time of a pool (a thread's time in `code`, or in calls that contain Python code) among its code.
 
-Without remainder, for each pool:
+For each pool, without remainder:
 
     wall = CPU + wait for the interpreter lock + wait for a processor + in calls in progress + unexplained
 
-Wall and CPU time are exact: the account has them (`interpose.analysis.calls.account`). Waits for the interpreter lock
-are events, exact too, and each names its line. The wait for a processor is what the kernel counted of the thread, as
-much of it as of the samples that found the thread ready to run, or where there are none as of its CPU time. A thread
-that waits for the lock may wait for a processor as well; that counts as a wait for the lock alone. The rest is
-unexplained. Samples say how CPU time, the wait for a processor (by samples that were ready to run) and the unexplained
-rest (by samples that waited) divide among functions and lines. A call that is still in progress where the recording
-ends is no event: what was waited in it is known, and is no code's.
+Wall and CPU time are exact; the account has them (`interpose.analysis.calls.account`). Waits for the interpreter lock
+are events, so they are exact, too, and each has its line. The wait for a processor is the kernel's figure for the
+thread, divided in proportion to the samples that found the thread ready to run or, without any, to the CPU time. A
+thread that waits for the lock may also wait for a processor; that counts as a wait for the lock. The rest is
+unexplained. Samples divide CPU time, the wait for a processor (samples that were ready to run) and the unexplained rest
+(samples that waited) among functions and lines. A call still in progress when the recording ends is not an event: the
+wait in it is known, and belongs to no code.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Code:
 
 @dataclass
 class Spent:
-    """What a pool spent in all, without its waits for the interpreter lock; `in_progress_ns` is what it waited in calls
-    that are still in progress."""
+    """The total of a pool, without its waits for the interpreter lock. `in_progress_ns` is the wait in calls that are
+    still in progress."""
 
     wall_ns: int = 0
     cpu_ns: int = 0
@@ -68,12 +68,12 @@ class Spent:
 
     @property
     def unexplained_ns(self) -> int:
-        """What it waited for nobody knows what."""
+        """The wait without a known cause."""
         return self.waited_ns - self.processor_ns
 
     @property
     def waited_ns(self) -> int:
-        """What it waited outside of calls."""
+        """The wait outside of calls."""
         return self.wall_ns - self.cpu_ns - self.in_progress_ns
 
     def settle(self, weights: Weights, delay_ns: int, ready: int) -> None:
@@ -91,7 +91,7 @@ class Spent:
 
 
 def divided(spent: Spent, weights: Weights, group_of: Callable[[Place], Group], unsampled: Group) -> dict[Group, Code]:
-    """What each group of stacks took of what was `spent`; what no sample tells is of the group `unsampled`."""
+    """What each group of stacks took of what was `spent`; the part without samples belongs to the group `unsampled`."""
     found: dict[Group, Code] = defaultdict(Code)
     ran = _grouped(weights.cpu_ns, group_of)
     whole = sum(ran.values())

@@ -1,8 +1,8 @@
-"""CPU time by function within each transaction: samples lie in time, and so do the transactions of their thread.
+"""CPU time by function within each transaction, by the times of samples and transactions on a thread.
 
-The CPU time of a transaction between its calls is known (its part `logic`); samples divide it among functions. Where
-transactions overlap on a thread, as those that await do, nobody knows which one a sample is of: it is of none, and the
-others stand for it.
+The CPU time of a transaction between its calls is known (its part `logic`); samples divide it among functions. If
+transactions overlap on a thread, as those that await do, a sample in the overlap belongs to none, and the others
+represent it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _Spans:
             until_ns = max(until_ns, end_ns)
 
     def name_at(self, time_ns: int) -> int:
-        """What the transaction at that instant is told by; 0 where there is none, or several."""
+        """What names the transaction at that instant; 0 if there is none, or several."""
         place = bisect_right(self.starts, time_ns) - 1
         if place < 0 or time_ns >= self.ends[place] or time_ns < self._until[place]:
             return 0
@@ -116,7 +116,7 @@ def code_by_transaction(analysis: Analysis, made: Transactions) -> list[InTransa
 
 @dataclass
 class _Found:
-    """What was sampled of the transactions of one name, process by process."""
+    """The samples of the transactions with one name, process by process."""
 
     row: Transaction
     parts: list[tuple[Sampled, Weights]] = field(default_factory=list)

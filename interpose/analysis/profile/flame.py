@@ -1,5 +1,4 @@
-"""The tree of calls and code as frames that lie below each other, as wide as their time: of one experiment, or of one
-beside another."""
+"""The tree of calls and code as nested frames as wide as their time, of one experiment or of two compared."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from interpose.analysis.calls.calltree import TRUNCATED, Calls, Frame, Function,
 from interpose.analysis.calls.functions import functions_only
 
 WALL, CPU = "wall", "cpu"
-FINEST = 4_000  # of the whole: what is narrower has no frame
+FINEST = 4_000  # of the whole: narrower frames are left out
 DEEPEST = 400
 
 
@@ -61,8 +60,8 @@ def folded(calls: Calls, metric: str) -> Iterator[tuple[list[Function], int]]:
 
 
 def drawn(calls: Calls) -> Tree:
-    """The tree by function. Calls whose stacks end early hang below the callers of their outermost function, where all
-    samples of that function have the same callers."""
+    """The tree by function. Calls with stacks that end early are put below the callers of their outermost function, if
+    all samples of that function have the same callers."""
     tree = functions_only(calls.tree)
     early = tree.root.inner.get(Frame(TRUNCATED))
     if early is None:
@@ -144,7 +143,7 @@ class _Laying:
     def _inner(
         self, node: Node, other: Node | None, depth: int, start_ns: int
     ) -> Iterator[tuple[Node, Node | None, int, int]]:
-        """What is below `node`, by name, so that two experiments look alike."""
+        """The nodes below `node`, by name, so that two experiments have the same order."""
         there = other.inner if other else {}
         self._made.gone_ns += sum(self._had[each] for frame, each in there.items() if frame not in node.inner)
         for frame in sorted(node.inner, key=lambda frame: frame.function):

@@ -1,7 +1,7 @@
-"""How a process's resident memory grew up to its peak, and in which lines: as the monitor saw it from outside.
+"""How a process's resident memory grew up to its peak, and in which lines, as the monitor saw it from outside.
 
-The monitor writes down changes of a megabyte or more, each with the code of the thread that had used the most CPU time
-since its look before. So what grew belongs to a line as far as one line ran in that hundredth of a second.
+The monitor records changes of a megabyte or more, each with the code of the thread that used the most CPU time since
+its previous look. So the growth of a hundredth of a second belongs to one line.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Growth(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """The resident memory of a process at the first look and at the peak, and when that was (monotonic); how much it
-    may have, 0 where that is not known. `growth`, most first, adds up to what it had more at the peak than at first."""
+    """The resident memory of a process at the first look and at the peak, with the time of the peak (monotonic), and
+    its limit, 0 if unknown. `growth`, largest first, adds up to the difference between the first look and the peak."""
 
     process: Process
     first_bytes: int
@@ -37,7 +37,7 @@ class Memory(NamedTuple):
 
     @property
     def grew_bytes(self) -> int:
-        """What it had more at the peak than at first."""
+        """The difference between the first look and the peak."""
         return self.peak_bytes - self.first_bytes
 
 
@@ -61,7 +61,7 @@ def memory_of(process: Process) -> Memory | None:
 
 
 def _growth(sampled: Sampled, looks: Iterable[MemoryRecord]) -> Iterator[Growth]:
-    """What was there more from look to look, by line."""
+    """The growth between looks, by line."""
     grew: dict[Site, int] = defaultdict(int)
     before: int | None = None
     for look in looks:

@@ -33,7 +33,7 @@ NOT_READABLE = Site("", 0, "stack not readable", False)
 NO_PYTHON = Site("", 0, "no Python code", False)
 IN_PROGRESS = Site("", 0, "in calls in progress", False)
 _TASK = "task "
-CALLERS = 3  # so many lines of a chain are named
+CALLERS = 3  # how many lines of a chain are named
 NO_CODE = frozenset((NOT_SAMPLED, NOT_READABLE, NO_PYTHON, IN_PROGRESS))
 
 Frames = tuple[Site, ...]  # from the innermost outward
@@ -42,9 +42,9 @@ Group = TypeVar("Group", bound=Hashable)
 
 @dataclass
 class Sampling:
-    """How an experiment was sampled: `processes` of which there are samples, of so many threads. `cut` are samples
-    whose stack was deeper than could be read, `torn` those whose stack could not be read at all. `refused` is why a
-    process could not be sampled."""
+    """How an experiment was sampled: the number of `processes` with samples, and of their threads. `cut` are samples
+    with stacks too deep to be read, `torn` those with unreadable stacks. `refused` is why a process could not be
+    sampled."""
 
     processes: int = 0
     threads: int = 0
@@ -57,8 +57,8 @@ class Sampling:
 
 @dataclass
 class ProcessProfile:
-    """What was sampled of one process, and what its pools spent. `moved` are the records whose self time is that of
-    pools: calls that contain code, and waits for the lock outside of other calls, with the pool of each."""
+    """The samples of one process, and the totals of its pools. `moved` are the records with self time that belongs to
+    pools, each with its pool: calls that contain code, and waits for the lock outside of other calls."""
 
     process: Process
     sampled: Sampled
@@ -84,20 +84,20 @@ class ProcessProfile:
                 yield pool, group_of(frames), Code(cpu_ns=cpu_ns, lock_ns=wall_ns - cpu_ns)
 
     def kind_of(self, pool: Pool) -> str:
-        """The kind of the calls that a pool is of; `code` where it is of none."""
+        """The kind of the calls of a pool; `code` for time outside calls."""
         return self.process.intrinsic(pool[1]).kind if pool[1] != OUTSIDE_CALLS else CODE
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function: its line with the most CPU time, and what it took."""
+    """A function: its line with the most CPU time, and its times."""
 
     site: Site
     code: Code
 
     @property
     def is_known(self) -> bool:
-        """Whether it stands for code, and not for what is not known of it."""
+        """Whether it stands for known code."""
         return self.site not in NO_CODE
 
 
@@ -133,7 +133,7 @@ class Profiled:
         return functions_from(self.code(innermost, kind), self.code(function_of, kind))
 
     def tasks(self, group_of: Callable[[Frames], Group]) -> dict[Group, dict[str, int]]:
-        """CPU time of each group of stacks in tasks and greenlets, by the name of these."""
+        """The CPU time of each group of stacks in tasks and greenlets, by their names."""
         found: dict[Group, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for each in self.processes:
             groups = each.code(lambda frames: (group_of(frames), task_of(frames)), with_tasks=True)
@@ -143,8 +143,8 @@ class Profiled:
         return found
 
     def callers_of(self, function: tuple[str, str]) -> Callers:
-        """The line from which `function` used the most CPU time, and the lines around it as far as one chain of them
-        has half of that time or more."""
+        """The line from which `function` used the most CPU time, and the callers of that line, as long as one chain has
+        at least half of the time."""
         groups = self.code(lambda frames: _callers_in(frames, function))
         chains = {chain: code.cpu_ns for chain, code in groups.items() if chain is not None}
         whole_ns = sum(chains.values())
@@ -189,7 +189,7 @@ def task_frame(name: str) -> Site:
 
 
 def task_of(frames: Frames) -> str:
-    """The name of the task that the stack is of; empty where it is of none."""
+    """The name of the task of the stack; empty if it has none."""
     outermost = frames[-1]
     return outermost.function.removeprefix(_TASK) if not outermost.file and outermost not in NO_CODE else ""
 
@@ -228,8 +228,8 @@ def moved_ns(record: Record) -> tuple[int, int]:
 
 
 def profiled(analysis: Analysis) -> Profiled:
-    """The profile of what is analysed; nothing of a part, of calls that were sampled by CPU time, and of processes that
-    were not sampled from outside."""
+    """The profile of an analysis. Parts of experiments, calls sampled by CPU time, and processes that were not sampled
+    from outside have none."""
     made = Profiled([], Sampling())
     if analysis.is_part:
         return made
@@ -281,13 +281,13 @@ def _of_process(analysis: Analysis, account: ProcessAccount, sampled: Sampled) -
 
 
 def numbers_of(process: Process, kinds: Collection[str]) -> set[int]:
-    """The numbers of the intrinsics of these kinds, without what is no code of the program."""
+    """The numbers of the intrinsics of these kinds, without those that are not code of the program."""
     known = process.numbered_intrinsics().items()
     return {number for number, each in known if each.kind in kinds and each.name not in NOT_CODE}
 
 
 def _moved(roots: list[Record], containers: set[int], locks: set[int]) -> Iterator[tuple[Record, Pool, bool]]:
-    """The records that contain code, and the waits for the lock that lie in no other call, each with its pool."""
+    """The records that contain code, and the waits for the lock outside of other calls, each with its pool."""
     waiting: list[tuple[Record, int | None]] = [(record, OUTSIDE_CALLS) for record in reversed(roots)]
     while waiting:
         record, within = waiting.pop()
@@ -302,7 +302,8 @@ def _moved(roots: list[Record], containers: set[int], locks: set[int]) -> Iterat
 
 
 def _spend_in_containers(made: ProcessProfile, account: ProcessAccount, delays: Mapping[int, int]) -> None:
-    """What the pools of calls spent: the self time of these; a wait for a processor is as likely as in other code."""
+    """The totals of the pools of calls, from their self times; waits for a processor are as likely there as in other
+    code."""
     for record, pool, is_lock in made.moved:
         if not is_lock:
             wall_ns, cpu_ns = moved_ns(record)

@@ -1,8 +1,7 @@
-"""What functions and calls took in the last seconds: of a program that runs, as far as its files have it by now.
+"""What functions and calls of a running program took in the last seconds, from its files.
 
-Only blocks of events and samples that reach into these seconds are looked at. Figures are as measured: the CPU time
-between two samples is that of the second one's stack, and a call counts when it has ended, or as long as it is in
-progress.
+Only blocks of events and samples from these seconds are read. Figures are as measured: the CPU time between two samples
+belongs to the stack of the second one, and a call counts when it has ended, or for as long as it is in progress.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from interpose.experiments.model.sampled import RUNS, Sampled
 
 @dataclass
 class Recent:
-    """A function that was sampled, or calls from one line: their time within the seconds looked at."""
+    """A sampled function, or calls from one line: their time within the last seconds."""
 
     kind: str
     name: str
@@ -38,7 +37,7 @@ class Recent:
 
 @dataclass
 class Seconds:
-    """What was found in `length_ns` until `until_ns` on the monotonic clock: those that took most first."""
+    """What was found in `length_ns` until `until_ns` on the monotonic clock, largest first."""
 
     until_ns: int
     length_ns: int
@@ -81,7 +80,7 @@ def _code(process: Process, seconds: Seconds) -> Iterator[tuple[int, Recent]]:
             continue
         before_ns = counted_ns.get(sample.tid)
         counted_ns[sample.tid] = sample.cpu_ns
-        if before_ns is None:  # of what went before nobody knows
+        if before_ns is None:  # what came before is unknown
             before_ns = max(started.get(sample.thread, 0), sample.cpu_ns - USUAL_NS * sample.samples)
         used_ns = max(sample.cpu_ns - before_ns, 0)
         if sample.last_ns < since_ns or not is_code(sample, containers):
@@ -98,8 +97,8 @@ def _code(process: Process, seconds: Seconds) -> Iterator[tuple[int, Recent]]:
 
 
 def _ended(process: Process, seconds: Seconds) -> Iterator[tuple[int, Recent]]:
-    """The calls that ended within these seconds, each as far as it lies in them; the CPU time of those that contain
-    code is that of the functions, where these are sampled."""
+    """The calls that ended within these seconds, each with its part inside. The CPU time of calls that contain code
+    belongs to their functions, if these are sampled."""
     in_functions = CONTAINERS if Sampled(process).is_there else frozenset()
     since_ns = seconds.until_ns - seconds.length_ns
     for place, head in process.events.heads() if process.events else ():
@@ -119,7 +118,7 @@ def _of_event(process: Process, event: Event, length_ns: int) -> Recent:
 
 
 def _in_progress(process: Process, seconds: Seconds) -> Iterator[tuple[int, Recent]]:
-    """The innermost call that each thread is in now, as far as it lies in these seconds."""
+    """The innermost call in which each thread is now, with its part in these seconds."""
     for thread in process.threads if ending(process).state == "running" else ():
         if thread.open_calls:
             call: OpenCall = thread.open_calls[-1]

@@ -1,7 +1,7 @@
-"""Rows of functions and lines that were sampled, beside those of recorded calls.
+"""Rows of sampled functions and lines, beside those of recorded calls.
 
-They take the place of the row `program`, and of the self time of calls that contain Python code, and of waits for the
-interpreter lock outside of other calls: so all rows together still add up to the thread time.
+They replace the row `code`, the self time of calls that contain Python code, and waits for the interpreter lock outside
+of other calls. So all rows together still add up to the thread time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WITH_CODE = ("function", "site")  # groupings that have them
 
 
 def with_code(made: Profile, by: str) -> Profile:
-    """The profile, which is grouped by one of `WITH_CODE`, with the rows of what was sampled."""
+    """The profile, grouped by one of `WITH_CODE`, with the rows of sampled code."""
     found = profiled(made.analysis)
     if not found.processes:
         return made

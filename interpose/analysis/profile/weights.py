@@ -1,10 +1,10 @@
-"""From the samples of threads to weights of stacks: what each stack stands for of its thread's CPU time.
+"""From the samples of threads to weights of stacks: how much of its thread's CPU time each stack represents.
 
 The kernel's CPU time is carried from sample to sample. A sample of a thread that runs outside of recorded calls gives
-its stack what was carried; one that runs within a recorded call leaves that to the call; one that waits, be it for a
-processor, carries it on: a thread loses its processor at some places of its code more often than at others.
-So a thread that computes for a millisecond and then waits for nine is divided as well as one that always computes, and
-where samples were lost the next one stands for more.
+the carried time to its stack; one within a recorded call leaves it to the call. One that waits, even for a processor,
+carries it on, because a thread loses its processor at some places in its code more often than at others. So a thread
+that computes for one millisecond in ten is divided as well as one that always computes, and after lost samples the next
+one represents more.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from interpose.experiments.format.records import SampleRecord
 from interpose.experiments.model.sampled import NOT_READ, READY, RUNS, WAITS, Sampled
 
-OUTSIDE_CALLS = 0  # the pool of what is in no call; the others have the number of their intrinsic
+OUTSIDE_CALLS = 0  # the pool for time outside calls; other pools have the number of their intrinsic
 USUAL_NS = 10_000_000  # between two samples, where a thread has only one
 
 
@@ -35,9 +35,8 @@ PoolOf = Callable[[SampleRecord], Pool | None]
 
 @dataclass
 class Weights:
-    """What was sampled of one pool, by their place: samples while running and their weights in nanoseconds
-    of CPU time, samples while waiting, samples while ready to run. `squares` is the sum of the squared weights of
-    single samples."""
+    """The samples of one pool by place: those that ran, with their weights in nanoseconds of CPU time, those that
+    waited, and those that were ready to run. `squares` is the sum of the squared weights of single samples."""
 
     cpu_ns: dict[Place, float] = field(default_factory=lambda: defaultdict(float))
     ran: dict[Place, int] = field(default_factory=lambda: defaultdict(int))
@@ -52,8 +51,8 @@ class Weights:
         self.squares += cpu_ns * cpu_ns / samples
 
     def add_scaled(self, other: Weights, factor: float, is_counted: bool) -> None:
-        """Add another pool, its weights so many times; or `is_counted`, where the kernel had counted no CPU time, each
-        of its samples as much."""
+        """Add another pool with its weights multiplied; or, with `is_counted`, if the kernel counted no CPU time, the
+        same weight for each of its samples."""
         weights: Mapping[Place, float] = other.ran if is_counted else other.cpu_ns
         for place, weight in weights.items():
             self.cpu_ns[place] += weight * factor
@@ -108,10 +107,10 @@ class _Thread:
 def walk(
     sampled: Sampled, started_cpu_ns: Mapping[int, int], containers: Collection[int], pool_of: PoolOf | None = None
 ) -> Walked:
-    """The weights of all samples of a process, whose threads had used so much CPU time when they were first seen.
+    """The weights of all samples of a process, with the CPU time that its threads had used when first seen.
 
     `containers` are the numbers of the intrinsics that contain the program's own Python code: they are pools, unless
-    `pool_of` says which pool a sample of code is of.
+    `pool_of` returns the pool of a sample of code.
     """
     put_into = pool_of or (lambda sample: (sample.thread, sample.intrinsic))
     made = Walked()
@@ -163,7 +162,7 @@ def _take(made: Walked, thread: _Thread, sample: SampleRecord, pool_of: PoolOf |
 
 
 def _open(thread: _Thread) -> None:
-    """Give the first sample that ran its weight: that of what went before it nobody knows, so one interval at most."""
+    """Give the first sample that ran its weight, at most one interval, because the time before it is unknown."""
     if thread.opening:
         pool, place, samples, carried_ns = thread.opening
         if pool is not None:

@@ -1,1 +1,1 @@
-"""The recording itself: its processes, how they ended, what it lost and what it reveals."""
+"""The recording itself: its processes, how they ended, what it lost, and what it reveals."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from interpose.analysis.recording.ending import Ending, ending_of_child
+from interpose.analysis.recording.ending import ASKED_TO_END, Ending, ending_of_child
 from interpose.analysis.recording.lineage import program_of, script_of
 from interpose.experiments.format.children import EXEC, FORK, Child
 from interpose.experiments.model.experiment import Experiment
@@ -17,8 +17,9 @@ class Children:
     """Child processes of one program, started from one line: how many, and what those took that were waited for.
 
     `cpu_ns` and `memory_bytes` are the kernel's, with what the children waited for themselves; the memory is the most
-    that one of them had, 0 where it is not known; `is_memory_at_most` where it may have been less. `failed` ended with
-    another status than 0, or by a signal.
+    that one of them had, 0 if unknown; `is_memory_at_most` if it may have been less. `failed` counts those that exited
+    with a status other than 0, or that a signal killed. A signal that asks a process to end is no failure: a pool ends
+    its workers by SIGTERM.
     """
 
     program: str
@@ -38,11 +39,18 @@ class Children:
         self.cpu_ns += record.cpu_ns
         if child.memory_bytes > self.memory_bytes:
             self.memory_bytes, self.is_memory_at_most = child.memory_bytes, child.is_memory_at_most
-        self.failed += bool(child.has_ended and ending_of_child(child) != Ending("exit", record.end_ns))
+        ending = ending_of_child(child) if child.has_ended else None
+        self.failed += ending is not None and _is_failure(ending)
+
+
+def _is_failure(ending: Ending) -> bool:
+    if ending.state == "killed":
+        return ending.signal not in ASKED_TO_END
+    return ending.state != "exit" or ending.status != 0
 
 
 def children_of(experiment: Experiment) -> list[Children]:
-    """The child processes of all processes, those of which most was waited for first."""
+    """The child processes of all processes, those with the most wall time first."""
     alike: dict[tuple[str, Site | None], Children] = {}
     for process in experiment.processes:
         for program, child in _started(process):
@@ -63,5 +71,5 @@ def _started(process: Process) -> Iterator[tuple[str, Child]]:
 
 def _name(process: Process, child: Child) -> str:
     if child.record.how == FORK:
-        return "fork"
+        return "forked"
     return f"{process.log.executable.rpartition('/')[2] or '?'} {script_of(process)}".rstrip()

@@ -1,4 +1,4 @@
-"""The dialogue of an experiment: what terminals showed and what was typed, of all processes in the order of time."""
+"""The dialogue of an experiment: what terminals showed and what was typed, for all processes in the order of time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORDS = {SHOWN: "shown", TYPED: "typed", UNSEEN: "unseen", SIZE: "size"}
 
 
 class Spoken(NamedTuple):
-    """A piece, whose it is, and its text: what is not yet a whole letter comes with the next piece of its kind."""
+    """A piece, its process, and its text. An incomplete character at its end belongs to the next piece of its kind."""
 
     process: Process
     piece: Piece
@@ -41,7 +41,7 @@ class Spoken(NamedTuple):
 
 @dataclass
 class Line:
-    """A line of the dialogue: when it began, whose it is, what it is (as in Spoken), and its text."""
+    """A line of the dialogue: when it began, its process, its type (as in Spoken), and its text."""
 
     time_ns: int
     process: Process
@@ -79,8 +79,8 @@ def _of(process: Process) -> Iterator[Spoken]:
 
 
 def lines_of(pieces: Iterator[Spoken]) -> Iterator[Line]:
-    """The dialogue line by line: what comes in pieces from one process is put together up to the end of the line, or
-    until something else is said."""
+    """The dialogue line by line. Pieces from one process are joined until the line ends or something of another type
+    comes."""
     open_line: Line | None = None
     for each in pieces:
         if each.what == "size":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from dataclasses import dataclass
 
 from interpose.experiments.format.children import EXEC, Child, split_lineage
@@ -12,6 +13,8 @@ OVERVIEW_END = 3
 OVERVIEW_STOPPED = 4
 RESERVE_REACHED = 4096  # why recording stopped; errors of the system's have lower numbers
 DETACHED = "detached"
+# Signals that ask a program to end.
+ASKED_TO_END = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _SLACK_NS = 2_000_000_000  # boot time is told in seconds, a process's start in hundredths
 
 
@@ -19,10 +22,9 @@ _SLACK_NS = 2_000_000_000  # boot time is told in seconds, a process's start in 
 class Ending:
     """The end of a process.
 
-    `state` is `exit` (with `status`), `killed` (with `signal`), `exec` (it became `command`), `running`, `saved` where
-    the experiment is a copy that was made while it ran, `detached` where it ran on unrecorded, or `unseen` where nobody
-    saw it end. `end_ns` is the monotonic instant of the end, of the copy, or of the detaching; None where it is not
-    known.
+    `state` is `exit` (with `status`), `killed` (with `signal`), `exec` (it became `command`), `running`, `saved` (the
+    experiment is a copy made while it ran), `detached` (it ran on unrecorded), or `unseen` (nobody saw it end).
+    `end_ns` is the monotonic instant of the end, of the copy, or of detaching; None if unknown.
     """
 
     state: str
@@ -33,7 +35,8 @@ class Ending:
 
 
 def ending(process: Process) -> Ending:
-    """How `process` ended: as who waited for it says, as it wrote itself, or by becoming another program."""
+    """How `process` ended: from the process that waited for it, from its own record, or because it became another
+    program."""
     if detached := _as_detached(process):
         return detached
     samples = [sample for sample in process.overview if sample.kind == OVERVIEW_END]
@@ -70,9 +73,9 @@ def _as_detached(process: Process) -> Ending | None:
 
 
 def ending_of_number(process: Process) -> Ending | None:
-    """The end of who has this process's number last, as its parent saw it, else as its log has it; or None.
+    """The end of the last process with this process's number, as its parent saw it, otherwise from its log; or None.
 
-    What a process became by exec has the number of what it was.
+    After an exec, the new program has the same number.
     """
     child, starter = process.started_as, process.starter
     if child and starter and child.record.how == EXEC:
@@ -111,7 +114,8 @@ def _why_stopped(reason: int) -> str:
 
 
 def is_running(process: Process) -> bool:
-    """Whether the recorded process is alive and still recorded: on this host, and begun no later than was recorded."""
+    """Whether the recorded process is alive and still recorded: it is on this host, and began no later than recorded.
+    """
     if _as_detached(process) or process.log.system.get("host") != os.uname().nodename:
         return False
     started_ns = _calendar_start_ns(process.log.pid)
@@ -119,10 +123,10 @@ def is_running(process: Process) -> bool:
 
 
 def has_mapped(directory: str, pid: int) -> bool:
-    """Whether the process `pid` has the record of its threads in `directory` mapped, as it has while it records; where
-    the kernel does not tell, whether it is there.
+    """Whether the process `pid` has the threads file in `directory` mapped, as every recorded process does; if the
+    kernel does not say, whether the process exists.
 
-    The founder's is mapped by all processes of the experiment, also by what it becomes itself by exec.
+    All processes of the experiment map the founder's, also after an exec.
     """
     try:
         wanted = os.fsencode(f" {os.stat(os.path.join(directory, 'threads')).st_ino} ")
@@ -133,7 +137,7 @@ def has_mapped(directory: str, pid: int) -> bool:
 
 
 def _calendar_start_ns(pid: int) -> int | None:
-    """The calendar time at which the living process `pid` began, or None where there is none."""
+    """The calendar time at which the living process `pid` began; None if there is none."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             state, *numbers = file.read().rpartition(b")")[2].split()

@@ -62,8 +62,8 @@ def unfollowed(experiment: Experiment) -> list[tuple[Process, Child]]:
 
 
 def why_not(child: Child, starter: Process) -> str:
-    """Why a child was not followed: it could not be, nobody wanted it, or nobody knows. Which descendants a pattern
-    chooses they decide themselves."""
+    """Why a child was not followed: it could not be, it was excluded, or the reason is unknown. With a pattern, each
+    descendant decides for itself."""
     chosen = starter.log.settings.get("INTERPOSE_FOLLOW", "on")
     if child.why or chosen == "on":
         return child.why or LEFT_NO_EXPERIMENT
@@ -76,7 +76,7 @@ def program_of(child: Child, starter: Process) -> str:
 
 
 def script_of(process: Process) -> str:
-    """What the interpreter ran: the script, `-m` and the module, or `-c`; empty where it was none of these."""
+    """What the interpreter ran: the script, `-m` and the module, or `-c`; empty if none of these."""
     arguments = iter(process.log.arguments)
     for argument in arguments:
         if argument in _WITH_VALUE:
@@ -89,7 +89,7 @@ def script_of(process: Process) -> str:
 
 
 def tree(experiment: Experiment) -> list[Node]:
-    """The processes that nobody in the experiment started, most often the founder alone."""
+    """The processes that no other process of the experiment started, usually the founder alone."""
     nodes = {process.lineage: Node(process) for process in experiment.processes}
     roots: list[Node] = []
     for node in nodes.values():

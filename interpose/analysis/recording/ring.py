@@ -1,8 +1,8 @@
-"""What of a thread's time lies before the oldest events that a ring still has.
+"""The part of a thread's time before the oldest events that a ring still has.
 
-A thread's blocks go out of the ring in the order in which it wrote them, so what is left of its events is the end of
-them, whole. The head of the oldest block that it began tells how much of its time had gone by then; what the calls
-that were in progress had taken of that is left out there, for their events are in that block or come later.
+A thread's blocks leave the ring in the order in which they were written, so the remaining events are its last ones,
+without gaps. The head of the oldest block that a thread began has its elapsed time until then, without the time of
+calls then in progress, because their events are in that block or later.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from interpose.experiments.model.process import Process
 
 
 class Before(NamedTuple):
-    """What a thread had taken, and recording of it, when its oldest events that are left were begun."""
+    """The times of a thread, and of recording it, when the oldest block that it began was begun."""
 
     wall_ns: int = 0
     cpu_ns: int = 0
@@ -28,7 +28,7 @@ ALL = Before(MOST, MOST, MOST, MOST)
 
 
 def before_the_ring(process: Process) -> dict[int, Before]:
-    """By thread, what lies before its oldest events; without those of which nothing was written over."""
+    """The time before the oldest events, by thread; without threads of which nothing was overwritten."""
     if not process.overwritten or process.events is None:
         return {}
     found: dict[int, Before] = {}

@@ -1,5 +1,4 @@
-"""What an experiment reveals: the texts in it by what they are, how many look like something that is nobody's business,
-and an example of each, masked."""
+"""What an experiment reveals: its texts by type, how many of them look sensitive, and a masked example of each type."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from interpose.experiments.model.process import Process
 from interpose.experiments.model.sources import LARGEST_SOURCE_BYTES
 
 LONGEST_EXAMPLE = 60
-TEXTS_AT_MOST = 200_000  # of each sort; the others are not looked at
+TEXTS_AT_MOST = 200_000  # of each type; others are not examined
 SOURCES_AT_MOST_BYTES = 64 << 20
 LONGEST_TEXT = 16 * 1024
 
@@ -104,7 +103,7 @@ def _details(*kinds: str) -> Callable[[Experiment], Iterator[str]]:
 
 
 def _details_of(process: Process) -> list[tuple[str, str]]:
-    """Kind and text of what calls were about, of those in progress as well."""
+    """Kind and text of the details of calls, also of calls in progress."""
     if process not in _KEPT:
         try:
             sums = consolidated(process, ("intrinsic", "detail")).sums()

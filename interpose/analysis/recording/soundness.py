@@ -16,7 +16,7 @@ _LARGEST_OBJECT_BYTES = 1 << 30
 
 
 def read_all(experiment: Experiment) -> tuple[int, int]:
-    """Read all that can be; gives the calls and the archived files. What is wrong is in the experiment's damages."""
+    """Read everything; return the numbers of calls and of archived files. Damage is noted in the experiment."""
     analysis = Analysis(experiment)
     calls = sum(_read_process(analysis, process) for process in experiment.processes)
     for process, found in ((each.process, found) for each in analysis.accounts for found in each.open_calls):

@@ -1,6 +1,6 @@
-"""The figures of a recording itself, not of the program: what was made, kept and lost, and how the pool fared.
+"""The figures of a recording itself, not of the program: what was made, kept and lost, and the use of the pool.
 
-The groups and most of the names are those that Natural's profiler gives in its statistics.
+The groups and most names are those of the Natural Profiler's statistics.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ COMPRESSED = "events.zst"
 
 
 class Statistic(NamedTuple):
-    """One figure: its group, its name, and the value in `unit` (`bytes`, `ns`, or nothing where it is counted).
+    """A figure: its group, its name, and its value in `unit` (`bytes`, `ns`, or empty for a count).
 
-    The value is None where the experiment does not tell.
+    The value is None if the experiment does not have it.
     """
 
     group: str

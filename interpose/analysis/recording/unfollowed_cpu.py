@@ -14,10 +14,10 @@ from interpose.experiments.model.process import Process
 
 @dataclass
 class UnfollowedCpu:
-    """CPU time of the processes of one program that were not followed.
+    """The CPU time of the processes of one program that were not followed.
 
-    The kernel's figure of a process is with those that it waited for itself. Of these the followed ones are taken off,
-    since they have their time in rows of their own; `is_estimated` where there were such.
+    The kernel's figure of a process includes the children that it waited for. Followed children are subtracted, because
+    they have rows of their own; `is_estimated` says that there were some.
     """
 
     program: str
@@ -57,7 +57,7 @@ def _links(process: Process) -> Iterator[Process]:
 
 
 def _record_of_number(process: Process) -> ChildRecord | None:
-    """What was noted of the process number's end, by who waited for it."""
+    """The recorded end of that process number, from the process that waited for it."""
     *_, first = _links(process)
     return first.started_as.record if first.started_as and first.started_as.is_measured else None
 
@@ -71,5 +71,5 @@ def _with_children(processes: Iterable[Process]) -> Iterator[int]:
 
 
 def _became_followed(process: Process) -> bool:
-    """Whether it went on as another followed process, whose figures include its own."""
+    """Whether it continued as another followed process, whose figures include its own."""
     return any(each.started_as and each.started_as.record.how == EXEC for each in process.descendants)

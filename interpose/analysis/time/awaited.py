@@ -57,7 +57,7 @@ class Awaited:
 
 
 def awaited(process: Process, records: Records) -> list[Awaited]:
-    """What was awaited in the tasks of `process`, outermost calls only; nothing where its events are not kept."""
+    """The outermost awaited calls in the tasks of `process`; none if its events were not kept."""
     names = ("intrinsic", "stack")
     places = [records.by.index(name) for name in names]
     wanted = {

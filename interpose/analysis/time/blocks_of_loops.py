@@ -17,19 +17,19 @@ from interpose.experiments.model.process import Process, Site
 
 # Less of it on the processor was waiting for one, or for the interpreter lock.
 COMPUTES_SHARE = 0.5
-# Requests and tasks that are served are no cause: what is called inside of them is.
+# Served requests and tasks are not causes themselves; calls inside them can be.
 SERVED = "logic"
 Named = tuple[str, Site | None]
 
 
 @dataclass(frozen=True)
 class Block:
-    """What one task did in one turn of its loop, for LONG_NS or more, or several did at one line, one after the other:
-    then there is no `task`.
+    """What one task did in one turn of its loop for LONG_NS or more; or, without a `task`, what several tasks did at
+    one line, one after another.
 
-    `intrinsic` was called at `site`, by itself or more often, and `calls` are with it those inside, by name and own
-    line; without one it was code that followed what was called at `site`, or came before it where `is_before`.
-    `waiting` other tasks awaited something all the time, or were to run in the same turn.
+    `intrinsic` was called at `site`, once or more often, and `calls` has it and the calls inside, by name and own line.
+    Without an intrinsic it was code that followed the call at `site`, or preceded it with `is_before`. `waiting` is the
+    number of other tasks that awaited something all the time, or were due in the same turn.
     """
 
     task: str
@@ -47,7 +47,7 @@ class _Point(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """What is known of a task in a turn: from when to when it ran, and the calls at both ends, where there are."""
+    """What is known about a task in a turn: when it ran, and the first and last call, if any."""
 
     start_ns: int
     end_ns: int
@@ -63,7 +63,7 @@ def blocks_of(process: Process, records: Records) -> Iterator[Block]:
     for turn in turns:
         done, alike, steps = _Done(process, turn), _Alike(), list(_steps(turn))
         for place, step in enumerate(steps):
-            # A loop runs in a turn what was ready when the turn began: later tasks wait for this one.
+            # In a turn, a loop runs what was ready when the turn began: later tasks wait for this one.
             later = len({each.task for each in steps[place + 1 :]} - {step.task})
             count = max(waiting.during(turn.thread, step), later)
             reading = _Reading(process, done, step)
@@ -126,7 +126,7 @@ class _Waiting:
 
 
 class _Done:
-    """What was done in a turn: the calls that lie in it as a whole, by task, and the CPU time outside of them all."""
+    """The calls that are entirely in a turn, by task, and the CPU time outside of all of them."""
 
     def __init__(self, process: Process, turn: Turn) -> None:
         inside = [each for each in turn.calls if turn.start_ns <= each.start_ns and each.end_ns <= turn.end_ns]
@@ -185,7 +185,7 @@ class _Reading:
         return self._process.intrinsic(call.intrinsic).name, self._process.own_line(call.stack)
 
     def _names_in(self, outer: Sequence[Call]) -> frozenset[Named]:
-        """What was called in these calls, themselves included; they follow each other."""
+        """The calls inside these calls, which follow each other, and these themselves."""
         starts = [each.start_ns for each in outer]
         around = [(each, outer[bisect_right(starts, each.start_ns) - 1]) for each in self._inside]
         return frozenset(self._named(each) for each, call in around if _is_within(each, call))

@@ -12,9 +12,9 @@ from interpose.experiments.format.records import Event
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 
-CALLS_AT_MOST = 300_000  # each is looked at by itself: more take too long for a report
+CALLS_AT_MOST = 300_000  # each is examined by itself; more would take too long for a report
 RESTING = frozenset(("sleep", "idle", "sync", "gil"))  # who is in such a call leaves the machine to others
-Resource = tuple[str, str]  # a kind, and what of it: a file, an address, a statement
+Resource = tuple[str, str]  # a kind, and a file, an address, or a statement
 _Key = tuple[Process, int]
 
 
@@ -44,7 +44,8 @@ def _by_process(experiment: Experiment) -> dict[Process, list[Event]]:
 
 
 def _solo(process: Process, events: list[Event]) -> Iterator[tuple[Resource, int]]:
-    """What was solo from one instant at which something began or ended to the next; events as they began."""
+    """What was solo between two consecutive instants at which a call began or ended; events in the order of their
+    beginnings."""
     ends: list[tuple[int, int, int]] = []
     inside: dict[int, list[Event]] = {}
     now_ns = 0

@@ -9,7 +9,7 @@ from interpose.experiments.model.process import Process
 
 
 def lives_of(process: Process) -> dict[int, Life]:
-    """From when to when each thread of `process` lived; until the last that is known where nobody saw its end."""
+    """The beginning and end of each thread of `process`; the last known instant if nobody saw its end."""
     end = ending(process)
     heads = process.events.heads() if process.events else ()
     until_ns = end.end_ns or max([latest_instant_ns(process, ()), *(head.last_ns for _, head in heads)])

@@ -9,7 +9,7 @@ from interpose.analysis.calls.account import OpenCallFound, ProcessAccount, Shar
 
 
 class Spent(NamedTuple):
-    """Wall time, which is CPU time, wait and stretch; `has_stretch` is false where the kernel told nothing of it."""
+    """Wall time, divided into CPU time, wait and run-queue delay; `has_stretch` is false if the kernel gave none."""
 
     wall_ns: int = 0
     cpu_ns: int = 0
@@ -19,8 +19,8 @@ class Spent(NamedTuple):
 
 
 class Unseen(NamedTuple):
-    """What the program waited outside of the calls that have ended: for a processor (estimated), for what is not known,
-    and in calls that are in progress."""
+    """The program's wait outside of calls that have ended: for a processor (estimated), without a known cause, and in
+    calls in progress."""
 
     processor_ns: int = 0
     unexplained_ns: int = 0
@@ -30,9 +30,9 @@ class Unseen(NamedTuple):
 def unseen_wait(accounts: Iterable[ProcessAccount]) -> Unseen:
     """The wait of the program between its calls, thread by thread.
 
-    The kernel tells how long a thread waited for a processor, but not where. Who is preempted was computing, so of that
-    time between calls is as much as of the CPU time; but no more than was waited there, and no less than what is more
-    than all waits elsewhere. Waits in calls that are in progress are explained: reports name these calls.
+    The kernel says how long a thread waited for a processor, but not where. A preempted thread was computing, so the
+    part of that time between calls is proportional to the CPU time there. It is at most the wait there, and at least
+    what exceeds all waits elsewhere. Waits in calls in progress are explained, because reports name these calls.
     """
     waits = [wait for account in accounts for wait in unseen_by_thread(account, delays_of(account)).values()]
     return Unseen(*map(sum, zip(*waits, strict=True))) if waits else Unseen()
@@ -85,9 +85,9 @@ def whole_of(parts: Iterable[Spent]) -> Spent:
 
 
 def spent_by_thread(accounts: Iterable[ProcessAccount]) -> dict[tuple[str, int], Spent]:
-    """How each thread spent its time, by the process's place and the thread's number.
+    """How each thread spent its time, by the position of its process and its number.
 
-    The run delay is what was last looked at of a thread; where it is more than what CPU time leaves, it is that much.
+    The run-queue delay is the thread's last known figure, limited to what CPU time leaves.
     """
     found: dict[tuple[str, int], Spent] = {}
     for account in accounts:

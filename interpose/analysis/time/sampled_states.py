@@ -53,7 +53,7 @@ def _put(slices: list[int], slice_ns: int, begin: int, end: int) -> None:
 
 
 def _fit(made: Timeline, lane: Lane) -> None:
-    """Let the states have no more of a slice than its calls leave; calls that contain code leave theirs to it."""
+    """Limit the states to what the calls leave of a slice; calls that contain code leave their time to it."""
     states = [lane.kinds[state] for state in STATES if state in lane.kinds]
     containers = [lane.kinds[kind] for kind in CONTAINERS if kind in lane.kinds]
     calls = [slices for kind, slices in lane.kinds.items() if kind not in (*STATES, *CONTAINERS)]

@@ -44,7 +44,7 @@ class Slices:
 
 
 def slices_of(analysis: Analysis, number: int) -> Slices:
-    """The time of what is analysed in so many slices of one length."""
+    """The time of an analysis in a number of equal slices."""
     experiment = analysis.experiment
     figures = figures_of(experiment)
     first, last = _bounds(experiment)

@@ -1,8 +1,8 @@
-"""The time-line: in which kind of call each thread was, in equal slices of time, and the longest calls by themselves.
+"""The time-line: the kind of call of each thread in equal slices of time, and the longest calls by themselves.
 
-Events are read once. Where a slice is shorter than what a block of events spans, each event is laid into its slices;
-else all of a block, put together by kind, lies in the one slice or two that it spans. When there are too many events
-for the first, theirs is spread evenly over the time that their block spans, and the time-line is estimated.
+Events are read once. If a slice is shorter than the time that a block spans, each event goes into its own slices;
+otherwise all of a block, combined by kind, goes into the one or two slices that it spans. If there are too many events
+for that, their time is spread evenly over the span of their block, and the time-line is estimated.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Lane:
 
 @dataclass(frozen=True, order=True)
 class LongCall:
-    """One of the longest calls: the number of its lane, what was called, where, and about what."""
+    """One of the longest calls: the number of its lane, its intrinsic, its line, and its detail."""
 
     wall_ns: int
     start_ns: int
@@ -85,7 +85,8 @@ class Timeline:
 
 
 def timeline(analysis: Analysis, slices: int = SLICES) -> Timeline:
-    """The time-line of what is analysed; of several experiments on the calendar, for their clocks do not compare."""
+    """The time-line of an analysis; for several experiments, on the calendar, because their clocks cannot be compared.
+    """
     experiment = analysis.experiment
     is_calendar = isinstance(experiment, Collection)
     lanes = [lane for each in analysis.accounts for lane in _lanes_of(each, is_calendar)]
@@ -167,7 +168,7 @@ class _Laying:
         self._together(block, layout)
 
     def _together(self, block: Block, layout: Layout) -> None:
-        """Lay all of a block into what it spans."""
+        """Add a whole block to the slices that it spans."""
         consolidator = self._consolidator(layout, ("thread", "intrinsic"))
         consolidator.add(block.events)
         sums: dict[tuple[int, int], int] = defaultdict(int)
@@ -183,7 +184,7 @@ class _Laying:
                     slices[place] += self_ns * part_ns // span_ns
 
     def _one_by_one(self, block: Block, layout: Layout) -> None:
-        """Lay each event where it was, without what was called inside of it."""
+        """Add each event to its slices, without the calls inside it."""
         picker = layout.unsigned(_FIELDS).picker(_FIELDS)
         for values in picker.many(block.events):
             start_ns, wall_ns, cpu_ns, inner_ns, thread, call, parent, intrinsic, stack, detail, task = values
@@ -222,7 +223,7 @@ class _Laying:
             heapq.heapreplace(self._longest, call)
 
     def _parts(self, start_ns: int, wall_ns: int) -> dict[int, int]:
-        """How much of a stretch of time lies in each slice; what is before the first or behind the last is left out."""
+        """The part of a period of time in each slice; parts before the first slice or after the last are ignored."""
         made = self._made
         begin = start_ns - self._start_ns
         end = begin + wall_ns

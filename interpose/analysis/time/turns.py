@@ -21,7 +21,7 @@ from interpose.experiments.model.process import Process
 
 # asyncio itself warns from 100 ms on (`slow_callback_duration`). What takes half of it, others notice when it is often.
 LONG_NS = 50_000_000
-# Reading more takes longer than somebody who asks for a report wants to wait; the beginning tells the pattern.
+# Reading more would take longer than a user wants to wait for a report; the beginning shows the pattern.
 EVENTS_AT_MOST = 500_000
 SELECTORS = frozenset(("select.epoll.poll", "select.poll.poll", "select.select", "select.kqueue.control"))
 _LOOP = "_run_once"
@@ -30,7 +30,7 @@ _GREENLETS = ("gevent.", "eventlet.", "greenlet.")
 
 
 class Call(NamedTuple):
-    """What is read of an event, in the order in which it lies there: so reading is quickest."""
+    """The fields that are read of an event, in the order of the file, which is fastest."""
 
     start_ns: int
     start_cpu_ns: int
@@ -109,9 +109,9 @@ def has_tasks(process: Process, records: Records) -> bool:
 
 
 def calls_of(process: Process, is_wanted: Wanted, spans: Sequence[Turn] = ()) -> Iterator[Call]:
-    """The wanted ones of the first EVENTS_AT_MOST events, in the order of their ends, thread by thread.
+    """The selected ones of the first EVENTS_AT_MOST events, in the order of their ends, thread by thread.
 
-    With `spans`, in the order of their beginnings, only those in blocks that lie in one of them for a part.
+    With `spans`, in the order of their beginnings, and only those in blocks that overlap a span.
     """
     events = process.events
     if events is None:
@@ -143,11 +143,11 @@ class _Turns:
         self.long: list[Call] = []
 
     def is_wanted(self, values: tuple[int, ...]) -> bool:
-        """Whether an event is a wait of a loop, or long: only these are looked at."""
+        """Whether an event is a wait of a loop, or long; others are ignored."""
         return values[_WALL] >= LONG_NS or values[_STACK] in self._waits
 
     def add(self, call: Call) -> None:
-        """Take the next of these events of its thread."""
+        """Process the next of these events of its thread."""
         if call.stack in self._waits and not call.task:
             self._add_wait(call)
         elif call.task and call.wall_ns >= LONG_NS and call.thread in self._whole:

@@ -10,7 +10,7 @@ from interpose.experiments.format.records import Overview
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 
-# Counts that only grow; what lies between two samples is their difference.
+# Counters that only grow; the difference between two samples is the use between them.
 COUNTED = (
     "cpu_ns",
     "user_ns",
@@ -41,7 +41,7 @@ class Usage(NamedTuple):
 
 
 def usages(experiment: Experiment) -> Iterator[Usage]:
-    """What was used between each two samples, process by process, in the order of time."""
+    """The use between each two samples, process by process, in the order of time."""
     for process in experiment.processes:
         for before, after in pairwise(process.overview):
             if after.time_ns >= before.time_ns:

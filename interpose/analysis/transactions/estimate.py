@@ -1,11 +1,11 @@
-"""Where transactions were sampled: what the calls within all of them came to, estimated from those within the few kept.
+"""Estimates for sampled transactions: the calls within all of them, from those within the few that were kept.
 
-Of each outermost transaction it is known that it was, its name, and how long it took: those are exact, as is what was
-called outside of any. What was called within the kept ones stands for what was called within all: counts by how many
-there were to each that was kept (expansion estimator), times by how long all took on their threads to how long the kept
-ones did (ratio estimator), so that times still add up to the thread time. The margins of error are those of a simple
-random sample without replacement (Cochran, Sampling Techniques, 1977, 2.9 and 6.4; those of times stretched by how much
-longer transactions are than those kept: Royall and Cumberland, 1981), with Student's distribution, for 95 %.
+The existence, name and duration of each outermost transaction are known exactly, and so are calls outside of
+transactions. Calls within the kept ones represent the calls within all: counts are multiplied by all transactions per
+kept one (expansion estimator), times by the time of all on their threads per time of the kept ones (ratio estimator),
+so times still add up to the thread time. The margins of error are those of a simple random sample without replacement
+(Cochran, Sampling Techniques, 1977, 2.9 and 6.4; those of times are scaled by how much longer transactions are than the
+kept ones: Royall and Cumberland, 1981), with Student's distribution, for 95 %.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Population:
 
     @property
     def is_known(self) -> bool:
-        """Whether anything is known of what was called within them."""
+        """Whether anything is known about the calls within them."""
         return self.kept > 0 and (self.kept_wall_ns > 0 or self.passed_wall_ns == 0)
 
     def add(self, other: Population) -> None:
@@ -63,9 +63,9 @@ class Population:
 
 @dataclass
 class Estimate:
-    """What a profile is an estimate from. `margins` are by the place of a row, by kind, and `all`; there are none where
-    fewer than two were kept, or single calls were not. `started` are processes that transactions passed over began,
-    of how many that were begun in any: what these called outside of their own transactions is not estimated."""
+    """The basis of an estimated profile. `margins` are by position of a row, by kind, and for `all`; there are none if
+    fewer than two transactions were kept, or single calls were not. `started` are the processes started in transactions
+    that were not sampled, and in any: the calls of the former outside of their own transactions are not estimated."""
 
     population: Population
     one_in: int
@@ -76,7 +76,7 @@ class Estimate:
 
     @property
     def is_estimated(self) -> bool:
-        """Whether figures differ from what was recorded: some transactions were passed over, and are estimated."""
+        """Whether figures differ from what was recorded: some transactions were not sampled, and are estimated."""
         of = self.population
         return self.is_scaled and of.is_known and of.kept < of.seen
 
@@ -92,8 +92,8 @@ def experiment_of(process: Process) -> str:
 
 
 def standings(process: Process, records: Records) -> Iterator[tuple[Record, int]]:
-    """Each record of calls, behind the one around it, and where it stands: outside of transactions, as an outermost one
-    that was kept or passed over, within a kept one, or recorded whatever becomes of the transaction around it."""
+    """Each record of calls, after the one around it, and its place: outside of transactions; an outermost transaction,
+    kept or not; within a kept one; or recorded in any case."""
     place = records.by.index("intrinsic")
     found: dict[int, int] = {}
     for record in records.walk():
@@ -132,7 +132,7 @@ def population_of(process: Process, records: Records) -> Population:
 
 
 def started_within(experiment: Experiment) -> tuple[int, int]:
-    """How many processes were started in transactions that were passed over, and in any."""
+    """The number of processes started in transactions that were not sampled, and in any."""
     fates = [process.log.within for process in experiment.processes if process.log.within]
     return fates.count("passed over"), len(fates)
 
@@ -182,7 +182,7 @@ Shares = dict[Hashable, list[int]]  # by row: calls and self wall time
 
 
 class _Loose:
-    """What was called inside of a call that has not come: calls that are in no transaction yet, and transactions."""
+    """What is inside a call that has not ended: calls without a transaction so far, and transactions."""
 
     __slots__ = ("shares", "transactions")
 
@@ -204,19 +204,20 @@ def _add_shares(into: Shares, given: Shares) -> None:
 
 
 class Variation:
-    """How the kept transactions of an experiment differ in what was called within them: sums of squares by row.
+    """How the calls within the kept transactions of an experiment differ: sums of squares by row.
 
     A thread's events must come in the order of their ends.
     """
 
     def __init__(self) -> None:
         self.transactions = 0
-        # The sums, by row, of calls and their squares, of self times and theirs, and of these times the transaction's.
+        # The sums, by row, of calls and their squares, of self times and theirs, and of their products with the
+        # transaction's.
         self._rows: dict[Hashable, list[int]] = {}
         self._wall_ns = self._squares = 0
 
     def add(self, process: Process, row_of: Callable[[Event], Hashable]) -> None:
-        """Take in the events of `process`; those whose row is None are left out."""
+        """Add the events of `process`; those with None as their row are ignored."""
         waiting: dict[tuple[int, int], _Loose] = {}
         for event in _events(process):
             inside = waiting.pop((event.thread, event.call), None) or _Loose()

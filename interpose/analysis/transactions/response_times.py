@@ -1,9 +1,9 @@
 """Transactions: how often each was made, how long the user thought and the program took, and what that time was.
 
-The time of every thread is in one transaction and in no two, those with a dot before their name among them: think times
-and `thread_ns` add up to the thread time without pauses. A response time may be longer. While a transaction awaits
-something it is suspended, and its thread is in others; and what it awaits together overlaps. By how much the split of a
-row is longer than its thread's time for it is `overlap_ns`, whatever the reason.
+Each moment of a thread belongs to exactly one transaction, including those with a dot before their name: think times
+and `thread_ns` add up to the thread time without pauses. A response time can be longer. While a transaction awaits
+something it is suspended, and its thread runs others; and what it awaits at the same time overlaps. `overlap_ns` is how
+much longer the split of a row is than its thread's time for it, whatever the reason.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from interpose.kinds import KINDS, ON_REQUEST
 
 LOGIC = "logic"
 OVERLAP_AT_LEAST = 0.01  # less is of calls inside that were lost
-SPLIT = tuple(kind for kind in KINDS if kind not in (LOGIC, *ON_REQUEST))  # and whatever other kinds there are
+SPLIT = tuple(kind for kind in KINDS if kind not in (LOGIC, *ON_REQUEST))  # and any other kinds
 _REQUEST = re.compile(r"([A-Z]+ )?/\S*")
 _ONE_OF_MANY = re.compile(r"\d+|[0-9a-fA-F]{8,}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -55,10 +55,10 @@ class Share:
 class Transaction:
     """The transactions of one name: their figures, and their response time by kind.
 
-    `sums.calls` is how many there were, `sums.wall_ns` their time with the user's; the kinds in `split`, with logic and
-    what recording took (estimated), add up to the response time, or to more where calls overlapped, and always to
-    `thread_ns`, what their thread gave them without think time, and `overlap_ns`.
-    Where transactions were sampled, so many were `kept`, and of the others the time is `unknown` until it is estimated.
+    `sums.calls` is their number, `sums.wall_ns` their time including the user's. The kinds in `split`, with logic and
+    the estimated cost of recording, add up to the response time, or to more if calls overlapped, and always to
+    `thread_ns` (their thread's time for them without think time) plus `overlap_ns`. If transactions were sampled,
+    `kept` is how many were recorded whole, and `unknown` the time of the others until it is estimated.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Transaction:
 
     @property
     def is_named(self) -> bool:
-        """Whether it is one that somebody asked for, and not what lies between those, or is said to be overhead."""
+        """Whether it was marked or found, and is neither the time between transactions nor declared overhead."""
         return not self.name.startswith(".")
 
     @property
@@ -90,7 +90,8 @@ class Transaction:
         return self.sums.cpu_ns - self.sums.think_cpu_ns
 
     def estimate(self) -> None:
-        """Let what is known of the kept ones stand for the others; where none was, their time is a part of its own."""
+        """Let the kept transactions represent the others; if none was kept, the time of the others is a part of its
+        own."""
         if not self.unknown.wall_ns:
             return
         shares = [share for kind, share in self.split.items() if kind != OVERHEAD]  # in the others it did nothing
@@ -119,11 +120,11 @@ Found = dict[tuple[str, Site | None], Transaction]
 
 @dataclass
 class Transactions:
-    """The transactions of an experiment by name, those that took longest first, those without a name last.
+    """The transactions of an experiment by name, longest first, those without a name last.
 
-    `has_cpu` is false of experiments whose events do not tell when on the CPU's clock they began (before version 4):
-    there the CPU time between calls is not known by transaction. `thread_ns` is the time of all threads without think
-    time, of which shares are. `by_key` has the rows by what `key_of` gives.
+    `has_cpu` is false if events lack the CPU time at their beginning (before version 4): the CPU time between calls is
+    then unknown by transaction. `thread_ns` is the time of all threads without think time, to which shares refer.
+    `by_key` has the rows by the result of `key_of`.
     """
 
     rows: list[Transaction]
@@ -146,8 +147,8 @@ class Transactions:
 
 
 def transactions(analysis: Analysis, is_scaled: bool = True) -> Transactions:
-    """The transactions of what is analysed. Where they were sampled, how many there were and how long they took is
-    known of all; what the time of those not kept was is estimated, where it `is_scaled`."""
+    """The transactions of an analysis. If they were sampled, their number and duration are known for all; the time of
+    those not kept is estimated with `is_scaled`."""
     experiment = analysis.experiment
     found: Found = {}
     made = Transactions([])
@@ -191,7 +192,7 @@ def _tell_apart(found: Found) -> None:
 
 
 def key_of(process: Process, name: int) -> tuple[str, Site | None]:
-    """What the transactions of `process` that are told by `name` have in common with those of other processes."""
+    """What the transactions of `process` with the name `name` have in common with those of other processes."""
     return plain_name(name_of(process, name)), site_of(process, name)
 
 
@@ -299,7 +300,8 @@ class _Splitter:
             row.share(kind).add(share.wall_ns, share.cpu_ns)
 
     def _own(self, record: Record, of_calls_ns: int) -> tuple[int, int]:
-        """What recording took within transactions: of the calls, and what was measured of a thread in its first."""
+        """The cost of recording within transactions: that of the calls, and the measured cost of a thread in its first.
+        """
         own_ns = own_cpu_ns = of_calls_ns
         if self._first.get(record.key[0]) is record:
             own_ns += self._own_left.pop(record.key[0], 0)
@@ -307,7 +309,7 @@ class _Splitter:
         return own_ns, own_cpu_ns
 
     def _parts(self, record: Record, without_spans: bool) -> Iterator[tuple[str, int, int]]:
-        """Kind, wall and CPU time of what was called within a transaction, what calls had inside left out.
+        """Kind, wall and CPU time of the calls within a transaction, without the calls inside them.
 
         While an awaited call is suspended its request waits for it, but its thread does something else.
         """
@@ -328,7 +330,7 @@ class _Splitter:
 
 
 def _place_cpu(split: dict[str, Share], left_ns: int) -> None:
-    """Put CPU time where there is wall time for it, in this order; what is more than that is put into the first."""
+    """Put CPU time where there is wall time for it, in this order; the excess goes to the first."""
     for share in split.values():
         more_ns = max(min(left_ns, share.wall_ns - share.cpu_ns), 0)
         share.cpu_ns += more_ns

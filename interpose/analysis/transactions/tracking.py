@@ -1,10 +1,10 @@
-"""Where transactions begin and end, told from the outermost calls of a thread as they come.
+"""Finds where transactions begin and end, from the outermost calls of a thread as they come.
 
-A call that is a transaction itself (a request that is served, a task, what the program marked) is told by its
-intrinsic. Else a transaction begins with a read of the terminal, and the time of the read is think time; it lasts until
-the next one. In a thread that has neither, one ends with each commit. What a data collector named goes before commits:
-it lasts until the next name, or until it is cleared. What lies before, between and after them has a name with a dot in
-front, so that all time of a thread is in one transaction and in no two.
+A call that is a transaction itself (a served request, a task, a marked block) is known by its intrinsic. Otherwise a
+transaction begins with a read of the terminal, whose time is think time, and lasts until the next one. In a thread with
+neither, each commit ends one. Names from data collectors take precedence over commits: each applies until the next
+name, or until it is cleared. Time before, between and after transactions has a name that begins with a dot, so each
+moment of a thread is in exactly one transaction.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from interpose.legacy.codes import STATEMENT
 # What a call means for transactions: bits.
 READS, KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY, NAMES = (1 << bit for bit in range(8))
 MARK = "interpose.transaction"
-ECHO_WITHIN_NS = 100_000_000  # between two keys a program that takes longer does more than to show what was typed
+ECHO_WITHIN_NS = 100_000_000  # a program that takes longer between two keys does more than show what was typed
 QUIET_KINDS = frozenset(("screen", "idle", "sleep"))
 
 # The name of a transaction: what its number is a number of, in the upper half.
@@ -41,10 +41,10 @@ class Life(NamedTuple):
 
 
 class Outermost(NamedTuple):
-    """A call that no other is around: its times, and what it and the calls inside of it mean for transactions.
+    """An outermost call: its times, and what it and the calls inside it mean for transactions.
 
-    `think_wall_ns` and `think_cpu_ns` are of the reads of the terminal inside of it, or of itself; `stack` is that of
-    the last read or commit, `name` what it would name a transaction, or 0.
+    `think_wall_ns` and `think_cpu_ns` are those of reads of the terminal, inside it or itself; `stack` is that of the
+    last read or commit, `name` the name that it would give a transaction, or 0.
     """
 
     start_ns: int
@@ -83,7 +83,7 @@ class Step(NamedTuple):
 
 @dataclass(slots=True)
 class _Current:
-    """The transaction that a thread is in: since when, by what it began, and what of it does not count."""
+    """The transaction of a thread: when and how it began, and the part of it that does not count."""
 
     start_ns: int
     start_cpu_ns: int
@@ -110,7 +110,7 @@ class Tracker:
         self._cpu_left: dict[int, int] = {}
 
     def go_on_from(self, until: Iterable[tuple[int, int, int]]) -> None:
-        """The transactions of these threads are known until these instants on both clocks: what follows comes after."""
+        """Note that the transactions of these threads are known until these instants on both clocks."""
         for thread, until_ns, until_cpu_ns in until:
             if life := self._lives.get(thread):
                 begun = max(life.start_ns, until_ns), max(life.start_cpu_ns, until_cpu_ns)
@@ -119,12 +119,12 @@ class Tracker:
                 self._gone_on.add(thread)
 
     def follow(self, lives: Mapping[int, Life], pauses: Pauses | None = None) -> None:
-        """That there are these threads, and what is known of their ends now; and the pauses there were, if told."""
+        """Note the threads with their known ends, and the pauses, if given."""
         self._lives = dict(lives)
         self._pauses = pauses or self._pauses
 
     def until(self) -> list[tuple[int, int, int]]:
-        """Until when the transactions of each thread are told once it is finished: on both clocks."""
+        """Until when the transactions of each thread are known when it is finished, on both clocks."""
         return [(thread, life.end_ns, life.end_cpu_ns) for thread, life in self._lives.items()]
 
     def step(self, thread: int, call: Outermost, is_busy: bool) -> Step:
@@ -184,7 +184,7 @@ class Tracker:
         return Step(closing)
 
     def _name(self, thread: int, current: _Current, call: Outermost) -> Step:
-        """A collector named what is going on: the answer to what was read, or what begins now; or it is over."""
+        """A collector gave a name: to the response to what was read, or to what begins now; or it cleared the name."""
         named = 0 if call.name == IDLE else call.name
         self._names[thread] = named
         if current.begun_by == READS:
@@ -242,7 +242,7 @@ def roles_of(process: Process) -> dict[int, int]:
 
 
 def _is_typed(process: Process) -> bool:
-    """Whether somebody types what the standard input gives; what comes from a pipe or a file is no thinking."""
+    """Whether a user types what standard input delivers; reading from a pipe or a file is not think time."""
     streams = process.log.user.get("streams")
     return bool(process.log.user.get("terminal")) if streams is None else "0" in streams.split()
 
@@ -258,7 +258,7 @@ def _role(intrinsic: Intrinsic, is_typed: bool) -> int:
 
 
 def name_of(process: Process, name: int) -> str:
-    """The name of a transaction of `process`: that of the function, where it is told by its place."""
+    """The name of a transaction of `process`; that of the function if it is named by its line."""
     number = name & NUMBER
     if name & ~NUMBER == OF_ITSELF:
         return PSEUDO[number] if number < len(PSEUDO) else UNKNOWN
@@ -271,5 +271,5 @@ def name_of(process: Process, name: int) -> str:
 
 
 def site_of(process: Process, name: int) -> Site | None:
-    """The line that a transaction of `process` is told by; None where it is not."""
+    """The line that names a transaction of `process`; None if it has another name."""
     return process.own_line(name & NUMBER) if name & ~NUMBER == BY_STACK else None

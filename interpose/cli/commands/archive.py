@@ -43,14 +43,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.output and (len(arguments.experiments) > 1 or not arguments.output.endswith(SUFFIX)):
-        raise UsageError(f"-o packs one experiment, into a file NAME{SUFFIX}")
+        raise UsageError(f"-o packs a single experiment into a file NAME{SUFFIX}")
     return max([_archive(path, arguments) for path in arguments.experiments], default=0)
 
 
 def _archive(path: str, arguments: argparse.Namespace) -> int:
     experiment = open_experiment(path, archive=False)
     if arguments.output and is_on_another_host(experiment):
-        arguments.mode = "off"  # what it refers to is elsewhere; it can be packed all the same
+        arguments.mode = "off"  # its sources are elsewhere, but it can be packed
     if arguments.mode != "off":
         done = archive_as_asked(
             experiment,
@@ -71,7 +71,7 @@ def _pack(experiment: Experiment, path: str) -> None:
     """Raises InterposeError."""
     experiment.refuse_if_unpacked("another file")
     if _is_descendant(experiment):
-        raise UsageError(f"{experiment.name}: a descendant; its founder is packed with all of them")
+        raise UsageError(f"{experiment.name}: is a child process; pack the experiment that contains it")
     try:
         with tempfile.TemporaryDirectory(prefix="interpose-") as directory:
             pack(_at_rest(experiment, directory), path)
@@ -80,7 +80,8 @@ def _pack(experiment: Experiment, path: str) -> None:
 
 
 def _at_rest(experiment: Experiment, directory: str) -> str:
-    """The experiment's directory; where it is still written, a copy below `directory`, as sizes are told first."""
+    """The experiment's directory; if it is still being written, a copy below `directory`, because an archive begins
+    with sizes."""
     if all(ending(process).state != "running" for process in experiment.processes):
         return experiment.directory
     copied = os.path.join(directory, experiment.name)

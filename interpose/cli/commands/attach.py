@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_process_arguments(parser: argparse.ArgumentParser) -> None:
-    """PID, and how long to wait for it."""
+    """Add PID, and how long to wait for it."""
     parser.add_argument("pid", metavar="PID", type=positive, help="the process id")
     parser.add_argument(
         "--wait",
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
-    """The variables that say what was set, here or by options. Raises SettingError, UsageError."""
+    """The variables for the settings given here or by options. Raises SettingError, UsageError."""
     options = {setting.key: getattr(arguments, setting.name) for setting in schema.SETTINGS}
     if arguments.experiment is not None:
         options.update(place_of(arguments.experiment, "-o"))

@@ -1,4 +1,4 @@
-"""`interpose check`: what of an experiment is sound, and a repaired copy of one that is not."""
+"""`interpose check`: whether an experiment is complete and undamaged, and a repaired copy of one that is not."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     if (arguments.output or arguments.in_place) and not arguments.repair:
         raise UsageError("-o and --in-place need --repair")
     if arguments.output and len(arguments.experiments) > 1:
-        raise UsageError("-o is for one experiment")
+        raise UsageError("-o takes a single experiment")
     return max([_check(path, arguments) for path in arguments.experiments], default=0)
 
 

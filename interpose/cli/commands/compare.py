@@ -7,7 +7,7 @@ import argparse
 from interpose.analysis.comparison.comparison import compare
 from interpose.analysis.comparison.conditions import outcome, parse_condition
 from interpose.analysis.comparison.differences import RUNS_AT_LEAST, TOLERANCE
-from interpose.analysis.comparison.figures import GROUPED_BY, MEASURES
+from interpose.analysis.comparison.figures import GROUPED_BY, MEASURES, meanings
 from interpose.analysis.comparison.likeness import unlike
 from interpose.cli.experiment_choice import paths_of
 from interpose.cli.messages import say
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=tuple(MEASURES),
         metavar="MEASURE",
         default="total",
-        help="; ".join(f"{name}: {measure.meaning}" for name, measure in MEASURES.items()).replace("%", "%%"),
+        help=meanings().replace("%", "%%"),
     )
     parser.add_argument(
         "--mode",
@@ -111,5 +111,5 @@ def _sides(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
     if arguments.b is not None:
         return paths_of(arguments.a), paths_of(arguments.b)
     if len(arguments.a) != 2:
-        raise UsageError("compare A B, or, of several runs, compare A1 A2 A3 --with B1 B2 B3")
+        raise UsageError("use compare A B, or for several runs a side compare A1 A2 A3 --with B1 B2 B3")
     return paths_of(arguments.a[:1]), paths_of(arguments.a[1:])

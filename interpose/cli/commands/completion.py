@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         shtab = importlib.import_module("shtab")
     except ImportError:
-        raise UsageError("this needs the package shtab: pip install shtab") from None
+        raise UsageError("completion needs the package shtab: pip install shtab") from None
     parser = main.make_parser(main.load_commands())
     for each in _parsers_below(parser):
         for action in each._actions:

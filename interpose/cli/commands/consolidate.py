@@ -27,7 +27,7 @@ from interpose.reports.formats.units import count
 NAME = "consolidate"
 HELP = "combine like calls into records that are kept in the experiment"
 EXAMPLE = "interpose consolidate test.1.er"
-_NAMED = 10  # of what is merged, in its notes
+_NAMED = 10  # the names of the merged experiments, in its notes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,11 +58,11 @@ def _consolidate(path: str, arguments: argparse.Namespace) -> int:
     experiment = open_experiment(path)
     experiment.refuse_if_unpacked("records")
     if any(is_running(process) for process in experiment.processes):
-        raise UsageError(f"{experiment.name}: still running; it is consolidated when it has ended")
+        raise UsageError(f"{experiment.name}: still running; try again when it has ended")
     if arguments.replace and any(process.is_ring for process in experiment.processes):
-        raise UsageError(f"{experiment.name}: a ring; what lies before it is told by its events, which stay")
+        raise UsageError(f"{experiment.name}: --replace is not possible for a ring, which needs its events")
     if is_consolidated_alone(experiment):
-        say(f"{experiment.name}: has nothing but records already")
+        say(f"{experiment.name}: has only records already")
         return note_damages(experiment)
     pauses = pauses_of(experiment)
     try:
@@ -79,7 +79,7 @@ def _consolidate(path: str, arguments: argparse.Namespace) -> int:
 def _merge(arguments: argparse.Namespace) -> int:
     """Put what all experiments have into a new one, a process for each program that they ran."""
     if arguments.replace:
-        raise UsageError("--replace: what is merged with -o stays as it is")
+        raise UsageError("--replace excludes -o, which does not change the merged experiments")
     if not arguments.output.endswith(names.SUFFIX):
         raise UsageError(f"-o {arguments.output}: its name must end with {names.SUFFIX}")
     paths = [path for given in arguments.experiments for path in (members(given) if is_group(given) else [given])]
@@ -88,7 +88,7 @@ def _merge(arguments: argparse.Namespace) -> int:
     for path in paths:
         experiment = open_experiment(path)
         if is_sampled(experiment):
-            raise UsageError(f"{experiment.name}: transactions were sampled; merged they would not be told from others")
+            raise UsageError(f"{experiment.name}: its transactions were sampled, so it cannot be merged with others")
         analysis = Analysis(experiment)
         for process in experiment.processes:
             into = merged.setdefault(_program(process), Merged(process, arguments.slowest))
@@ -105,7 +105,7 @@ def _merge(arguments: argparse.Namespace) -> int:
 
 
 def _program(process: Process) -> tuple[str, ...]:
-    """What tells which processes ran the same: the module, the text of -c, or where the script lies."""
+    """What shows which processes ran the same program: the module, the text of -c, or the script's path."""
     arguments = process.log.arguments
     if arguments[:1] and arguments[0].startswith("-"):
         return (process.log.executable, *arguments[:2])

@@ -1,4 +1,4 @@
-"""`interpose control`: pause, let go on, filter, sample, save what is recorded of a running program."""
+"""`interpose control`: pause, resume, filter, sample or save the recording of a running program."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ def run(arguments: argparse.Namespace) -> int:
     words = list(arguments.words)
     if words[:1] == [SUGGEST]:
         if words[1:]:
-            raise UsageError(f"{SUGGEST}: takes nothing; {words[1]!r} is too much")
+            raise UsageError(f"{SUGGEST} takes no argument; remove {words[1]!r}")
         return _suggest(arguments)
     if arguments.cpu or arguments.events:
-        raise UsageError("--cpu and --events need suggest")
+        raise UsageError("--cpu and --events need the action suggest")
     target = None if words[:1] and words[0] in ACTS else words.pop(0) if words else None
     if arguments.file:
         if words:
-            raise UsageError(f"--file: not together with {words[0]}")
+            raise UsageError(f"--file excludes {words[0]}")
         return _follow(arguments.file, target)
     act = words.pop(0) if words else "status"
     if act not in ACTS:
         raise UsageError(f"{act} is not an action: use {', '.join(ACTS)}", act, ACTS)
     if len(words) > TEXTS.get(act, 0):
-        raise UsageError(f"{act}: takes {'one text' if TEXTS.get(act) else 'nothing'}; {words[-1]!r} is too much")
+        raise UsageError(f"{act} takes {'one argument' if TEXTS.get(act) else 'no argument'}; remove {words[-1]!r}")
     ACTS[act](experiment_of(target) if act in ALWAYS else running_experiment_of(target), words[0] if words else "")
     return 0
 
@@ -83,7 +83,7 @@ def _save(experiment: Experiment, to: str) -> None:
 
 def _filter(experiment: Experiment, text: str) -> None:
     if not text:
-        raise UsageError("filter: needs a text, as INTERPOSE_FILTER has it, or off")
+        raise UsageError("filter needs clauses, such as 'kind=db', or off")
     made = _parsed(text)
     if made:
         _tell_of_absent(experiment, made)
@@ -167,7 +167,7 @@ def _suggest(arguments: argparse.Namespace) -> int:
 
 
 def _follow(path: str, target: str | None) -> int:
-    """Do what the control file says, step by step; what is wrong with it is told, and all else is done."""
+    """Apply the control file, step by step; mistakes are reported, and everything else is applied."""
     try:
         steps, wrong = keywords.read(path)
     except OSError as error:
@@ -191,7 +191,7 @@ def _control(steps: Sequence[keywords.Step], target: str | None) -> int:
     if step.name != "FILTER":
         _turn(paused=step.name != "START")(experiment, "")
         if given := [key for key in step.keys if key != "RESOURCE"]:
-            say(f"{step.place}: {', '.join(given)}: only when a program starts (INTERPOSE_CONTROL)")
+            say(f"{step.place}: {', '.join(given)}: possible only when a program starts (INTERPOSE_CONTROL)")
         return 2 if given else 0
     text, wrong = keywords.filter_of(steps)
     for line in wrong:
@@ -217,6 +217,6 @@ def _process(step: keywords.Step, target: str | None) -> int:
         "DELETE": ["rm", *filter(None, [resource])],
     }[step.name]
     if step.name in ("CONSOLIDATE", "DELETE") and not resource:
-        raise UsageError(f"{step.place}: {step.name} needs a RESOURCE, or an experiment behind the file")
+        raise UsageError(f"{step.place}: {step.name} needs RESOURCE=, or an experiment after the file")
     command = load(words[0])
     return command.run(make_parser({words[0]: command}).parse_args(words))

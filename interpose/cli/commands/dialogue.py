@@ -1,4 +1,4 @@
-"""`interpose dialogue`: what the terminal showed and what was typed, to read or to see again."""
+"""`interpose dialogue`: what the terminal showed and what was typed, to read or to replay."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXAMPLE = "interpose dialogue --replay"
 CAST = "asciicast"
 TABLES_OF_LINES = ("text", "markdown")
 FASTEST = 1000.0
-LONGEST_WAIT_S = 60.0  # of what was recorded; nobody wants to see somebody being at lunch
+LONGEST_WAIT_S = 60.0  # of the recorded pauses; nobody wants to watch a lunch break
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,9 +45,9 @@ def _speed(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.replay and (arguments.output or arguments.format != "text"):
-        raise UsageError("--replay: to the terminal, without --format and -o")
+        raise UsageError("--replay writes to the terminal; it excludes --format and -o")
     if arguments.speed and not arguments.replay:
-        raise UsageError("--speed: only with --replay")
+        raise UsageError("--speed needs --replay")
     experiment = open_experiment(arguments.experiment)
     if not is_kept(experiment):
         raise UsageError(f"{experiment.name}: no dialogue was kept (record with INTERPOSE_DIALOGUE=1, at a terminal)")
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         write_table(pieces_table(experiment, pieces), arguments)
     if lost := lost_pieces(experiment):
-        say(f"{experiment.name}: {count(lost, 'piece')} of the dialogue not kept, there was no room")
+        say(f"{experiment.name}: {count(lost, 'piece')} of the dialogue not kept: INTERPOSE_DIALOGUE was full")
     return note_damages(experiment)
 
 

@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def rearranged(words: Sequence[str]) -> list[str]:
-    """The words as the parser takes them: but for those to a subject, which is alone, all are for the views."""
+    """The words for the parser: everything but a subject, which stands alone, is for the views."""
     others = {f"-{verb.name}" for verb in VERBS}
     if words and words[0] in ("-h", "--help", *SUBJECTS) and others.isdisjoint(words):
         return list(words)
@@ -92,7 +92,7 @@ def _run_step(session: Session, step: Step | str, scripts: dict[str, list[str]])
 
 
 def _listen(session: Session) -> None:
-    """Do what is typed; or what a pipe says."""
+    """Run commands from the prompt, or from a pipe."""
     if sys.stdin.isatty():
         converse(session)
     else:
@@ -122,7 +122,7 @@ def parse(words: Sequence[str]) -> Asked:
 
 
 def _words_of(verb: Verb, left: list[str]) -> list[str]:
-    """Take from `left` what is the command's: what it must have, and what it may have where it is nothing else."""
+    """Take the command's arguments from `left`: the required ones, and optional ones if they are nothing else."""
     taken = [_needed(left, verb.name, word) for word in verb.words[: verb.needed]]
     while left and len(taken) < len(verb.words) and not (_is_command(left[0]) or _is_experiment(left[0])):
         taken.append(left.pop(0))

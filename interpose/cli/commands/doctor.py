@@ -34,7 +34,7 @@ PRELOADED = "a library is preloaded instead, by `interpose run` and into descend
 
 @dataclasses.dataclass(frozen=True)
 class Findings:
-    """Everything that doctor knows: of this installation, of an interpreter, and of what is in the way."""
+    """Everything that doctor knows: about this installation, an interpreter, and obstacles to recording."""
 
     version: str
     interpreter: interpreters.Answer | None
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what was found; gives 1 where something keeps programs from being recorded."""
+    """Print what was found; return 1 if something prevents recording."""
     words = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
     found = examine(words)
     if arguments.format == "json":
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def examine(words: list[str]) -> Findings:
-    """What is found for the interpreter that the command `words` starts, or for our own."""
+    """What is found for the interpreter that the command `words` starts, or for this one."""
     variables, in_force, obstacles = examine_settings()
     answer, trial, in_the_way = examine_interpreter(words, variables)
     return Findings(
@@ -104,7 +104,7 @@ def examine(words: list[str]) -> Findings:
 def examine_interpreter(
     words: list[str], variables: dict[str, str]
 ) -> tuple[interpreters.Answer | None, Trial, list[str]]:
-    """What the interpreter says of itself, what came of a trial, and what is in the way of recording."""
+    """What the interpreter says about itself, the result of a trial, and the obstacles to recording."""
     nothing = Trial("not tried")
     interpreter, why_none = find_interpreter(words)
     if interpreter is None:
@@ -135,7 +135,7 @@ def examine_sampling() -> str:
 
 
 def _first_address(pid: int) -> int:
-    """Where the first thing lies that the process has mapped; 0 where that is not told."""
+    """The address of the process's first mapping; 0 if unknown."""
     try:
         with open(f"/proc/{pid}/maps") as maps:
             return int(maps.readline().partition("-")[0], 16)
@@ -144,12 +144,12 @@ def _first_address(pid: int) -> int:
 
 
 def examine_libraries(words: list[str]) -> list[str]:
-    """The libraries besides ours that a program gets here, and what is wrong with them."""
+    """The libraries other than the system library that a program gets here, and what is wrong with them."""
     interpreter, _ = find_interpreter(words)
     try:
         wanted = precedence.in_force(os.environ)
     except SettingError:
-        return []  # told as what is in the way
+        return []  # reported as an obstacle
     if interpreter is None:
         return []
     program = [interpreter.path, *interpreter.options, *interpreter.words]
@@ -171,7 +171,7 @@ def examine_collectors(words: list[str]) -> list[str]:
     try:
         wanted = precedence.in_force(os.environ)
     except SettingError:
-        return []  # told as what is in the way
+        return []  # reported as an obstacle
     if interpreter is None or wanted.collectors == ():
         return []
     program = [interpreter.path, *interpreter.options, *interpreter.words]
@@ -190,7 +190,7 @@ def _told_of_collector(found: libraries.Candidate) -> Iterator[str]:
 
 
 def examine_settings() -> tuple[dict[str, str], list[dict[str, str]], list[str]]:
-    """The variables that make a trial like a run here; each setting and its origin; what is wrong there."""
+    """The variables for a trial that is like a run here; each setting with its origin; what is wrong with them."""
     try:
         found = precedence.in_force(os.environ)
     except SettingError as error:
@@ -216,13 +216,13 @@ def examine_directory(directory: str) -> list[str]:
 
 
 def find_interpreter(words: list[str]) -> tuple[Interpreter | None, str]:
-    """The interpreter that the words start, or None and why there is none."""
+    """The interpreter that the words start; or None and why there is none."""
     if not words:
         return Interpreter(sys.executable), ""
     try:
         return interpreters.interpreter_of(words), ""
     except interpreters.NotPython as error:
-        return None, f"{error}; the Python programs that it starts are recorded where they have interpose"
+        return None, f"{error}; the Python programs that it starts are recorded if interpose is installed for them"
     except FileNotFoundError as error:
         return None, f"{error}: command not found"
 
@@ -238,7 +238,7 @@ def examine_program(interpreter: Interpreter) -> Iterator[str]:
 
 
 def notes() -> list[str]:
-    """What is as it should be and may surprise."""
+    """What is in order but may surprise."""
     found = []
     if not os.environ.get("INTERPOSE"):
         found.append("INTERPOSE is not set: only what `interpose run` starts is recorded")
@@ -275,11 +275,11 @@ def sections(found: Findings) -> Iterator[tuple[str, list[str]]]:
     yield "sampling", [found.sampling]
     if found.intrinsics:
         yield "interposed", [interposed_line(found)]
-        yield "not so", [f"{name}: {why}" for name, why in sorted(found.not_interposed.items())]
+        yield "except", [f"{name}: {why}" for name, why in sorted(found.not_interposed.items())]
     yield "libraries", found.libraries
     yield "collectors", found.collectors
     yield "settings", [f"{row['variable']:<23}{row['value']:<10}  {row['origin']}" for row in found.settings]
-    yield "not recorded", found.not_recorded
+    yield "not recorded", [each.replace(": not recorded: ", ": ", 1) for each in found.not_recorded]
     yield "elsewhere", found.elsewhere
     yield "note", found.notes
     yield "in the way", found.obstacles or ["nothing: programs are recorded"]

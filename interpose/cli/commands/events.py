@@ -86,9 +86,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show_slowest(experiment: Experiment, arguments: argparse.Namespace) -> int:
-    """Show the events that were kept whole where calls were put together, the slowest first."""
+    """Show the events that were kept whole when calls were consolidated, slowest first."""
     if arguments.last or arguments.since or arguments.label or arguments.filter:
-        raise UsageError("--slowest: of all calls, and no other choice")
+        raise UsageError("--slowest covers all calls: it excludes options that choose calls")
     kept = sorted(slowest(experiment), key=lambda row: -row.event.wall_ns)
     if not kept:
         raise UsageError(f"{experiment.name}: no slowest calls were kept (interpose consolidate keeps some)")
@@ -123,7 +123,7 @@ def _rows(
 
 
 def _within(experiment: Experiment, rows: Iterable[Traced], label: Sequence[Window]) -> Iterator[Traced]:
-    """The rows that lie in the windows of a label; of those that reach beyond, that part."""
+    """The rows in the windows of a label; of those that reach beyond, the part inside."""
     found = {process: clips(process, label) for process in experiment.processes}
     note_clipped(any(found.values()))
     for row in rows:

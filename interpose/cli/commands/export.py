@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = FORMATS[arguments.to]
     experiment = open_experiments(arguments.experiments)
     if isinstance(experiment, Collection) and not chosen.takes_many:
-        raise UsageError(f"--to {chosen.name}: one experiment at a time")
+        raise UsageError(f"--to {chosen.name} takes a single experiment")
     if chosen.name != RAW:
         refuse_sampled(experiment)
     note_sampled(experiment)
@@ -75,7 +75,7 @@ def _send(experiment: Experiment, arguments: argparse.Namespace) -> int:
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not (colon and name.strip() and text.isascii() and text.isprintable()):
-        raise argparse.ArgumentTypeError("'Name: value' in ASCII is needed")  # what was given may be a secret
+        raise argparse.ArgumentTypeError("must be 'Name: value', in ASCII")  # what was given may be a secret
     return name.strip(), value.strip()
 
 

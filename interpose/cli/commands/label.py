@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.marks:
         _add(experiment, arguments)
     elif arguments.name:
-        raise UsageError("-t start or -t stop says what the label does")
+        raise UsageError("-t start or -t stop is missing")
     else:
         _list(experiment)
     return note_damages(experiment)
@@ -70,13 +70,13 @@ def _want_sample(experiment: Experiment) -> None:
 
 
 def _mark(text: str, name: str, comment: str, process: Process) -> Mark:
-    """Raises UsageError for what is no mark."""
+    """The mark in the text. Raises UsageError for an invalid one."""
     action, said, when = text.partition("=")
     if action not in ACTIONS:
         raise UsageError(f"-t {text}: must begin with start or stop")
     time_ns = _instant_ns(when, process) if said else _now_ns(process)
     if not 0 <= time_ns < 1 << 63:
-        raise UsageError(f"-t {text}: no clock goes that far")
+        raise UsageError(f"-t {text}: is too far away")
     return Mark(name, action, time_ns, comment)
 
 

@@ -1,4 +1,4 @@
-"""`interpose lines`: how often each line ran, and what it took."""
+"""`interpose lines`: how often each line ran, and how long it took."""
 
 from __future__ import annotations
 
@@ -76,6 +76,9 @@ def run(arguments: argparse.Namespace) -> int:
         return note_damages(experiment)
     for note in trace.notes:
         say(note)
+    if not trace.lines:
+        wanted = experiment.founder.log.settings.get("INTERPOSE_LINES", "own")
+        say(f"no function that ran matches INTERPOSE_LINES={wanted}")
     if trace.is_estimated:
         say(f"recording took {trace.recorded_percent} % of the CPU time: times marked ~ are estimates")
     if arguments.annotate or arguments.format == HTML:
@@ -87,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def write_sources(experiment: Experiment, trace: Trace, arguments: argparse.Namespace) -> None:
-    """Write the sources with what was counted of them, the dearest first. Raises InterposeError."""
+    """Write the sources with their figures, longest times first. Raises InterposeError."""
     if arguments.format not in (TEXT, HTML):
         raise UsageError(f"--annotate: as text or {HTML}, not {arguments.format}")
     pattern = arguments.function or "*"
@@ -110,7 +113,7 @@ def _percent(text: str) -> int:
 
 
 def store(experiment: Experiment, arguments: argparse.Namespace) -> None:
-    """Store what was counted as nodes of globals. Raises InterposeError."""
+    """Store the counts as nodes of globals. Raises InterposeError."""
     if not arguments.output:
         raise UsageError("--global: -o names the file to store it in")
     try:

@@ -49,8 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def complain(found: Mapped, unsat: str) -> int:
-    """Say on stderr what is wrong with libraries; gives the exit code, 2 where names are not there and nothing that is
-    there is the catch-all for them."""
+    """Print on stderr what is wrong with libraries; return the exit code: 2 if names do not exist and no catch-all
+    handles them."""
     for line in found.complaints():
         say(line)
     not_there = [each.name for each in found.libraries if each.why_not]
@@ -58,7 +58,7 @@ def complain(found: Mapped, unsat: str) -> int:
 
 
 def interpreter_of(program: str | None) -> Interpreter:
-    """The interpreter of a script or command, with that as its word; ours where there is none. Raises UsageError."""
+    """The interpreter of a script or command, with that as its argument; otherwise this one. Raises UsageError."""
     if program is None:
         return Interpreter(sys.executable)
     try:

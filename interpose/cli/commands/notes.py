@@ -1,4 +1,4 @@
-"""`interpose notes`: what somebody noted of an experiment; shown, added to, edited."""
+"""`interpose notes`: shows, adds or edits the notes of an experiment."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     experiment = open_experiment(arguments.experiment)
     if arguments.add:
         if not any(map(str.strip, arguments.add)):
-            raise UsageError("--add needs a text that is not empty")
+            raise UsageError("--add needs a text")
         replace_notes(experiment, [*experiment.notes, *lines_of(arguments.add)])
     elif arguments.edit:
         replace_notes(experiment, edited(experiment.notes))
@@ -71,6 +71,6 @@ def edited(lines: list[str]) -> list[str]:
         except ValueError as error:
             raise InterposeError(f"{editor}: {error}; EDITOR names another editor") from error
         if done.returncode:
-            raise InterposeError(f"{editor} ended with {done.returncode}; the notes are as they were")
+            raise InterposeError(f"{editor} ended with {done.returncode}; the notes did not change")
         with open(file.name, "rb") as again:
             return again.read(LARGEST_NOTES_BYTES + 1).decode("utf-8", "replace").splitlines()

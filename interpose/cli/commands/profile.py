@@ -39,9 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.format in ALONE and len(arguments.section or SECTIONS) > 1:
-        raise UsageError(f"--format {arguments.format}: one --section at a time")
+        raise UsageError(f"--format {arguments.format} takes a single --section")
     if arguments.slices > 1000:
-        raise UsageError("--slices: at most 1000")
+        raise UsageError("--slices must be at most 1000")
     experiment = open_experiments(arguments.experiments)
     refuse_sampled(experiment)
     note_sampled(experiment)

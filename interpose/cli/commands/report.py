@@ -116,18 +116,18 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.open and arguments.format != "html":
         raise UsageError(f"--open: opens the HTML page, not --format {arguments.format}")
     if arguments.follow and (arguments.output or arguments.format != "text"):
-        raise UsageError("--follow: what is followed is text, and goes to standard output")
+        raise UsageError("--follow writes text to standard output; it excludes --format and -o")
     if isinstance(arguments.follow, str):  # the option's value may be left out, not the experiment's name after it
         arguments.experiments.insert(0, arguments.follow)
         arguments.follow = FOLLOWED_EACH_S
     if arguments.format in WHOLE and (arguments.by or arguments.label or arguments.sort or arguments.limit):
-        raise UsageError(f"--format {arguments.format}: the whole report, without --by, --label, --sort and --limit")
+        raise UsageError(f"--format {arguments.format} excludes --by, --label, --sort and --limit")
     experiment = open_experiments(arguments.experiments)
     if arguments.follow and isinstance(experiment, Collection):
-        raise UsageError("--follow: one experiment at a time")
+        raise UsageError("--follow takes a single experiment")
     by = arguments.by or _by_when_not_said(arguments) or ("kind" if arguments.codes else None)
     if arguments.codes and by not in WITH_CODES:
-        raise UsageError(f"--codes: with --by {' or '.join(WITH_CODES)}; interpose events --codes shows each event")
+        raise UsageError(f"--codes needs --by {' or '.join(WITH_CODES)}; interpose events --codes shows each event")
     if arguments.follow:
         experiment = follow(experiment, lambda now: _text(now, by, arguments), arguments.follow, sys.stdout)
     elif arguments.format in WHOLE:
@@ -160,7 +160,7 @@ def show_page(path: str) -> None:
     import webbrowser  # takes long
 
     is_shown = webbrowser.open(Path(path).absolute().as_uri())
-    say(path if is_shown else f"{path}: no browser could be started")
+    say(path if is_shown else f"{path}: cannot start a browser; open this file yourself")
 
 
 def _table(experiment: Experiment, by: str, arguments: argparse.Namespace) -> Table:
@@ -193,7 +193,7 @@ def _table(experiment: Experiment, by: str, arguments: argparse.Namespace) -> Ta
 
 def _findings(analysis: Analysis, arguments: argparse.Namespace) -> Table:
     if arguments.label or arguments.sort:
-        raise UsageError("--by finding: of the whole experiment, in the order of what could be won")
+        raise UsageError("--by finding covers the whole experiment: it excludes --label and --sort")
     survey = Survey(analysis)
     found = found_in(survey)[: arguments.limit]
     return findings_table(found, survey.matters_ns, analysis.experiment.founder.log.cwd)
@@ -201,9 +201,9 @@ def _findings(analysis: Analysis, arguments: argparse.Namespace) -> Table:
 
 def _secrets(experiment: Experiment, arguments: argparse.Namespace) -> Table:
     if arguments.label or arguments.sort:
-        raise UsageError("--by secrets: of the whole experiment, not sorted")
+        raise UsageError("--by secrets covers the whole experiment: it excludes --label and --sort")
     if isinstance(experiment, Collection):
-        raise UsageError("--by secrets: one experiment at a time")
+        raise UsageError("--by secrets takes a single experiment")
     return secrets_table(revealed(experiment)[: arguments.limit])
 
 
@@ -218,7 +218,7 @@ def _text(experiment: Experiment, by: str | None, arguments: argparse.Namespace)
 
 
 def _by_when_not_said(arguments: argparse.Namespace) -> str | None:
-    """The grouping for formats that have no first screen, and where rows are to be sorted."""
+    """The grouping for formats without a first screen, and for sorted rows."""
     if arguments.format == "markdown":
         return "kind"
     if arguments.label:
@@ -227,7 +227,7 @@ def _by_when_not_said(arguments: argparse.Namespace) -> str | None:
 
 
 def _write_summary(experiment: Experiment, arguments: argparse.Namespace) -> None:
-    """Write the first screen, or what it says as one object."""
+    """Write the first screen, or its content as one object."""
     with opened_output(arguments.output) as out:
         screen = screen_for(out, Analysis(experiment))
         if arguments.format == "json":

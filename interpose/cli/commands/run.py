@@ -1,4 +1,4 @@
-"""`interpose run`: start a program with recording switched on, wait for it, end as it ended."""
+"""`interpose run`: starts a program with recording switched on, waits for it, and ends in the same way."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ from interpose.cli.running.saving import Saver
 from interpose.cli.running.schedule import Clockwork, add_schedule_arguments, schedule_of
 from interpose.cli.running.signals import Asked, add_signal_arguments, signals_of
 from interpose.cli.running.watching import Watching
-from interpose.cli.suggestions import unknown_variables
+from interpose.cli.suggestions import did_you_mean, unknown_variables
 from interpose.config import precedence, schema, state
 from interpose.config.schema import Settings
 from interpose.errors import InterposeError, SettingError, UsageError
 from interpose.experiments.metadata import endings, names
-from interpose.instrumentation import interpreters
+from interpose.instrumentation import interpreters, search
+from interpose.kinds import NATIVE
+from interpose.library import SYSTEM
 
 NAME = "run"
 HELP = "run a program and record it"
@@ -89,13 +91,13 @@ def run(arguments: argparse.Namespace) -> int:
     schedule = schedule_of(arguments, datetime.now())
     asked = signals_of(arguments)
     if schedule and asked.toggle:
-        raise UsageError("-y: not together with -t, --at, --for and --every")
+        raise UsageError("-y excludes -t, --at, --for and --every")
     if (schedule and not schedule.is_open(time.time())) or (asked.toggle and not asked.recording):
         arguments.paused = "1"
     in_force = settings_in_force(arguments)
     if len(arguments.notes) > NOTES_AT_MOST:
-        raise UsageError(f"-C: at most {NOTES_AT_MOST} notes")
-    for line in [*unknown_variables(), *doubts(in_force)]:
+        raise UsageError(f"-C: more than {NOTES_AT_MOST} notes")
+    for line in [*unknown_variables(), *doubts(in_force), *unknown_levels(words, in_force)]:
         say(line)
     if arguments.dry_run:
         return show_settings(words, in_force)
@@ -157,7 +159,7 @@ def on_demand(in_force: Settings, experiment: str | None, asked: Asked) -> list[
 
 
 def program_words(arguments: argparse.Namespace) -> list[str]:
-    """The words of the program and its arguments. Raises UsageError where there are none."""
+    """The words of the program and its arguments. Raises UsageError if there are none."""
     words = list(arguments.program)
     if arguments.module is not None:
         words = ["-m", *arguments.module, *words]
@@ -188,8 +190,8 @@ def settings_in_force(arguments: argparse.Namespace) -> Settings:
 
 
 def check_libraries(words: list[str], in_force: Settings) -> int:
-    """Say what is wrong with the libraries that the program gets; gives 2 where they declare what is not there, and
-    there is no catch-all. Where the program is no Python, its descendants' experiments tell."""
+    """Print what is wrong with the program's libraries; return 2 if they declare names that do not exist, without a
+    catch-all. If the program is not Python, the experiments of its descendants report it."""
     from interpose.cli.commands.map import complain
     from interpose.instrumentation import mapping
 
@@ -204,12 +206,12 @@ def check_libraries(words: list[str], in_force: Settings) -> int:
     except SettingError:
         raise
     except InterposeError:
-        return 0  # why nothing can be recorded is told afterwards
+        return 0  # why nothing can be recorded is reported afterwards
     return complain(found, in_force.unsat)
 
 
 def check_patterns(found: Settings) -> None:
-    """Raise SettingError where the pattern of descendants, or of what is redacted, is none."""
+    """Raise SettingError for an invalid pattern of descendants or of what is redacted."""
     try:
         from interpose.timing import shims
     except ImportError:  # nothing is compiled for this Python; another may run the program
@@ -221,11 +223,26 @@ def check_patterns(found: Settings) -> None:
 
 
 def doubts(in_force: Settings) -> list[str]:
-    """What is wrong with settings that are only warnings of the report, and a group's directory that is not there."""
+    """Mistakes in settings that are only warnings of the report, and a missing group directory."""
     found = list(in_force.warnings)
     if in_force.group != "auto" and not os.path.isdir(in_force.group):
         found.append(f"{in_force.said['INTERPOSE_GROUP']}: no such directory")
     return found
+
+
+def unknown_levels(words: list[str], in_force: Settings) -> list[str]:
+    """A line for each name in INTERPOSE_LEVELS that means nothing; none if libraries of your own may declare it."""
+    if not in_force.levels or search.library_places(in_force, os.environ, [sys.executable, *words]) is not None:
+        return []
+    from interpose.instrumentation import system_library
+
+    known = {SYSTEM}
+    for intrinsic in system_library.every():
+        parts = intrinsic.name.split(".")
+        known.update(".".join(parts[:count]) for count in range(1, len(parts) + 1))
+    unknown = [name for name in in_force.levels if name not in known and not f"{name}.".startswith(NATIVE)]
+    said = in_force.said["INTERPOSE_LEVELS"]
+    return [f"{said}: no intrinsic is called {name}{did_you_mean(name, known)}" for name in unknown]
 
 
 def show_settings(words: list[str], in_force: Settings) -> int:
@@ -263,7 +280,7 @@ def why_not_recorded(words: list[str], directory: str, pid: int, began_s: int) -
 
 
 def show_summary(experiment: str) -> None:
-    """How the report begins, and what to ask next: for somebody who looks at a terminal."""
+    """Print the beginning of the report and the next commands, for a user at a terminal."""
     if not sys.stderr.isatty():
         return
     from interpose.analysis.analysis import Analysis
@@ -282,7 +299,7 @@ def show_summary(experiment: str) -> None:
 
 
 def archive(experiment: str, in_force: Settings) -> None:
-    """Archive what was wanted, now that the program has ended. Nothing of that is the program's, or an error."""
+    """Archive as requested after the program has ended. Failures do not affect the program's result."""
     if in_force.archive == "off":
         return
     from interpose.cli.archiving import archive_at_once

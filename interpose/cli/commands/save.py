@@ -1,4 +1,4 @@
-"""`interpose save`: a copy of an experiment as it is now, while its program goes on."""
+"""`interpose save`: copies an experiment as it is now, while its program runs on."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def copy(source: str, target: str) -> None:
     except ExperimentError:
         return copying.copy(source, target)  # what cannot be read can be copied
     if any(is_running(process) for process in experiment.processes):
-        os.stat(os.path.dirname(os.path.abspath(target)))  # no directory is made for it
+        os.stat(os.path.dirname(os.path.abspath(target)))  # its directory is not made
         saving.save(experiment, is_running, target)
     else:
         copying.copy(source, target)

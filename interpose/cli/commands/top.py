@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     experiment = open_experiments([arguments.experiments] if arguments.experiments else [])
     if isinstance(experiment, Collection):
-        raise UsageError("one experiment at a time")
+        raise UsageError("top takes a single experiment")
     refuse_sampled(experiment)
 
     def draw(now: Experiment) -> str:

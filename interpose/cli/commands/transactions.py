@@ -59,5 +59,5 @@ def run(arguments: argparse.Namespace) -> int:
     if not made.has_cpu:
         say("CPU time between calls: not recorded by transaction (record again with this version)")
     if made.overlapped:
-        say("transactions overlap: they were suspended while their thread was in others (share is of its time)")
+        say("transactions overlap: while one was suspended, its thread ran others; shares are of the thread's time")
     return note_damages(experiment)

@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _told(trend: Trend) -> Iterator[str]:
-    """What is said of a trend: where it changed, or that it did not."""
+    """The conclusion of a trend: where it changed, or that it did not."""
     yield from (change_line(trend, period) for period in trend.periods[1:])
     if len(trend.runs) < RUNS_AT_LEAST_IN_ALL:
         yield f"{count(len(trend.runs), 'run')}: a change shows in {RUNS_AT_LEAST_IN_ALL} or more"

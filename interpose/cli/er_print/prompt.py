@@ -35,7 +35,7 @@ class Step(NamedTuple):
 
 
 def parse_line(line: str) -> Step | None:
-    """The command in a line; None where there is none. Raises UsageError."""
+    """The command in a line; None if there is none. Raises UsageError."""
     name, _, rest = line.strip().partition(" ")
     if not name or name.startswith("#"):
         return None
@@ -82,15 +82,15 @@ def read_script(path: str) -> list[str]:
     except OSError as error:
         raise InterposeError(f"{path}: {error.strerror}") from error
     if len(text) > LONGEST_SCRIPT_BYTES:
-        raise UsageError(f"{path}: longer than a script can be")
+        raise UsageError(f"{path}: the script is too long")
     return text.splitlines()
 
 
-_WRONG_AT_MOST = 3  # lines of a file that is none of defaults
+_WRONG_AT_MOST = 3  # mistakes after which a file of defaults is given up
 
 
 def read_defaults(session: Session) -> None:
-    """Do what the user's file of defaults says; what is wrong there, or whom it belongs to, is said."""
+    """Run the user's file of defaults; mistakes in it, or a wrong owner, are reported."""
     base = os.environ.get("XDG_CONFIG_HOME", "")
     home = os.path.expanduser("~")
     path = os.path.join(base if base.startswith("/") else os.path.join(home, ".config"), DEFAULTS)
@@ -99,10 +99,10 @@ def read_defaults(session: Session) -> None:
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        return say(f"{path}: not used: {error.strerror}")
+        return say(f"{path}: ignored: {error.strerror}")
     if why := _why_not_trusted(os.fstat(descriptor)):
         os.close(descriptor)
-        return say(f"{path}: not used: {why}")
+        return say(f"{path}: ignored: {why}")
     with open(descriptor, encoding="utf-8", errors="replace") as file:
         lines = file.read(LONGEST_SCRIPT_BYTES).splitlines()
     wrong = 0
@@ -113,14 +113,14 @@ def read_defaults(session: Session) -> None:
             say(f"{path}:{number}: {error}")
             wrong += 1
         if wrong == _WRONG_AT_MOST:
-            return say(f"{path}: what follows is not used")
+            return say(f"{path}: the rest of the file is ignored")
 
 
 def _run_default(session: Session, step: Step | None) -> None:
     if step is None:
         return
     if not step.verb.sets:
-        raise UsageError(f"{step.verb.name}: no default")
+        raise UsageError(f"{step.verb.name}: has no default")
     step.run(session)
 
 
@@ -133,7 +133,7 @@ def _why_not_trusted(found: os.stat_result) -> str:
 
 
 def converse(session: Session) -> None:
-    """Do what is typed until `quit` or the end of the file; what is wrong is said, and it goes on."""
+    """Run commands until `quit` or the end of the file; mistakes are reported, and it continues."""
     history = _history()
     _prepare(session, history)
     try:
@@ -152,7 +152,7 @@ def converse(session: Session) -> None:
 
 
 def _typed() -> str | None:
-    """A line; an empty one where somebody interrupted it, None at the end of the file."""
+    """A line; empty if the user interrupted it, None at the end of the file."""
     try:
         return input(PROMPT)
     except KeyboardInterrupt:
@@ -168,7 +168,7 @@ def _end_line(out: TextIO) -> None:
 
 
 def _history() -> str | None:
-    """Where what was typed is kept; None where there is no place for it."""
+    """The file for the history; None if it has no place."""
     directory = state.directory()
     return os.path.join(directory, HISTORY) if directory else None
 
@@ -208,7 +208,7 @@ class Completer:
         self._found: list[str] = []
 
     def complete(self, text: str, number: int) -> str | None:
-        """The possibility `number`, as readline asks for it."""
+        """The completion `number`, as readline asks for it."""
         import readline
 
         if number == 0:
@@ -217,7 +217,7 @@ class Completer:
         return self._found[number] if number < len(self._found) else None
 
     def possible(self, before: str, text: str) -> list[str]:
-        """What can stand in the place of `text`, behind `before`."""
+        """The possible completions of `text`, after `before`."""
         name = before.split()[0] if before.split() else ""
         verb = find(name) if name else None
         known = [each.name for each in VERBS] if not name else self._words(verb) if verb else []

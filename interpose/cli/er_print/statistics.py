@@ -1,4 +1,4 @@
-"""`interpose display statistics`: what was recorded and lost, and how the pool fared."""
+"""`interpose display statistics`: what was recorded and lost, and the use of the pool."""
 
 from __future__ import annotations
 

@@ -45,9 +45,9 @@ _FUNCTION, _OBJECTS, _METRICS, _FILE = "FUNCTION", "OBJECT,…", "METRIC:…", "
 
 @dataclass(frozen=True)
 class Verb:
-    """A command: its name, the words that it takes (in brackets where they may be left out), what it does.
+    """A command: its name, its arguments (in brackets if optional), its function.
 
-    `takes_line` where all of a line is one word. `sets`: it shows nothing, and may stand in the file of defaults.
+    `takes_line` if the whole line is one argument. `sets` if it shows nothing and can be in the file of defaults.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Verb:
     def run(self, session: Session, given: Sequence[str]) -> None:
         """Do it. Raises InterposeError."""
         if not self.needed <= len(given) <= len(self.words):
-            raise UsageError(f"it is: {self.usage}")
+            raise UsageError(f"usage: {self.usage}")
         self.act(session, given)
 
 
@@ -120,7 +120,7 @@ def _csingle(session: Session, given: Sequence[str]) -> None:
 
 def _begun(session: Session) -> None:
     if not session.fragment:
-        raise UsageError("first say csingle FUNCTION")
+        raise UsageError("use csingle FUNCTION first")
 
 
 def _cprepend(session: Session, given: Sequence[str]) -> None:
@@ -138,7 +138,7 @@ def _cappend(session: Session, given: Sequence[str]) -> None:
 def _shorter(session: Session, kept: slice) -> None:
     _begun(session)
     if len(session.fragment) < 2:
-        raise UsageError("one function is the least")
+        raise UsageError("the last function cannot be removed")
     session.fragment = session.fragment[kept]
     _show_fragment(session)
 
@@ -293,7 +293,7 @@ def _printmode(session: Session, given: Sequence[str]) -> None:
     elif len(mode) == 1 and mode.isprintable() and not mode.isalnum() and mode not in "\"' ":
         session.mode, session.sign = DELIMITER, mode
     else:
-        raise UsageError(f"{mode}: it is text, html, delimiter, or the sign between cells")
+        raise UsageError(f"{mode}: must be text, html, delimiter, or a single character")
 
 
 def _outfile(session: Session, given: Sequence[str]) -> None:
@@ -386,7 +386,7 @@ _BY_NAME = {verb.name: verb for verb in VERBS}
 
 
 def find(name: str) -> Verb | None:
-    """The command of that name, or the only one that begins so; None where there is none."""
+    """The command with that name, or the only one that begins so; None if there is none."""
     if name in _BY_NAME:
         return _BY_NAME[name]
     begun = [verb for verb in VERBS if len(name) > 1 and verb.name.startswith(name)]
@@ -394,7 +394,7 @@ def find(name: str) -> Verb | None:
 
 
 def found(name: str) -> Verb:
-    """The same. Raises UsageError, with what was meant perhaps."""
+    """The same. Raises UsageError, with a suggestion if there is one."""
     verb = find(name)
     if verb is None:
         raise UsageError(f"{name} is not a command{nearest(name, _BY_NAME)}")

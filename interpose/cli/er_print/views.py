@@ -34,7 +34,7 @@ _WITHOUT = {"DEPTH": "not known where calls come in the order of their ends"}
 
 
 class Session:
-    """An experiment, or several read as one, and how it is looked at."""
+    """An experiment, or several read as one, and the settings of its views."""
 
     def __init__(self, experiment: Experiment, out: TextIO) -> None:
         self.experiment = experiment
@@ -53,7 +53,7 @@ class Session:
         self._known: dict[str, Calls] = {}
         self._standard_out = self._out = out
 
-    # What is shown.
+    # The contents.
 
     @property
     def sort(self) -> Sort:
@@ -84,7 +84,7 @@ class Session:
 
     @property
     def calls(self) -> Calls:
-        """The calls that are looked at."""
+        """The selected calls."""
         if self.filter not in self._known:
             self._known = {key: calls for key, calls in self._known.items() if not key}  # all, and those of one filter
             self._known[self.filter] = calls_of(self.analysis)
@@ -124,7 +124,8 @@ class Session:
             return found[int(number) - 1]
         if len(found) > 1 or number:
             listed = ", ".join(f"{place} {names.function(each)}" for place, each in enumerate(found[:_SHOWN], 1))
-            raise UsageError(f"{name} {number or '?'}: which of {len(found)}? {listed}{' …' * (len(found) > _SHOWN)}")
+            more = " …" if len(found) > _SHOWN else ""
+            raise UsageError(f"{name} {number}".rstrip() + f": choose by number: {listed}{more}")
         return found[0]
 
     def objects(self, given: str) -> list[str]:
@@ -159,10 +160,10 @@ class Session:
         file = files[0] if len(files) == 1 else object_of(self.function(item, number))
         process = self.calls.files.get(file)
         if process is None:
-            raise UsageError(f"{item}: not in a source: what was called lies in no file of the program")
+            raise UsageError(f"{item}: has no source: it is a called function, not one of the program's files")
         found = self.sources.text_of(process, file)
         if found is None:
-            raise UsageError(f"{file}: its source is not here, or no longer what it was; addpath, pathmap")
+            raise UsageError(f"{file}: source missing or changed; addpath or pathmap name other places")
         changed = " (changed since it was recorded)" if found.changed else ""
         rows = by_source_line(self.calls.tree, file)
         title = f"Source file: {file}{changed}"
@@ -206,7 +207,7 @@ def standard_output() -> TextIO:
 
 
 def _is_meant(path: str, name: str) -> bool:
-    """Whether `name` is that of an object, its last part, or of a directory that it is in: `urllib3`."""
+    """Whether `name` is the name of an object, its last part, or a directory that contains it: `urllib3`."""
     return name == path or name.strip("/") in path.split("/") or path.endswith(f"/{name.lstrip('/')}")
 
 

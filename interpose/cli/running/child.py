@@ -18,7 +18,7 @@ SI_KERNEL = 0x80
 
 
 class Attendant(Protocol):
-    """What is done beside the child while it runs."""
+    """Tasks beside the child while it runs."""
 
     signals: frozenset[signal.Signals]
     """Signals to us that are for it, and are not passed on to the child."""
@@ -27,7 +27,7 @@ class Attendant(Protocol):
         """One of its signals came."""
 
     def attend(self) -> float | None:
-        """Do what is due; gives the seconds until something may be due again, None where nothing will."""
+        """Do what is due; return the seconds until something may be due again, None for never."""
 
 
 class Ended(NamedTuple):
@@ -105,7 +105,7 @@ def end_as(returncode: int) -> int:
 
 
 def _write_no_core() -> None:
-    """A limit of one byte, not of none: a core that goes to a program is written at any limit but this."""
+    """Limit cores to one byte, not to none: a core that goes to a program is written at any other limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (min(1, hard) if hard >= 0 else 1, hard))
 

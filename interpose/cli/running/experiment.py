@@ -35,7 +35,8 @@ def make_experiment(in_force: Settings) -> str:
 
 
 def overwrite(path: str) -> None:
-    """Remove the experiment at `path`, if there is one. Raises ExperimentError where it is none, or still runs."""
+    """Remove the experiment at `path`, if there is one. Raises ExperimentError if it is something else, or still runs.
+    """
     from interpose.cli.destinations import do, refuse_losing
     from interpose.experiments.maintenance.copying import refuse_what_is_none, remove
 

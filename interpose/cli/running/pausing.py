@@ -1,4 +1,4 @@
-"""Pausing what `interpose run` records and letting it go on, also before its program has begun; a signal that does."""
+"""Pauses and resumes what `interpose run` records, even before its program has begun; a signal can do it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class Pauser:
         self._paused = paused
 
     def turn(self, paused: bool) -> bool:
-        """Have it so; gives whether it is, for the program may not have begun. Raises ExperimentError, OSError."""
+        """Pause or resume; return whether it is done, because the program may not have begun. Raises ExperimentError,
+        OSError."""
         founder = self._begun.founder() if paused != self._paused else None
         if founder:
             Switch(founder).turn(paused)
@@ -40,8 +41,8 @@ class Toggle:
         self._wanted = not self._wanted
 
     def attend(self) -> float | None:
-        """Turn, if it is to be; gives when to try again."""
+        """Toggle, if requested; return when to try again."""
         try:
             return None if self._pauser.turn(self._wanted) else SOON_S
         except (ExperimentError, OSError):
-            return None  # it is gone
+            return None  # it has ended

@@ -1,4 +1,4 @@
-"""The founder of the experiment that `interpose run` made, from when its program has begun to record."""
+"""The founder of the experiment of `interpose run`, available once its program has begun to record."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from interpose.cli.times import duration_ns
 from interpose.errors import ExperimentError, UsageError
 from interpose.quantities import A_DURATION
 
-LONGEST_S = 30.0  # somebody may set the calendar's clock
+LONGEST_S = 30.0  # somebody may change the calendar's clock
 _TIME = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?")
 
 
@@ -27,7 +27,7 @@ class Schedule(NamedTuple):
     every_s: float | None = None
 
     def is_open(self, now_s: float) -> bool:
-        """Whether it is to be recorded now."""
+        """Whether recording is due now."""
         since_s = now_s - self.begin_s
         if since_s < 0 or self.for_s is None:
             return since_s >= 0
@@ -65,14 +65,14 @@ def schedule_of(arguments: argparse.Namespace, now: datetime) -> Schedule | None
     by_the_clock = (arguments.at, arguments.for_, arguments.every)
     if arguments.window is not None:
         if any(each is not None for each in by_the_clock):
-            raise UsageError("-t: not together with --at, --for and --every")
+            raise UsageError("-t excludes --at, --for and --every")
         return _window(arguments.window, now.timestamp())
     if all(each is None for each in by_the_clock):
         return None
     begin_s = now.timestamp() if arguments.at is None else _begin_s(arguments.at, now)
     for_s, every_s = _seconds("--for", arguments.for_), _seconds("--every", arguments.every)
     if every_s is not None and (for_s is None or for_s >= every_s):
-        raise UsageError("--every: needs --for, a shorter time")
+        raise UsageError("--every needs --for with a shorter duration")
     return Schedule(begin_s, for_s, every_s)
 
 
@@ -81,9 +81,9 @@ def _window(text: str, now_s: float) -> Schedule:
     first, dash, last = text.partition("-")
     from_s, to_s = (_after_s(first, text), _after_s(last, text)) if dash else (0.0, _after_s(first, text))
     if not dash and not to_s:
-        raise UsageError(f"-t {text}: a time to record for is longer than nothing")
+        raise UsageError(f"-t {text}: the duration must be greater than zero")
     if to_s and to_s <= from_s:
-        raise UsageError(f"-t {text}: ends before it begins")
+        raise UsageError(f"-t {text}: the end is before the beginning")
     return Schedule(now_s + from_s, to_s - from_s if to_s else None)
 
 
@@ -134,6 +134,6 @@ class Clockwork:
             if not self._pauser.turn(not self._schedule.is_open(now_s)):
                 return SOON_S
         except (ExperimentError, OSError):
-            return None  # it is gone
+            return None  # it has ended
         left_s = self._schedule.left_s(now_s)
         return None if left_s is None else min(left_s, LONGEST_S)

@@ -44,10 +44,10 @@ def add_signal_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def signals_of(arguments: argparse.Namespace) -> Asked:
-    """What the options say. Raises UsageError for what is no signal, and for one that asks for two things."""
+    """The signals in the options. Raises UsageError for an invalid one, and for one that is given twice."""
     toggle, comma, how = (arguments.toggle or "").partition(",")
     if comma and how != "r":
-        raise UsageError(f"-y {arguments.toggle}: after the signal comes ,r or nothing")
+        raise UsageError(f"-y {arguments.toggle}: only ,r can follow the signal")
     asked = Asked(
         _signal(arguments.save_on, "--save-on"),
         _signal(None if arguments.toggle is None else toggle, "-y"),
@@ -56,7 +56,7 @@ def signals_of(arguments: argparse.Namespace) -> Asked:
     )
     given = [each for each in (asked.save, asked.toggle, asked.sample) if each is not None]
     if twice := [each for each in given if given.count(each) > 1]:
-        raise UsageError(f"{twice[0].name}: one signal cannot ask for two things")
+        raise UsageError(f"{twice[0].name}: used for two options; choose another signal for one of them")
     return asked
 
 
@@ -72,5 +72,5 @@ def signal_named(text: str, option: str) -> signal.Signals:
         if wanted == number.name or text == str(int(number)):
             if number.name not in _NOT_TO_ASK_WITH:
                 return number
-            raise UsageError(f"{option} {text}: that signal is not one to ask with")
-    raise UsageError(f"{option} {text}: no signal is called so")
+            raise UsageError(f"{option} {text}: this signal cannot be used; try USR1 or USR2")
+    raise UsageError(f"{option} {text}: not a signal; try USR1 or USR2")

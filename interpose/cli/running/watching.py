@@ -1,4 +1,5 @@
-"""`interpose run` as the monitor of its program: it compresses what is recorded while it waits, and what is left."""
+"""`interpose run` as the monitor of its program: it compresses what is recorded while it waits, and the rest at the
+end."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ AT_THE_END_S = 0.25  # so long may the exit code of a program have to wait that 
 
 
 class Watching:
-    """The monitor of an experiment as long as `run` waits; nothing where there is none, or none can be had."""
+    """The monitor of an experiment while `run` waits; does nothing if no experiment was made or monitoring is not
+    possible."""
 
     def __init__(self, experiment: str | None, profile_hz: float | None = None) -> None:
         self._experiment = experiment
@@ -68,7 +70,7 @@ def _begun(experiment: str, profile_hz: float | None) -> Monitor:
 
 
 def _go_on_alone(experiment: str) -> None:
-    """Start a monitor that is nobody's child. Raises OSError."""
+    """Start a monitor that continues without this process. Raises OSError."""
     subprocess.Popen(
         [sys.executable, "-m", "interpose.monitor", experiment],
         cwd="/",

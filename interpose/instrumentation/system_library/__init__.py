@@ -1,6 +1,6 @@
-"""The system library: what interpose ships, searched last. A module for each kind of thing that is called.
+"""The system library: what interpose declares itself, searched last. A module for each kind of call.
 
-What it declares of packages is read when one of them is imported.
+Declarations for packages are read when one of them is imported.
 """
 
 from interpose.instrumentation.system_library import (
@@ -47,7 +47,7 @@ PACKAGES = {
 
 
 def of_packages(packages: "Iterable[str]") -> list[Intrinsic]:
-    """What is declared of the packages, and of those that are declared beside them."""
+    """The declarations for the packages, and for packages declared together with them."""
     modules = dict.fromkeys([module for package in packages for module in PACKAGES[package].split()])
     found: list[Intrinsic] = []
     for module in modules:

@@ -1,7 +1,7 @@
-"""Files and directories, at the raw layer: what a buffered file does reaches the outside through it.
+"""Files and directories, at the raw layer, through which buffered files reach the outside.
 
-A read or a write of a descriptor is of the kind of what lies behind it: a file, a terminal or a standard stream, a
-socket, a pipe.
+A read or a write of a descriptor has the kind of what the descriptor refers to: a file, a terminal or standard stream,
+a socket, a pipe.
 """
 
 from interpose.library import Intrinsic, alike

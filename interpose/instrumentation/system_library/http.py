@@ -1,5 +1,5 @@
-"""HTTP clients: what is asked of others, from the request to the head of the answer, or to its end where it is read
-with it. The connections beneath are among the network's, made inside of these."""
+"""HTTP clients: requests to others, from the request to the head of the response, or to its end if it is read with it.
+The connections are calls of the network library inside these."""
 
 from interpose.library import Intrinsic
 

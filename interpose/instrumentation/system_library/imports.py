@@ -1,7 +1,7 @@
-"""Modules that are imported: each from when it is looked for until its statements have run, or have failed.
+"""Imports of modules, each from its lookup until its statements have run or failed.
 
-Python's import calls this for each module that is not there yet, whatever loads it. What a module imports itself is
-inside of it.
+Python's import calls this for each module that is not loaded yet, whatever loads it. A module's own imports are inside
+it.
 """
 
 from interpose.library import Intrinsic

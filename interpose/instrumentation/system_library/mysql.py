@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: mysqlclient, whose connections and results are C, and PyMySQL."""
+"""MySQL and MariaDB: mysqlclient, with connections and results in C, and PyMySQL."""
 
 from interpose.library import Intrinsic, alike
 

@@ -57,7 +57,7 @@ WAITS = [
     *alike(*POLL, "unregister", "net db", effect="unwatch"),
 ]
 
-# What is asked of others; the connections beneath are made inside of these.
+# Requests to others; their connections are calls inside these.
 HTTP = [
     Intrinsic("urllib.request.urlopen", "urllib.request:OpenerDirector.open", "net", detail="url", keyword="fullurl"),
     Intrinsic("http.client.HTTPConnection.request", "http.client:HTTPConnection.request", "net", detail="request"),

@@ -1,4 +1,4 @@
-"""PostgreSQL: psycopg2, whose types are C; psycopg 3, in C or in Python, and asyncpg, by their own methods."""
+"""PostgreSQL: psycopg2, with types in C; psycopg 3, in C or in Python, and asyncpg, by their own methods."""
 
 from interpose.library import Intrinsic, alike
 

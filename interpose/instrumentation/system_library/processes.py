@@ -1,7 +1,8 @@
-"""Child processes: how they are made, and what is waited for.
+"""Child processes: starting them, and waiting for them.
 
-Who waits for a child that it started needs it: the wait is of the kind `process`. Who waits for whichever child ends
-first, as the master of a server does, is idle; so is who waits for what others send through a pipe or a queue.
+A process that waits for a child it started needs that child: the wait is of the kind `process`. A process that waits
+for whichever child ends first, such as the master of a server, is idle; so is one that waits for what others send
+through a pipe or a queue.
 """
 
 from interpose.library import Intrinsic, alike

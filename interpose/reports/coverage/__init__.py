@@ -1,1 +1,1 @@
-"""What coverage is told as: tables, annotated sources, pages, and the formats that other tools read."""
+"""The forms of coverage: tables, annotated sources, pages, and the formats of other tools."""

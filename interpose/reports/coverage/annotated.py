@@ -24,7 +24,7 @@ def write(coverage: Coverage, place: str, out: TextIO) -> None:
 
 
 def annotated(module: Module, place: str) -> Iterator[str]:
-    """The lines of a module: its name and share, then its source; where there is none, which lines ran."""
+    """The lines of a module: its name and share, then its source; without a source, the lines that ran."""
     yield clean(f"{module.path_from(place)}: {_told(module)}")
     if module.table is None:
         yield from (f"> {line:>5}" for line in sorted(module.lines_seen))

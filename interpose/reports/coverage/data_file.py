@@ -29,7 +29,7 @@ def write(coverage: Coverage, path: str, append: bool) -> None:
     data = sqldata.CoverageData(basename=path)
     try:
         if is_there:
-            data.read()  # what is written to a file that was not read begins it anew
+            data.read()  # writing to a file that was not read starts it again
         for context in sorted({each for module in files for each in module.lines_by_context}):
             data.set_context(context)
             data.add_lines({module.path: module.lines_by_context.get(context, ()) for module in files})

@@ -1,5 +1,5 @@
-"""What was missed as annotations of GitHub's workflows: a warning for each run of missed lines, a notice for a line
-that was covered partly."""
+"""Missed lines as annotations of GitHub workflows: a warning for each run of missed lines, a notice for a partly
+covered line."""
 
 from __future__ import annotations
 

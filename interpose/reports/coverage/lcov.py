@@ -11,7 +11,7 @@ from interpose.reports.formats.table import clean
 
 
 def write(coverage: Coverage, place: str, out: TextIO) -> None:
-    """Write the records of all modules whose statements are known to `out`, paths as from the directory `place`."""
+    """Write the records of all modules with known statements to `out`, with paths relative to `place`."""
     for module in coverage.modules:
         if module.lines:
             out.writelines(f"{line}\n" for line in _records(module, place))

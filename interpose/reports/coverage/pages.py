@@ -110,7 +110,7 @@ def _line(module: Module, number: int, text: str) -> Markup:
 
 
 def _why(line: Line) -> str:
-    """What of a line that ran did not."""
+    """The missing part of a line that ran."""
     if line.status != PARTLY:
         return ""
     ways = ["exit" if to == EXIT else str(to) for to, was_gone in line.branches.items() if not was_gone]

@@ -58,7 +58,7 @@ def _branches(line: Line) -> dict[str, object]:
 
 
 def _counts(modules: Iterable[Module]) -> tuple[int, int, int, int]:
-    """Lines, those that ran, ways out of conditions, those that were gone."""
+    """Lines, executed lines, branches, taken branches."""
     lines = [line for module in modules for line in module.lines.values()]
     ways = [was_gone for line in lines for was_gone in line.branches.values()]
     return len(lines), sum(line.executed > 0 for line in lines), len(ways), sum(ways)

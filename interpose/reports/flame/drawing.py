@@ -61,7 +61,7 @@ def _legend(flame: Flame) -> Iterator[Markup]:
 
 
 def legend(flame: Flame) -> list[tuple[str, str]]:
-    """The colours that there are, each with what it means."""
+    """The colours, each with its meaning."""
     used = {class_of(each) for each in flame.frames}
     return [(each, _title_of(each)) for each in BY_KIND | BY_CHANGE if each in used]
 
@@ -74,7 +74,7 @@ def _title_of(name: str) -> str:
 
 
 def _frame(frame: FlameFrame, flame: Flame, places: Places, top: int) -> Markup:
-    """A frame: its box, its name as far as there is room, and all of it where one points at it."""
+    """A frame: its box, as much of its name as fits, and the whole name as a tooltip."""
     total_ns = max(flame.total_ns, 1)
     x, width = WIDTH * frame.start_ns / total_ns, WIDTH * frame.width_ns / total_ns
     y = top + frame.depth * ROW

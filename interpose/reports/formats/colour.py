@@ -1,4 +1,4 @@
-"""Colour, where a terminal shows it and nobody asked for none (https://no-color.org)."""
+"""Colour, if a terminal shows it and nobody switched it off (https://no-color.org)."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ class Paint:
 
 
 def wants_colour(out: TextIO, environment: Mapping[str, str]) -> bool:
-    """Whether what is written to `out` may have colours."""
+    """Whether output to `out` may have colours."""
     return out.isatty() and not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"

@@ -44,7 +44,7 @@ def fenced(lines: Iterable[str]) -> Iterator[str]:
 
 @contextmanager
 def folded(title: str, out: TextIO) -> Iterator[None]:
-    """What is written to `out` in between is folded below `title`, which is ours."""
+    """Fold what is written to `out` inside below `title`, which must be ours."""
     out.write(f"\n<details><summary>{title}</summary>\n\n")
     yield
     out.write("\n</details>\n")
@@ -55,6 +55,6 @@ def _cell(column: Column, text: str) -> str:
 
 
 def _fence(text: str, shortest: int) -> str:
-    """So many backticks as nowhere follow each other in `text`."""
+    """A run of backticks longer than any in `text`."""
     longest = max(map(len, _BACKTICKS.findall(text)), default=0)
     return "`" * max(shortest, longest + 1)

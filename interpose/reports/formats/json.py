@@ -9,7 +9,7 @@ from interpose.reports.formats.table import Table
 
 
 def write(table: Table, out: TextIO, width: int) -> None:
-    """Write `table` to `out`; what is not ASCII is escaped, and so is what a terminal would act upon."""
+    """Write `table` to `out`; non-ASCII characters, and control characters of terminals, are escaped."""
     before = "["
     for row in table.rows:
         out.write(f"{before}\n{json.dumps(dict(table.values(row)))}")

@@ -20,7 +20,7 @@ _MODES = frozenset(("?1", "?7", "?12", "?25", "?47", "?1047", "?1048", "?1049", 
 
 
 class Sieve:
-    """Lets through what is harmless; a sequence that is cut is held back until the next text."""
+    """Lets harmless text through; an incomplete sequence is held back until the next text."""
 
     def __init__(self) -> None:
         self._held = ""

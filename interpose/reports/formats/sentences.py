@@ -20,20 +20,20 @@ _ADVICE = {
     "commits one by one": "Commit several together.",
     "reconnects": "Keep the connection, or take it from a pool.",
     "tiny reads and writes": "Read and write through a buffer, or more at once.",
-    "fsync storm": "Force the data to the disk once, after the last write.",
+    "fsync storm": "Force the data to disk once, after the last write.",
     "sleep within a transaction": "Sleep outside the transaction, or wait for the event itself.",
     "lock convoy": "Hold the lock for a shorter time, or use several locks.",
     "repeated work": "Cache the result.",
-    "database waits for the disk": "Write in fewer transactions, or let the database keep a write-ahead log.",
-    "database waits for a lock": "Keep transactions that write short, or let the database keep a write-ahead log.",
-    "driver computes": "Fetch fewer rows and columns, or use a driver that is compiled.",
+    "database waits for the disk": "Write in fewer transactions, or use a write-ahead log (WAL).",
+    "database waits for a lock": "Keep write transactions short, or use a write-ahead log (WAL).",
+    "driver computes": "Fetch fewer rows and columns, or use a compiled driver.",
     "slow statement": "Look at its query plan: an index, fewer rows, fewer columns.",
     "child processes": "See what each took: interpose processes.",
     "wait for a processor": "Measure on a less busy machine, or use fewer threads and processes.",
     "unexplained wait": "A call that interpose does not record may be the cause: interpose doctor, docs/limits.md.",
     "computing": "See its lines: record with interpose run, then interpose report --by line.",
-    "awaits one by one": "Ask for them together, or await them together: asyncio.gather.",
-    "slow awaits": "Look at the service that answers, or ask it for less.",
+    "awaits one by one": "Request them together, or await them together: asyncio.gather.",
+    "slow awaits": "Look at the service that answers, or request less from it.",
     "waits of event loop": "See what was awaited: interpose events.",
     "no lines": "Record with INTERPOSE_STACK=own.",
 }
@@ -47,11 +47,12 @@ _ADVICE_BY_KIND = {
 }
 _SEE_CALLS = "See their arguments: interpose report --by detail."
 _HOT_ADVICE = "See its lines: interpose report --by line."
+_FEW_SAMPLES_ADVICE = "Too few samples to name its functions; count its lines: interpose run --lines own."
 _BLOCKING_CALL = "Await an asynchronous form of it, or run it in a thread: asyncio.to_thread."
 _BLOCKING_CODE = "Run it in a process, or let other tasks run in between: await asyncio.sleep(0)."
 _LOCK_ADVICE = "Only one thread at a time runs Python code. Move this work to processes."
 
-_OTHER_ADVICE = (_SEE_CALLS, _HOT_ADVICE, _BLOCKING_CALL, _BLOCKING_CODE, _LOCK_ADVICE)
+_OTHER_ADVICE = (_SEE_CALLS, _HOT_ADVICE, _FEW_SAMPLES_ADVICE, _BLOCKING_CALL, _BLOCKING_CODE, _LOCK_ADVICE)
 EVERY_ADVICE = frozenset((*_ADVICE.values(), *_ADVICE_BY_KIND.values(), *_OTHER_ADVICE))
 
 
@@ -61,6 +62,8 @@ def advice_for(finding: Finding) -> str:
         return _LOCK_ADVICE
     if finding.rule == "computing" and finding.site:
         return _HOT_ADVICE
+    if finding.rule == "computing" and finding.is_sampled:
+        return _FEW_SAMPLES_ADVICE
     if finding.rule == "blocked event loop":
         return _BLOCKING_CALL if finding.intrinsic else _BLOCKING_CODE
     if finding.rule != "slow calls" or not finding.first:
@@ -78,9 +81,9 @@ def _is_of_interpreter(finding: Finding) -> bool:
 
 
 class Sentences:
-    """Puts findings into sentences, with the paths of files as short as they can be told apart.
+    """Turns findings into sentences, with the shortest paths that tell files apart.
 
-    `matters_ns` is the time that findings are shares of (`Survey.matters_ns`).
+    `matters_ns` is the time that sentences compare with (`Survey.matters_ns`).
     """
 
     def __init__(self, findings: Iterable[Finding], cwd: str, matters_ns: int) -> None:
@@ -153,7 +156,7 @@ def _each(finding: Finding) -> str:
 
 def _repeated(words: Sentences, finding: Finding) -> str:
     asked = finding.rows[0] if finding.rows[0].detail else next(row for row in finding.rows if row.detail)
-    calls = sum(row.calls for row in finding.rows if row.detail) or finding.calls  # without the fetches of what it gave
+    calls = sum(row.calls for row in finding.rows if row.detail) or finding.calls  # without the fetches of its rows
     each = per_unit(finding, calls) if finding.unit == "transaction" else ""
     what = f"{count(calls, 'SQL query', 'SQL queries')} from {words.where(asked)}{each}"
     return f"{what} ({words.took(finding)}): {_quoted(finding.about)}."
@@ -245,7 +248,7 @@ def _about(words: Sentences, finding: Finding) -> str:
 
 def _loop_waits(words: Sentences, finding: Finding) -> str:
     return (
-        f"The event loop waited for the network, in an unknown await ({words.of_time(finding.bound_ns)})."
+        f"The event loop waited for the network in an await that was not recorded ({words.of_time(finding.bound_ns)})."
     )
 
 
@@ -260,7 +263,7 @@ def _disk(words: Sentences, finding: Finding) -> str:
 
 
 def _locked(words: Sentences, finding: Finding) -> str:
-    waited = f"waited {duration(finding.bound_ns)} for a lock of the database that somebody else had"
+    waited = f"waited {duration(finding.bound_ns)} for a database lock that another connection held"
     return f"{_made(words, finding)} {waited} ({words.took(finding)})."
 
 
@@ -287,7 +290,7 @@ def _unexplained(words: Sentences, finding: Finding) -> str:
     if finding.about == INTERPRETER_LOCK:
         threads = f"{count(finding.units, 'thread')} computed at the same time"
         return f"{threads} and probably waited for Python's interpreter lock ({words.took(finding)})."
-    return f"The program waited outside all calls that interpose knows ({words.took(finding)})."
+    return f"The program waited outside all recorded calls ({words.took(finding)})."
 
 
 def _computing(words: Sentences, finding: Finding) -> str:

@@ -11,8 +11,8 @@ _PACKAGE = "__init__.py"
 
 
 class Places:
-    """Shows places in code: files relative to `cwd` where they lie under it, else by as many of their last parts as
-    tell them from the others; of a package's `__init__.py` always with the package."""
+    """Shows lines of code: files relative to `cwd` if they are below it, otherwise by as many of their last parts as
+    tell them apart; a package's `__init__.py` always with the package."""
 
     def __init__(self, files: Iterable[str], cwd: str) -> None:
         self._under = cwd.rstrip("/") + "/" if cwd else ""

@@ -19,11 +19,11 @@ _GAP = 2
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table for people: its head, which may have several lines, and how a row is shown in it.
+    """A column of a table for people: its header, which can have several lines, and how it shows a row.
 
-    Where a line would not fit, columns that are `optional` are left out, the last one first, and `flexible`
-    ones are shortened; `keep` says which end of a text then stays. One that `wraps` goes on in the next line instead:
-    sentences are not cut.
+    If a line does not fit, `optional` columns are left out, the last one first, and `flexible` ones are shortened;
+    `keep` says which end of a text remains. A column that `wraps` continues on the next line instead: sentences are not
+    cut.
     """
 
     title: str
@@ -60,7 +60,7 @@ def table_of_cells(
     right: Sequence[bool] = (),
     notes: Sequence[str] = (),
 ) -> Table:
-    """The table whose rows are their cells; the heads have several lines, and of the columns `right` are numbers."""
+    """The table with these rows of cells; headers have several lines, and the columns in `right` are numbers."""
     names = [" ".join(line for line in head if line) for head in heads]
     on_right = [*right, *[False] * (len(heads) - len(right))]
     columns = [
@@ -87,7 +87,7 @@ def lines(columns: Sequence[Column], rows: Iterable[Any], width: int) -> Iterato
 
 
 def clean(text: str) -> str:
-    """`text` without anything that a terminal would act upon: what is not printable is shown as an escape."""
+    """`text` without anything that a terminal would act upon: unprintable characters are shown as escapes."""
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)

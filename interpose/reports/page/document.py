@@ -59,7 +59,7 @@ def write(material: Material, out: TextIO) -> None:
 
 
 def policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
-    """What the page may do: run these scripts and use these styles, told by what they hash to, and nothing else."""
+    """What the page may do: run these scripts and use these styles, identified by their hashes, and nothing else."""
     return "; ".join(
         [
             "default-src 'none'",
@@ -78,7 +78,7 @@ def _hash(text: str) -> str:
 
 
 def asset(name: str) -> str:
-    """A file that goes with this package, as it lies there."""
+    """A file of this package, unchanged."""
     return (files("interpose.reports.page") / "assets" / name).read_text(encoding="utf-8")
 
 

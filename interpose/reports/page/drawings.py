@@ -1,4 +1,4 @@
-"""What is drawn without any script: bars of wall against CPU time, and the pie."""
+"""Drawings without scripts: bars of wall and CPU time, and the pie."""
 
 from __future__ import annotations
 

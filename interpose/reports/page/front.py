@@ -1,4 +1,4 @@
-"""The page's head: what was run, how it ended, whether all of it is there, and the figures of the whole."""
+"""The page's header: the program, how it ended, whether the experiment is complete, and the totals."""
 
 from __future__ import annotations
 

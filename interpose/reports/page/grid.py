@@ -15,10 +15,10 @@ LETTERS_AT_MOST = 300
 
 @dataclass(frozen=True)
 class Field:
-    """A column: its title, the text of a row in it, and the number that it is sorted by where it is one.
+    """A column: its title, the text of a row in it, and the number to sort by, if there is one.
 
-    `hint` says what the column means. `drawn` gives HTML and not a text. `link` is the name of what the text leads
-    to on the page.
+    `hint` explains the column. `drawn` returns HTML instead of text. `link` is the name of the text's target on the
+    page.
     """
 
     title: str

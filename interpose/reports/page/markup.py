@@ -1,4 +1,4 @@
-"""Writing HTML: whatever comes from an experiment is escaped, and only what was escaped is put into elements."""
+"""Writes HTML: everything from an experiment is escaped, and elements accept only escaped text."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028",
 
 
 def escaped(text: str) -> Markup:
-    """`text` as HTML; what is not printable is shown as an escape. What is HTML already stays as it is."""
+    """`text` as HTML; unprintable characters are shown as escapes. HTML stays unchanged."""
     return text if isinstance(text, Markup) else Markup(html.escape(clean(text)))
 
 
 def element(name: str, content: Content = "", /, **attributes: object) -> Markup:
-    """An element. Attributes that are None or False are left out; in their names `_` stands for `-`, at the end for
-    nothing (`class_`)."""
+    """An element. Attributes that are None or False are left out; in their names `_` stands for `-`, and is dropped at
+    the end (`class_`)."""
     shown = "".join(
         _attribute(key.rstrip("_").replace("_", "-"), value)
         for key, value in attributes.items()

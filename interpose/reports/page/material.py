@@ -18,8 +18,8 @@ from interpose.legacy.programs import Program
 
 @dataclass(frozen=True)
 class Material:
-    """All of it. `profiles` are by the name of their grouping, `code` those of them that have what was sampled as well;
-    `now_s` is the present on the calendar."""
+    """The data of the page. `profiles` are by grouping; `code` are those that include sampled code; `now_s` is the
+    present calendar time."""
 
     survey: Survey
     findings: Sequence[Finding]

@@ -32,7 +32,7 @@ _EXPLAINED = (
 
 
 def kinds(material: Material) -> Markup:
-    """The section of the kinds, whose column of wall times adds up to the thread time."""
+    """The section of the kinds, with a column of wall times that adds up to the thread time."""
     made = material.profiles["site"]
     rows = by_kind(made)
     fields = [

@@ -26,7 +26,7 @@ HOT = 0.1  # of what the hottest line took
 
 
 def sources(material: Material, anchors: Anchors) -> Markup:
-    """The section of the sources, whose lines are put into `anchors`."""
+    """The section of the sources; their lines are added to `anchors`."""
     files = material.files
     if not files:
         return section("sources", "Sources", note("No recorded call came from your lines."))

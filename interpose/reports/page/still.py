@@ -24,7 +24,7 @@ code { font: 13px/1.4 ui-monospace, monospace; white-space: pre-wrap; overflow-w
 
 
 def still_page(title: str, body: Iterable[Markup], style: str = "") -> str:
-    """The text of a page; `style` is what it has besides the usual: rows and cells `green`, `yellow` and `red`."""
+    """The text of a page; `style` has its additional styles: rows and cells in `green`, `yellow` and `red`."""
     styles = f"{_STYLE}{style}"
     head = [
         element("meta", charset="utf-8"),

@@ -1,4 +1,4 @@
-"""The page's time-line: its data for the script, and what is said where no script runs."""
+"""The page's time-line: its data for the script, and the text if no script runs."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _lane(lane: Lane, made: Timeline, are_several: bool) -> dict[str, Any]:
 
 
 def _packed(slices: Sequence[int], slice_ns: int) -> str:
-    """Each slice as a byte: how much of it, 255 being all; what is little is at least one."""
+    """Each slice as a byte: its share of 255, at least 1 if it is not 0."""
     return b64encode(bytes(min(-(-FULL * ns // slice_ns), FULL) for ns in slices)).decode()
 
 

@@ -1,4 +1,4 @@
-"""The first screen, and a comparison, as Markdown for GitHub: a heading, what was found, tables, the rest folded."""
+"""The first screen, and a comparison, as Markdown for GitHub: a heading, the result, tables, the rest folded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _WIDTH = 100
 
 @dataclass(frozen=True)
 class Comment:
-    """What is said of a comparison: what was `found` by what, which conditions hold, what is `unlike` on the sides.
+    """The comment on a comparison: what was `found`, by which measure, the outcomes of conditions, and differences
+    between the sides.
 
     `mode` is how the second side is shown; a table has at most `limit` rows.
     """

@@ -77,7 +77,7 @@ def overview_head(
 
 
 def metrics_table(metrics: Mapping[str, Metric], columns: Sequence[Column], sort: str) -> Table:
-    """What can be in a column, and what is."""
+    """The possible columns, and the present ones."""
     rows = [
         (metric.name, metric.unit, f"e{'.' if metric.unit == TIME else '+'}{metric.name}", metric.title)
         for metric in metrics.values()

@@ -18,7 +18,7 @@ _FUNCTIONS = 3
 # Where a screen is narrower than this, names of functions and comments are so short that no column is left out.
 _WIDE = 100
 _LONGEST_FUNCTION, _LEAST_COMMENT = 11, 12
-_LEAST_SHARE = 0.01  # of the CPU time, or of the thread time: what is less has no line
+_LEAST_SHARE = 0.01  # of the CPU time, or of the thread time: smaller items have no line
 # The comments of the rows are shorter than in other formats, for 80 columns.
 _COMMENTS = {OVERHEAD: "estimated", BEFORE: "overwritten"}
 
@@ -35,7 +35,7 @@ _KIND_COLUMNS = (
 
 
 def what_shares_are_of(screen: Screen) -> list[str]:
-    """Lines below the table where its shares are of more time than the verdict compares with."""
+    """A line below the table if its shares are of more time than sentences compare with."""
     if screen.survey is None or not has_idle(screen):
         return []
     whole_ns = screen.profile.total.wall_ns
@@ -62,8 +62,7 @@ def kinds(screen: Screen) -> list[str]:
 
 
 def code_cells(screen: Screen, row: Row, scale: Scale) -> Iterator[list[str]]:
-    """Below a row of code: the functions with the most CPU time in it; below that of the program also what it waited
-    for."""
+    """Rows below a row of code: the functions with the most CPU time in it; below `code` also its waits."""
     kind = row.kind or ""
     if not screen.profiled.processes or kind not in (CODE, *CONTAINERS) or row.is_of_calls != (kind != CODE):
         return
@@ -88,7 +87,7 @@ def _function_cells(each: Function, scale: Scale, places: Places, whole_ns: int,
 
 
 def _wait_cells(screen: Screen, scale: Scale) -> Iterator[list[str]]:
-    """What the program waited for outside of its calls; the wait for the interpreter lock is a kind of its own."""
+    """What the program waited for outside of its calls, without the interpreter lock, which is a kind of its own."""
     waits = screen.unseen
     whole_ns = screen.profile.total.wall_ns
     told = {"wait for CPU": (waits.processor_ns, "processors busy"),
@@ -99,7 +98,7 @@ def _wait_cells(screen: Screen, scale: Scale) -> Iterator[list[str]]:
 
 
 def _with_room(cells: list[list[str]], width: int) -> list[list[str]]:
-    """The cells, comments so short that no column is left out."""
+    """The cells, with comments shortened until every column fits."""
     heads = [column.title for column in _KIND_COLUMNS[:-1]]
     taken = sum(max(map(columns_of, column)) for column in zip(heads, *(line[:-1] for line in cells), strict=True))
     room = max(width - taken - 2 * len(heads), _LEAST_COMMENT)
@@ -130,7 +129,7 @@ def _kind_cells(row: Row, scale: Scale, log: Log, whole_ns: int) -> list[str]:
 
 
 def _sampled_cells(row: Row, scale: Scale, whole_cpu_ns: int) -> list[str]:
-    """Of calls that were sampled CPU times alone are known; `share` is that of the CPU time."""
+    """Sampled calls have only CPU times; `share` is the share of the CPU time."""
     share = percent(row.sums.self_cpu_ns, whole_cpu_ns)
     comment = "" if row.is_of_calls else row.comment
     return [clean(row.kind or "?"), "", "", scale.show(row.sums.self_cpu_ns), "", share, comment]

@@ -11,11 +11,11 @@ from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import clean
 from interpose.reports.formats.units import percent, size
 
-# A process that grew by less, and has less than this share of what it may have, is not spoken of.
+# A process that grew by less, and has less than this share of its limit, is not mentioned.
 _GREW_BYTES, _SHARE_OF_LIMIT = 64 << 20, 0.5
 SHORT_SHARE = 0.9  # from here on there is too little
 _LINES = 3
-_LEAST_PART = 0.05  # of what it grew by, for a line to be named
+_LEAST_PART = 0.05  # of its growth, for a line to be named
 
 
 def memory_lines(experiment: Experiment, cwd: str) -> Iterator[str]:

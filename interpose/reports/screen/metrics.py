@@ -46,7 +46,7 @@ class Column(NamedTuple):
 
     @property
     def spec(self) -> str:
-        """How one asks for it."""
+        """The form in which one requests it."""
         return NAME if self.metric is None else f"{self.flavour}{self.sign}{self.metric.name}"
 
 
@@ -59,7 +59,7 @@ class Sort(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What is said above a table."""
+        """The line above a table."""
         words = {EXCLUSIVE: "Exclusive", INCLUSIVE: "Inclusive", ATTRIBUTED: "Attributed"}
         told = "Name" if self.metric is None else f"{words[self.flavour]} {self.metric.title}"
         return told + (" (reversed)" if self.is_reversed else "")
@@ -108,7 +108,7 @@ def _metric(name: str, known: Mapping[str, Metric]) -> Metric:
 
 
 def cell(column: Column, vector: Vector, total: Vector) -> str:
-    """What is shown of `vector` in a column; `total` is what shares are of."""
+    """A column's value of `vector`; `total` is what shares refer to."""
     assert column.metric is not None
     return number(vector[column.metric.place], total[column.metric.place], column.sign, column.metric.unit)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from interpose.analysis.calls.account import OpenCallFound, ProcessAccount
 from interpose.analysis.calls.rows import own_lines
@@ -17,7 +17,7 @@ from interpose.analysis.transactions.estimate import ALL
 from interpose.experiments.metadata.control import control_of
 from interpose.experiments.metadata.log import FILTERED, LOWERED, WARNING
 from interpose.reports.formats.short_paths import Places
-from interpose.reports.formats.table import clean
+from interpose.reports.formats.table import clean, shortened, wrapped
 from interpose.reports.formats.units import count, duration, margin_percent, size
 from interpose.reports.screen.memory import memory_lines, shortages
 from interpose.reports.screen.screen import Screen
@@ -38,31 +38,35 @@ _WHEN = {
 
 
 def remarks(screen: Screen) -> Iterator[str]:
-    """All of them, in the order of the screen; not cut to its width."""
-    yield from triggers(screen)
-    if not screen.log.interval:
-        yield from wait_not_seen(screen)
-    yield from cpu_not_seen(screen)
-    yield from cpu_not_followed(screen)
-    yield from sampled(screen)
-    yield from stacks_not_known(screen)
-    yield from chosen(screen)
-    if not screen.log.interval:
-        yield from lines_of_ones_own(screen)
-    yield from children(screen)
+    """All of them, in the order of the screen: prose is wrapped and never cut, columns are cut to its width."""
+    for told in (triggers, _waits, cpu_not_seen, cpu_not_followed, sampled, stacks_not_known, chosen):
+        yield from _wrapped(screen, told(screen))
+    for shown in (_lines, children, _memory, calls_in_progress):  # columns
+        yield from (shortened(line, screen.width) for line in shown(screen))
+    for told in (not_timed, throttled, warnings, filtered, not_interposed, libraries, not_followed):
+        yield from _wrapped(screen, told(screen))
+
+
+def _wrapped(screen: Screen, told: Iterable[str]) -> Iterator[str]:
+    """Lines of prose, wrapped and never cut."""
+    for line in told:
+        yield from wrapped(line, screen.width, "   ")
+
+
+def _waits(screen: Screen) -> Iterator[str]:
+    yield from () if screen.log.interval else wait_not_seen(screen)
+
+
+def _lines(screen: Screen) -> Iterator[str]:
+    yield from () if screen.log.interval else lines_of_ones_own(screen)
+
+
+def _memory(screen: Screen) -> Iterator[str]:
     yield from memory_lines(screen.experiment, screen.log.cwd)
-    yield from calls_in_progress(screen)
-    yield from not_timed(screen)
-    yield from throttled(screen)
-    yield from warnings(screen)
-    yield from filtered(screen)
-    yield from not_interposed(screen)
-    yield from libraries(screen)
-    yield from not_followed(screen)
 
 
 def stacks_not_known(screen: Screen) -> Iterator[str]:
-    """Lines where samples of the program's code are missing or not whole."""
+    """Lines about samples of the program's code that are missing or cut."""
     found = screen.profiled.sampling
     if found.refused:
         yield f" samples of code  a process could not be read: {found.refused} (docs/profile.md)"
@@ -77,7 +81,7 @@ def stacks_not_known(screen: Screen) -> Iterator[str]:
 
 
 def triggers(screen: Screen) -> Iterator[str]:
-    """A line where a trigger fired: how often, and when last, since the program began."""
+    """A line if a trigger fired: how often, and when last, since the program began."""
     page = control_of(screen.experiment)
     if page and page.triggers:
         after = duration(max(page.trigger_ns - screen.log.start_ns, 0))
@@ -86,43 +90,43 @@ def triggers(screen: Screen) -> Iterator[str]:
 
 
 def sampled(screen: Screen) -> Iterator[str]:
-    """A line where calls were sampled: how, and how far off a share of the CPU time may be, 19 times of 20."""
+    """Lines if calls were sampled: how, and the margin of a share of the CPU time, 19 times of 20."""
     if every_ns := screen.log.interval_ns:
         ticks = max(screen.profile.total.cpu_ns // every_ns, 1)
         margin = 98 / math.sqrt(ticks)
         every = f"each {screen.log.interval}: shares are of the CPU time"
         yield f" sampled  {every}, +- {margin:.1f} points ({ticks:,} samples)"
-        yield " counts, wall times and waits are not known of samples (INTERPOSE_INTERVAL)"
+        yield " sampled calls have no counts, wall times or waits (INTERPOSE_INTERVAL)"
 
 
 def chosen(screen: Screen) -> Iterator[str]:
-    """Lines where transactions were sampled: how many were kept, how far off figures may be, what is not estimated."""
+    """Lines if transactions were sampled: how many were kept, the margin, what is not estimated."""
     found = screen.profile.estimate
     if not found:
         return
     of = found.population
     if not of.seen:
-        yield f" sampled  one transaction in {found.one_in:,}: there were none, and all was recorded"
+        yield f" sampled  one transaction in {found.one_in:,}: there were none, so everything was recorded"
         return
     yield f" sampled  one transaction in {found.one_in:,}: {of.kept:,} of {of.seen:,} kept (seed {clean(found.seed)})"
     if not of.is_known:
-        yield " what the others called is not known: their time is in the row `not kept`"
+        yield " calls in the other transactions are unknown: their time is in the row `not kept`"
     else:
         calls = sum(row.sums.calls for row in screen.profile.rows)
         margin = found.margins.get(ALL)
         known = (margin_percent(margin.calls, calls) or "exact") if margin else ""
-        told = f"{known} of the calls (95 %)" if known else "no margin of error is known"
-        yield f" what they called is estimated for all: x {of.seen / of.kept:.4g}, {told}"
+        told = f"{known} of the calls (95 %)" if known else "the margin of error is unknown"
+        yield f" calls in all of them are estimated: x {of.seen / of.kept:.4g}, {told}"
     left, started = found.started
     if left:
-        yield f" of {started:,} processes started within them {left:,} were passed over, which is not estimated"
+        yield f" {left:,} of {started:,} processes started in transactions were not sampled, and are not estimated"
     if screen.survey:
-        yield " findings are of what is recorded, not estimated"
+        yield " findings use only what was recorded; they are not estimated"
 
 
 def wait_not_seen(screen: Screen) -> Iterator[str]:
-    """Lines where the program waited outside of its calls, for a processor or for what nobody saw; nothing where calls
-    were not recorded, and where the table says it."""
+    """Lines if the program waited outside of its calls, for a processor or for no known cause; none if calls were not
+    recorded, or if the table has these rows."""
     if screen.profiled.processes:
         return
     least_ns = max(screen.profile.total.wall_ns // 100, 1)
@@ -134,14 +138,14 @@ def wait_not_seen(screen: Screen) -> Iterator[str]:
 
 
 def cpu_not_seen(screen: Screen) -> Iterator[str]:
-    """A line where processes used CPU time in threads that were never seen."""
+    """A line if processes used CPU time in threads that were never seen."""
     unseen_ns = sum(account.unseen_cpu_ns for account in screen.analysis.accounts)
     if unseen_ns and unseen_ns * 100 >= screen.profile.total.cpu_ns + unseen_ns:
         yield f" CPU of native threads  {duration(unseen_ns)}  not in the table (docs/limits.md)"
 
 
 def cpu_not_followed(screen: Screen) -> Iterator[str]:
-    """A line where children without an experiment used CPU time: how much, and which used most of it."""
+    """A line if children without an experiment used CPU time: how much, and which used most."""
     found = unfollowed_cpu(screen.experiment)
     cpu_ns = sum(each.cpu_ns for each in found)
     if cpu_ns and cpu_ns * 100 >= screen.profile.total.cpu_ns + cpu_ns:
@@ -152,7 +156,7 @@ def cpu_not_followed(screen: Screen) -> Iterator[str]:
 
 
 def lines_of_ones_own(screen: Screen) -> Iterator[str]:
-    """The lines of the program's own code that took most."""
+    """The lines of your own code that took most."""
     rows = own_lines(screen.profile.rows)[:_OWN_LINES]
     places = Places([row.site.file for row in own_lines(screen.profile.rows) if row.site], screen.log.cwd)
     for place, row in enumerate(rows):
@@ -191,7 +195,7 @@ def calls_in_progress(screen: Screen) -> Iterator[str]:
 
 
 def not_timed(screen: Screen) -> Iterator[str]:
-    """A line where calls were counted and not timed: whose, and where their time is."""
+    """A line if calls were counted but not timed: which, and where their time is."""
     found: Counter[str] = Counter()
     for process in (each.process for each in screen.analysis.accounts):
         for number, counted in process.counts.items():
@@ -203,7 +207,7 @@ def not_timed(screen: Screen) -> Iterator[str]:
 
 
 def throttled(screen: Screen) -> Iterator[str]:
-    """A line for each of the first intrinsics that the governor lowered."""
+    """A line for each of the first intrinsics that the budget throttled."""
     found = [
         (account.process, event)
         for account in screen.analysis.accounts
@@ -219,7 +223,7 @@ def throttled(screen: Screen) -> Iterator[str]:
 
 
 def warnings(screen: Screen) -> Iterator[str]:
-    """A line for each of what could not be done as asked."""
+    """A line for each thing that could not be done as requested."""
     for event in screen.log.events:
         if event.kind == WARNING:
             yield clean(f" warning  {event.text}")
@@ -229,15 +233,15 @@ def warnings(screen: Screen) -> Iterator[str]:
 
 
 def filtered(screen: Screen) -> Iterator[str]:
-    """A line for each of the last filters that held, or hold: what they left out is in no table."""
+    """A line for each of the last filters; the calls that they excluded are in no table."""
     found = [event for event in screen.log.events if event.kind == FILTERED]
     for event in found[-_FILTERS:]:
         after = duration(max(event.time_ns - screen.log.start_ns, 0))
-        yield clean(f" filter  {event.text}  after {after}; the time of what it leaves out is in code")
+        yield clean(f" filter  {event.text}  after {after}; excluded calls count as code")
 
 
 def not_interposed(screen: Screen) -> Iterator[str]:
-    """A line where something could not be interposed that the program has."""
+    """A line if a call of the program could not be interposed."""
     found = {
         name: why for each in screen.analysis.accounts for name, why in each.process.not_interposed.items()
     }
@@ -247,7 +251,7 @@ def not_interposed(screen: Screen) -> Iterator[str]:
 
 
 def libraries(screen: Screen) -> Iterator[str]:
-    """A line for what was wrong with libraries: those not used, and what failed in their wrappers."""
+    """A line for each library that was not used, and for each failure of a wrapper."""
     processes = [account.process for account in screen.analysis.accounts]
     unused = {each.name: each for process in processes for each in process.libraries if each.why_not}
     failed = {(each.library, each.target, each.why): each for process in processes for each in process.failures}
@@ -260,7 +264,7 @@ def libraries(screen: Screen) -> Iterator[str]:
 
 
 def not_followed(screen: Screen) -> Iterator[str]:
-    """A line where processes were started that have no experiment of their own."""
+    """A line if the program started processes that have no experiment."""
     found = unfollowed(screen.experiment)
     if found:
         programs = Counter((program_of(child, process), why_not(child, process)) for process, child in found)
@@ -277,7 +281,7 @@ def _open_call(screen: Screen, account: ProcessAccount, found: OpenCallFound) ->
 
 
 def _how_long(account: ProcessAccount, found: OpenCallFound) -> str:
-    """How long a call was in progress; where nobody saw the process end, as long as is known at least."""
+    """How long a call was in progress; at least so long, if nobody saw the process end."""
     if account.ending.state == "running":
         return f" for {duration(max(_now_ns() - found.call.start_ns, 0))} so far"
     known_ns = max(found.until_ns - found.call.start_ns, 0)

@@ -18,8 +18,8 @@ from interpose.reports.formats.colour import Paint
 
 @dataclass(frozen=True)
 class Screen:
-    """What the first screen is made from: a profile by site of what is analysed, the present, the paper, and what
-    findings are made from, if they are wanted."""
+    """What the first screen is made from: a profile by site, the present time, the width and colours of the terminal,
+    and the survey that findings are made from, if they are wanted."""
 
     profile: Profile
     now_s: float
@@ -34,7 +34,7 @@ class Screen:
 
     @property
     def unseen(self) -> Unseen:
-        """What the program waited outside of its calls."""
+        """The program's waits outside of its calls."""
         return program_waits(self.analysis, self.profiled)
 
     @property
@@ -55,12 +55,12 @@ class Screen:
 
 
 def has_findings(screen: Screen) -> bool:
-    """Whether calls were recorded, and each of them: of samples no wall time is known."""
+    """Whether all calls were recorded: sampled calls have no wall times."""
     return screen.survey is not None and not screen.log.interval and "calls" in screen.log.recorded
 
 
 def has_idle(screen: Screen) -> bool:
-    """Whether findings are shares of clearly less than the thread time."""
+    """Whether sentences compare with clearly less than the thread time."""
     if screen.survey is None or not has_findings(screen):
         return False
     return screen.survey.matters_ns < 0.99 * screen.profile.total.wall_ns

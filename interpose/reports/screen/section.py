@@ -18,7 +18,7 @@ NO_SAMPLES = "samples: not recorded (record with INTERPOSE_SAMPLE=on)"
 
 @dataclass
 class Section:
-    """A part of the profile: its title, the data it is made from, a table, and what else is to be said."""
+    """A part of the profile: its title, its data, a table, and notes."""
 
     title: str
     made_from: str
@@ -35,7 +35,7 @@ class Head(NamedTuple):
 
 
 def with_others(rows: list[tuple[Any, ...]], limit: int | None, texts: int) -> list[tuple[Any, ...]]:
-    """The first rows, and what is left in one: `.OTHER`."""
+    """The first rows, and the rest in one: `.OTHER`."""
     if not limit or len(rows) <= limit:
         return rows
     rest = rows[limit:]
@@ -47,7 +47,8 @@ def margin(samples: int) -> str:
     if not samples:
         return NO_SAMPLES
     margin = 98 / sqrt(samples)
-    return f"what is estimated from the {count(samples, 'sample')} has a margin of error of 98/sqrt(n) = {margin:.1f} %"
+    told = f"figures estimated from the {count(samples, 'sample')} have a margin of error"
+    return f"{told} of 98/sqrt(n) = {margin:.1f} %"
 
 
 def with_share(part_ns: int, whole_ns: int) -> str:

@@ -1,4 +1,4 @@
-"""The sections of a performance profile: what a program demanded, when, where it waited, and on whose behalf."""
+"""The sections of a performance profile: what a program used, when, where it waited, and for whom."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from interpose.reports.screen.state import command_line
 SLICES = 10
 NO_LINES = "CPU of the program's own sections: not recorded (record with INTERPOSE=calls,lines)"
 OUTSIDE, OWN = ".OUTSIDE", ".INTERPOSE"
-NO_STRETCH = "stretch: not recorded (the kernel told no run delay); it is in wait"
-NO_EVENTS = "calls one by one: not recorded (record without INTERPOSE_CONSOLIDATE)"
+NO_STRETCH = "stretch: not recorded (the kernel gave no run-queue delay); it is in wait"
+NO_EVENTS = "single calls: not recorded (record without INTERPOSE_CONSOLIDATE)"
 
 
 class Profiled:
-    """What is analysed, what of it several sections need, and how much of it they show."""
+    """The basis of the sections: the analysis, what several sections share, and how much they show."""
 
     def __init__(self, analysis: Analysis, slices: int = SLICES, limit: int | None = None) -> None:
         self.analysis = analysis
@@ -67,7 +67,7 @@ class Profiled:
 
 
 def session(made: Profiled) -> Section:
-    """Measurement session data: what was measured, and how sure its figures are."""
+    """Measurement session data: what was measured, and how certain the figures are."""
     log, spent = made.experiment.founder.log, made.total
     samples = sum(max(len(process.overview) - 1, 0) for process in made.experiment.processes)
     calls = sum(account.found for account in made.analysis.accounts)
@@ -92,7 +92,7 @@ def session(made: Profiled) -> Section:
     if not spent.has_stretch:
         rows = [row if row[0] != "stretch" else ("stretch", "not recorded", None) for row in rows]
     heads = [Head("figure", "figure", TEXT), Head("shown", "value", TEXT), Head("value", "", TEXT)]
-    notes = ["calls are measured one by one: counts are exact, times have no margin of error", margin(samples)]
+    notes = ["each call is measured: counts are exact, times have no margin of error", margin(samples)]
     if any(account.estimated for account in made.analysis.accounts):
         notes.append("run time is estimated: the end of a thread was not seen")
     if not spent.has_stretch:
@@ -122,7 +122,7 @@ def identification(made: Profiled) -> Section:
     heads = [Head("module", "module", TEXT), Head("section", "section", TEXT)]
     heads += [Head("statement", "statement", TEXT), Head("collector", "identified by", TEXT)]
     heads += [Head("calls", "calls", COUNT), *(Head(f"{each.lower()}_ns", each) for each in ("wall", "CPU", "wait"))]
-    notes = ["names that begin with a dot stand for what no collector identified, or for what one says is overhead"]
+    notes = ["names that begin with a dot: not identified by a collector, or declared overhead by one"]
     table = table_of(heads, rows, shares=("wall_ns",), whole=whole)
     return Section("Identification by data collectors", "events, stacks, threads", table, notes)
 
@@ -132,7 +132,7 @@ def _times_of(sums: Sums) -> tuple[int, int, int, int]:
 
 
 def resource(made: Profiled) -> Section:
-    """Resource demand: what each kind and file or address took, alone and in all, and what of the wait is its."""
+    """Resource demand: what each kind and file or address took, alone and in total, and its part of the wait."""
     whole = made.calls.tree.totals()[made.calls.tree.root]
     found: dict[Resource, list[int]] = {}
     for process in made.experiment.processes:
@@ -165,12 +165,12 @@ def resource(made: Profiled) -> Section:
 
 def _solo(made: Profiled, found: dict[Resource, list[int]]) -> tuple[dict[Resource, int] | None, list[str]]:
     """Solo times: all where a process has one thread."""
-    told = f"solo: no other thread of the process was in a call, but for {', '.join(sorted(RESTING))}"
+    told = f"solo: while no other thread of the process was in a call, except {', '.join(sorted(RESTING))}"
     if all(len(account.threads) <= 1 for account in made.analysis.accounts):
         return {resource: figures[1] for resource, figures in found.items()}, [told]
     solo = solo_times(made.experiment)
     if solo is None:
-        return None, [f"solo: not reckoned (more than {CALLS_AT_MOST:,} calls of several threads, or consolidated)"]
+        return None, [f"solo: not calculated (more than {CALLS_AT_MOST:,} calls of several threads, or consolidated)"]
     return {resource: solo.get(resource, 0) for resource in found}, [told]
 
 
@@ -188,7 +188,7 @@ def activity(made: Profiled) -> Section:
     heads = [Head("since_ns", "since"), Head("elapsed_ns", "for"), Head("cpu_ns", "CPU")]
     heads.append(Head("run_delay_ns", "stretch"))
     heads += [Head("calls", "calls", COUNT), *(Head(f"{kind}_ns", kind) for kind in kinds)]
-    notes = ["calls are counted, with all of their time, where they began"]
+    notes = ["each call counts, with its whole time, in the slice in which it began"]
     notes.append(margin(found.samples) if found.samples else NO_SAMPLES)
     if not found.has_events:
         notes.append(NO_EVENTS)
@@ -196,12 +196,12 @@ def activity(made: Profiled) -> Section:
 
 
 def wait(made: Profiled) -> Section:
-    """Where it waited: by module and section, each with what it was invoked by."""
+    """Waits by module and section, each with its invokers."""
     return _attributed(made, "Wait time by module", 2, "wait")
 
 
 def cpu(made: Profiled) -> Section:
-    """Whose CPU time the called services took."""
+    """The CPU time of the called services, by invoker."""
     found = _attributed(made, "Attribution of CPU execution time", 1, "cpu")
     told = [] if made.lines.functions else [NO_LINES]
     return Section(found.title, found.made_from, found.table, [*found.notes, *told])
@@ -226,12 +226,12 @@ def _attributed(made: Profiled, title: str, place: int, name: str) -> Section:
         Head("via", "via", TEXT),
         Head(f"{name}_ns", name),
     ]
-    notes = ["lines without a section are the parts of the one above them"]
+    notes = ["rows without a section divide the row above them"]
     return Section(title, "events, stacks, threads", table_of(heads, rows, shares=(f"{name}_ns",), whole=whole), notes)
 
 
 def _invokers(service: Service, place: int) -> list[Invoker]:
-    """Those that something is attributed to, the largest first; none of what is in no call."""
+    """The invokers with a share, largest first; none for time outside calls."""
     if not service.function.object:
         return []
     there = [each for each, figures in service.invokers.items() if figures[place]]
@@ -258,15 +258,15 @@ def section(made: Profiled) -> Section:
         rows.append((object_of(service.function), service.function.name, solo, took, bar(took, whole)))
     heads = [Head("module", "module", TEXT), Head("section", "section", TEXT), Head("solo_ns", "solo")]
     heads += [Head("cpu_ns", "total"), Head("histogram", "", TEXT)]
-    notes = [NO_LINES + ": what is there is <code>"]
+    notes = [NO_LINES + "; <code> stands for them"]
     if not alone:
-        notes.append("solo: not recorded of CPU time where there are several threads")
+        notes.append("solo: not available for CPU time with several threads")
     table = table_of(heads, rows, shares=("cpu_ns",), whole=whole)
     return Section("Program section usage", "events, threads", table, notes)
 
 
 def _section_by_lines(trace: Trace) -> Section:
-    """The same of the functions whose lines were traced: what of the threads' CPU time is of none, is told."""
+    """The same for functions with traced lines; the rest of the threads' CPU time has a row."""
     took = sorted((each.place.file, each.place.function, each.figures.self_cpu_ns) for each in trace.functions)
     took.append(("", OUTSIDE, sum(thread.outside.self_cpu_ns for thread in trace.threads)))
     took.append(("", OWN, sum(thread.own_ns for thread in trace.threads)))
@@ -275,9 +275,9 @@ def _section_by_lines(trace: Trace) -> Section:
     rows = [(file, name, cpu_ns if alone else None, cpu_ns, bar(cpu_ns, whole)) for file, name, cpu_ns in took]
     heads = [Head("module", "module", TEXT), Head("section", "section", TEXT), Head("solo_ns", "solo")]
     heads += [Head("cpu_ns", "total"), Head("histogram", "", TEXT)]
-    notes = [*trace.notes, f"{OUTSIDE} is what no traced function took, {OWN} what line trace took (calibrated)"]
+    notes = [*trace.notes, f"{OUTSIDE}: time outside traced functions; {OWN}: the cost of line trace (calibrated)"]
     if not alone:
-        notes.append("solo: not recorded of CPU time where there are several threads")
+        notes.append("solo: not available for CPU time with several threads")
     return Section("Program section usage", "lines", table_of(heads, rows, shares=("cpu_ns",), whole=whole), notes)
 
 
@@ -293,12 +293,12 @@ def procedure(made: Profiled) -> Section:
     ]
     heads = [Head("procedure", "procedure", TEXT), Head("file", "file", TEXT), Head("calls", "calls", COUNT)]
     heads += [Head("cpu_ns", "CPU of calls"), Head("wait_ns", "wait of calls")]
-    notes = ["procedures that call each other have the same calls: the columns do not add up", NO_LINES]
+    notes = ["a call counts for each procedure on its stack, so the columns do not add up", NO_LINES]
     return Section("Program usage by procedure", "events, stacks", table_of(heads, rows), notes)
 
 
 def _procedure_by_lines(trace: Trace, limit: int | None) -> Section:
-    """The same of functions whose lines were traced: their own CPU time, and with what they called."""
+    """The same for functions with traced lines: their own CPU time, and with called functions."""
     rows = [
         (
             each.place.function,
@@ -310,12 +310,12 @@ def _procedure_by_lines(trace: Trace, limit: int | None) -> Section:
     ]
     heads = [Head("procedure", "procedure", TEXT), Head("start", "start", TEXT), Head("entered", "entered", COUNT)]
     heads += [Head("solo_ns", "CPU solo"), Head("cpu_ns", "CPU total"), Head("elapsed_ns", "elapsed")]
-    notes = [*trace.notes, "solo is without what a procedure called, total with it"]
+    notes = [*trace.notes, "solo excludes what a procedure called, total includes it"]
     return Section("Program usage by procedure", "lines", table_of(heads, rows), notes)
 
 
 def transaction(made: Profiled) -> Section:
-    """Transaction usage by section: what of each transaction's CPU time and response time each kind took."""
+    """Transaction usage by section: the CPU time and the response time of each transaction by kind."""
     found = transactions(made.analysis)
     rows: list[tuple[Any, ...]] = []
     for row in sorted(found.rows, key=lambda row: row.name):
@@ -333,7 +333,7 @@ def transaction(made: Profiled) -> Section:
     heads += [Head("count", "count", COUNT), Head("mean_ns", "mean service")]
     heads += [Head("response_ns", "response"), Head("overlap_ns", "overlap"), Head("thread_ns", "of threads")]
     heads.append(Head("cpu_ns", "CPU"))
-    notes = ["lines without a name are the parts of the transaction above them"]
+    notes = ["rows without a name divide the transaction above them"]
     if not found.has_cpu:
         notes.append("CPU between calls: not recorded by transaction (record again with this version)")
     table = table_of(heads, rows, shares=("thread_ns",), whole=found.thread_ns)
@@ -341,7 +341,7 @@ def transaction(made: Profiled) -> Section:
 
 
 def files(made: Profiled) -> Section:
-    """Data set characteristics: each file with what was done with it; those that took no time too."""
+    """Data set characteristics: each file with its operations, even if they took no time."""
     found = input_output(made.analysis).by_file()
     rows = []
     for name, done in sorted(found.items(), key=lambda each: (-_time_of(each[1]), each[0])):
@@ -354,7 +354,7 @@ def files(made: Profiled) -> Section:
     heads += [Head(name, name, COUNT) for name in ("opened", "read", "written", "closed", "other")]
     heads += [Head("read_bytes", "bytes read", COUNT), Head("written_bytes", "bytes written", COUNT)]
     heads.append(Head("time_ns", "time"))
-    notes = ["access: what was done (r read, w written); the mode of opening: not recorded"]
+    notes = ["access: r read, w written; the mode of opening is not recorded"]
     return Section("Data set characteristics", "events", table_of(heads, rows), notes)
 
 
@@ -373,7 +373,7 @@ SECTIONS: dict[str, Callable[[Profiled], Section]] = {
 
 
 def told_unasked(made: Profiled) -> list[str]:
-    """The sections that are told where none is asked for: what was identified only where something tried to."""
+    """The sections by default: identification only if there were collectors."""
     has_collectors = any(process.collectors for process in made.experiment.processes)
     return [name for name in SECTIONS if name != "identified" or has_collectors]
 
@@ -383,6 +383,6 @@ def _time_of(done: dict[str, Activity]) -> int:
 
 
 def _in_no_call(made: Profiled) -> list[tuple[Any, Any]]:
-    """What is in no call, with its figures."""
+    """Time outside calls, with its figures."""
     there = made.calls.tree.root.inner.values()
     return [(node.frame.function, node.own) for node in there if node.own and not node.frame.function.object]

@@ -47,9 +47,9 @@ def annotated_table(
     is_hot: Callable[[int], bool],
     notes: Iterable[str] = (),
 ) -> Table:
-    """The source `text` with what is shown of its lines, under `heads`, to their left; hot ones are marked.
+    """The source `text` with the figures of its lines to the left, under `heads`; hot lines are marked.
 
-    Left of a line stands nothing where there is no code, `0.` where there is and nothing is known.
+    Lines without code have no figures; lines with code but without figures have `0.`.
     """
     cells: list[list[str]] = []
     last = 0

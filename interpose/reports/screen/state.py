@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import ProcessAccount
-from interpose.analysis.recording.ending import Ending, recording_stopped
+from interpose.analysis.recording.ending import ASKED_TO_END, Ending, recording_stopped
 from interpose.experiments.format.blocks import BLOCK_BYTES
 from interpose.experiments.metadata.control import control_of
 from interpose.experiments.model.collection import Collection
@@ -16,9 +16,6 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.reports.formats.table import clean
 from interpose.reports.formats.units import SECOND_NS, age, count, size
-
-# By these a program is asked to end, by whoever started it.
-ASKED_TO_END = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def command_line(process: Process) -> str:
@@ -50,9 +47,9 @@ def ended_ago(account: ProcessAccount, now_s: float) -> str:
     """How long ago the process ended or, while it runs, began."""
     log = account.process.log
     if not log.time_ns:
-        return "when unknown"
+        return "at an unknown time"
     if account.ending.state == "running":
-        return f"began {age(now_s - log.time_ns / SECOND_NS)}"
+        return f"started {age(now_s - log.time_ns / SECOND_NS)}"
     return age(now_s - (log.time_ns + account.latest_ns - log.start_ns) / SECOND_NS)
 
 
@@ -71,7 +68,7 @@ def what_is_missing(experiment: Experiment) -> str | None:
     page = control_of(experiment)
     if page and page.in_use_bytes < 0:
         given, taken = size(page.drained_bytes), size(page.taken_bytes)
-        return f"the pool's figures cannot be: {given} given back of {taken}"
+        return f"the pool's figures are inconsistent: {given} returned of {taken} taken"
     if why := why_full(experiment):
         return why
     if experiment.damages.found:
@@ -90,7 +87,7 @@ def why_full(experiment: Experiment) -> str | None:
 
 
 def completeness(analysis: Analysis) -> str:
-    """`complete`, `complete so far` or `incomplete: ` and why; of a ring, what it still has first."""
+    """`complete`, `complete so far` or `incomplete: ` and why; for a ring, what it still has comes first."""
     accounts = analysis.accounts
     number = events_lost(accounts)
     why = [what_is_missing(analysis.experiment) or "", f"{count(number, 'event')} lost" if number else ""]

@@ -1,4 +1,4 @@
-"""The first screen: what was run, where its time went, which own lines took most, what to ask next."""
+"""The first screen: what ran, where its time went, which of your lines took most, what to look at next."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from interpose.reports.screen.screen import Screen, has_findings, has_idle
 from interpose.reports.screen.state import command_line, completeness, elapsed_ns, ended_ago, ending_in_words, is_well
 from interpose.reports.screen.verdict import verdict
 
-# What there is to ask of what was recorded.
+# Commands to run next, by what was recorded.
 NEXT = {
     "calls": ("interpose events", "interpose report --by site", "interpose report --by detail"),
     "lines": ("interpose lines",),
@@ -29,7 +29,7 @@ _GAP = "   "
 
 
 def summary(screen: Screen) -> Iterator[str]:
-    """The lines of the first screen; what somebody noted of the experiment comes first of all."""
+    """The lines of the first screen, notes first."""
     yield from notes(screen)
     yield from first_lines(screen)
     yield from totals(screen)
@@ -40,7 +40,7 @@ def summary(screen: Screen) -> Iterator[str]:
     yield from kinds(screen)
     yield from what_shares_are_of(screen)
     yield ""
-    yield from (shortened(line, screen.width) for line in remarks(screen))
+    yield from remarks(screen)
     yield next_commands(screen)
 
 
@@ -112,12 +112,12 @@ def totals(screen: Screen) -> list[str]:
 
 
 def _not_idle(screen: Screen) -> str:
-    """The part of the thread time that findings are shares of, where it is less."""
+    """The part of the thread time that sentences compare with, if it is less."""
     return f" ({duration(screen.survey.matters_ns)} not idle)" if screen.survey and has_idle(screen) else ""
 
 
 def next_commands(screen: Screen) -> str:
-    """What to ask next, as many commands as fit; lines and coverage first where they were recorded."""
+    """Commands to run next, as many as fit; those for lines and coverage first, if recorded."""
     recorded = sorted(screen.log.recorded & NEXT.keys(), reverse=True)
     of_code = [BY_FUNCTION] if screen.profiled.processes else []
     first, *others = [*of_code, *(command for word in recorded for command in NEXT[word]), LIST]

@@ -76,12 +76,12 @@ def functions_table(tree: Tree, shown: Shown) -> Table:
 
 
 def lines_table(tree: Tree, shown: Shown) -> Table:
-    """Each line from which something was called, and what was called."""
+    """Each line with recorded calls, and each called function."""
     return _table(shown, "Lines", by_line(tree), shown.names.frame)
 
 
 def objects_table(tree: Tree, shown: Shown) -> Table:
-    """Each file, and each module of what was called."""
+    """Each file, and each module of called functions."""
     return _table(shown, "Objects", by_object(tree), shown.names.file)
 
 
@@ -160,7 +160,7 @@ def _thread(process: Process, number: int) -> str:
 
 
 def _on_a_path(column: Column) -> Column:
-    """What of a function is inclusive is attributed where it stands on one path."""
+    """On a single path, a function's inclusive figures are its attributed ones."""
     return column._replace(flavour=ATTRIBUTED) if column.flavour == INCLUSIVE else column
 
 
@@ -237,7 +237,7 @@ def _ordered(attributed: Mapping[Function, Vector], shown: Shown) -> list[Functi
 def _branches(
     tree: Tree, totals: Mapping[Node, Vector], shown: Shown
 ) -> Iterator[tuple[str, Node, _Vectors]]:
-    """Each node with what is drawn before its name, the largest branches first; at most `limit` in all."""
+    """Each node with the drawing before its name, largest branches first; at most `limit` in total."""
     waiting: list[tuple[str, str, Node]] = [("", "", tree.root)]
     left = shown.limit or len(tree.nodes)
     while waiting and left:

@@ -21,7 +21,8 @@ Show = Callable[[float], str]
 
 
 def comparison_table(found: Comparison, by: str, mode: str, limit: int | None = None) -> Table:
-    """The table of what was `found`, at most `limit` rows and then all; `mode` is how people see the second side."""
+    """The table of the differences `found`, at most `limit` rows and then `all`; `mode` is how people see the second
+    side."""
     labels = (by,) if by == TRANSACTION else LABELS.get(by, ())
     judged = [
         Column("verdict", lambda row: _verdict(row, found), right=False),

@@ -15,7 +15,7 @@ from interpose.reports.formats.units import SECOND_NS
 
 NAMES = ("since_ns", "process", "descriptor", "what", "text", "redacted")
 UNSEEN = "(typed without echo)"
-# What a terminal acts upon: sequences that begin with ESC [, strings of its own (titles and the like), single letters.
+# What a terminal acts upon: sequences that begin with ESC [, strings (titles and similar), single characters.
 _SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*([@-~])|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]", re.DOTALL)
 _MOVING = "HfdJ"
 _WIDTH, _HEIGHT = 80, 24
@@ -56,7 +56,7 @@ def readable(text: str) -> str:
 
 
 def asciicast(log: Log, pieces: Iterable[Spoken]) -> Iterator[str]:
-    """The lines of an asciicast; `log` is the founder's. What was typed is shown where the terminal echoed it."""
+    """The lines of an asciicast; `log` is the founder's. Typed text is shown if the terminal echoed it."""
     left = iter(pieces)
     first = next(left, None)
     size = _size_of(first) if first and first.what == "size" else (_WIDTH, _HEIGHT)

@@ -159,7 +159,7 @@ def _open(state: str) -> str:
 
 
 def _detail(row: Traced) -> str:
-    """The error that the call raised, and what it was about."""
+    """The error of the call, and its detail."""
     if row.starting:
         return f"{count(row.starting, 'call')} before the program's first line (--startup)"
     error, detail = row.process.string(row.event.error), row.process.string(row.event.detail)

@@ -31,7 +31,7 @@ def iostat_table(found: InputOutput) -> Table:
 
 
 def ioactivity_table(found: InputOutput, limit: int = 0) -> Table:
-    """For each file what was read, written and done else."""
+    """The reads, writes and other operations of each file."""
     files = found.by_file()
     order = sorted(files, key=lambda file: (-sum(each.sums.self_wall_ns for each in files[file].values()), file))
     whole = found.by_operation()

@@ -1,4 +1,4 @@
-"""Tables of line trace: a row for each line or function, then what is outside of them and what recording took."""
+"""Tables of line trace: a row for each line or function, then the time outside and the cost of recording."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ OUTSIDE, OWN, RUN, CHILDREN = "outside", "interpose", "*RUN", "*CHILDREN"
 
 @dataclass
 class LineRow:
-    """A row: of a line, of a function (then `line` is 0), or of what `name` says (then `place` is None)."""
+    """A row of a line, of a function (then `line` is 0), or with the `name` of something else (then `place` is None).
+    """
 
     place: Place | None
     line: int
@@ -40,7 +41,8 @@ def function_rows(functions: Sequence[FunctionTotal], sort: str, limit: int | No
 
 
 def closing_rows(trace: Trace) -> list[LineRow]:
-    """What is of no line: outside of all traced functions, our own, and the process's CPU time while it was traced."""
+    """Time without a line: outside of traced functions, the cost of recording, and the process's CPU time while it was
+    traced."""
     outside, own = Figures(), Figures()
     for thread in trace.threads:
         outside.add(thread.outside)
@@ -53,7 +55,7 @@ def closing_rows(trace: Trace) -> list[LineRow]:
 
 
 def lines_table(rows: Sequence[LineRow], apart: Sequence[str], cwd: str, is_estimated: bool = False) -> Table:
-    """The table of `rows`, whose labels `apart` have columns of their own; estimated times are marked."""
+    """The table of `rows`, with columns for the labels in `apart`; estimated times are marked."""
     names = ("file", "module", "function", "line", *apart, *NUMBERS, "loops")
     return Table(names, _values, [*_name_columns(rows, apart, cwd), *_number_columns(rows, is_estimated)], rows)
 

@@ -1,4 +1,4 @@
-"""The table of intrinsics: which library has each, what it passes on to, how it is interposed."""
+"""The table of intrinsics: the library that has each, what it passes on to, how it is interposed."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def _site(node: Node) -> Site | None:
 
 
 def _measured(node: Node) -> Child | None:
-    """What its starter noted of it, where that says what it used."""
+    """Its starter's record, if that has its use of resources."""
     started = _started(node)
     return started if started and started.is_measured else None
 

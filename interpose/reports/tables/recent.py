@@ -12,7 +12,7 @@ from interpose.reports.formats.units import count, duration
 
 
 def recent_lines(found: Seconds, cwd: str, width: int, limit: int) -> Iterator[str]:
-    """The table as lines, at most `limit` rows of code and as many of calls; the first line says of what it is."""
+    """The table as lines, at most `limit` rows of code and of calls; the first line is a header."""
     cpu = sum(each.cpu_ns for each in found.rows)
     busy = f"CPU {100 * cpu / max(found.length_ns, 1):.0f} % of a processor"
     yield f"the last {duration(found.length_ns)}: {count(found.threads, 'thread')} did something, {busy}"

@@ -1,4 +1,4 @@
-"""The table of a profile: a row for each group, its names, calls, self and inclusive times, and what was moved."""
+"""The table of a profile: a row for each group, with names, calls, self and inclusive times, and bytes or rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NUMBERS = ("calls", "errors", "wall_ns", "cpu_ns", "self_wall_ns", "self_cpu_ns"
 # Of functions and lines.
 CODE = ("file", "line", "samples", "gil_ns", "runqueue_ns", "unexplained_ns", "margin_ns", "tasks")
 MARGINS = ("calls_margin", "self_wall_margin_ns")  # for 95 %, where transactions were sampled
-SAMPLED = ("cpu_ns", "self_cpu_ns")  # what is known of calls that were sampled
+SAMPLED = ("cpu_ns", "self_cpu_ns")  # for sampled calls
 SORTS = ("name", "calls", "errors", "wall", "cpu", "wait", "inclusive", "bytes", "rows")
 
 
@@ -68,7 +68,7 @@ def _margins(row: Row) -> tuple[int | None, int | None]:
 
 
 def _of_code(row: Row) -> dict[str, Any]:
-    """Where the code of a row is, and what was sampled of it; nothing of calls was sampled."""
+    """The place of a row's code, and its samples; empty for calls."""
     found = row.code
     file = row.labels.get("file", row.site.file if row.site else None)
     return {
@@ -84,8 +84,7 @@ def _of_code(row: Row) -> dict[str, Any]:
 
 
 def _of_sampled(profile: Profile, columns: Sequence[Column]) -> list[Column]:
-    """The columns of calls that were sampled: of these CPU times are known, and their share in the whole; the others
-    are blank."""
+    """The columns of sampled calls: their CPU times, and their share of the total; the others are blank."""
     whole_ns = profile.total.cpu_ns
     shown = {each.title: each.show for each in columns if each.title in ("self CPU", "")}
     shown["share"] = lambda row: percent(row.sums.self_cpu_ns, whole_ns) if row.is_timed else ""
@@ -149,7 +148,7 @@ def _values(row: Row, labels: Sequence[str]) -> dict[str, Any]:
 def _name_columns(profile: Profile, by: str, log: Log) -> list[Column]:
     if by == "kind":
         return [Column("kind", lambda row: clean(row.kind or ""), right=False)]
-    is_named = by in WHOLES  # then closing rows are told by their kind, behind what they are of
+    is_named = by in WHOLES  # closing rows are then identified by their kind, after their labels
     kind = Column("kind", lambda row: clean(row.kind or "") if row.is_of_calls or is_named else "", right=False)
     told = [kind] if by == "intrinsic" or _kinds_tell_rows_apart(profile) else []
     if by in WHOLES:
@@ -190,7 +189,7 @@ def _place_columns(profile: Profile, by: str, log: Log) -> list[Column]:
 
 
 def _ending_column(title: str, show: Callable[[Row], str], optional: bool = False) -> Column:
-    """A column of names whose ends tell most."""
+    """A column of names that differ mostly in their ends."""
     return Column(
         title, lambda row: clean(show(row)), right=False, flexible=True, optional=optional, keep="end"
     )
@@ -277,7 +276,7 @@ def _margin_column(is_time: bool) -> Column:
 
 
 def _has_inclusive(row: Row) -> bool:
-    """Whether the inclusive time is known: of the closing rows, and of a sum of rows, there is none."""
+    """Whether the inclusive time is known: closing rows, and sums of rows, have none."""
     return row.is_of_calls and row.sums.wall_ns >= row.sums.self_wall_ns
 
 

@@ -136,7 +136,7 @@ def test_a_running_program_is_told_so(interpose):
 
     _, out, _ = interpose("report")
 
-    assert "   running   began " in out
+    assert "   running   started " in out
     assert out.splitlines()[0].endswith("   complete so far")
     assert " so far\n" in out
 
@@ -181,7 +181,7 @@ def test_an_experiment_whose_log_breaks_off_has_no_age(interpose):
     _, listed, _ = interpose("list")
 
     assert code == 3
-    assert "when unknown" in out
+    assert "at an unknown time" in out
     assert "ago" not in out + listed
 
 
@@ -337,6 +337,6 @@ def test_a_page_that_no_browser_shows_is_kept_where_it_was_wanted(interpose, wor
     kept = interpose("report", "--open", "-o", "page.html")
     refused = interpose("report", "--open", "--format", "json")
 
-    assert kept == (0, "", "interpose: page.html: no browser could be started\n")
+    assert kept == (0, "", "interpose: page.html: cannot start a browser; open this file yourself\n")
     assert (work / "page.html").exists()
     assert refused == (2, "", "interpose: --open: opens the HTML page, not --format json\n")

@@ -18,7 +18,7 @@ _NOTES_AT_MOST = 10
 
 
 def add_asked_arguments(parser: argparse.ArgumentParser) -> None:
-    """The experiments, and the options that choose files, contexts and what is left out."""
+    """Add the experiments, and the options that choose files, contexts and exclusions."""
     add_experiments_argument(parser)
     parser.add_argument(
         "--source",
@@ -58,18 +58,18 @@ def add_branch_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def opened(arguments: argparse.Namespace) -> tuple[Experiment, Coverage]:
-    """The experiments and their coverage; what is to be said of it is said. Raises InterposeError."""
+    """The experiments and their coverage; remarks are printed. Raises InterposeError."""
     asked = _asked(arguments)
     experiment = open_experiments(arguments.experiments)
     found = coverage(experiment, asked)
     if not found.codes:
         raise ExperimentError(f"{experiment.name}: {_why_nothing(experiment, found)}")
     if not found.modules:
-        raise ExperimentError(f"{experiment.name}: nothing of what was recorded is asked about")
+        raise ExperimentError(f"{experiment.name}: the options leave out everything that was recorded")
     for note in found.notes[:_NOTES_AT_MOST]:
         say(note)
     if len(found.notes) > _NOTES_AT_MOST:
-        say(f"and {len(found.notes) - _NOTES_AT_MOST:,} more such notes")
+        say(f"and {len(found.notes) - _NOTES_AT_MOST:,} more notes")
     if getattr(arguments, "branch", False) and not found.with_branches:
         say(f"{experiment.name}: no branches were recorded: use INTERPOSE_BRANCHES=1")
         arguments.branch = False
@@ -95,7 +95,8 @@ def _why_nothing(experiment: Experiment, found: Coverage) -> str:
     if found.notes:
         return f"no coverage was recorded: {found.notes[0]}"
     if any("coverage" in process.log.recorded for process in experiment.processes):
-        return "nothing ran of what was to be covered"
+        wanted = experiment.founder.log.settings.get("INTERPOSE_COVERAGE", "own")
+        return f"no code that ran matches INTERPOSE_COVERAGE={wanted}"
     return "no coverage was recorded: use interpose run --coverage own, or INTERPOSE=coverage"
 
 
@@ -119,7 +120,7 @@ def _expression(option: str, text: str) -> re.Pattern[str]:
     try:
         return re.compile(text, re.MULTILINE)
     except (re.error, RecursionError, OverflowError) as error:
-        raise UsageError(f"{option} {text}: no regular expression: {error}") from None
+        raise UsageError(f"{option} {text}: invalid regular expression: {error}") from None
 
 
 def _percent(text: str) -> float:

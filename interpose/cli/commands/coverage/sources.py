@@ -1,4 +1,4 @@
-"""`interpose coverage annotate` and `html`: the sources, with what of them ran."""
+"""`interpose coverage annotate` and `html`: the sources, with what ran."""
 
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 
 class Subcommand(NamedTuple):
-    """Its name, its help in a line, an example, its arguments, and what it does, which gives the exit code."""
+    """A subcommand: its name, its help in a line, an example, its arguments, and its function, which returns the exit
+    code."""
 
     name: str
     help: str
