@@ -286,14 +286,14 @@ def show_summary(experiment: str) -> None:
     from interpose.analysis.analysis import Analysis
     from interpose.cli.output import screen_for
     from interpose.experiments.model.experiment import Experiment
-    from interpose.reports.screen import summary
+    from interpose.reports.screen import remarks, summary
 
     try:
         screen = screen_for(sys.stderr, Analysis(Experiment(experiment)))
     except InterposeError as error:
         return say(str(error))
     lines = [*summary.notes(screen), *summary.first_lines(screen), *summary.totals(screen)]
-    lines += summary.triggers(screen)
+    lines += remarks.triggers(screen)
     lines.append(summary.next_commands(screen))
     show(lines)
 
