@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from interpose.analysis.calls.profile import CODE, closing_rows, program_label
 from interpose.analysis.findings.survey import Survey
+from interpose.analysis.recording.lineage import script_of
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.sources import is_dynamic, path_of
 
@@ -54,6 +55,5 @@ def programs(survey: Survey) -> list[Program]:
 
 def _name_of(process: Process) -> str:
     """What the process ran: a script by its path, as its lines are named; else what was given (`-m module`)."""
-    name = program_label(process)
-    script = process.log.arguments[:1]
-    return path_of(process, name) if script == [name] and not name.startswith("-") else name
+    script = script_of(process)
+    return path_of(process, script) if script and not script.startswith("-") else program_label(process)
