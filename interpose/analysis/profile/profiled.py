@@ -58,8 +58,8 @@ class Sampling:
 @dataclass
 class ProcessProfile:
     """What was sampled of one process, and what its pools spent. `moved` are the records whose self time is that of
-    pools: calls that contain code, and waits for the lock outside of other calls, with the pool of each; `in_calls_ns` is
-    what its threads waited for a processor elsewhere."""
+    pools: calls that contain code, and waits for the lock outside of other calls, with the pool of each. `in_calls_ns`
+    is what its threads waited for a processor elsewhere."""
 
     process: Process
     sampled: Sampled
