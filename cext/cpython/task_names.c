@@ -78,6 +78,33 @@ static PyObject *name_of_coroutine(PyObject *outermost)
     return is_known ? PyObject_GetAttrString(outermost, "__qualname__") : NULL;
 }
 
+/* What a greenlet is to run: greenlet knows it until that begins, gevent keeps it. No code of the program's runs. */
+static PyObject *run_by_greenlet(PyObject *greenlet)
+{
+    PyObject *name = PyUnicode_InternFromString("run");
+    PyObject *found = name ? entry_of_type(Py_TYPE(greenlet), name) : NULL, *run = NULL;
+    if (found && Py_IS_TYPE(found, &PyGetSetDescr_Type))
+        run = PyObject_GenericGetAttr(greenlet, name);
+    else if (found) {
+        PyObject **names = _PyObject_GetDictPtr(greenlet);
+        run = names && *names ? entry_named(*names, "_run") : NULL;
+    }
+    Py_XDECREF(found);
+    Py_XDECREF(name);
+    PyErr_Clear();
+    return run;
+}
+
+static PyObject *name_of_greenlet(PyObject *greenlet)
+{
+    PyObject *run = run_by_greenlet(greenlet);
+    PyObject *function = run && PyMethod_Check(run) ? PyMethod_GET_FUNCTION(run) : run;
+    PyObject *name = function && PyFunction_Check(function) ? ((PyFunctionObject *)function)->func_qualname : NULL;
+    Py_XINCREF(name);
+    Py_XDECREF(run);
+    return name;
+}
+
 static uint32_t number_of_name(PyObject *name)
 {
     Py_ssize_t bytes = 0;
@@ -96,6 +123,7 @@ void learn_task_name(uint32_t number, PyObject *outermost)
     PyObject *name = thread->in_loop ? name_by_program(outermost) : NULL;
     PyErr_Clear();
     name = name ? name : name_of_coroutine(outermost);
+    name = name ? name : name_of_greenlet(outermost);
     task_name_keep(number, number_of_name(name));
     Py_XDECREF(name);
     PyErr_Restore(type, value, traceback);

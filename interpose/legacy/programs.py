@@ -11,6 +11,7 @@ from interpose.analysis.calls.groupings import program_label
 from interpose.analysis.calls.profile import closing_rows
 from interpose.analysis.calls.rows import CODE
 from interpose.analysis.findings.survey import Survey
+from interpose.analysis.recording.lineage import script_of
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.sources import is_dynamic, path_of
 
@@ -56,6 +57,5 @@ def programs(survey: Survey) -> list[Program]:
 
 def _name_of(process: Process) -> str:
     """What the process ran: a script by its path, as in its lines; otherwise the arguments (`-m module`)."""
-    name = program_label(process)
-    script = process.log.arguments[:1]
-    return path_of(process, name) if script == [name] and not name.startswith("-") else name
+    script = script_of(process)
+    return path_of(process, script) if script and not script.startswith("-") else program_label(process)

@@ -9,7 +9,9 @@ from interpose.analysis.calls.groupings import GROUPINGS
 from interpose.analysis.calls.profile import by_kind, profile
 from interpose.analysis.calls.rows import is_uncertain, own_lines
 from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
+from interpose.analysis.findings.survey import Survey
 from interpose.experiments.model.experiment import Experiment
+from interpose.legacy.programs import BETWEEN, programs
 from interpose.reports.tables.rows import arranged
 from tests.build import START_NS, Build, event
 
@@ -222,6 +224,44 @@ def test_what_is_in_no_call_is_told_of_each_thread_and_of_what_it_is_a_part_of(s
         found[row.labels[by]] += row.sums.self_wall_ns
 
     assert found == known
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cwd", "known"),
+    [
+        (["orders.py"], "/home/u/shop", "orders.py"),
+        (["./orders.py", "--pin", "?"], "/home/u/shop", "orders.py"),
+        (["-u", "-X", "dev", "../shop/orders.py"], "/home/u/bin", "/home/u/shop/orders.py"),
+        (["/usr/bin/orders"], "/home/u/shop", "/usr/bin/orders"),
+        (["-Im", "shop.web", "x"], "/home/u/shop", "-m shop.web"),
+        (["-mshop.web"], "/home/u/shop", "-m shop.web"),
+        (["-uc", "?", "x.py"], "/home/u/shop", "-c"),
+        (["-Wd", "--", "orders.py"], "/home/u/shop", "orders.py"),
+        (["-"], "/home/u/shop", "-"),
+        (["orders.py"], "", "orders.py"),
+    ],
+)
+def test_a_program_has_one_name_however_it_was_started(tmp_path, arguments, cwd, known):
+    build = Build(tmp_path / "t.1.er", arguments=arguments, cwd=cwd)
+    build.events([event(100, 50)])
+
+    made = profile(Analysis(Experiment(str(build.write()))), "program")
+
+    assert {row.labels["program"] for row in made.rows} == {known}
+
+
+def test_a_script_that_children_run_in_other_directories_is_one_program(tmp_path):
+    founder = Build(tmp_path / "t.1.er", cwd="/home/u", arguments=["-u", "shop/orders.py"])
+    founder.events([event(100, 50)])
+    founder.write()
+    for number, (cwd, script) in enumerate([("/home/u/shop", "orders.py"), ("/tmp", "/home/u/shop/orders.py")], 1):
+        child = Build(tmp_path / "t.1.er" / f"_c{number}.er", pid=900 + number, cwd=cwd, arguments=[script])
+        child.events([event(100, 50)])
+        child.write()
+    analysis = Analysis(Experiment(str(tmp_path / "t.1.er")))
+
+    assert {row.labels["program"] for row in profile(analysis, "program").rows} == {"shop/orders.py"}
+    assert {row.name for row in programs(Survey(analysis)) if row.part == BETWEEN} == {"/home/u/shop/orders.py"}
 
 
 def test_a_limit_of_rows_holds_for_each_kind_of_what_is_in_no_call(server):

@@ -9,6 +9,9 @@ import pytest
 from told_lines import ON, statements
 from tracing import Traced
 
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.profile import profile
+from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.format.records import Event
 from interpose.experiments.format.traces import read_stretches
 
@@ -168,6 +171,71 @@ def test_where_no_task_has_a_name_there_is_no_column(traced, interpose_here):
     done = traced("import time; time.sleep(0)")
 
     assert "task" not in interpose_here("events", done.path).stdout.splitlines()[0].split()
+
+
+NAMED_GREENLETS = """
+import time
+from greenlet import getcurrent, greenlet
+from interpose import transaction
+
+class Own(greenlet):
+    pass
+
+class Method:
+    def work(self):
+        time.sleep(0)
+
+def work():
+    with transaction("work"):
+        getcurrent().parent.switch()
+        time.sleep(0.01)
+
+greenlets = [greenlet(work), Own(work), greenlet(work)]
+[each.switch() for each in greenlets]
+[each.switch() for each in greenlets]
+greenlet(Method().work).switch()
+greenlet(lambda: time.sleep(0)).switch()
+"""
+NAMED_BY_GEVENT = """
+import gevent
+from interpose import transaction
+
+def work():
+    with transaction("work"):
+        gevent.sleep(0.01)
+
+gevent.joinall([gevent.spawn(work) for _ in range(3)])
+"""
+
+
+def test_a_greenlet_has_the_name_of_the_function_that_it_runs(traced, interpose_here):
+    pytest.importorskip("greenlet")
+
+    done = traced(NAMED_GREENLETS)
+
+    names = done.experiment.founder.task_names
+    sleeps = done.events("time.sleep")
+    assert [names[each.task] for each in sleeps] == ["work", "work", "work", "Method.work", "<lambda>"]
+    shown = interpose_here("events", done.path).stdout.splitlines()
+    assert "task" in shown[0].split()
+    assert any(f" {sleeps[0].task} work " in line for line in shown)
+
+
+@pytest.mark.parametrize(
+    ("program", "needed", "inside"),
+    [(NAMED_GREENLETS, "greenlet", "time.sleep"), (NAMED_BY_GEVENT, "gevent", "gevent.sleep")],
+)
+def test_transactions_of_greenlets_are_of_their_tasks_and_leave_the_threads_time_whole(traced, program, needed, inside):
+    pytest.importorskip(needed)
+
+    done = traced(program)
+
+    marked = done.events("interpose.transaction")
+    assert {each.task for each in marked} == {each.task for each in done.events(inside)[:3]}
+    assert len({each.task for each in marked} - {0}) == 3
+    made = transactions(Analysis(done.experiment))
+    assert next(row for row in made.rows if row.name == "work").overlap_ns > 10_000_000
+    assert made.thread_ns == pytest.approx(profile(Analysis(done.experiment), "kind").total.wall_ns, rel=0.01)
 
 
 COUNTED = """

@@ -196,10 +196,10 @@ def test_what_a_thread_waited_before_it_was_recorded_is_not_counted(traced):
 @pytest.mark.parametrize(
     ("delay_ms", "told_ms"),
     [
-        (0, (0, 400)),
-        (100, (40, 360)),  # of the CPU time two fifths are between the calls
-        (750, (350, 50)),  # 350 ms more than was waited in calls
-        (5000, (400, 0)),
+        (0, (0, 400, 0, 0)),
+        (100, (40, 360, 0, 60)),  # of the CPU time two fifths are between the calls
+        (750, (350, 50, 0, 400)),  # 350 ms more than was waited in calls
+        (5000, (400, 0, 0, 400)),
     ],
 )
 def test_what_is_waited_for_a_processor_lies_where_the_cpu_time_does(tmp_path, delay_ms, told_ms):
@@ -211,7 +211,20 @@ def test_what_is_waited_for_a_processor_lies_where_the_cpu_time_does(tmp_path, d
     build.ended(1300 * MS, 500 * MS)
     accounts = Analysis(Experiment(str(build.write()))).accounts
 
-    assert unseen_wait(accounts)[:2] == tuple(each * MS for each in told_ms)
+    assert unseen_wait(accounts) == tuple(each * MS for each in told_ms)
+
+
+def test_calls_that_only_waited_for_a_processor_are_not_said_to_be_slow_first(tmp_path, interpose_here):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    write = build.intrinsic("os.write", "file")
+    build.events([event(at * MS, 100 * MS, 2 * MS, intrinsic=write) for at in range(0, 1000, 100)])
+    build.thread(end_ns=START_NS + 1000 * MS, end_cpu_ns=20 * MS, run_delay_ns=950 * MS, main=1, tid=812, recorded=10)
+    build.ended(1000 * MS, 20 * MS)
+
+    shown = interpose_here("report", str(build.write())).stdout
+
+    assert "\nSlowest: The program was ready to run, but waited for a processor (950 ms of" in shown
+    assert " waiting for a processor  950 ms  in calls, estimated: processors were busy\n" in shown
 
 
 def test_what_is_waited_in_a_call_in_progress_is_explained(tmp_path):
@@ -224,4 +237,4 @@ def test_what_is_waited_in_a_call_in_progress_is_explained(tmp_path):
     build.ended(1000 * MS, 0)
     accounts = Analysis(Experiment(str(build.write()))).accounts
 
-    assert unseen_wait(accounts) == (0, 300 * MS, 600 * MS)
+    assert unseen_wait(accounts) == (0, 300 * MS, 600 * MS, 0)

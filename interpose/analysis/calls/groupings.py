@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from interpose.analysis.calls.rows import START_UP, Row
 from interpose.analysis.recording.lineage import script_of
 from interpose.experiments.model.process import UNKNOWN, UNKNOWN_SITE, Process
+from interpose.experiments.model.sources import path_of
 from interpose.kinds import IDLE
 
 _KIND_COMMENTS = {IDLE: "waiting for work", START_UP: "Python's own start"}
@@ -146,8 +147,15 @@ def host_label(process: Process) -> str:
 
 
 def program_label(process: Process) -> str:
-    """What the process ran: the script, the module with its -m, or -c."""
-    return script_of(process) or process.log.executable or UNKNOWN
+    """What the process ran: the script, the module with its -m, or -c. A script has one name, however it was given: its
+    path, below the directory of the founder from there."""
+    script = script_of(process)
+    if not script or script.startswith("-") or not process.log.cwd:
+        return script or process.log.executable or UNKNOWN
+    founder = process
+    while founder.starter:
+        founder = founder.starter
+    return path_of(process, script).removeprefix(founder.log.cwd.rstrip("/") + "/")
 
 
 _WHOLE_LABELS = {

@@ -83,8 +83,9 @@ def unseen_waits(survey: Survey) -> Iterator[Finding]:
     if not all("calls" in each.process.log.recorded for each in accounts):
         return
     waited = survey.unseen
-    if waited.processor_ns > 0:
-        yield found("wait for a processor", (), time_ns=waited.processor_ns)
+    for_processor_ns = min(waited.processor_ns + waited.in_calls_ns, survey.matters_ns)
+    if for_processor_ns > 0:
+        yield found("wait for a processor", (), time_ns=for_processor_ns)
     if waited.unexplained_ns >= BY_CHANCE_NS:
         unknown = [each for each in accounts if not _knows_interpreter_lock(each)]
         computing = max((_computing_threads(each) for each in unknown), default=0)

@@ -17,7 +17,7 @@ from interpose.analysis.calls.rows import CODE
 from interpose.analysis.consolidation.records import Record
 from interpose.analysis.profile.balance import Code, Spent, divided
 from interpose.analysis.profile.weights import OUTSIDE_CALLS, Place, Pool, Walked, walk
-from interpose.analysis.time.run_queue import Unseen, delays_of, unseen_by_thread, unseen_wait
+from interpose.analysis.time.run_queue import Unseen, delay_in_calls, delays_of, unseen_by_thread, unseen_wait
 from interpose.analysis.transactions.estimate import is_sampled
 from interpose.experiments.model.process import Process, Site
 from interpose.experiments.model.sampled import Sampled
@@ -58,13 +58,15 @@ class Sampling:
 @dataclass
 class ProcessProfile:
     """The samples of one process, and the totals of its pools. `moved` are the records with self time that belongs to
-    pools, each with its pool: calls that contain code, and waits for the lock outside of other calls."""
+    pools, each with its pool: calls that contain code, and waits for the lock outside of other calls. `in_calls_ns` is
+    how long its threads waited for a processor elsewhere."""
 
     process: Process
     sampled: Sampled
     walked: Walked
     spent: dict[Pool, Spent]
     moved: list[tuple[Record, Pool, bool]] = field(default_factory=list)
+    in_calls_ns: int = 0
 
     def code(
         self, group_of: Callable[[Frames], Group], with_locks: bool = True, with_tasks: bool = False
@@ -277,6 +279,9 @@ def _of_process(analysis: Analysis, account: ProcessAccount, sampled: Sampled) -
     roots = analysis.records_of_threads(process, FIELDS).roots
     made.moved = [each for each in _moved(roots, containers, locks) if each[1] in walked.pools or each[1] in spent]
     _spend_in_containers(made, account, delays)
+    for number, share in account.threads.items():
+        of_code_ns = sum(spent.processor_ns for (thread, _), spent in made.spent.items() if thread == number)
+        made.in_calls_ns += delay_in_calls(share, of_code_ns, delays[number])
     return made
 
 
@@ -328,4 +333,5 @@ def program_waits(analysis: Analysis, found: Profiled) -> Unseen:
     return Unseen(
         other.processor_ns + sum(each.processor_ns for each in spent),
         other.unexplained_ns + sum(each.unexplained_ns for each in spent),
+        in_calls_ns=other.in_calls_ns + sum(each.in_calls_ns for each in found.processes),
     )

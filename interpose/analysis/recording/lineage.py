@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +13,8 @@ from interpose.experiments.format.children import EXEC, LEFT_NO_EXPERIMENT, Chil
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 
-_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")  # options of the interpreter
+# Options of the interpreter that a word belongs to, the next or the rest of this one: `-X dev`, `-Xdev`, `-Im shop`.
+_WITH_WORD = re.compile(r"-[^-cmWX]*([cmWX])|--check-hash-based-pycs$")
 
 
 @dataclass
@@ -77,14 +79,19 @@ def program_of(child: Child, starter: Process) -> str:
 
 def script_of(process: Process) -> str:
     """What the interpreter ran: the script, `-m` and the module, or `-c`; empty if none of these."""
-    arguments = iter(process.log.arguments)
-    for argument in arguments:
-        if argument in _WITH_VALUE:
-            next(arguments, None)
-        elif argument == "-m":
-            return f"-m {next(arguments, '')}".rstrip()
-        elif argument == "-c" or not argument.startswith("-"):
-            return argument
+    words = iter(process.log.arguments)
+    for word in words:
+        if word == "-" or not word.startswith("-"):
+            return word
+        if word == "--":
+            return next(words, "")
+        option = _WITH_WORD.match(word)
+        if option:
+            following = word[option.end() :] or next(words, "")
+            if option[1] == "c":
+                return "-c"
+            if option[1] == "m":
+                return f"-m {following}".rstrip()
     return ""
 
 

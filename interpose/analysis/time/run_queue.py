@@ -20,11 +20,12 @@ class Spent(NamedTuple):
 
 class Unseen(NamedTuple):
     """The program's wait outside of calls that have ended: for a processor (estimated), without a known cause, and in
-    calls in progress."""
+    calls in progress; and its wait for a processor in calls, and while they were recorded."""
 
     processor_ns: int = 0
     unexplained_ns: int = 0
     in_progress_ns: int = 0
+    in_calls_ns: int = 0
 
 
 def unseen_wait(accounts: Iterable[ProcessAccount]) -> Unseen:
@@ -51,8 +52,18 @@ def unseen_by_thread(account: ProcessAccount, delays: Mapping[int, int]) -> dict
         delayed_ns = _delay_of_program(share, waited_ns, delays.get(number, 0))
         left_ns = waited_ns - delayed_ns
         open_ns = min(in_progress_ns.get(number, 0), left_ns)
-        found[number] = Unseen(delayed_ns, left_ns - open_ns, open_ns)
+        in_calls_ns = delay_in_calls(share, delayed_ns, delays.get(number, 0))
+        found[number] = Unseen(delayed_ns, left_ns - open_ns, open_ns, in_calls_ns)
     return found
+
+
+def delay_in_calls(share: Share, of_code_ns: int, delay_ns: int) -> int:
+    """How much of a thread's wait for a processor was not in its code; at most what it waited elsewhere."""
+    return max(min(delay_ns - of_code_ns, _waited_elsewhere(share)), 0)
+
+
+def _waited_elsewhere(share: Share) -> int:
+    return max(share.wall_ns - share.cpu_ns - max(share.program_wall_ns - share.program_cpu_ns, 0), 0)
 
 
 def _in_progress_ns(account: ProcessAccount) -> dict[int, int]:
@@ -69,9 +80,8 @@ def _in_progress_ns(account: ProcessAccount) -> dict[int, int]:
 
 
 def _delay_of_program(share: Share, waited_ns: int, delay_ns: int) -> int:
-    waited_elsewhere_ns = max(share.wall_ns - share.cpu_ns - waited_ns, 0)
     like_cpu_ns = delay_ns * share.program_cpu_ns // share.cpu_ns if share.cpu_ns > 0 else 0
-    return min(max(like_cpu_ns, delay_ns - waited_elsewhere_ns), waited_ns)
+    return min(max(like_cpu_ns, delay_ns - _waited_elsewhere(share)), waited_ns)
 
 
 def whole_of(parts: Iterable[Spent]) -> Spent:

@@ -131,9 +131,12 @@ def wait_not_seen(screen: Screen) -> Iterator[str]:
         return
     least_ns = max(screen.profile.total.wall_ns // 100, 1)
     found = screen.unseen if "calls" in screen.log.recorded else Unseen()
-    if found.processor_ns >= least_ns:
-        yield f" waiting for a processor  {duration(found.processor_ns)}  in code, estimated: processors were busy"
-    if found.unexplained_ns >= least_ns:
+    in_table = bool(screen.profiled.processes)
+    delays = {"in code": 0 if in_table else found.processor_ns, "in calls": found.in_calls_ns}
+    told = [f"{duration(ns)}  {where}" for where, ns in delays.items() if ns >= least_ns]
+    if told:
+        yield f" waiting for a processor  {', '.join(told)}, estimated: processors were busy"
+    if found.unexplained_ns >= least_ns and not in_table:
         yield f" unexplained wait  {duration(found.unexplained_ns)}  in code: no known cause (docs/limits.md)"
 
 
