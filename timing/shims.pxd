@@ -506,13 +506,12 @@ cdef extern from "hooks/install.h":
     void installing_end()
 
 cdef extern from "hooks/python_functions.h":
-    int interposed_function_begin() except -1
     bint is_python_function(object)
     bint is_gone_round(object)
     PyObject *function_globals(object)
     PyObject *function_file(object)
     void *function_vectorcall(object)
-    void function_put(object, void *, bint)
+    int function_put(object, void *, bint) except -1
 
 cdef extern from "cpython/gc_objects.h":
     void visit_tracked(int (*)(PyObject *, void *) noexcept, void *)
@@ -546,6 +545,7 @@ cdef extern from "Python.h":
     object PyUnicode_FromFormat(const char *, ...)
     PyObject *PyObject_Call(object, object, object)
     Py_ssize_t PyVectorcall_NARGS(size_t)
+    void PyType_Modified(PyTypeObject *)
     object PyCMethod_New(PyMethodDef *, PyObject *, PyObject *, PyTypeObject *)
     bint PyContext_CheckExact(object)
     bint PyMethod_Check(object)

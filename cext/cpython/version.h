@@ -17,6 +17,8 @@
        code_is_immortal(code)     is it never freed?
        generator_name(generator)  what it is called by; borrowed, or NULL
        coroutine_has_not_begun(coroutine), coroutine_is_running(coroutine), coroutine_has_ended(coroutine)  how far it has come
+       FUNCTIONS_ENTERED          which functions are entered past their vectorcall, if they are of the type of functions itself
+       function_set_vectorcall(function, to)  exchange it; what was specialised for the function is so no more
        interpreter_ends()         is the interpreter being taken down? Modules may be gone then
        extra_index, extra_get, extra_set  data that is kept with code objects
 
@@ -30,6 +32,12 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdbool.h>
+
+enum functions_entered {
+    ENTERED_none,
+    ENTERED_all,
+    ENTERED_initialisers, /* `__init__` with plain arguments, from where its class is often called */
+};
 
 #define HAS_MONITORING (PY_VERSION_HEX >= 0x030c0000) /* else there are trace functions */
 

@@ -7,6 +7,14 @@
 
 #define LOCK_OF(interpreter) (&(interpreter)->runtime->ceval.gil)
 
+#define FUNCTIONS_ENTERED ENTERED_all
+
+static inline void function_set_vectorcall(PyFunctionObject *function, vectorcallfunc to)
+{
+    function->vectorcall = to;
+    function->func_version = 0;
+}
+
 static inline bool frame_is_interpreters(const frame *frame)
 {
     (void)frame;

@@ -4,6 +4,8 @@
 #include "cpython/version_since_313.h"
 #include "cpython/version_until_313.h"
 
+#define FUNCTIONS_ENTERED ENTERED_none
+
 static inline PyCodeObject *frame_code(frame *frame)
 {
     return (PyCodeObject *)frame->f_executable;

@@ -3,6 +3,11 @@
 
 #define LOCK_OF(interpreter) ((interpreter)->ceval.gil)
 
+static inline void function_set_vectorcall(PyFunctionObject *function, vectorcallfunc to)
+{
+    PyFunction_SetVectorcall(function, to);
+}
+
 static inline bool code_is_immortal(PyCodeObject *code)
 {
     return _Py_IsImmortal((PyObject *)code);

@@ -4,6 +4,8 @@
 
 #include "cpython/version_since_313.h"
 
+#define FUNCTIONS_ENTERED ENTERED_initialisers
+
 static inline PyCodeObject *frame_code(frame *frame)
 {
     return _PyFrame_GetCode(frame);

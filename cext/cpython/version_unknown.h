@@ -8,6 +8,8 @@
 #define VERSION_TEXT(major, minor) TEXT_OF(major) "." TEXT_OF(minor)
 #define UNSUPPORTED "CPython " VERSION_TEXT(PY_MAJOR_VERSION, PY_MINOR_VERSION) " is not supported yet: calls of C functions only"
 
+#define FUNCTIONS_ENTERED ENTERED_initialisers
+
 typedef PyFrameObject frame; /* borrowed of the frames that run */
 typedef uint16_t _Py_CODEUNIT;
 
