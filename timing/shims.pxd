@@ -318,6 +318,7 @@ cdef extern from "cpython/thread_names.h":
 
 cdef extern from "cpython/version.h":
     const char *UNSUPPORTED
+    const bint THREADS_HAVE_CONTEXTS
 
 cdef extern from "cpython/side_lock.h":
     const bint IS_FREE_THREADED
@@ -525,7 +526,6 @@ cdef extern from "hooks/wrapper.h":
     void wrapper_fit(object, vector_function_of_wrapper, const slot *)
 
 cdef extern from "Python.h":
-    long PY_VERSION_HEX
     thread_state *PyThreadState_Get()
     void PyThreadState_EnterTracing(thread_state *)
     void PyThreadState_LeaveTracing(thread_state *)
