@@ -153,7 +153,7 @@ def test_of_a_free_threaded_interpreter_it_says_what_is_not_recorded_there(inter
     done = interpose("doctor", "--", str(python), "app.py")
 
     assert " free-threaded, interpose " in done.stdout
-    assert "only calls and transactions are recorded; native, lines, coverage, profile, heap, what is awaited" in done.stdout
+    assert "only calls and transactions are recorded; native, lines, coverage, profile, heap, what" in done.stdout
     assert "not yet in a free-threaded interpreter" in done.stdout
 
 

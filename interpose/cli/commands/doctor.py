@@ -241,7 +241,8 @@ def notes(answer: interpreters.Answer | None) -> list[str]:
     """What is in order but may surprise."""
     found = []
     if answer and answer.is_free_threaded:
-        found.append(f"only calls and transactions are recorded; {', '.join(free_threads.LEFT_OUT)}: {free_threads.WHY}")
+        left_out = ", ".join(free_threads.LEFT_OUT)
+        found.append(f"only calls and transactions are recorded; {left_out}: {free_threads.WHY}")
     if not os.environ.get("INTERPOSE"):
         found.append("INTERPOSE is not set: only what `interpose run` starts is recorded")
     return [*found, *unknown_variables()]
