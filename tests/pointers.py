@@ -61,7 +61,7 @@ def slots(kind: type) -> dict[str, int]:
 
 
 def sort_of(function: object) -> type:
-    """Its type; on 3.11 an interposed function is of one under that of functions."""
+    """Its type; an interposed function is of one under that of functions."""
     return FunctionType if isinstance(function, FunctionType) else type(function)
 
 
@@ -94,7 +94,7 @@ def callables() -> list[object]:
 
 def is_ours(what: object) -> bool:
     """Whether it is of our modules, which know how they are made, a type that Cython made for them, one that coroutines
-    are of while they are suspended, or on 3.11 that of interposed functions."""
+    are of while they are suspended, or that of interposed functions."""
     if isinstance(what, type) and what is not FunctionType and issubclass(what, FunctionType):
         return True
     if isinstance(what, type) and what.__base__ and what.__name__ == what.__base__.__name__ in AWAITED:

@@ -16,7 +16,7 @@ cdef class Carried:
 
     cdef bint enter_context(self) except False:
         """From 3.14 on threading runs what a thread is for in a context of its own, new and empty where none was given."""
-        if PY_VERSION_HEX < 0x030E0000 or not PyMethod_Check(self.function):
+        if not THREADS_HAVE_CONTEXTS or not PyMethod_Check(self.function):
             return True
         names = said_of(self.function.__self__, "__dict__")
         context = names.get("_context") if type(names) is dict else None

@@ -58,6 +58,7 @@ cdef Installed put_linked(object module, object owner, object found, str name):
     if not is_python_function(function):
         return put_method(function, NULL, SIGNATURE_COUNT)
     installed = put_in_function(function)
+    forget_specialised(owner)
     if owner is not module and (type(found) is not staticmethod or name == "__new__"):
         installed.slot.shape = SHAPE_METHOD
     return installed

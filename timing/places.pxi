@@ -133,7 +133,15 @@ cdef Installed put_function(object module, object owner, object function, bint s
     if owner is not module:
         installed.slot.shape = SHAPE_METHOD
     installed.put_in_function(function)
+    forget_specialised(owner)
     return installed
+
+
+cdef bint forget_specialised(object owner) except False:
+    """Have the interpreter look again for what it found in a class when code became hot: its `__init__` is entered there."""
+    if isinstance(owner, type):
+        PyType_Modified(<PyTypeObject *>owner)
+    return True
 
 
 cdef void *body_of_function(object function) except NULL:
@@ -158,7 +166,7 @@ cdef Installed put(object module, object intrinsic):
     if IS_FREE_THREADED and is_python_function(found) and has_flag(found, CO_COROUTINE | CO_ASYNC_GENERATOR):
         raise NotInterposed(NO_AWAITS)
     if name == "__init__" and is_python_function(found) and is_gone_round(found):
-        raise NotInterposed("from CPython 3.14 on not every call of such an __init__ could be seen")
+        raise NotInterposed(NO_SUCH_INIT)
     if linked:
         installed = put_linked(module, owner, found, name)
     elif isinstance(owner, type) and type(found).__name__ == "wrapper_descriptor":

@@ -318,6 +318,7 @@ cdef extern from "cpython/thread_names.h":
 
 cdef extern from "cpython/version.h":
     const char *UNSUPPORTED
+    const bint THREADS_HAVE_CONTEXTS
 
 cdef extern from "cpython/side_lock.h":
     const bint IS_FREE_THREADED
@@ -506,13 +507,12 @@ cdef extern from "hooks/install.h":
     void installing_end()
 
 cdef extern from "hooks/python_functions.h":
-    int interposed_function_begin() except -1
     bint is_python_function(object)
     bint is_gone_round(object)
     PyObject *function_globals(object)
     PyObject *function_file(object)
     void *function_vectorcall(object)
-    void function_put(object, void *, bint)
+    int function_put(object, void *, bint) except -1
 
 cdef extern from "cpython/gc_objects.h":
     void visit_tracked(int (*)(PyObject *, void *) noexcept, void *)
@@ -526,7 +526,6 @@ cdef extern from "hooks/wrapper.h":
     void wrapper_fit(object, vector_function_of_wrapper, const slot *)
 
 cdef extern from "Python.h":
-    long PY_VERSION_HEX
     thread_state *PyThreadState_Get()
     void PyThreadState_EnterTracing(thread_state *)
     void PyThreadState_LeaveTracing(thread_state *)
@@ -546,6 +545,7 @@ cdef extern from "Python.h":
     object PyUnicode_FromFormat(const char *, ...)
     PyObject *PyObject_Call(object, object, object)
     Py_ssize_t PyVectorcall_NARGS(size_t)
+    void PyType_Modified(PyTypeObject *)
     object PyCMethod_New(PyMethodDef *, PyObject *, PyObject *, PyTypeObject *)
     bint PyContext_CheckExact(object)
     bint PyMethod_Check(object)

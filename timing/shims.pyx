@@ -26,6 +26,7 @@ cdef list _hooks = []
 cdef object _wrappers = None  # what interposes instead of shims in place
 cdef dict _kept = {}       # types with a known address, by their modules' names
 cdef bint _forks_are_told = False
+cdef str NO_SUCH_INIT = "CPython calls such an __init__ directly, past what stands in its place"
 cdef str NO_AWAITS = "what is awaited: not yet in a free-threaded interpreter"
 cdef Py_ssize_t NOTE_LETTERS = 60  # notes must fit whatever characters they have
 cdef object _next_number = 1  # of what patterns are found to stand for
@@ -162,7 +163,6 @@ def interpose(intrinsics, modules, wrappers=None, catch_all=None, packages=None)
     transactions_forget()
     if UNSUPPORTED != NULL:
         note(UNSUPPORTED.decode())
-    interposed_function_begin()
     for intrinsic in intrinsics:
         _declared.setdefault(intrinsic.module, []).append(intrinsic)
     _next_number = max([number_after(intrinsic) for intrinsic in intrinsics], default=1)

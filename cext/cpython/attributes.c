@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "cpython/side_lock.h"
+#include "cpython/version.h"
 
-#if PY_VERSION_HEX >= 0x030d0000
+#if HAS_ENTRY_REFERENCES
 PyObject *entry_at(PyObject *dictionary, PyObject *key)
 {
     PyObject *found = NULL;

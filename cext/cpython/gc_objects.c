@@ -1,6 +1,8 @@
 #include "cpython/gc_objects.h"
 
-#if PY_VERSION_HEX < 0x030c0000
+#include "cpython/version.h"
+
+#if !VISITS_OBJECTS
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpragmas"
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
@@ -16,7 +18,7 @@
 
 void visit_tracked(int (*visit)(PyObject *, void *), void *given)
 {
-#if PY_VERSION_HEX >= 0x030c0000
+#if VISITS_OBJECTS
     PyUnstable_GC_VisitObjects(visit, given);
 #else
     struct _gc_runtime_state *collector = &PyInterpreterState_Get()->gc;

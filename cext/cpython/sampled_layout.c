@@ -21,7 +21,7 @@
 #undef Py_BUILD_CORE
 #pragma GCC diagnostic pop
 
-enum { NO_OWNER = 256, THREAD_STATE_BYTES_AT_MOST = 1024 };
+enum { THREAD_STATE_BYTES_AT_MOST = 1024 };
 
 /* What all versions show in public headers, or have alike. */
 static void tell_objects(struct interpreter_layout *layout)
@@ -60,40 +60,27 @@ static void tell_objects(struct interpreter_layout *layout)
 
 static void tell_frames(struct interpreter_layout *layout)
 {
-#if PY_VERSION_HEX < 0x030d0000
-    layout->thread_frame = offsetof(PyThreadState, cframe);
-    layout->thread_steps = 1;
-    layout->step_frame = offsetof(_PyCFrame, current_frame);
-    layout->frame_code = offsetof(frame, f_code);
-    layout->frame_place = offsetof(frame, prev_instr);
-#else
-    layout->thread_frame = offsetof(PyThreadState, current_frame);
-    layout->frame_code = offsetof(frame, f_executable);
-    layout->frame_place = offsetof(frame, instr_ptr);
-#endif
-#if PY_VERSION_HEX >= 0x030e0000
-    layout->frame_tag = 3;
-    layout->frame_no_code = FRAME_OWNED_BY_INTERPRETER;
-#elif PY_VERSION_HEX >= 0x030c0000
-    layout->frame_no_code = FRAME_OWNED_BY_CSTACK;
-#else
-    layout->frame_no_code = NO_OWNER;
-#endif
+    layout->thread_frame = offsetof(PyThreadState, THREAD_FRAME);
+    layout->thread_steps = THREAD_STEPS;
+    layout->step_frame = STEP_FRAME;
+    layout->frame_code = offsetof(frame, FRAME_CODE);
+    layout->frame_place = offsetof(frame, FRAME_PLACE);
+    layout->frame_tag = FRAME_TAG;
+    layout->frame_no_code = FRAME_NO_CODE;
 }
 
 static void tell_tasks(struct interpreter_layout *layout)
 {
     layout->frame_of_generator = FRAME_OWNED_BY_GENERATOR;
     layout->coroutine_frame = offsetof(PyGenObject, gi_iframe);
-#if PY_VERSION_HEX >= 0x030e0000
-    layout->thread_task = offsetof(_PyThreadStateImpl, asyncio_running_task);
-#else
+    layout->thread_task = THREAD_TASK;
+    if (THREAD_TASK)
+        return;
     layout->running_tasks = (uintptr_t)find_running_tasks();
     layout->dictionary_keys = offsetof(PyDictObject, ma_keys);
     layout->keys_index_bytes = offsetof(struct _dictkeysobject, dk_log2_index_bytes);
     layout->keys_count = offsetof(struct _dictkeysobject, dk_nentries);
     layout->keys_index = offsetof(struct _dictkeysobject, dk_indices);
-#endif
 }
 
 struct interpreter_layout sampled_layout(void)

@@ -101,9 +101,7 @@ static struct code_sites *hang_on(PyCodeObject *code, int index, const struct co
     if (!sites)
         return NULL;
     write_code(sites, described);
-#if IS_FREE_THREADED && PY_VERSION_HEX >= 0x030e0000
-    PyUnstable_EnableTryIncRef((PyObject *)code); /* for hooks/lock_holders.c */
-#endif
+    code_can_be_kept(code); /* for hooks/lock_holders.c */
     if (code_extra_set(code, index, sites) == 0)
         return sites;
     PyErr_Clear();

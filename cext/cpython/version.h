@@ -17,10 +17,26 @@
        code_is_immortal(code)     is it never freed?
        generator_name(generator)  what it is called by; borrowed, or NULL
        coroutine_has_not_begun(coroutine), coroutine_is_running(coroutine), coroutine_has_ended(coroutine)  how far it has come
+       FUNCTIONS_ENTERED          which functions are entered past their vectorcall, if they are of the type of functions itself
+       function_set_vectorcall(function, to)  exchange it; what was specialised for the function is so no more
+       value_of_digit(number)     an int of one digit, as nearly all descriptors are; -1 of another
+       code_keep(code)            a new reference, or NULL where it is just being freed; code_can_be_kept(code) comes before
        interpreter_ends()         is the interpreter being taken down? Modules may be gone then
        extra_index, extra_get, extra_set  data that is kept with code objects
 
        LOCK_OF(interpreter)       its lock, which may be that of others as well (cpython/interpreter_lock.c)
+
+       struct plain_lock, struct recursive_lock, COUNT_OF_FIRST, is_free_plain(lock), is_free_recursive(lock)  locks, from within
+
+       HAS_MONITORING             is there sys.monitoring? Else there are trace functions
+       HAS_PYTHONS_BUFFERS        may Python code make a buffer (`__buffer__`)?
+       HAS_ENTRY_REFERENCES       can entries of dictionaries be had as new references?
+       VISITS_OBJECTS             does the collector show what it tracks?
+       SPAWN_TAKES_NONE           may the environment of os.posix_spawn be None?
+       THREADS_HAVE_CONTEXTS      does a thread run what it is for in a context of its own?
+
+       THREAD_FRAME, THREAD_STEPS, STEP_FRAME, FRAME_CODE, FRAME_PLACE, FRAME_TAG, FRAME_NO_CODE, THREAD_TASK
+                                  where who samples from outside finds frames and tasks (cpython/sampled_layout.c)
 
    and lists: opcodes of jumps that may not be taken, backward alone or not; of what returns; of what ends a statement, beside
    what all versions have; of what stands behind a jump for the interpreter alone; of a loop's end, where lines are forgotten behind
@@ -30,6 +46,12 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdbool.h>
+
+enum functions_entered {
+    ENTERED_none,
+    ENTERED_all,
+    ENTERED_initialisers, /* `__init__` with plain arguments, from where its class is often called */
+};
 
 #define HAS_MONITORING (PY_VERSION_HEX >= 0x030c0000) /* else there are trace functions */
 

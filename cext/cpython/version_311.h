@@ -7,6 +7,22 @@
 
 #define LOCK_OF(interpreter) (&(interpreter)->runtime->ceval.gil)
 
+#define VISITS_OBJECTS 0
+#define HAS_PYTHONS_BUFFERS 0
+#define FRAME_NO_CODE 256 /* no owner */
+#define FUNCTIONS_ENTERED ENTERED_all
+
+static inline void function_set_vectorcall(PyFunctionObject *function, vectorcallfunc to)
+{
+    function->vectorcall = to;
+    function->func_version = 0;
+}
+
+static inline int value_of_digit(const PyObject *number)
+{
+    return Py_SIZE(number) == 1 ? (int)((const PyLongObject *)number)->ob_digit[0] : -1;
+}
+
 static inline bool frame_is_interpreters(const frame *frame)
 {
     (void)frame;

@@ -4,6 +4,9 @@
 #include "cpython/version_since_312.h"
 #include "cpython/version_until_312.h"
 
+#define FRAME_NO_CODE FRAME_OWNED_BY_CSTACK
+#define FUNCTIONS_ENTERED ENTERED_none
+
 static inline bool frame_is_interpreters(const frame *frame)
 {
     return frame->owner == FRAME_OWNED_BY_CSTACK;

@@ -4,6 +4,9 @@
 #include "cpython/version_since_313.h"
 #include "cpython/version_until_313.h"
 
+#define FRAME_NO_CODE FRAME_OWNED_BY_CSTACK
+#define FUNCTIONS_ENTERED ENTERED_none
+
 static inline PyCodeObject *frame_code(frame *frame)
 {
     return (PyCodeObject *)frame->f_executable;

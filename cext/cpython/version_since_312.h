@@ -1,7 +1,21 @@
 /* What CPython 3.12 and all later versions have alike (cpython/version.h). */
 #pragma once
 
+#define VISITS_OBJECTS 1
+#define HAS_PYTHONS_BUFFERS 1
+
 #define LOCK_OF(interpreter) ((interpreter)->ceval.gil)
+
+static inline void function_set_vectorcall(PyFunctionObject *function, vectorcallfunc to)
+{
+    PyFunction_SetVectorcall(function, to);
+}
+
+static inline int value_of_digit(const PyObject *number)
+{
+    const PyLongObject *digits = (const PyLongObject *)number;
+    return PyUnstable_Long_IsCompact(digits) ? (int)PyUnstable_Long_CompactValue(digits) : -1;
+}
 
 static inline bool code_is_immortal(PyCodeObject *code)
 {

@@ -3,6 +3,15 @@
 
 #include "cpython/version_since_312.h"
 
+#define HAS_ENTRY_REFERENCES 1
+#define SPAWN_TAKES_NONE 1
+
+#define THREAD_FRAME current_frame
+#define THREAD_STEPS 0
+#define STEP_FRAME 0
+#define FRAME_CODE f_executable
+#define FRAME_PLACE instr_ptr
+
 static inline PyThreadState *running_state(void)
 {
     return PyThreadState_GetUnchecked();

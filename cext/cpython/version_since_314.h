@@ -2,7 +2,12 @@
    code (cpython/version.h). */
 #pragma once
 
+#include "cpython/public_since_314.h"
 #include "cpython/version_since_313.h"
+
+#define FRAME_TAG 3
+#define FRAME_NO_CODE FRAME_OWNED_BY_INTERPRETER
+#define THREAD_TASK offsetof(_PyThreadStateImpl, asyncio_running_task)
 
 static inline PyCodeObject *frame_code(frame *frame)
 {

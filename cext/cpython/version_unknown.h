@@ -2,11 +2,15 @@
    to be (cpython/version.h). */
 #pragma once
 
+#include "cpython/public_since_314.h"
 #include "cpython/version_since_312.h"
 
 #define TEXT_OF(number) #number
 #define VERSION_TEXT(major, minor) TEXT_OF(major) "." TEXT_OF(minor)
 #define UNSUPPORTED "CPython " VERSION_TEXT(PY_MAJOR_VERSION, PY_MINOR_VERSION) " is not supported yet: calls of C functions only"
+
+#define HAS_ENTRY_REFERENCES 1
+#define SPAWN_TAKES_NONE 1
 
 typedef PyFrameObject frame; /* borrowed of the frames that run */
 typedef uint16_t _Py_CODEUNIT;

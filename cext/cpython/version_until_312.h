@@ -3,6 +3,15 @@
 
 #include "cpython/version_until_313.h"
 
+#define HAS_ENTRY_REFERENCES 0
+#define SPAWN_TAKES_NONE 0
+
+#define THREAD_FRAME cframe
+#define THREAD_STEPS 1
+#define STEP_FRAME offsetof(_PyCFrame, current_frame)
+#define FRAME_CODE f_code
+#define FRAME_PLACE prev_instr
+
 static inline PyThreadState *running_state(void)
 {
     return _PyThreadState_UncheckedGet();

@@ -1,6 +1,22 @@
 /* What CPython 3.11 to 3.13 have alike, and none later (cpython/version.h). */
 #pragma once
 
+#include "cpython/locks_until_313.h"
+
+#define THREADS_HAVE_CONTEXTS 0
+#define FRAME_TAG 0
+#define THREAD_TASK 0
+
+static inline PyCodeObject *code_keep(PyCodeObject *code)
+{
+    return (PyCodeObject *)Py_NewRef(code);
+}
+
+static inline void code_can_be_kept(PyCodeObject *code)
+{
+    (void)code;
+}
+
 static inline PyObject *frame_first_argument(frame *frame)
 {
     return frame->localsplus[0];

@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/recorder.h"
 #include "cpython/attributes.h"
+#include "cpython/version.h"
 #include "hooks/attribute_names.h"
 
 /* --- error */
@@ -107,15 +108,12 @@ uint32_t error_here(void)
 
 bool is_programs_buffer(PyObject *object)
 {
-#if PY_VERSION_HEX >= 0x030c0000
+    if (!HAS_PYTHONS_BUFFERS)
+        return false;
     PyObject *method = entry_of_type(Py_TYPE(object), name_of_buffer);
     bool is_programs = !method || !Py_IS_TYPE(method, &PyWrapperDescr_Type);
     Py_XDECREF(method);
     return is_programs;
-#else
-    (void)object;
-    return false;
-#endif
 }
 
 static uint64_t size_of_buffer(PyObject *object)

@@ -7,6 +7,7 @@
 #include "core/child_variables.h"
 #include "cpython/attributes.h"
 #include "cpython/side_lock.h"
+#include "cpython/version.h"
 #include "hooks/environment_variables.h"
 
 static PyObject *list_of_own(void)
@@ -63,7 +64,7 @@ static PyObject *copy_of_own(enum passes passes)
         return list_of_own();
     case PASSES_spawn:
     case PASSES_search:
-        return PY_VERSION_HEX >= 0x030d0000 ? dictionary_of(list_of_own()) : NULL;
+        return SPAWN_TAKES_NONE ? dictionary_of(list_of_own()) : NULL;
     default:
         return NULL;
     }

@@ -44,19 +44,11 @@ void forget_holders(void)
         }
 }
 
-#if IS_FREE_THREADED && PY_VERSION_HEX >= 0x030e0000
 /* The code stays alive for whoever gets this; NULL if it is just being freed. */
 static PyCodeObject *keep_code(const struct holder *holder)
 {
-    PyObject *code = holder->sites ? (PyObject *)holder->sites->code : NULL;
-    return code && PyUnstable_TryIncRef(code) ? (PyCodeObject *)code : NULL;
+    return holder->sites ? code_keep(holder->sites->code) : NULL;
 }
-#else
-static PyCodeObject *keep_code(const struct holder *holder)
-{
-    return holder->sites ? (PyCodeObject *)Py_NewRef(holder->sites->code) : NULL;
-}
-#endif
 
 /* The present holder of the lock, and a new reference to its code, or NULL. False if nobody else holds it. */
 static bool find_holder(const PyObject *lock, struct holder *found, PyCodeObject **code)

@@ -2,23 +2,10 @@
    runs. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "core/visible.h"
+#include "cpython/version.h"
 
 void descriptor_owner_add(unsigned place, PyTypeObject *type, void *ask);
-
-/* The value of an int of one digit, as nearly all descriptors are; -1 of another. */
-static inline int value_of_digit(const PyObject *number)
-{
-#if PY_VERSION_HEX >= 0x030c0000
-    const PyLongObject *digits = (const PyLongObject *)number;
-    return PyUnstable_Long_IsCompact(digits) ? (int)PyUnstable_Long_CompactValue(digits) : -1;
-#else
-    return Py_SIZE(number) == 1 ? (int)((const PyLongObject *)number)->ob_digit[0] : -1;
-#endif
-}
 
 static inline int descriptor_of_number(PyObject *number)
 {

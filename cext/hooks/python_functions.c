@@ -1,8 +1,9 @@
 #include "hooks/python_functions.h"
 
-#if PY_VERSION_HEX < 0x030c0000
-/* CPython 3.11 bypasses the vectorcall only for the exact function type: a derived type, alike in everything, is not
-   bypassed. */
+#include "cpython/side_lock.h"
+#include "cpython/version.h"
+
+/* CPython bypasses the vectorcall only for the exact function type: a derived type, alike in everything, is not bypassed. */
 static PyObject *function_reduce(PyObject *function, PyObject *nothing)
 {
     (void)nothing;
@@ -20,7 +21,8 @@ static PyTypeObject interposed_function = {
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
 };
 
-int interposed_function_begin(void)
+/* Only if a function needs it: a program can see that the function type has a derived type. */
+static int interposed_function_begin(void)
 {
     if (interposed_function.tp_flags & Py_TPFLAGS_READY)
         return 0;
@@ -41,39 +43,41 @@ int interposed_function_begin(void)
     return PyDict_DelItemString(interposed_function.tp_dict, "__doc__"); /* it would stand before each function's own */
 }
 
-static void function_exchange(PyFunctionObject *function, vectorcallfunc to, bool ours)
+/* From 3.14 on CPython enters such an `__init__` directly if its class is often called from one place. */
+static bool has_plain_arguments(const PyFunctionObject *function)
 {
-    function->vectorcall = to;
-    function->func_version = 0;
-    Py_SET_TYPE(function, ours ? &interposed_function : &PyFunction_Type);
+    const PyCodeObject *code = (const PyCodeObject *)function->func_code;
+    return !(code->co_flags & (CO_VARARGS | CO_VARKEYWORDS)) && !code->co_kwonlyargcount;
+}
+
+static bool is_named_initialiser(const PyFunctionObject *function)
+{
+    return PyUnicode_CompareWithASCIIString(function->func_name, "__init__") == 0;
+}
+
+static bool is_entered(const PyFunctionObject *function)
+{
+    switch (FUNCTIONS_ENTERED) {
+    case ENTERED_all:
+        return true;
+    case ENTERED_initialisers:
+        return has_plain_arguments(function) && is_named_initialiser(function);
+    default:
+        return false;
+    }
 }
 
 bool is_python_function(PyObject *object)
 {
     return PyFunction_Check(object) || Py_IS_TYPE(object, &interposed_function);
 }
-#else
-int interposed_function_begin(void)
-{
-    return 0;
-}
 
-static void function_exchange(PyFunctionObject *function, vectorcallfunc to, bool ours)
+bool is_gone_round(PyObject *initialiser)
 {
-    (void)ours;
-    PyFunction_SetVectorcall(function, to);
-}
-
-bool is_python_function(PyObject *object)
-{
-    return PyFunction_Check(object);
-}
-#endif
-
-bool is_gone_round(PyObject *function)
-{
-    const PyCodeObject *code = (const PyCodeObject *)PyFunction_GET_CODE(function);
-    return PY_VERSION_HEX >= 0x030e0000 && !(code->co_flags & (CO_VARARGS | CO_VARKEYWORDS)) && !code->co_kwonlyargcount;
+    const PyFunctionObject *function = (const PyFunctionObject *)initialiser;
+    if (FUNCTIONS_ENTERED != ENTERED_initialisers || !has_plain_arguments(function))
+        return false;
+    return IS_FREE_THREADED || !is_named_initialiser(function);
 }
 
 PyObject *function_globals(PyObject *function)
@@ -91,7 +95,16 @@ void *function_vectorcall(PyObject *function)
     return (void *)((PyFunctionObject *)function)->vectorcall;
 }
 
-void function_put(PyObject *function, void *vectorcall, bool ours)
+int function_put(PyObject *function, void *vectorcall, bool ours)
 {
-    function_exchange((PyFunctionObject *)function, (vectorcallfunc)vectorcall, ours);
+    PyFunctionObject *exchanged = (PyFunctionObject *)function;
+    bool is_hidden = ours && is_entered(exchanged);
+    if (is_hidden && interposed_function_begin())
+        return -1;
+    function_set_vectorcall(exchanged, (vectorcallfunc)vectorcall);
+    if (is_hidden)
+        Py_SET_TYPE(function, &interposed_function);
+    else if (Py_IS_TYPE(function, &interposed_function))
+        Py_SET_TYPE(function, &PyFunction_Type);
+    return 0;
 }

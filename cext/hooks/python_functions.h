@@ -5,13 +5,11 @@
 #include <Python.h>
 #include <stdbool.h>
 
-int interposed_function_begin(void);
-
 bool is_python_function(PyObject *object);
 
-/* Does CPython, from 3.14 on, enter it where its class is often called, and not ask for its vectorcall? So it is with an
-   `__init__` of plain arguments. */
-bool is_gone_round(PyObject *function);
+/* Whether CPython 3.14 and later would bypass our vectorcall of an `__init__` all the same: if the function itself has another
+   name, or if other threads may call it while its type is exchanged. */
+bool is_gone_round(PyObject *initialiser);
 
 /* By their position: a look-up by name would trigger audit hooks. */
 PyObject *function_globals(PyObject *function);
@@ -20,4 +18,5 @@ PyObject *function_file(PyObject *function);
 
 void *function_vectorcall(PyObject *function);
 
-void function_put(PyObject *function, void *vectorcall, bool ours);
+/* -1 with an exception set where it cannot be done. */
+int function_put(PyObject *function, void *vectorcall, bool ours);

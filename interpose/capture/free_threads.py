@@ -11,6 +11,7 @@ from interpose.instrumentation.search import library_places
 OLDEST = (3, 14)  # before that version, nobody can take a reference to a code object that is just being freed
 WHY = "not yet in a free-threaded interpreter"
 WHAT_NEEDS_THE_LOCK = ("native", "lines", "coverage", "profile", "heap")
+LEFT_OUT = (*WHAT_NEEDS_THE_LOCK, "what is awaited", "data collectors", "the dialogue", "libraries of other people")
 
 
 def leave_out(wanted, environment):

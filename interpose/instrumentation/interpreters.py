@@ -42,6 +42,7 @@ print(json.dumps({
     "implementation": sys.implementation.name,
     "python": list(sys.version_info[:3]),
     "version": version,
+    "flags": getattr(sys, "abiflags", ""),
     "site": not sys.flags.no_site,
     "startup_files": [path for path in files if os.path.exists(path)],
 }))
@@ -69,12 +70,18 @@ class Answer(NamedTuple):
     version: str | None
     site: bool
     startup_files: Sequence[str] = ()
+    flags: str = ""  # of its ABI: "t" where it has no interpreter lock
     preloaded: bool = False  # our boot library is, where no start-up file of ours is read
 
     @property
     def python_version(self) -> str:
         """As one writes it: 3.12.1."""
         return ".".join(map(str, self.python))
+
+    @property
+    def is_free_threaded(self) -> bool:
+        """Whether it has no interpreter lock."""
+        return "t" in self.flags
 
     @property
     def install_command(self) -> str:

@@ -143,6 +143,20 @@ def test_without_start_up_files_a_library_is_preloaded(examine):
     assert found["intrinsics"] > 100
 
 
+def test_of_a_free_threaded_interpreter_it_says_what_is_not_recorded_there(interpose, tmp_path):
+    """A stand-in says that it is one."""
+    python = tmp_path / "python3.14t"
+    changed = "import sys; sys.abiflags = 't'; exec(sys.argv[1])"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{changed}" "$2"\n')
+    python.chmod(0o755)
+
+    done = interpose("doctor", "--", str(python), "app.py")
+
+    assert " free-threaded, interpose " in done.stdout
+    assert "only calls and transactions are recorded; native, lines, coverage, profile, heap, what" in done.stdout
+    assert "not yet in a free-threaded interpreter" in done.stdout
+
+
 def test_a_script_is_examined_by_its_first_line(examine, tmp_path):
     script = tmp_path / "tool"
     script.write_text(f"#!{sys.executable} -I\n")

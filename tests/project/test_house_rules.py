@@ -433,6 +433,14 @@ def test_pythons_header_comes_first():
     assert not {name for name, headers in found.items() if "Python.h" in headers and headers[0] != "Python.h"}
 
 
+def test_versions_of_python_are_told_apart_in_one_place():
+    places = [*(TOP / "cext").glob("*/*.[ch]"), *(TOP / "timing").glob("*.p*")]
+
+    found = {path.name for path in places if re.search(r"PY_(VERSION_HEX|(MAJOR|MINOR)_VERSION\b)", path.read_text())}
+
+    assert found == {"version.h", "version_known.h", "version_unknown.h"}
+
+
 def test_headers_include_each_other_in_no_circle():
     included = {name_in_cext(path): set(INCLUDED.findall(path.read_text())) for path in headers()}
     left = dict(included)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,47 @@ def pythons(*words, **variables):
     return subprocess.run(
         [sys.executable, str(SCRIPT), *words], capture_output=True, text=True, env={**os.environ, **variables}
     )
+
+
+# Stand-ins: sources that are as small as can be, and what fetches and builds them.
+CONFIGURE = r"""#!/bin/sh
+for word; do case $word in --prefix=*) bin=${word#--prefix=}/bin ;; esac; done
+cat >steps <<END
+mkdir -p $bin
+cat >$bin/python3.14t <<'PYTHON'
+#!/bin/sh
+# $*
+exec $PYTHON "\$@"
+PYTHON
+chmod +x $bin/python3.14t
+END
+"""
+COMMANDS = {
+    "apt-get": 'case "$*" in *" source "*) cp "$ARCHIVE" python3.14_3.14.0.orig.tar.gz ;; esac',
+    "make": "exec sh ./steps",
+    "cc": "",
+    "xz": "",
+}
+
+
+@pytest.fixture
+def sources(tmp_path):
+    """What makes the script fetch and build the stand-ins, for an interpreter that is the shell's word `python`."""
+
+    def prepare(python):
+        configure, commands = tmp_path / "Python-3.14.0" / "configure", tmp_path / "commands"
+        for directory in (configure.parent, commands):
+            directory.mkdir()
+        for path, text in [(configure, CONFIGURE), *((commands / name, text) for name, text in COMMANDS.items())]:
+            path.write_text(text if text.startswith("#!") else f"#!/bin/sh\n{text}\n")
+            path.chmod(0o755)
+        archive = tmp_path / "archive.tar.gz"
+        with tarfile.open(archive, "w:gz") as file:
+            file.add(configure.parent, configure.parent.name)
+        search = f"{commands}:{os.environ['PATH']}"
+        return {"PYTHONS_CACHE": str(tmp_path / "cache"), "PATH": search, "ARCHIVE": str(archive), "PYTHON": python}
+
+    return prepare
 
 
 def test_it_says_what_to_put_before_the_path(tmp_path):
@@ -45,3 +87,20 @@ def test_what_it_lacks_is_told_in_a_line_with_the_package(tmp_path):
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "tools/pythons: no apt-get here: install the package apt\n"
     assert not list(tmp_path.iterdir())
+
+
+def test_a_free_threaded_one_is_built_without_the_lock_and_stands_beside_the_others(sources, tmp_path):
+    done = pythons("3.14t", **sources(sys.executable))
+
+    python = tmp_path / "cache" / "bin" / "python3.14t"
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{python}\n", "")
+    assert "--disable-gil" in python.read_text()
+    assert subprocess.run([python, "-c", "print(1)"], capture_output=True, text=True).stdout == "1\n"
+
+
+def test_one_that_was_built_without_a_module_is_not_kept(sources, tmp_path):
+    done = pythons("3.14t", **sources("/bin/false"))
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "tools/pythons: python3.14t was built without ssl: install the package libssl-dev\n"
+    assert not list((tmp_path / "cache").glob("**/python3.14t"))

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 
 import pytest
@@ -31,3 +33,21 @@ def test_without_interpreters_it_says_so(tmp_path):
     )
 
     assert done.stderr == "tools/wheels: no interpreter from python3.11 on is there\n"
+
+
+def test_free_threaded_interpreters_are_found_beside_the_others_from_the_first_that_is_supported(tmp_path, monkeypatch):
+    answers = {"python3.13": (13, ""), "python3.13t": (13, "t"), "python3.14": (14, ""), "python3.14t": (14, "t")}
+    for name, (minor, flags) in answers.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\necho '[{minor}, \"{flags}\"]'\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    loader = SourceFileLoader("wheels", str(SCRIPT))
+    script = module_from_spec(spec_from_loader("wheels", loader))
+    loader.exec_module(script)
+    monkeypatch.setattr(script.glob, "glob", lambda pattern: [])
+
+    found = script.found()
+
+    assert {f"{tmp_path}/{name}" for name in answers if name != "python3.13t"} <= set(found)
+    assert f"{tmp_path}/python3.13t" not in found

@@ -81,10 +81,10 @@ def test_functions_have_the_cpu_time_that_the_program_measured(record):
 
     found = cpu_by(experiment.founder, lambda frames: chosen(frames, spent))
 
-    truth, shares = shares_of(spent), shares_of({name: found[name] for name in spent})
     samples = samples_that_count(experiment.founder)
     if samples < 50:
         pytest.skip("the machine is too busy: the program was seen to run too rarely")
+    truth, shares = shares_of(spent), shares_of({name: found[name] for name in spent})
     assert {name: pytest.approx(truth[name], abs=chance(truth[name], samples)) for name in truth} == shares
     assert sum(found[name] for name in spent) == pytest.approx(1e9 * sum(spent.values()), rel=0.1)
 

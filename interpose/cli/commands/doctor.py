@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 
 from interpose import __version__
-from interpose.capture import collecting
+from interpose.capture import collecting, free_threads
 from interpose.cli.messages import in_words
 from interpose.cli.suggestions import unknown_variables
 from interpose.config import precedence, state
@@ -96,7 +96,7 @@ def examine(words: list[str]) -> Findings:
         settings=in_force,
         not_recorded=[str(note) for note in state.not_recorded()[-SHOWN:]],
         elsewhere=state.experiments_elsewhere()[-SHOWN:],
-        notes=notes(),
+        notes=notes(answer),
         obstacles=[*obstacles, *in_the_way],
     )
 
@@ -237,9 +237,12 @@ def examine_program(interpreter: Interpreter) -> Iterator[str]:
         yield f"{exempt} are not recorded, except by `interpose run` itself"
 
 
-def notes() -> list[str]:
+def notes(answer: interpreters.Answer | None) -> list[str]:
     """What is in order but may surprise."""
     found = []
+    if answer and answer.is_free_threaded:
+        left_out = ", ".join(free_threads.LEFT_OUT)
+        found.append(f"only calls and transactions are recorded; {left_out}: {free_threads.WHY}")
     if not os.environ.get("INTERPOSE"):
         found.append("INTERPOSE is not set: only what `interpose run` starts is recorded")
     return [*found, *unknown_variables()]
@@ -294,4 +297,5 @@ def interposed_line(found: Findings) -> str:
 def interpreter_line(answer: interpreters.Answer) -> str:
     """Which interpreter it is, and which interpose it has."""
     there = f"interpose {answer.version}" if answer.version else "no interpose"
-    return f"{answer.executable}, {answer.implementation} {answer.python_version}, {there}"
+    sort = " free-threaded" if answer.is_free_threaded else ""
+    return f"{answer.executable}, {answer.implementation} {answer.python_version}{sort}, {there}"
