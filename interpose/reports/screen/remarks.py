@@ -125,10 +125,8 @@ def chosen(screen: Screen) -> Iterator[str]:
 
 
 def wait_not_seen(screen: Screen) -> Iterator[str]:
-    """Lines if the program waited outside of its calls, for a processor or for no known cause; none if calls were not
-    recorded, or if the table has these rows."""
-    if screen.profiled.processes:
-        return
+    """Lines if the program waited for a processor, or outside of its calls for no known cause; none if calls were not
+    recorded, nor of what the table has rows for."""
     least_ns = max(screen.profile.total.wall_ns // 100, 1)
     found = screen.unseen if "calls" in screen.log.recorded else Unseen()
     in_table = bool(screen.profiled.processes)
