@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from interpose.analysis.consolidation.keeping import Keeper, slowest_wanted
+from interpose.analysis.consolidation.kept_records import Keeper, slowest_wanted
 from interpose.analysis.recording.ending import DETACHED, ending, has_mapped, is_running
 from interpose.errors import ExperimentError
 from interpose.experiments.format import compressed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import select
@@ -104,10 +103,6 @@ class Browser:
         """Have the user prefer something: color_scheme="dark"."""
         asked = [{"name": f"prefers-{name.replace('_', '-')}", "value": value} for name, value in features.items()]
         self.ask("Emulation.setEmulatedMedia", features=asked)
-
-    def shoot(self, path: Path) -> None:
-        """Write a picture of what is seen."""
-        path.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot")["data"]))
 
     @property
     def complaints(self) -> list[str]:

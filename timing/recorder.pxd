@@ -68,7 +68,6 @@ cdef extern from "core/recorder.h" nogil:
     struct c_recorder "recorder":
         uint32_t on
         uint32_t serial
-        uint64_t wait_above_ns
         uint64_t interval_ns
         uint32_t rows
         uint32_t dialogue
@@ -80,8 +79,6 @@ cdef extern from "core/recorder.h" nogil:
         uint64_t counted_ns
         bint (*lower)(uint32_t, level) noexcept
     void recorder_govern(const governor_settings *)
-    struct span:
-        uint64_t wall_ns
     int recorder_begin(const recorder_settings *)
     int recorder_describe(const char *, size_t)
     int recorder_map(const char *, size_t)

@@ -61,7 +61,6 @@ from interpose.timing.recorder cimport (
     recorder_tell_fate,
     recorder_turn,
     recording,
-    span,
     detail_intern,
     string_intern,
     c_thread_mark,
@@ -79,7 +78,6 @@ cdef extern from "core/detail_levels.h":
 cdef extern from "core/redact.h":
     const char *redact_choose(const char *)
     char *redact(const char *, size_t *)
-    bint redact_is_on()
 cdef extern from "core/filter.h":
     struct c_filter "filter":
         bint by_transaction
@@ -118,11 +116,8 @@ cdef extern from "Python.h":
 
 cdef extern from "hooks/stubs.h":
     enum:
-        STUBS
         KIND_COUNT
-        KIND_idle
         SUBJECT_OWNER
-        DETAIL_name
         SUBJECT_RESULT
         LOCK_semaphore
         WAITS_not
@@ -158,7 +153,6 @@ cdef extern from "hooks/stubs.h":
     void transactions_forget()
     void transaction_add(uint32_t)
     void told_by_program(uint32_t)
-    bint is_always_timed(const slot *)
     bint slot_lower(slot *, uint32_t, level)
     bint slots_lower(uint32_t, level)
     struct slot:
@@ -223,7 +217,6 @@ ctypedef int (*initialise_body)(slot *, PyObject *, PyObject *, PyObject *) noex
 
 cdef extern from "hooks/call.h":
     struct c_call "call":
-        span span
         PyObject *names
     enum:
         SHAPE_NOTHING

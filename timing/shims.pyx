@@ -34,7 +34,7 @@ cdef reading _starting  # when the recording's own beginning began; its end is t
 
 
 include "bodies.pxi"
-include "places.pxi"
+include "installed.pxi"
 include "slots.pxi"
 include "qualified_names.pxi"
 include "wrapt.pxi"

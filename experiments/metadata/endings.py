@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from interpose.experiments.metadata import names
 
@@ -45,18 +45,7 @@ def complete(experiment: str, pid: int, returncode: int, time_ns: int) -> bool:
     """
     how = f'status="{returncode}"' if returncode >= 0 else f'signal="{-returncode}"'
     event = f'  <event kind="exit" time_ns="{time_ns}" {how}/>\n'.encode()
-    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        descriptor = os.open(os.path.join(experiment, names.LOG), flags)
-    except OSError:
-        return False
-    try:
-        with held(descriptor):
-            return _insert(descriptor, pid, event)
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
+    return _change(experiment, lambda descriptor: _insert(descriptor, pid, event))
 
 
 def append(experiment: str, event: bytes) -> bool:
@@ -65,6 +54,11 @@ def append(experiment: str, event: bytes) -> bool:
     Returns whether it is there. Neither waits long for the other: a line that was overwritten is written again, after
     the other's.
     """
+    return _change(experiment, lambda descriptor: any(_is_there_or_put(descriptor, event) for _ in range(TRIES)))
+
+
+def _change(experiment: str, change: Callable[[int], bool]) -> bool:
+    """Have the log, which is held meanwhile, changed by its descriptor. False where it cannot be."""
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(os.path.join(experiment, names.LOG), flags)
@@ -72,7 +66,7 @@ def append(experiment: str, event: bytes) -> bool:
         return False
     try:
         with held(descriptor):
-            return any(_is_there_or_put(descriptor, event) for _ in range(TRIES))
+            return change(descriptor)
     except OSError:
         return False
     finally:

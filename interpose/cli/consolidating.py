@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 
-from interpose.analysis.consolidation.keeping import keep, slowest_wanted
+from interpose.analysis.consolidation.kept_records import keep, slowest_wanted
 from interpose.analysis.recording.ending import is_running
 from interpose.errors import InterposeError
 from interpose.experiments.format import compressed

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import argparse
+
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.comparison.figures import Run, run_of
+from interpose.analysis.comparison.figures import MEASURES, Run, meanings, run_of
 from interpose.analysis.comparison.likeness import Circumstances, circumstances
 from interpose.cli.experiment_choice import note_damages, note_sampled, open_experiment, refuse_sampled
 from interpose.cli.messages import say
 from interpose.errors import ExperimentError
 from interpose.experiments.model.files import Damages
+
+
+def add_measure_argument(parser: argparse.ArgumentParser) -> None:
+    """The option --measure."""
+    parser.add_argument(
+        "--measure",
+        choices=tuple(MEASURES),
+        metavar="MEASURE",
+        default="total",
+        help=meanings().replace("%", "%%"),
+    )
 
 
 class Runs:

@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 
 import pytest
-from told_lines import ON, dropped, executed, lines_of, place, statements
+from line_events import ON, dropped, executed, lines_of, place, statements
 from tracing import write_program
 
 from interpose.analysis.analysis import Analysis

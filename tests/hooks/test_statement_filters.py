@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 
 import pytest
-from told_lines import ON, executed, lines_of, place, statements
+from line_events import ON, executed, lines_of, place, statements
 from tracing import environment, write_program
 
 from interpose.analysis.analysis import Analysis

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 
 import pytest
-from told_lines import ON, statements
+from line_events import ON, statements
 from tracing import Traced
 
 from interpose.analysis.analysis import Analysis

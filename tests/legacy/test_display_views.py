@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
+from interpose.cli.er_print.commands import VERBS
 from interpose.cli.er_print.prompt import Completer
-from interpose.cli.er_print.verbs import VERBS
 from interpose.cli.er_print.views import Session
 from interpose.experiments.maintenance.archives import Archive
 from interpose.experiments.model.experiment import Experiment

@@ -33,7 +33,6 @@ from interpose.experiments.model.sampled import Sampled
 from interpose.legacy.codes import STATEMENT
 
 NO_PAUSES = Pauses()
-ByThread = Mapping[int, Sums]
 
 
 @dataclass(frozen=True)

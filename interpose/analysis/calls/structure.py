@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.consolidation.keeping import BY
+from interpose.analysis.consolidation.kept_records import BY
 from interpose.analysis.consolidation.records import Record
 from interpose.analysis.transactions.tracking import name_of
 from interpose.experiments.model.experiment import Experiment

@@ -1,4 +1,4 @@
-"""The compiled consolidator: the records of `consolidate.PlainConsolidator`, from the same bytes."""
+"""The compiled consolidator: the records of `plain_consolidator.PlainConsolidator`, from the same bytes."""
 
 from collections.abc import Mapping
 

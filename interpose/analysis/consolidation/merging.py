@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import Share, account, number_of_statements, recording_ns
-from interpose.analysis.consolidation.keeping import BY, SLOWEST
+from interpose.analysis.consolidation.kept_records import BY, SLOWEST
 from interpose.analysis.consolidation.records import Records
 from interpose.analysis.consolidation.sums import FIGURES, MOST
 from interpose.analysis.transactions.tracking import BY_DETAIL, BY_INTRINSIC, BY_STACK, NUMBER

@@ -7,12 +7,12 @@ import argparse
 from interpose.analysis.comparison.comparison import compare
 from interpose.analysis.comparison.conditions import outcome, parse_condition
 from interpose.analysis.comparison.differences import RUNS_AT_LEAST, TOLERANCE
-from interpose.analysis.comparison.figures import GROUPED_BY, MEASURES, meanings
+from interpose.analysis.comparison.figures import GROUPED_BY, MEASURES
 from interpose.analysis.comparison.likeness import unlike
 from interpose.cli.experiment_choice import paths_of
 from interpose.cli.messages import say
 from interpose.cli.output import GITHUB, add_output_arguments, opened_output, positive, write_table
-from interpose.cli.runs import Runs
+from interpose.cli.runs import Runs, add_measure_argument
 from interpose.errors import UsageError
 from interpose.reports.screen.github import Comment, write_comparison
 from interpose.reports.tables.comparison import MODES, comparison_table, outcome_line
@@ -39,13 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="intrinsic",
         help=f"one row for each {', '.join(GROUPED_BY)} (default: %(default)s)",
     )
-    parser.add_argument(
-        "--measure",
-        choices=tuple(MEASURES),
-        metavar="MEASURE",
-        default="total",
-        help=meanings().replace("%", "%%"),
-    )
+    add_measure_argument(parser)
     parser.add_argument(
         "--mode",
         choices=MODES,

@@ -8,7 +8,7 @@ import shutil
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.structure import is_consolidated_alone
-from interpose.analysis.consolidation.keeping import SLOWEST, keep
+from interpose.analysis.consolidation.kept_records import SLOWEST, keep
 from interpose.analysis.consolidation.merging import Merged
 from interpose.analysis.recording.ending import is_running
 from interpose.analysis.transactions.estimate import is_sampled

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from interpose.cli.er_print import statistics, zwr
+from interpose.cli.er_print.commands import VERBS, Ended, Verb, find, nearest
 from interpose.cli.er_print.prompt import Step, converse, read_defaults, read_script, run_script
-from interpose.cli.er_print.verbs import VERBS, Ended, Verb, find, nearest
 from interpose.cli.er_print.views import Session, standard_output
 from interpose.cli.experiment_choice import note_damages, note_sampled, open_experiments, refuse_sampled
 from interpose.cli.main import Command

@@ -14,7 +14,7 @@ from interpose.analysis.comparison.trend import Trend
 from interpose.cli.experiment_choice import paths_of
 from interpose.cli.messages import say
 from interpose.cli.output import add_output_arguments, opened_output, write_table
-from interpose.cli.runs import Runs
+from interpose.cli.runs import Runs, add_measure_argument
 from interpose.cli.suggestions import did_you_mean
 from interpose.errors import UsageError
 from interpose.reports.formats.units import count
@@ -45,13 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--name", default=ALL, metavar="NAME", help="the row to follow: an intrinsic, site … (default: %(default)s)"
     )
-    parser.add_argument(
-        "--measure",
-        choices=tuple(MEASURES),
-        metavar="MEASURE",
-        default="total",
-        help="; ".join(f"{name}: {measure.meaning}" for name, measure in MEASURES.items()).replace("%", "%%"),
-    )
+    add_measure_argument(parser)
     add_output_arguments(parser, HTML)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple, TextIO
 
-from interpose.cli.er_print.verbs import VERBS, Ended, Verb, find, found
+from interpose.cli.er_print.commands import VERBS, Ended, Verb, find, found
 from interpose.cli.er_print.views import Session
 from interpose.cli.messages import say, tell
 from interpose.config import state

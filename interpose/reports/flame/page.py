@@ -7,25 +7,14 @@ from typing import TextIO
 from interpose.analysis.profile.flame import Flame
 from interpose.reports.flame.colours import styles
 from interpose.reports.flame.drawing import drawing, heading, legend
-from interpose.reports.page.document import asset, policy
-from interpose.reports.page.markup import Markup, element
+from interpose.reports.page.markup import element
+from interpose.reports.page.shell import asset, page
 
 KEYS = "Click or tap a frame to zoom. With the keyboard: arrow keys choose a frame, Enter zooms, Escape shows all."
 
 
 def write(flame: Flame, name: str, cwd: str, out: TextIO) -> None:
     """Write the page of the experiment `name`, whose program ran in `cwd`, to `out`."""
-    sheets, scripts = [styles(), asset("flame.css")], [asset("flame.js")]
-    head = [
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=policy(sheets, scripts)),
-        element("meta", name="color-scheme", content="light dark"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("link", rel="icon", href="data:,"),
-        element("title", f"{name} · interpose flame"),
-        *(Markup(f"<style>{each}</style>") for each in sheets),
-    ]
     tools = [
         element("button", "Show all", id="all", type="button"),
         element("input", id="search", type="search", placeholder="Search functions", aria_label="Search functions"),
@@ -40,7 +29,5 @@ def write(flame: Flame, name: str, cwd: str, out: TextIO) -> None:
         element("div", [drawing(flame, name, cwd)], **graph),
         element("p", KEYS, id="keys"),
     ]
-    body = [element("main", parts), *(Markup(f"<script>{each}</script>") for each in scripts)]
-    out.write("<!DOCTYPE html>\n")
-    out.write(element("html", [element("head", head), element("body", body)], lang="en"))
-    out.write("\n")
+    title = f"{name} · interpose flame"
+    out.write(page(title, [element("main", parts)], [styles(), asset("flame.css")], [asset("flame.js")]))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from interpose.reports.page.document import policy
-from interpose.reports.page.markup import Markup, element, joined
+from interpose.reports.page.markup import Markup
+from interpose.reports.page.shell import page
 
 _STYLE = """
 :root { color-scheme: light dark }
@@ -25,14 +25,4 @@ code { font: 13px/1.4 ui-monospace, monospace; white-space: pre-wrap; overflow-w
 
 def still_page(title: str, body: Iterable[Markup], style: str = "") -> str:
     """The text of a page; `style` has its additional styles: rows and cells in `green`, `yellow` and `red`."""
-    styles = f"{_STYLE}{style}"
-    head = [
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=policy([styles], [])),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("link", rel="icon", href="data:,"),
-        element("title", title),
-        Markup(f"<style>{styles}</style>"),
-    ]
-    return f"<!DOCTYPE html>\n{element('html', [element('head', head), element('body', joined(body))], lang='en')}\n"
+    return page(title, body, [f"{_STYLE}{style}"])

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from interpose.analysis.calls.groupings import process_label, thread_label
 from interpose.analysis.calls.structure import Called
-from interpose.analysis.consolidation.keeping import BY
+from interpose.analysis.consolidation.kept_records import BY
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Site
 from interpose.reports.formats.short_paths import Places

@@ -9,7 +9,7 @@ from typing import TextIO
 
 from interpose import __version__
 from interpose.analysis.coverage.coverage import Coverage
-from interpose.cli.commands.coverage.asked import (
+from interpose.cli.commands.coverage.arguments import (
     add_asked_arguments,
     add_branch_argument,
     add_threshold_argument,

@@ -6,7 +6,7 @@ import argparse
 import os
 
 from interpose import __version__
-from interpose.cli.commands.coverage.asked import (
+from interpose.cli.commands.coverage.arguments import (
     add_asked_arguments,
     add_branch_argument,
     add_threshold_argument,

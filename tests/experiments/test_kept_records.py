@@ -16,7 +16,7 @@ from interpose.analysis.calls.groupings import GROUPINGS
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.consolidation import histogram
 from interpose.analysis.consolidation.consolidate import consolidated
-from interpose.analysis.consolidation.keeping import Keeper, keep
+from interpose.analysis.consolidation.kept_records import Keeper, keep
 from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 from interpose.analysis.consolidation.sums import FIGURES
 from interpose.analysis.recording.soundness import read_all
