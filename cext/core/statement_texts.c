@@ -1,5 +1,5 @@
-/* Where texts and comments end, which differs by dialect. Where it cannot be told which text is a value, all the rest of
-   the statement is hidden. */
+/* Where texts and comments end, which differs by dialect. If it is unclear which text is a value, the rest of the
+   statement is hidden. */
 #define _GNU_SOURCE
 #include "core/statement_scan.h"
 

@@ -1,4 +1,4 @@
-/* What is noted of a thread in its record: what recording takes of its time, its clock, its waits for a processor. */
+/* What a thread's record has besides its calls: the cost of recording, its clock, its waits for a processor. */
 #define _GNU_SOURCE
 #include "core/thread_notes.h"
 
