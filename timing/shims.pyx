@@ -266,7 +266,7 @@ def is_recording():
 
 
 def directory():
-    """Where this process is recorded, as bytes; None where it is not, or no longer."""
+    """Where this process is recorded, as bytes; None if it is not, or no longer."""
     cdef const char *path = recorder_directory()
     return path if path != NULL else None
 

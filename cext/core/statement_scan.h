@@ -126,7 +126,7 @@ bool sql_has_sign(const char *at, const char *end, const char *signs);
 
 /* --- statement_texts.c */
 
-/* Past the quote that closes, NULL where none does; a doubled quote, and where `backslash` says so an escaped one, is
+/* Past the quote that closes, NULL if none does; a doubled quote, and where `backslash` says so an escaped one, is
    part of the text. */
 const char *sql_quoted_end(const char *at, const char *end, char quote, bool backslash);
 
@@ -149,7 +149,7 @@ static inline void sql_skip_text(struct scan *scan, char quote, const char *pref
 /* Skip $tag$ … $tag$; false if there is none. */
 bool sql_skip_dollar_quoted(struct scan *scan);
 
-/* Two dashes or a # begin a comment, or are operators. False where they certainly are these. */
+/* Two dashes or a # begin a comment, or are operators. False if they certainly are these. */
 bool sql_take_comment(struct scan *scan);
 void sql_take_block_comment(struct scan *scan);
 

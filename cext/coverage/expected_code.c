@@ -142,7 +142,7 @@ static PyObject *call_eval(PyObject *module, PyObject *const *arguments, Py_ssiz
     return result;
 }
 
-/* The definition of a built-in function of these flags; NULL where it is another. Borrowed. */
+/* The definition of a built-in function of these flags; NULL if it is another. Borrowed. */
 static PyMethodDef *definition_of(const char *name, int flags)
 {
     PyObject *builtins = PyEval_GetBuiltins(), *function = builtins ? PyDict_GetItemString(builtins, name) : NULL;

@@ -7,7 +7,7 @@
 
 struct holder holders[HOLDERS];
 
-/* False where it may still stand there. */
+/* False if it may still stand there. */
 static bool forget_sites_at(unsigned place, const struct code_sites *sites)
 {
     if (__atomic_load_n(&holders[place].sites, __ATOMIC_RELAXED) != sites)

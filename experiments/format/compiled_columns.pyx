@@ -253,7 +253,7 @@ cdef class CompiledColumns:
                 self.put_back(column, records, last)
 
     cdef bint gather(self, const Column *column, const uint8_t *mask, const uint8_t *planes, size_t count) noexcept nogil:
-        """Put what is stored of the column into `numbers`; false where that is nothing but zeros."""
+        """Put what is stored of the column into `numbers`; false if that is nothing but zeros."""
         cdef size_t i, place
         cdef bint found = False
         cdef const uint8_t *plane

@@ -40,7 +40,7 @@ IsRunning = Callable[[Process], bool]
 def save(experiment: Experiment, is_running: IsRunning, to: str | None = None) -> str:
     """Copy `experiment`; gives the path of the copy: `to`, or `NAME.save.N.er` beside it.
 
-    Raises OSError where it cannot be made; then nothing of it is left.
+    Raises OSError if it cannot be made; then nothing of it is left.
     """
     if experiment.founder.lineage:
         raise UsageError(f"{experiment.name}: is a child process; save the experiment that contains it")

@@ -59,7 +59,7 @@ class DataFile:
 
     @contextmanager
     def opened(self) -> Iterator[OpenFile | None]:
-        """The file open for reading, or None where it cannot be; that is noted."""
+        """The file open for reading, or None if it cannot be; that is noted."""
         try:
             descriptor = open_plain(self.path)
         except OSError as error:

@@ -116,7 +116,7 @@ def _run(given: list[str]) -> int:
 
 
 def _refuse_first_word(given: list[str]) -> None:
-    """Raises UsageError where the first word is not a command, and not an option that stands alone."""
+    """Raises UsageError if the first word is not a command, and not an option that stands alone."""
     if not given:
         raise UsageError("a command is missing, for example: interpose run app.py (interpose --help lists all)")
     if not given[0].startswith("-") and given[0] not in COMMANDS:

@@ -167,7 +167,7 @@ class _Reading:
         return BY_DETAIL | detail if detail else BY_INTRINSIC | intrinsic
 
     def _transaction(self, record: Record, name: int) -> str:
-        """The name of the transactions `record`; empty where they have none."""
+        """The name of the transactions `record`; empty if they have none."""
         if name not in self._names:
             text = name_of(self._process, name)
             self._names[name] = "" if text in PSEUDO else plain_name(text)
