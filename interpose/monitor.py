@@ -75,7 +75,7 @@ class Watched:
             return 0
 
     def look(self, deadline_s: float = NEVER, is_low: bool = False) -> bool:
-        """Compress what has become full, and all when the process has ended; gives whether there was anything.
+        """Compress what has become full, and all when the process has ended; returns whether there was anything.
 
         Not much more is done than can be until `deadline_s`, of time.monotonic(), and nothing that takes more of the
         disk where that `is_low`.

@@ -78,7 +78,7 @@ cdef clock_kind kind_named(str name) except *:
 
 
 cdef put_setting(recorder_settings *settings, const setting_field *field, value):
-    """Give a field its value; gives what has to live as long as the settings."""
+    """Give a field its value; returns what has to live as long as the settings."""
     cdef char *place = <char *>settings + field.offset
     if field.type == SETTING_text:
         value = os.fsencode(value)

@@ -71,7 +71,7 @@ static bool find_holder(const PyObject *lock, struct holder *found, PyCodeObject
     return is_another;
 }
 
-/* ` at /srv/app.py:41 hold`; gives its length. */
+/* ` at /srv/app.py:41 hold`; returns its length. */
 static int describe_place(PyCodeObject *code, uint32_t instruction, char *text, size_t room)
 {
     int line = PyCode_Addr2Line(code, (int)(instruction * sizeof(_Py_CODEUNIT)));

@@ -27,7 +27,7 @@ uint32_t codes_site(struct sampled_process *process, uint64_t address, const voi
 /* What the function of a code object is called that `codes_site` was asked for, a number in strings, or 0. */
 uint32_t codes_function(const struct codes *codes, uint64_t address);
 
-/* A text of the process as UTF-8, cut where it is long. Gives its length, 0 if that is no text. */
+/* A text of the process as UTF-8, cut where it is long. Returns its length, 0 if that is no text. */
 enum { TEXT_CHARACTERS = 1024, TEXT_BYTES = 4 * TEXT_CHARACTERS };
 size_t codes_text(const struct sampled_process *process, uint64_t address, char into[TEXT_BYTES]);
 

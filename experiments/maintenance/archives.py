@@ -168,7 +168,7 @@ class Archive:
         return self._common or self._directory
 
     def _copy(self, source: int, called: str) -> tuple[str, str, int]:
-        """Copy into a new file; gives its path, the name that it shall have, and its size."""
+        """Copy into a new file; returns its path, the name that it shall have, and its size."""
         written = os.path.join(self._place, f".new.{os.getpid()}")
         hashed, size_bytes = hashlib.sha256(), 0
         with open(_create(written), "wb") as file:

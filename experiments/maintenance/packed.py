@@ -73,7 +73,7 @@ def _pack_file(into: BinaryIO, name: str, path: str) -> None:
 
 
 def unpack(path: str, directory: str, damages: Damages) -> str:
-    """Unpack the file at `path` into the empty `directory`; gives the path of the experiment in it.
+    """Unpack the file at `path` into the empty `directory`; returns the path of the experiment in it.
 
     What cannot be read is noted, and what comes before it is there. Raises ExperimentError if nothing can be read.
     """

@@ -104,7 +104,7 @@ class OpenFile:
             return b""
 
     def read_into(self, buffer: bytearray, offset: int) -> int:
-        """Fill `buffer` from `offset`; gives the number of bytes."""
+        """Fill `buffer` from `offset`; returns the number of bytes."""
         try:
             return os.preadv(self._descriptor, [buffer], offset)
         except (OSError, OverflowError):

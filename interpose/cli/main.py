@@ -76,7 +76,7 @@ class Command(Protocol):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line `argv` (sys.argv where None); gives the exit code."""
+    """Run the command line `argv` (sys.argv where None); returns the exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
     sys.stdout, sys.stderr = sys.stdout or Closed(), sys.stderr or io.StringIO()
     if "t" in sys.abiflags:  # a command has one thread: the lock costs it nothing

@@ -25,7 +25,7 @@ Named = list[tuple[str, str, str]]
 
 def refresh(group: str) -> list[str]:
     """Bring the file up to date for what this interpreter has installed and for the project in the directory `group`,
-    if any; does nothing if nothing can be kept. Gives a line for each library that programs did not use until now.
+    if any; does nothing if nothing can be kept. Returns a line for each library that programs did not use until now.
 
     Raises SettingError for a project file that cannot be understood.
     """

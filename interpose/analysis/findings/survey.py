@@ -179,7 +179,7 @@ class _Reading:
         return text
 
     def _put(self, record: Record, transaction: str, around: Calls | None) -> Calls:
-        """Add the calls of `record`; gives what they are among."""
+        """Add the calls of `record`; returns what they are among."""
         thread, number, stack, detail = record.key
         intrinsic = self._process.intrinsic(number)
         is_native = intrinsic.name.startswith(NATIVE)

@@ -128,7 +128,7 @@ class Clockwork:
         """No signal is for the clock."""
 
     def attend(self) -> float | None:
-        """Pause or go on if it is time; gives the seconds until it may be."""
+        """Pause or go on if it is time; returns the seconds until it may be."""
         now_s = self._clock()
         try:
             if not self._pauser.turn(not self._schedule.is_open(now_s)):
