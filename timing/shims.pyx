@@ -26,7 +26,7 @@ cdef list _hooks = []
 cdef object _wrappers = None  # what interposes instead of shims in place
 cdef dict _kept = {}       # types with a known address, by their modules' names
 cdef bint _forks_are_told = False
-cdef str NO_AWAITS = "what is awaited: not yet in a free-threaded interpreter"
+cdef str NO_AWAITS = "awaits: not yet in a free-threaded interpreter"
 cdef Py_ssize_t NOTE_LETTERS = 60  # notes must fit whatever characters they have
 cdef object _next_number = 1  # of what patterns are found to stand for
 cdef reading _starting  # when the recording's own beginning began; its end is that of `interpose`
