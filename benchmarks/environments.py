@@ -33,7 +33,7 @@ class Environments:
     ) -> Any:
         """What a program of `programs/` prints as JSON, run with interpose installed.
 
-        `traced` are settings to trace it with, none where it is left out. The experiment is removed, or kept
+        `traced` are settings to trace it with, none if it is left out. The experiment is removed, or kept
         under the name `keep`. Raises RuntimeError where the program fails or nothing was recorded.
         """
         words = [str(self.with_interpose), str(HERE / "programs" / program), *map(str, arguments)]
@@ -55,7 +55,7 @@ class Environments:
         shutil.rmtree(self.directory / kept)
 
     def install(self, *packages: str) -> bool:
-        """Install packages beside interpose; False where they cannot be."""
+        """Install packages beside interpose; False if they cannot be."""
         try:
             _pip(self.with_interpose, "install", "--quiet", *packages)
         except subprocess.CalledProcessError:

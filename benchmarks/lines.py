@@ -54,7 +54,7 @@ def _measure(
 
 
 def _compile(environments: Environments, directory: Path) -> bool:
-    """Make the extension module that does nothing; False where there is no compiler."""
+    """Make the extension module that does nothing; False if there is no compiler."""
     directory.mkdir()
     asked = "import sysconfig; print(sysconfig.get_path('include'))"
     words = [str(environments.with_interpose), "-c", asked]

@@ -23,7 +23,7 @@ FULL = Effort(turns=7, starts=100)
 
 @dataclass(frozen=True)
 class Row:
-    """One result: what was measured, its figure, the ratio to `base` (empty where there is none), and what it
+    """One result: what was measured, its figure, the ratio to `base` (empty if there is none), and what it
     must reach."""
 
     what: str

@@ -96,7 +96,7 @@ def _free_port() -> int:
 
 
 class Agent:
-    """Takes what ddtrace sends, and throws it away; gives its address."""
+    """Takes what ddtrace sends, and throws it away; returns its address."""
 
     def __enter__(self) -> str:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Taking)

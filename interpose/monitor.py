@@ -75,7 +75,7 @@ class Watched:
             return 0
 
     def look(self, deadline_s: float = NEVER, is_low: bool = False) -> bool:
-        """Compress what has become full, and all when the process has ended; gives whether there was anything.
+        """Compress what has become full, and all when the process has ended; returns whether there was anything.
 
         Not much more is done than can be until `deadline_s`, of time.monotonic(), and nothing that takes more of the
         disk where that `is_low`.
@@ -277,7 +277,7 @@ def _is_one_coming(described: list[Watched]) -> bool:
 
 
 def page_of(founder: str) -> Page | None:
-    """The page of the experiment, or None where it has none."""
+    """The page of the experiment, or None if it has none."""
     try:
         return Page(Control(Process(founder, "", "", Damages())))
     except (ExperimentError, OSError):
@@ -366,7 +366,7 @@ class Monitor:
 
 
 def main(founder: str) -> None:
-    """Watch until every process of the experiment has ended; nothing where it is watched already."""
+    """Watch until every process of the experiment has ended; nothing if it is watched already."""
     try:
         monitor = Monitor(founder)
     except OSError:

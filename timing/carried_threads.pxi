@@ -15,7 +15,7 @@ cdef class Carried:
         enter_level(self.level)
 
     cdef bint enter_context(self) except False:
-        """From 3.14 on threading runs what a thread is for in a context of its own, new and empty where none was given."""
+        """From 3.14 on threading runs what a thread is for in a context of its own, new and empty if none was given."""
         if not THREADS_HAVE_CONTEXTS or not PyMethod_Check(self.function):
             return True
         names = said_of(self.function.__self__, "__dict__")

@@ -50,7 +50,7 @@ cdef class Area:
 
     @property
     def code(self):
-        """The code object that called; None where no Python code did, or it is not known."""
+        """The code object that called; None if no Python code did, or it is not known."""
         cdef void *code = <void *>self.here().code
         return <object>code if code != NULL else None
 
@@ -66,7 +66,7 @@ cdef class Area:
 
     @property
     def line(self):
-        """The line of the call; 0 where unknown."""
+        """The line of the call; 0 if unknown."""
         return self.here().line
 
     @property

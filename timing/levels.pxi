@@ -13,7 +13,7 @@ cdef bint lower_number(uint32_t number, level to) noexcept:
 
 def lower(uint32_t number, str to):
     """Have the calls of the intrinsic `number` no longer timed (`count`) or not even counted (`off`), from now on and for
-    good. Gives whether there are such calls; those by which descendants are followed are always timed."""
+    good. Returns whether there are such calls; those by which descendants are followed are always timed."""
     return lower_number(number, <level>number_of(level_words, to))
 
 

@@ -248,11 +248,11 @@ cdef class Running:
         if result is not None or intrinsic.overrides:
             return False
         if not following.called:
-            note_failure(intrinsic, first_line(intrinsic.wrapper), "its wrapper did not call on, and gave nothing")
+            note_failure(intrinsic, first_line(intrinsic.wrapper), "its wrapper neither called the function nor returned a value")
         elif following.raised is not None:
-            note_failure(intrinsic, first_line(intrinsic.wrapper), "its wrapper kept an error, and gave nothing")
+            note_failure(intrinsic, first_line(intrinsic.wrapper), "its wrapper caught an exception and returned nothing")
         elif following.result is not None:
-            note_failure(intrinsic, first_line(intrinsic.wrapper), "its wrapper gave nothing")
+            note_failure(intrinsic, first_line(intrinsic.wrapper), "its wrapper returned nothing")
         else:
             return False
         return True

@@ -23,7 +23,7 @@ def layout():
 
 
 def interpreter_layout():
-    """Where another process finds what each thread runs, by name (cext/core/interpreter_layout.h); empty where this version
+    """Where another process finds what each thread runs, by name (cext/core/interpreter_layout.h); empty if this version
     of Python cannot be sampled."""
     cdef interpreter_places found = sampled_layout()
     cdef const uint64_t *places = <const uint64_t *>&found

@@ -84,7 +84,7 @@ cdef class Sampler:
 
 
 def try_process(int pid, uint64_t address):
-    """Why the process `pid` may not be read at this address, empty where it may; and whether it can have an exact clock."""
+    """Why the process `pid` may not be read at this address, empty if it may; and whether it can have an exact clock."""
     cdef c_bool has_clock = False
     cdef int failed = sampler_try(pid, address, &has_clock)
     return os.strerror(failed) if failed else "", bool(has_clock)

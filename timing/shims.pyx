@@ -27,7 +27,7 @@ cdef object _wrappers = None  # what interposes instead of shims in place
 cdef dict _kept = {}       # types with a known address, by their modules' names
 cdef bint _forks_are_told = False
 cdef str NO_SUCH_INIT = "CPython calls such an __init__ directly, past what stands in its place"
-cdef str NO_AWAITS = "what is awaited: not yet in a free-threaded interpreter"
+cdef str NO_AWAITS = "awaits: not yet in a free-threaded interpreter"
 cdef Py_ssize_t NOTE_LETTERS = 60  # notes must fit whatever characters they have
 cdef object _next_number = 1  # of what patterns are found to stand for
 cdef reading _starting  # when the recording's own beginning began; its end is that of `interpose`
@@ -79,7 +79,7 @@ cdef clock_kind kind_named(str name) except *:
 
 
 cdef put_setting(recorder_settings *settings, const setting_field *field, value):
-    """Give a field its value; gives what has to live as long as the settings."""
+    """Give a field its value; returns what has to live as long as the settings."""
     cdef char *place = <char *>settings + field.offset
     if field.type == SETTING_text:
         value = os.fsencode(value)
@@ -266,7 +266,7 @@ def is_recording():
 
 
 def directory():
-    """Where this process is recorded, as bytes; None where it is not, or no longer."""
+    """Where this process is recorded, as bytes; None if it is not, or no longer."""
     cdef const char *path = recorder_directory()
     return path if path != NULL else None
 

@@ -11,7 +11,7 @@ static double now_ns(void)
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-/* Nanoseconds a read; below 0 where one fails. */
+/* Nanoseconds a read; below 0 if one fails. */
 double reads_ns(int number, long times)
 {
     char bytes[16];

@@ -95,7 +95,7 @@ static void release_all_but_entry(void *context, void *memory)
         usual.release(usual.context, memory);
 }
 
-/* Put another function in the place of one of the raw allocator's; false where it cannot be had. */
+/* Put another function in the place of one of the raw allocator's; false if it cannot be had. */
 static bool change_allocator(void *(*take)(void *, size_t), void (*release)(void *, void *))
 {
     void (*get)(int, struct allocator *) = dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");

@@ -7,8 +7,8 @@
 #include "collectors/transaction_names.h"
 #include "cpython/sites.h"
 
-/* `made` is for what is made of those in Python; NULL where there are none. `times`: how many calls its time stands for;
-   0 where it is not read. `is_alone`: but one is wanted, for which this is compiled once more without a loop. */
+/* `made` is for what is made of those in Python; NULL if there are none. `times`: how many calls its time stands for;
+   0 if it is not read. `is_alone`: but one is wanted, for which this is compiled once more without a loop. */
 static __attribute__((always_inline)) inline enum collected run_collectors(struct span *span,
                                                                            const struct identified *place,
                                                                            uint32_t wanted, const void *native,

@@ -29,7 +29,7 @@ extern struct identifications identified;
 
 void identified_forget(void);
 
-/* 0, or -1 where there is no room. */
+/* 0, or -1 if there is no room. */
 int identified_begin(void);
 
 /* The text's bytes, which live as long as the entry; NULL for other objects. */

@@ -19,7 +19,7 @@ static inline bool is_known_page(uintptr_t address)
     return page && readable_pages[page % KNOWN_PAGES] == page;
 }
 
-/* The same by asking the kernel. True where that does not tell. */
+/* The same by asking the kernel. True if that does not tell. */
 bool ask_whether_readable(const char *text);
 
 /* Whether it can be read up to its end, or as far as a name is read. */

@@ -52,6 +52,6 @@ static __attribute__((always_inline)) inline bool is_named(const struct named *n
     return is_text(name, named->text, named->bytes + 1);
 }
 
-/* Tasks take turns on a thread: only inside of a transaction of their own has a name a place. True where the name is to
+/* Tasks take turns on a thread: only inside of a transaction of their own has a name a place. True if the name is to
    be recorded behind the call: a read of the terminal begins a transaction, and it is that which is named. */
 bool change_name(const struct span *span, struct named *named, const char *name);

@@ -1,5 +1,5 @@
-/* What the kernel has counted of child processes. It tells that of one alone with its end, to who asks for it in the same
-   call; who does not ask has what the sum of all has grown by. */
+/* What the kernel has counted of child processes. It reports the use of a single child with its end, to a caller
+   that asks in the same call; otherwise only the growth of the sum over all children is known. */
 #pragma once
 
 #include <stdint.h>
@@ -37,8 +37,8 @@ struct child_usage usage_of(const struct rusage *used);
 /* Of all children that the process has waited for. */
 struct child_usage usage_of_all(void);
 
-/* What that has grown by since the call began, less what was `noted` of others meanwhile. The memory is known where none
-   before had as much; else it is 0. */
+/* The growth since the call began, less what was `noted` for others meanwhile. The memory is known if no earlier
+   child had as much; else it is 0. */
 struct child_usage usage_since(const struct child_waits *waits, const struct child_usage *noted);
 
 /* Add one child's to a sum. */

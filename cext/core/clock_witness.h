@@ -1,4 +1,4 @@
-/* How the clock begins to go by a witness (core/clock.h); false where it cannot be had. */
+/* How the clock begins to go by a witness (core/clock.h); false if it cannot be had. */
 #pragma once
 
 #include <stdbool.h>

@@ -52,7 +52,7 @@ static bool is_within_a_part(char letter)
     return !letter || !strchr("/:,[]()@ ;?#=&\\", letter);
 }
 
-/* `.csv` of a file's name; 0 where it has no such ending. */
+/* `.csv` of a file's name; 0 if it has no such ending. */
 static size_t length_of_ending(const char *part, size_t bytes)
 {
     size_t length = 0;

@@ -23,6 +23,6 @@ VISIBLE enum how_much arguments_kept(enum kind kind);
 /* The number of what may be kept of a text; 0 for nothing. */
 VISIBLE uint32_t argument_intern(enum kind kind, const char *text, size_t bytes);
 
-/* Write what may be kept of a text that has at most as many bytes as there is room for; gives the length. */
+/* Write what may be kept of a text that has at most as many bytes as there is room for; returns the length. */
 VISIBLE size_t argument_shape(enum kind kind, const char *text, size_t bytes, char *shape);
 VISIBLE size_t argument_normalise(enum kind kind, const char *text, size_t bytes, char *normalised);

@@ -30,14 +30,14 @@ struct filter_rules {
     uint64_t skip, keep, from_ns, to_ns;
 };
 
-/* The rules that hold now: what only asks goes on with them, though others may come meanwhile. */
+/* The rules in force: a thread that is just asking continues with them, even if others come meanwhile. */
 const struct filter_rules *rules_in_force(void);
 
 /* None, or those of the file, hold from now on. The exclusive lock is held. */
 void rules_forget(void);
 void rules_read(const char *path);
 
-/* Is there a rule of that class; one by which something is asked for, and not merely left out? */
+/* Whether there is a rule of that class; whether there is one that includes, and does not only exclude. */
 bool rules_have(enum filtered_by by);
 bool rules_ask(enum filtered_by by);
 

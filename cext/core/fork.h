@@ -14,6 +14,6 @@ VISIBLE void recorder_forked(void);
 /* Have the log say what became of the transaction that this process was started in, where it was started in one. */
 VISIBLE void recorder_tell_fate(void);
 
-/* Begin the subexperiment of this process, a forked child; false where it is not to be recorded. The caller holds the
+/* Begin the subexperiment of this process, a forked child; false if it is not to be recorded. The caller holds the
    exclusive lock. */
 bool fork_begin_child(void);

@@ -25,7 +25,7 @@ struct import {
 /* The slots of the function `name` in the table of the object that contains `within`. NULL, or why there are none. */
 VISIBLE const char *import_find(struct import *import, const void *within, const char *name);
 
-/* Put `to` in all of them. False where the memory cannot be written to; then all is as it was. */
+/* Put `to` in all of them. False if the memory cannot be written to; then all is as it was. */
 VISIBLE bool import_put(struct import *import, void *to);
 
 /* Restore the original. False if somebody else has replaced ours. */

@@ -27,7 +27,7 @@ struct first_numbers interning_next(void);
 /* The same as string_intern for who holds the exclusive lock. */
 uint32_t string_intern_held(const char *text, size_t bytes);
 
-/* 0 where there is no room. */
+/* 0 if there is no room. */
 VISIBLE uint32_t string_intern(const char *text, size_t bytes);
 
 /* The detail of a call; there may be as many as calls. 0 if its event will be dropped. Once texts have taken their

@@ -55,5 +55,5 @@ struct import_place {
 VISIBLE void object_imports(const struct loaded_object *object, void (*visit)(void *data, const struct import_place *place),
                             void *data);
 
-/* Put another address into a slot. False where the memory cannot be written to. */
+/* Put another address into a slot. False if the memory cannot be written to. */
 VISIBLE bool slot_exchange(void **address, bool read_only, void *to);

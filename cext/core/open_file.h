@@ -34,7 +34,7 @@ int file_open_to_read(const char *path);
 int file_open(const char *path, int flags);
 int file_open_in(char path[PATH_BYTES], const char *directory, const char *name, int flags);
 
-/* Have it be its owner's alone, or for the group to read, whatever the umask. -1 with errno set. */
+/* Make it readable for its owner alone, or for the group as well, whatever the umask. -1 with errno set. */
 int file_give_mode(int opened);
 
 /* May a file of this process be so long? Past the limit the kernel would send SIGXFSZ to the program. */

@@ -1,6 +1,6 @@
-/* How full the pool is: room is taken before a block is appended, and given back when its space is free again, so
-   at no time is more given back than was taken. Where the page says so all the same, somebody else has written there:
-   nothing of it is to be believed, the recording goes on, and reports say it. */
+/* The use of the pool: room is taken before a block is appended, and given back when its space is free again, so
+   never more is given back than was taken. If the page says otherwise, somebody else has written there: its figures are
+   then ignored, recording continues, and reports say so. */
 #include "core/pool_use.h"
 
 static uint64_t taken_bytes(const struct control *control)
@@ -32,7 +32,7 @@ static bool limit_would_be_reached(const struct control *control, uint64_t taken
 
 bool pool_is_full(const struct control *control)
 {
-    uint64_t drained = drained_bytes(control); /* first: what is taken meanwhile does no harm */
+    uint64_t drained = drained_bytes(control); /* first: what others take meanwhile does no harm */
     return pool_would_be_full(control, taken_bytes(control), drained);
 }
 

@@ -9,7 +9,7 @@
 bool pool_is_full(const struct control *control);
 bool pool_limit_is_reached(const struct control *control);
 
-/* Take room for a block, which this process counts in `head`; false where there is none. Return it where the block was not
+/* Take room for a block, which this process counts in `head`; false if there is none. Return it if the block was not
    appended. */
 bool pool_take_room(struct control *control, struct file_head *head);
 void pool_return_room(struct control *control, struct file_head *head);

@@ -24,7 +24,7 @@ VISIBLE int recorder_describe(const char *head, size_t bytes);
 /* Create the files of a process with these first numbers, and let the calling thread record. 0 or the error number. */
 int recorder_begin_files(struct first_numbers first);
 
-/* Where this process is recorded; NULL where it is not, or no longer. */
+/* Where this process is recorded; NULL if it is not, or no longer. */
 VISIBLE const char *recorder_directory(void);
 
 /* Create one of its files, to which records are written as long as the process lives. 0 or the error number. */
@@ -39,7 +39,7 @@ VISIBLE void recorder_detach(void);
 /* What the calling thread calls from now on is not recorded. */
 VISIBLE void recorder_hush(void);
 
-/* Record an attempt to start a process, of the calling thread; NULL where nothing can be recorded. */
+/* Record an attempt to start a process, of the calling thread; NULL if nothing can be recorded. */
 VISIBLE struct child *recorder_starts(const struct child *attempt);
 
 /* Count a call of a thread that cannot record. */

@@ -10,7 +10,7 @@
    with it, or NULL. */
 VISIBLE const char *redact_choose(const char *expression);
 
-/* The text with `?` in the place of all that matches, and its length, to be freed; NULL where nothing does, or where
+/* The text with `?` in the place of all that matches, and its length, to be freed; NULL if nothing does, or where
    there is no memory, which `*bytes` being 0 tells: then the text is not to be written at all. */
 VISIBLE char *redact(const char *text, size_t *bytes);
 

@@ -11,7 +11,7 @@ enum { RESERVE_PARTS = 20 };
 /* Leave so much free; 0: nothing. */
 void reserve_choose(uint64_t bytes);
 
-/* How much that is on the file system of a directory; 0 where nothing is left free, or that cannot be said. */
+/* How much that is on the file system of a directory; 0 if nothing is left free, or that cannot be said. */
 uint64_t reserve_on(const char *directory);
 
 /* May `bytes` more be written to the file system of an open file? 0, or RESERVE_REACHED. */

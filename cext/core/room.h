@@ -15,5 +15,5 @@ void room_count_in(struct file_head *head);
 /* Whether there will be room for the thread's next event, as things are. The lock is held. */
 bool room_for_event(const struct thread *thread);
 
-/* Where the thread's next event goes, in a new block; NULL where there is no room. */
+/* Where the thread's next event goes, in a new block; NULL if there is no room. */
 VISIBLE struct event *event_room(struct thread *thread);

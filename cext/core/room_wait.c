@@ -18,7 +18,7 @@
 
 static struct {
     uint64_t called_ns;                   /* when a monitor was called to make room */
-    uint64_t drained_bytes, fruitless_ns; /* as last looked at while waiting for room, and how long in vain since */
+    uint64_t drained_bytes, fruitless_ns; /* at the last look while waiting for room, and since when in vain */
 } waiting;
 
 void room_wait_begin(void)

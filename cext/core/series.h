@@ -24,5 +24,5 @@ int series_create(struct series *series, const char *directory, const struct dat
 /* Room for a record of `bytes`, which no window's edge crosses; zeros. NULL with errno set where there is no room. */
 void *series_extend(struct series *series, size_t bytes);
 
-/* Room for `count` records that follow one another in one window; gives the number of the first, or 0 with errno set. */
+/* Room for `count` records that follow one another in one window; returns the number of the first, or 0 with errno set. */
 uint32_t series_records(struct series *series, uint32_t count, void **records);

@@ -32,7 +32,7 @@ static inline void writing_end(struct thread *thread)
     __atomic_store_n(&thread->writing, 0, __ATOMIC_RELAXED);
 }
 
-/* False where the call is too deep inside others for the table: it is counted as dropped. */
+/* False if the call is too deep inside others for the table: it is counted as dropped. */
 static inline bool span_begin(struct span *span, struct thread *thread, uint32_t intrinsic, uint32_t stack,
                               uint32_t detail)
 {
@@ -78,7 +78,7 @@ static inline bool span_open(const struct span *span)
                   thread->record->open[span->index].call == span->call);
 }
 
-/* The end of the call: read the clocks. False where its beginning was not this process's. */
+/* The end of the call: read the clocks. False if its beginning was not this process's. */
 static inline bool span_stop(struct span *span)
 {
     if (!span_open(span))
@@ -133,7 +133,7 @@ static inline uint32_t charge_parent(struct thread_record *record, const struct 
     return parent->call;
 }
 
-/* Where the thread's next event goes; NULL where there is no room. */
+/* Where the thread's next event goes; NULL if there is no room. */
 static inline struct event *event_place(struct thread *thread)
 {
     struct block *block = thread->block;
@@ -167,7 +167,7 @@ static inline uint64_t sampled_ns(const struct thread *thread, uint64_t end_ns, 
 /* The same, where calls are sampled. */
 VISIBLE void span_record_sampled(const struct span *span, uint64_t bytes, uint32_t error);
 
-/* Write the event, and do nothing that is due besides; false where there is no room. */
+/* Write the event, and do nothing that is due besides; false if there is no room. */
 static inline bool span_write(const struct span *span, uint64_t bytes, uint32_t error)
 {
     struct thread *thread = span->thread;

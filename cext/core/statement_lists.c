@@ -18,7 +18,7 @@ static bool take_program_placeholder(struct scan *scan)
     return true;
 }
 
-/* A literal, with its sign, or a placeholder; false where it is neither. */
+/* A literal, with its sign, or a placeholder; false if it is neither. */
 static bool take_plain_value(struct scan *scan)
 {
     const char *begin = scan->at;

@@ -20,8 +20,8 @@ struct scan {
     enum dialect dialect;
 };
 
-/* Most bytes are copied without a look. Those that need one are found by a table: what each byte is, and which ones may
-   not stand behind it without being looked at. */
+/* Most bytes are copied without a look. A table finds the others: the type of each byte, and which ones cannot
+   follow it unseen. */
 enum { DIGIT = 1, BLANK = 2, DASH = 4, MARK = 8 /* examined wherever it is */ };
 #define BYTE(is, looked_at_behind_it) ((is) | (looked_at_behind_it) << 4)
 #define WORD BYTE(0, MARK) /* a digit in a word is no number */
@@ -110,7 +110,7 @@ static inline bool word_is(const struct scan *scan, size_t end, const char *word
 
 /* --- statement_scan.c */
 
-/* Whatever may begin a text, a name or a comment in some dialect. */
+/* Anything that may begin a text, a name or a comment in some dialect. */
 extern const char sql_openings[];
 
 void sql_skip_word(struct scan *scan);
@@ -118,7 +118,7 @@ void sql_skip_word(struct scan *scan);
 /* For the further values of a list, the further rows. */
 void sql_put_more(struct scan *scan);
 
-/* What is left of the statement becomes one placeholder. */
+/* The rest of the statement becomes one placeholder. */
 void sql_hide_rest(struct scan *scan);
 
 /* Does any of these signs stand between the two places? */
@@ -126,7 +126,7 @@ bool sql_has_sign(const char *at, const char *end, const char *signs);
 
 /* --- statement_texts.c */
 
-/* Past the quote that closes, NULL where none does; a doubled quote, and where `backslash` says so an escaped one, is
+/* Past the quote that closes, NULL if none does; a doubled quote, and where `backslash` says so an escaped one, is
    part of the text. */
 const char *sql_quoted_end(const char *at, const char *end, char quote, bool backslash);
 
@@ -146,10 +146,10 @@ static inline void sql_skip_text(struct scan *scan, char quote, const char *pref
         sql_skip_difficult_text(scan, quote, prefix);
 }
 
-/* Past $tag$ … $tag$; false where there is none. */
+/* Skip $tag$ … $tag$; false if there is none. */
 bool sql_skip_dollar_quoted(struct scan *scan);
 
-/* Two dashes or a # begin a comment, or are operators. False where they certainly are these. */
+/* Two dashes or a # begin a comment, or are operators. False if they certainly are these. */
 bool sql_take_comment(struct scan *scan);
 void sql_take_block_comment(struct scan *scan);
 
@@ -158,7 +158,7 @@ void sql_take_block_comment(struct scan *scan);
 /* A name in quotes; one without an end is not a name. */
 void sql_take_name(struct scan *scan, char closing);
 
-/* What stands in double quotes, backticks: a name in one dialect, in another something else. */
+/* Text in double quotes or backticks: a name in one dialect, something else in another. */
 void sql_take_double_quoted(struct scan *scan);
 void sql_take_backtick(struct scan *scan);
 

@@ -17,7 +17,7 @@ static inline bool is_word_at(const char *at, const char *end, const char *word)
            strncasecmp(at, word, length) == 0 && (at + length == end || !is_in_word(at[length]));
 }
 
-/* Past the word, NULL where it is not there. */
+/* Past the word, NULL if it is not there. */
 static char *find_word(char *at, char *end, const char *word)
 {
     for (bool begins = true; at < end; begins = !is_in_word(*at++))
@@ -69,7 +69,7 @@ static char *first_of(char *one, char *other)
     return !one || (other && other < one) ? other : one;
 }
 
-/* Where a secret begins in the statement between two places; NULL where none does. */
+/* Where a secret begins in the statement between two places; NULL if none does. */
 static char *secret_of(char *at, char *end)
 {
     char *found;

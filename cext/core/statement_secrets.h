@@ -3,5 +3,5 @@
 
 #include <stddef.h>
 
-/* Cut the normalised `text` off where such a secret begins, and put ` ?` there; gives the length that is left. */
+/* Cut the normalised `text` off where such a secret begins, and put ` ?` there; returns the length that is left. */
 size_t hide_bare_secrets(char *text, size_t length);

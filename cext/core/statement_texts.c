@@ -1,11 +1,11 @@
-/* Where texts and comments end, which differs by dialect. Where it cannot be told which text is a value, all the rest of
-   the statement is hidden. */
+/* Where texts and comments end, which differs by dialect. If it is unclear which text is a value, the rest of the
+   statement is hidden. */
 #define _GNU_SOURCE
 #include "core/statement_scan.h"
 
 #include <strings.h>
 
-/* Past the quote that closes, NULL where none does; a doubled quote, and where `backslash` says so an escaped one, is
+/* Past the quote that closes, NULL if none does; a doubled quote, and where `backslash` says so an escaped one, is
    part of the text. */
 const char *sql_quoted_end(const char *at, const char *end, char quote, bool backslash)
 {
@@ -25,7 +25,7 @@ static bool is_prefix(const char *prefix, const char *end, const char *word)
     return (size_t)(end - prefix) == strlen(word) && strncasecmp(prefix, word, (size_t)(end - prefix)) == 0;
 }
 
-/* q'[a text]' of Oracle: past its end, NULL where it has none. */
+/* q'[a text]' of Oracle: past its end, NULL if it has none. */
 static const char *q_quoted_end(const struct scan *scan)
 {
     static const char begins[] = "[{(<", ends[] = "]})>";
@@ -108,7 +108,7 @@ bool sql_take_comment(struct scan *scan)
     return true;
 }
 
-/* Past the comment, NULL where it is not closed. In it others may be nested. */
+/* Past the comment, NULL if it is not closed. In it others may be nested. */
 static const char *block_comment_end(const char *at, const char *end, bool nests)
 {
     unsigned depth = 0;
@@ -148,7 +148,7 @@ static bool is_within_name(const struct scan *scan)
     return at < scan->at && !is_digit(*at) && *at != '$';
 }
 
-/* $tag$ … $tag$ of PostgreSQL: past its end, or that of the statement; NULL where it is not one ($1 is a placeholder). */
+/* $tag$ … $tag$ of PostgreSQL: past its end, or that of the statement; NULL if it is not one ($1 is a placeholder). */
 static const char *dollar_quoted_end(const struct scan *scan)
 {
     const char *tag = scan->at, *at = scan->at + 1;

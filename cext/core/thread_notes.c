@@ -1,4 +1,4 @@
-/* What is noted of a thread in its record: what recording takes of its time, its clock, its waits for a processor. */
+/* What a thread's record has besides its calls: the cost of recording, its clock, its waits for a processor. */
 #define _GNU_SOURCE
 #include "core/thread_notes.h"
 
@@ -48,7 +48,7 @@ void thread_note_clock(struct thread *thread, struct reading now)
     fields->clock = thread->clock.kind;
 }
 
-/* How long a thread has waited for a processor since it was born; false where the kernel does not tell. */
+/* How long a thread has waited for a processor since it was born; false if the kernel does not tell. */
 static bool read_run_delay(const char *path, uint64_t *delay_ns)
 {
     char text[96];

@@ -9,7 +9,7 @@ void thread_charge_own(struct thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
 /* What the calling thread had waited for a processor before it began to record does not count. */
 void thread_begin_run_delay(struct thread *thread);
 
-/* As thread_note_run_delay, of a thread that goes on meanwhile. */
+/* Like thread_note_run_delay, for a thread that runs meanwhile. */
 void thread_note_run_delay_of_other(struct thread *thread);
 
 uint64_t thread_run_delay_ns(const struct thread *thread);

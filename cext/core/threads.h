@@ -78,7 +78,7 @@ struct thread {
     uint32_t gatherings; /* of the next that were ever used */
     uint32_t next_gathering;
     struct gathering gathering[GATHERINGS];
-    char name[THREAD_NAME_BYTES]; /* in Python, or what there is room for; empty where it has none */
+    char name[THREAD_NAME_BYTES]; /* in Python, or what there is room for; empty if it has none */
     struct named named[NAMED];
 };
 

@@ -44,7 +44,7 @@ struct coverage_shape {
     uint32_t places, branches;
 };
 
-/* Records for a code object with its places and branches; NULL where there is no room, which is counted. */
+/* Records for a code object with its places and branches; NULL if there is no room, which is counted. */
 VISIBLE struct coverage_table *coverage_table(const struct coverage_shape *shape);
 
 /* The name of the innermost transaction that the calling thread is in, a number in strings, or 0. */

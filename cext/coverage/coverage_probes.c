@@ -49,7 +49,7 @@ const char *coverage_events_begin(void)
     if (!coverage.probes || coverage.contexts || coverage.branches)
         return coverage_trace_begin();
     if (!probes_begin())
-        return "there is no place for probes";
+        return "no room for probes";
     const char *why = expecting_begin();
     if (why) {
         probes_end();

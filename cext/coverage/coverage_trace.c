@@ -127,7 +127,7 @@ const char *coverage_trace_begin(void)
 {
     coverage_tracer.interpreter = covered_codes.interpreter;
     if (trace_threads(&coverage_tracer))
-        return "another trace function is there";
+        return "another trace function is installed";
     recorder.thread_begins = trace_new_thread;
     watch_settrace(&coverage_tracer);
     return NULL;
@@ -154,7 +154,7 @@ void coverage_trace_the_rest(void)
         return;
     is_rest_traced = true;
     if (coverage_trace_begin())
-        recorder_say("missed", "what=\"coverage\" why=\"code without place for probes: another trace function is there\" ");
+        recorder_say("missed", "what=\"coverage\" why=\"code without room for probes: another trace function is installed\" ");
 }
 
 #endif

@@ -33,7 +33,7 @@ static inline struct covered_code *covered_code_known(PyCodeObject *code)
     return code_extra(code, covered_codes.index);
 }
 
-/* Its plan, made when it is first wanted; NULL where memory is short. An exception must not be set. */
+/* Its plan, made when it is first wanted; NULL if memory is short. An exception must not be set. */
 struct covered_plan *plan_covered(struct covered_code *known);
 
 /* The table for a context, which is now first in the list; tables of other files are dropped. */

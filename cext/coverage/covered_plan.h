@@ -27,7 +27,7 @@ struct covered_plan {
     uint32_t place_of[]; /* by instruction, from 1; 0: in none */
 };
 
-/* NULL where memory is short. */
+/* NULL if memory is short. */
 struct covered_plan *covered_plan_of(const struct bytecode *code);
 void covered_plan_free(struct covered_plan *plan);
 

@@ -142,7 +142,7 @@ static PyObject *call_eval(PyObject *module, PyObject *const *arguments, Py_ssiz
     return result;
 }
 
-/* The definition of a built-in function of these flags; NULL where it is another. Borrowed. */
+/* The definition of a built-in function of these flags; NULL if it is another. Borrowed. */
 static PyMethodDef *definition_of(const char *name, int flags)
 {
     PyObject *builtins = PyEval_GetBuiltins(), *function = builtins ? PyDict_GetItemString(builtins, name) : NULL;
@@ -157,7 +157,7 @@ const char *expecting_begin(void)
     hooks.exec = definition_of("exec", METH_FASTCALL | METH_KEYWORDS);
     hooks.eval = definition_of("eval", METH_FASTCALL);
     if (!hooks.exec || !hooks.eval)
-        return "exec or eval are not the interpreter's";
+        return "exec or eval has been replaced";
     hooks.real_exec = hooks.exec->ml_meth;
     hooks.real_eval = hooks.eval->ml_meth;
     hooks.exec->ml_meth = (PyCFunction)(void (*)(void))call_exec;

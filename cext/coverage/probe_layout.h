@@ -23,5 +23,5 @@ struct probes {
     struct probe probe[];
 };
 
-/* The probes of a code object, none of them armed; NULL where there is no room. */
+/* The probes of a code object, none of them armed; NULL if there is no room. */
 struct probes *probes_laid_out(const struct bytecode *code, const struct covered_plan *plan);

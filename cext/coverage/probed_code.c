@@ -122,7 +122,7 @@ static PyCodeObject *unprobed(PyCodeObject *of, PyObject *consts)
     return made;
 }
 
-/* NULL where there is nothing to be put. */
+/* NULL if there is nothing to be put. */
 static struct probes *probes_of(const struct bytecode *code, const struct covered_plan *plan)
 {
     struct probes *probes = plan && plan->places ? probes_laid_out(code, plan) : NULL;

@@ -11,7 +11,7 @@
 #include <Python.h>
 #include <stdbool.h>
 
-/* False where the slots that probes need are not there. */
+/* False if the slots that probes need are not there. */
 bool probes_begin(void);
 
 /* All that are armed are taken out. */

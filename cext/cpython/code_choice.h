@@ -19,7 +19,7 @@ struct code_choice {
 /* The program's own code is chosen. */
 VISIBLE void choose_own_code(struct code_choice *choice);
 
-/* Functions of modules are chosen as well. False where there are too many. */
+/* Functions of modules are chosen as well. False if there are too many. */
 VISIBLE bool choose(struct code_choice *choice, const char *module, const char *function);
 
 bool is_chosen(const struct code_choice *choice, const char *module, const char *function, bool own);

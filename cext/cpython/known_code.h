@@ -29,7 +29,7 @@ struct known_codes {
     struct code_choice choice;
 };
 
-/* Below 0 where there is no room. */
+/* Below 0 if there is no room. */
 VISIBLE int known_codes_begin(struct known_codes *codes);
 
 /* Have the numbers of its names be those of this recording. */

@@ -134,10 +134,10 @@ const char *monitoring_begin(struct monitor_tool *tool)
         return UNSUPPORTED;
     if (!monitor || !monitoring_prepare(monitor)) {
         PyErr_Clear();
-        return "sys.monitoring is not there";
+        return "sys.monitoring is missing";
     }
     if (!take_number(monitor, tool))
-        return "sys.monitoring: the numbers for tools that are nobody's are taken by others";
+        return "sys.monitoring: other tools use all free tool numbers";
     register_callbacks(monitor, tool, true);
     return NULL;
 }

@@ -4,5 +4,5 @@
 #include "core/interpreter_layout.h"
 #include "core/visible.h"
 
-/* All of it is 0 where this version of Python cannot be sampled. */
+/* All of it is 0 if this version of Python cannot be sampled. */
 VISIBLE struct interpreter_layout sampled_layout(void);

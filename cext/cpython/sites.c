@@ -94,7 +94,7 @@ static void write_code(struct code_sites *sites, const struct code_sites *descri
     __atomic_store_n(&sites->serial, described->serial, __ATOMIC_RELEASE);
 }
 
-/* Hang it on the code object; NULL where that went wrong. */
+/* Hang it on the code object; NULL if that went wrong. */
 static struct code_sites *hang_on(PyCodeObject *code, int index, const struct code_sites *described)
 {
     struct code_sites *sites = calloc(1, sizeof *sites + described->count * sizeof(struct place));

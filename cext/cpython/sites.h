@@ -68,7 +68,7 @@ static inline bool is_in_sight(const struct code_sites *sites, uint32_t instruct
            __atomic_load_n(&sites->places[instruction].site, __ATOMIC_ACQUIRE);
 }
 
-/* Site and stack of a frame; NULL where memory is short. */
+/* Site and stack of a frame; NULL if memory is short. */
 static inline struct place *place_of(frame *frame, uint32_t *own_code)
 {
     PyCodeObject *code = frame_code(frame);
@@ -80,7 +80,7 @@ static inline struct place *place_of(frame *frame, uint32_t *own_code)
     return &sites->places[instruction];
 }
 
-/* The stack of this site called from an outer one (0: none matters); 0 where there is no room. Mostly a site is called from
+/* The stack of this site called from an outer one (0: none matters); 0 if there is no room. Mostly a site is called from
    where it was called last. */
 VISIBLE uint32_t new_stack_at(struct place *place, uint32_t outer);
 

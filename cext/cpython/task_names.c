@@ -10,7 +10,7 @@
 
 /* --- the task that asyncio runs */
 
-/* What a function that is C code gives; NULL where it is not. The reference to it is taken. */
+/* What a function that is C code gives; NULL if it is not. The reference to it is taken. */
 static PyObject *called(PyObject *function)
 {
     PyObject *given = function && PyCFunction_Check(function) ? PyObject_CallNoArgs(function) : NULL;
@@ -35,7 +35,7 @@ static PyObject *running_task(void)
     return current ? called(current) : task_of_running_loop();
 }
 
-/* What a method gives that is C code; NULL where it is not. */
+/* What a method gives that is C code; NULL if it is not. */
 static PyObject *given_by(PyObject *object, const char *method)
 {
     PyObject *name = PyUnicode_InternFromString(method);

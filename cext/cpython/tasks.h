@@ -8,13 +8,13 @@
 #include "core/recorder.h"
 #include "cpython/frame.h"
 
-/* The number of the task that a coroutine, or a greenlet, is the outermost of; 0 where there is no room. */
+/* The number of the task that a coroutine, or a greenlet, is the outermost of; 0 if there is no room. */
 VISIBLE uint32_t number_of_task(PyObject *outermost);
 
 /* The tasks of a forked child are not its parent's. */
 VISIBLE void tasks_forget(void);
 
-/* The task that is being run: that of the innermost coroutine, or the greenlet; 0 where there is neither. */
+/* The task that is being run: that of the innermost coroutine, or the greenlet; 0 if there is neither. */
 VISIBLE uint32_t task_of_thread(const struct thread *thread);
 
 /* The task in which `awaited` makes its first step: that of the outermost coroutine around it, or itself. */

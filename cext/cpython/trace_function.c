@@ -13,7 +13,7 @@ bool trace_thread(const struct tracer *tracer, PyThreadState *state)
     return true;
 }
 
-/* False where it is no longer ours. */
+/* False if it is no longer ours. */
 static bool trace_thread_no_more(const struct tracer *tracer, PyThreadState *state)
 {
     if (state->c_tracefunc != tracer->see)
@@ -64,7 +64,7 @@ static PyObject *call_settrace(PyObject *module, PyObject *wanted)
     return done;
 }
 
-/* False where sys.settrace is not the interpreter's. */
+/* False if sys.settrace is not the interpreter's. */
 static bool replace_settrace(void)
 {
     PyObject *function = PySys_GetObject("settrace");

@@ -21,7 +21,7 @@ struct tracer {
 /* Put ours into a thread, or remove it. False if another trace function is there. */
 VISIBLE bool trace_thread(const struct tracer *tracer, PyThreadState *state);
 
-/* The same in all threads; gives how many have another. */
+/* The same in all threads; returns how many have another. */
 VISIBLE int trace_threads(const struct tracer *tracer);
 
 /* Know of the program's own trace functions from now on. */

@@ -45,7 +45,7 @@ static size_t encode(Py_UCS4 letter, char *to)
     return more + 1;
 }
 
-/* A text that never changes, without a conversion of Python's, which would allocate. Gives its length; it is cut. */
+/* A text that never changes, without a conversion of Python's, which would allocate. Returns its length; it is cut. */
 static size_t copy_text(PyObject *text, char room[NAME_ROOM])
 {
     size_t bytes = 0;

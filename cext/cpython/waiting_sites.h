@@ -26,5 +26,5 @@ VISIBLE uint32_t stack_of_waiting(frame *frame, bool whole);
 /* The same if others may have the lock meanwhile: data attached to code objects is not read. */
 VISIBLE uint32_t stack_without_lock(frame *frame);
 
-/* `/srv/app.py:41 hold`: the innermost place in the program's own code, or else of all. Gives the text's length. */
+/* `/srv/app.py:41 hold`: the innermost place in the program's own code, or else of all. Returns the text's length. */
 VISIBLE size_t describe_waiting(frame *frame, char *text, size_t room);

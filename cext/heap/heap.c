@@ -131,7 +131,7 @@ static int begin_here(void)
     return failed;
 }
 
-/* The exclusive lock is held, and the files are this process's; false where neither is. In a forked child they are begun with
+/* The exclusive lock is held, and the files are this process's; false if neither is. In a forked child they are begun with
    its first sample. */
 static bool begin_change(bool is_first)
 {

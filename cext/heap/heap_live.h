@@ -3,10 +3,10 @@
 
 #include "heap/heap.h"
 
-/* Zeroed pages; NULL where there are none. */
+/* Zeroed pages; NULL if there are none. */
 void *heap_memory(size_t bytes);
 
-/* There is none; the memory of those before is given back if it is this process's. False where there is no memory. */
+/* There is none; the memory of those before is given back if it is this process's. False if there is no memory. */
 bool heap_live_begin(bool is_ours);
 
 /* Where the sample is, or would be: then its address is 0. */

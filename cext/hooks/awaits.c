@@ -45,7 +45,7 @@ static bool is_left_out_as_await(const struct span *span)
     static uint32_t warned;
     if (!span->thread || !span_open(span))
         return false;
-    recorder_warn_once(&warned, "what is awaited: not yet recorded in a free-threaded interpreter");
+    recorder_warn_once(&warned, "awaits are not yet recorded in a free-threaded interpreter");
     span_forget(span);
     return true;
 }

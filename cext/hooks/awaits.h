@@ -1,13 +1,13 @@
-/* Calls that are awaited: timed by their steps.
+/* Awaited calls, timed by their steps.
 
-   A call of a coroutine function makes a coroutine and does nothing else; what it was made for is done in steps, between
-   which others run. So the call is no event, but the coroutine is, from its first step to its end. To see the steps it
-   is given another type while it is suspended: one under its own, alike in everything but that its steps are timed.
-   While it runs, and when it has ended, it is of its own type. The coroutine is the program's own all the time: nothing
-   stands in front of it. It is so with what an asynchronous generator gives for each item.
+   Calling a coroutine function only makes a coroutine, whose work is done in steps, between which others run. So the call
+   is not an event; the coroutine is, from its first step to its end. To see its steps it gets another type while it is
+   suspended: one derived from its own, which differs only in that steps are timed. While it runs, and when it has ended,
+   it has its own type. It is always the program's own object: nothing stands in front of it. The same applies to what an
+   asynchronous generator returns for each item.
 
-   A step is in the table of calls in progress as a call is, under the number of the whole. What of the time it was
-   suspended is added to what was called inside: self time is what its own steps took on the thread. */
+   A step is in the table of calls in progress like a call, under the number of the whole. The time of suspension is added
+   to that of inner calls: self time is what its own steps took on the thread. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

@@ -52,10 +52,10 @@ static inline PyObject *argument_of(const struct call *call, Py_ssize_t number)
     return number < call->count ? call->arguments[number] : NULL;
 }
 
-/* An argument that was given by the name that the slot knows; NULL where it was not. */
+/* An argument that was given by the name that the slot knows; NULL if it was not. */
 PyObject *named_argument(const struct call *call);
 
-/* What the detail is of; NULL where it was not given. */
+/* What the detail is of; NULL if it was not given. */
 static inline PyObject *subject_of(const struct call *call)
 {
     if (call->slot->subject == SUBJECT_OWNER)

@@ -38,7 +38,7 @@ static uint32_t busy_while_serving(const struct slot *slot, uint32_t kind, const
     return has_other && is_serving(thread) ? !kind : kind;
 }
 
-/* -1 where it is no whole number, or is too large for one of a process. */
+/* -1 if it is no whole number, or is too large for one of a process. */
 static int number_of_argument(const struct call *call, Py_ssize_t place)
 {
     PyObject *number = argument_of(call, place);

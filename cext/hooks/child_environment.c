@@ -20,7 +20,7 @@ static bool is_told(PyObject *environment, bool *off)
     return said != NULL;
 }
 
-/* Split `NAME=value`; false where the name is too long. */
+/* Split `NAME=value`; false if the name is too long. */
 static bool split_variable(const char *text, char name[256], const char **value)
 {
     size_t bytes = strcspn(text, "=");
@@ -32,7 +32,7 @@ static bool split_variable(const char *text, char name[256], const char **value)
     return true;
 }
 
-/* Put in a variable that is missing. 1 where it was, 0 where it was there, -1 where that went wrong. */
+/* Put in a variable that is missing. 1 where it was, 0 if it was there, -1 if that went wrong. */
 static int add_variable(PyObject *environment, const char *text, char name[256])
 {
     const char *value;
@@ -86,7 +86,7 @@ bool own_tells_fate(void)
     return !chosen.one_in || strcmp(told ? told : "", fate_to_tell()) == 0;
 }
 
-/* 1 where it was put in, 0 where it was there, or -1. */
+/* 1 where it was put in, 0 if it was there, or -1. */
 static int add_fate(PyObject *environment)
 {
     if (!chosen.one_in)

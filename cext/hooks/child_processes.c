@@ -105,7 +105,7 @@ static void name_spawned(struct child *child, const struct call *call)
     own_end(current_thread, begin);
 }
 
-/* The environment that the program is given; NULL where that is not known. */
+/* The environment that the program is given; NULL if that is not known. */
 static PyObject *environment_given(const struct call *call)
 {
     if (call->slot->passes == PASSES_own)

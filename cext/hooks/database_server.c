@@ -103,7 +103,7 @@ static const char *skip_blanks(const char *text, const char *end)
     return text;
 }
 
-/* One value of a connection string, bare or in quotes; a backslash escapes. Gives where it ends. */
+/* One value of a connection string, bare or in quotes; a backslash escapes. Returns where it ends. */
 static const char *read_value(const char *text, const char *end, char value[PART_BYTES], size_t *bytes)
 {
     bool quoted = text < end && *text == '\'';

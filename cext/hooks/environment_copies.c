@@ -22,7 +22,7 @@ static PyObject *list_of_own(void)
     return list;
 }
 
-/* The dictionary behind os.environ, where `mapping` is that or another of its type; NULL where not. */
+/* The dictionary behind os.environ, where `mapping` is that or another of its type; NULL if not. */
 static PyObject *data_of_environ(PyObject *mapping)
 {
     PyObject *type = entry_of_module("os", "_Environ");

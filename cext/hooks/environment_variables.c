@@ -25,7 +25,7 @@ static Py_ssize_t place_in_list(PyObject *list, const char *name)
     return -1;
 }
 
-/* The key under which a dictionary has the name, a new reference; NULL where it has not, or with an exception set. */
+/* The key under which a dictionary has the name, a new reference; NULL if it has not, or with an exception set. */
 static PyObject *key_in(PyObject *dictionary, const char *name)
 {
     PyObject *keys[] = {PyUnicode_FromString(name), PyBytes_FromString(name)}, *found = NULL;

@@ -7,7 +7,7 @@
 
 bool is_list_of_bytes(PyObject *list);
 
-/* A new reference to bytes; NULL where there is no such variable, or none that is text, or with an exception set. */
+/* A new reference to bytes; NULL if there is no such variable, or none that is text, or with an exception set. */
 PyObject *value_of(PyObject *environment, const char *name);
 
 bool has_variable(PyObject *environment, const char *name);

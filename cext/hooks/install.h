@@ -11,7 +11,7 @@
    is cached: most tables are in the interpreter's own data. */
 bool is_writable(const void *address);
 
-/* The definition that a function, a method or a class method is made from; NULL where it has none. */
+/* The definition that a function, a method or a class method is made from; NULL if it has none. */
 PyMethodDef *definition_of(PyObject *callable);
 
 /* Which pool serves a definition; SIGNATURE_COUNT where none does. */

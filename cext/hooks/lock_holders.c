@@ -7,7 +7,7 @@
 
 struct holder holders[HOLDERS];
 
-/* False where it may still stand there. */
+/* False if it may still stand there. */
 static bool forget_sites_at(unsigned place, const struct code_sites *sites)
 {
     if (__atomic_load_n(&holders[place].sites, __ATOMIC_RELAXED) != sites)
@@ -63,7 +63,7 @@ static bool find_holder(const PyObject *lock, struct holder *found, PyCodeObject
     return is_another;
 }
 
-/* ` at /srv/app.py:41 hold`; gives its length. */
+/* ` at /srv/app.py:41 hold`; returns its length. */
 static int describe_place(PyCodeObject *code, uint32_t instruction, char *text, size_t room)
 {
     int line = PyCode_Addr2Line(code, (int)(instruction * sizeof(_Py_CODEUNIT)));

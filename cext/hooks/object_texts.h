@@ -11,5 +11,5 @@ enum { TEXT_BYTES = 1024 }; /* so much of a text is kept */
 /* Text as bytes, as in the file system; a new reference, NULL for other objects. */
 PyObject *encoded(PyObject *text);
 
-/* A new reference, or NULL where there is no such member, or nothing in it. */
+/* A new reference, or NULL if there is no such member, or nothing in it. */
 PyObject *member_of(PyObject *object, PyObject *name);

@@ -64,7 +64,7 @@ static bool is_called(PyObject *text, const char *name)
     return PyUnicode_Check(text) && PyUnicode_CompareWithASCIIString(text, name) == 0;
 }
 
-/* Where among the arguments the environment is; -1 where it is not. */
+/* Where among the arguments the environment is; -1 if it is not. */
 static Py_ssize_t place_of_environment(const struct slot *slot, Py_ssize_t count, PyObject *names)
 {
     Py_ssize_t place = slot->passes == PASSES_list ? 5 : 2;

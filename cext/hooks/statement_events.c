@@ -18,7 +18,7 @@
 
 static const struct slot *told_lines; /* what they are recorded as; NULL: they are not */
 
-/* The number of the line's stack; 0 where there is no room. */
+/* The number of the line's stack; 0 if there is no room. */
 static uint32_t stack_of_line(frame *here)
 {
     uint32_t own_code = 0;

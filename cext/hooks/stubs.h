@@ -48,7 +48,7 @@ struct slot *slot_take(enum signature signature, const void *real);
 
 void *slot_stub(enum signature signature, const struct slot *slot);
 
-/* Have the calls of that number be at `level`, which is lower than before; false where there are no such, or where
+/* Have the calls of that number be at `level`, which is lower than before; false if there are no such, or where
    recording itself needs to know of them. */
 bool slots_lower(uint32_t number, enum level level);
 

@@ -93,7 +93,7 @@ void terminal_begin(struct call *call)
     }
 }
 
-/* The first `bytes` of a buffer; of several one after the other. Gives how many are left. */
+/* The first `bytes` of a buffer; of several one after the other. Returns how many are left. */
 static size_t keep_buffer(const struct call *call, enum piece_what what, PyObject *object, size_t bytes)
 {
     Py_buffer view;

@@ -9,9 +9,9 @@
 
 #include "hooks/slot.h"
 
-/* What it keeps, behind what wrapt does. */
+/* Its own data, after wrapt's. */
 struct wrapper {
-    vectorcallfunc call; /* NULL in one that somebody else has made of its type */
+    vectorcallfunc call; /* NULL in an object that somebody else has made of its type */
     const struct slot *slot;
 };
 

@@ -16,13 +16,13 @@
 
 struct native {
     struct slot slot; /* the data of the intrinsic; numbers are 0 if it is not recorded */
-    void *real;       /* the C library's function; NULL where it has none of that name */
+    void *real;       /* the C library's function; NULL if it has none of that name */
 };
 
 extern struct native natives[NATIVE_COUNT];
 
 struct native_call {
-    struct span span; /* its thread is NULL where the call is not timed */
+    struct span span; /* its thread is NULL if the call is not timed */
     const struct slot *slot;
     intptr_t subject;
 };
@@ -35,5 +35,5 @@ bool native_begin(struct native_call *call, enum native_number number, intptr_t 
 /* The call has given `result`, or has failed with that error. errno stays as it is. */
 void native_end(struct native_call *call, int64_t result, int error);
 
-/* What becomes of calls of a number from now on; false where no native intrinsic has it. */
+/* What becomes of calls of a number from now on; false if no native intrinsic has it. */
 bool native_lower(uint32_t number, enum level level);

@@ -1,15 +1,14 @@
-/* The native intrinsics: functions of the C library that are timed where extension modules and C libraries call them.
+/* The native intrinsics: functions of the C library that are timed when extension modules and C libraries call them.
 
-   This list is the only place where they are described. Made from it are the wrappers (native/native_wrappers.c), what is
-   declared of them in Python (interpose/instrumentation/native.py) and so their entries in the map and in the documentation,
-   and the test of what each records. One function more is one line here; a shape that is not there yet is one line in
-   native/native_shapes.h.
+   This list is the only description. From it are made the wrappers (native/native_wrappers.c), the declarations in Python
+   (interpose/instrumentation/native.py) with their entries in the map and in the documentation, and the test of what each
+   records. A new function is one line here; a new shape is one line in native/native_shapes.h.
 
-   The columns: the name; the shape; the kinds; how one of several is chosen, what is kept of the call, what its result tells,
-   and what it changes, in the words of hooks/slot.h. A lock that is free is taken and leaves no trace, unless all are asked
-   for; what waited for less than the threshold is counted.
+   The columns: the name; the shape; the kinds; how one of several is chosen, what is kept of the call, what its result
+   means, and what it changes, in the words of hooks/slot.h. A free lock is taken without a trace, unless all are requested;
+   waits below the threshold are counted.
 
-   Not in it are vfork, whose child goes on in the frame of who called it, and exec, which a child of vfork calls: neither can be
+   Missing are vfork, whose child continues in its caller's frame, and exec, which a child of vfork calls: neither can be
    between a beginning and an end. */
 #pragma once
 

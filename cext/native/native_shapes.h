@@ -1,9 +1,7 @@
-/* The signatures of native intrinsics, each under the name that native/native_calls.h gives it: the type of the result, the
-   parameters, the arguments, what the call is about (a descriptor, or the address of a text), and the number of the error
-   that it failed with, or 0.
-
-   Of `open` and its like the third argument may not have been given: what stands in its place is passed on, and is looked at by
-   nobody. A length in an offset is of 64 bits, whatever it is called. */
+/* The signatures of native intrinsics, under the names that native/native_calls.h uses: the type of the result, the
+   parameters, the arguments, the detail (a descriptor, or the address of a text), and the error number of a failed
+   call, or 0. The third argument of `open` and similar functions may be missing: whatever is in its place is passed on,
+   and never read. A length that is an offset has 64 bits, whatever its name. */
 #pragma once
 
 #include <errno.h>

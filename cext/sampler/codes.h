@@ -18,7 +18,7 @@ struct codes {
 
 struct sampled_process;
 
-/* The site of the instruction at `place` in the code object at `address`, of which `head` was read just now. 0 where that is
+/* The site of the instruction at `place` in the code object at `address`, of which `head` was read just now. 0 if that is
    no code object, or has no such instruction, as when it is read in the middle of a change; NO_SITE where it is code that the
    interpreter has for itself, of no file. */
 #define NO_SITE UINT32_MAX
@@ -27,7 +27,7 @@ uint32_t codes_site(struct sampled_process *process, uint64_t address, const voi
 /* What the function of a code object is called that `codes_site` was asked for, a number in strings, or 0. */
 uint32_t codes_function(const struct codes *codes, uint64_t address);
 
-/* A text of the process as UTF-8, cut where it is long. Gives its length, 0 where that is no text. */
+/* A text of the process as UTF-8, cut where it is long. Returns its length, 0 if that is no text. */
 enum { TEXT_CHARACTERS = 1024, TEXT_BYTES = 4 * TEXT_CHARACTERS };
 size_t codes_text(const struct sampled_process *process, uint64_t address, char into[TEXT_BYTES]);
 

@@ -11,10 +11,10 @@ struct numbers {
     size_t slots, used;
 };
 
-/* 0 where the key has none. A key is not 0. */
+/* 0 if the key has none. A key is not 0. */
 uint32_t numbers_find(const struct numbers *numbers, uint64_t key);
 
-/* False where there is no room. */
+/* False if there is no room. */
 bool numbers_keep(struct numbers *numbers, uint64_t key, uint32_t value);
 
 /* All are forgotten. */

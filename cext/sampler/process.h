@@ -20,7 +20,7 @@ struct sampled_thread {
     uint64_t address; /* its state in the interpreter */
     uint32_t tid;
     struct schedule_files files;
-    uint32_t record;  /* its number in threads, 0 where it has none yet */
+    uint32_t record;  /* its number in threads, 0 if it has none yet */
     struct schedule schedule;
     struct moment last;
     uint32_t waited, rests; /* samples in a row in which it only waited; rounds in which it is skipped */

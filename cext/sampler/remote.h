@@ -16,7 +16,7 @@ struct remote_piece {
 
 enum { PIECES_AT_MOST = 256 };
 
-/* Read all of it; false where that cannot be read whole. */
+/* Read all of it; false if that cannot be read whole. */
 bool remote_read(pid_t process, uint64_t address, void *into, size_t bytes);
 
 /* The same of several in one call. */

@@ -47,7 +47,7 @@ static void read_chunk(struct reading_of_stack *reading)
     }
 }
 
-/* The frame at the address; NULL where it cannot be read. */
+/* The frame at the address; NULL if it cannot be read. */
 static const char *frame_at(const struct reading_of_stack *reading, uint64_t address, char into[FRAME_BYTES_AT_MOST])
 {
     size_t bytes = reading->process->layout.frame_bytes;
@@ -114,7 +114,7 @@ static bool read_frames(struct reading_of_stack *reading, uint64_t state)
     return true;
 }
 
-/* The sites of `count` frames from `first` on; false where one is of no code. */
+/* The sites of `count` frames from `first` on; false if one is of no code. */
 static bool read_sites(struct reading_of_stack *reading, unsigned first, unsigned count, uint32_t *sites)
 {
     static __thread char heads[CODES_AT_A_TIME][CODE_BYTES_AT_MOST];

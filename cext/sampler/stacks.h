@@ -8,7 +8,7 @@ struct found_stack {
     bool torn;       /* it changed while it was read */
     uint64_t coroutine;           /* the outermost one that it runs, an address, or 0 */
     uint32_t coroutine_function;  /* what that one's function is called, a number in sampled_strings */
-    uint32_t outermost_function;  /* the same of the outermost frame; 0 where that was not read */
+    uint32_t outermost_function;  /* the same of the outermost frame; 0 if that was not read */
 };
 
 /* `state` is the address of what the interpreter knows of the thread. */

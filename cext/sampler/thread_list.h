@@ -3,7 +3,7 @@
 
 #include "sampler/process.h"
 
-/* Look which there are, if that may have changed; false where the process cannot be read. */
+/* Look which there are, if that may have changed; false if the process cannot be read. */
 bool threads_list(struct sampled_process *process);
 
 /* The thread's sample that waits for others like it is written. */

@@ -3,6 +3,6 @@
 
 #include "sampler/process.h"
 
-/* Take a sample of every thread. False where the process cannot be read: it has ended, or is another program now, or is
+/* Take a sample of every thread. False if the process cannot be read: it has ended, or is another program now, or is
    no longer recorded. */
 bool threads_sample(struct sampled_process *process);

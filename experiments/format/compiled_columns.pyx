@@ -209,7 +209,7 @@ cdef class CompiledColumns:
         return length - self.record_bytes - self.mask_bytes == there * (count - 1)
 
     cdef size_t arrange_all(self, const uint8_t *records, size_t count, uint8_t *out) noexcept nogil:
-        """Gives the bytes of the arrangement. Each plane is made where it is if all are there, and then moved up."""
+        """Returns the bytes of the arrangement. Each plane is made where it is if all are there, and then moved up."""
         cdef size_t i, k, place, used = 0, last = count - 1
         cdef uint8_t *mask = out + self.record_bytes
         cdef uint8_t *planes = mask + self.mask_bytes
@@ -234,7 +234,7 @@ cdef class CompiledColumns:
         return self.record_bytes + self.mask_bytes + used
 
     cdef uint64_t say_anew(self, const Column *column, const uint8_t *records, size_t count) noexcept nogil:
-        """Put what is stored of the column, of `count` records after the first, into `numbers`; gives all their bits."""
+        """Put what is stored of the column, of `count` records after the first, into `numbers`; returns all their bits."""
         if column.size_bytes == 8:
             return say_all(column, records, count, self.record_bytes, self.numbers, 8)
         if column.size_bytes == 4:
@@ -253,7 +253,7 @@ cdef class CompiledColumns:
                 self.put_back(column, records, last)
 
     cdef bint gather(self, const Column *column, const uint8_t *mask, const uint8_t *planes, size_t count) noexcept nogil:
-        """Put what is stored of the column into `numbers`; false where that is nothing but zeros."""
+        """Put what is stored of the column into `numbers`; false if that is nothing but zeros."""
         cdef size_t i, place
         cdef bint found = False
         cdef const uint8_t *plane

@@ -18,7 +18,7 @@ class Sequences:
         return bool(self._pages.get(sequence // PAGE, 0) >> sequence % PAGE & 1)
 
     def add(self, sequence: int) -> bool:
-        """Take it in; gives whether it was not in there."""
+        """Take it in; returns whether it was not in there."""
         page, bit = self._pages.get(sequence // PAGE, 0), 1 << sequence % PAGE
         self._pages[sequence // PAGE] = page | bit
         return not page & bit

@@ -100,7 +100,7 @@ def hash_of(data: bytes) -> str:
 
 
 def read_content(founder: str, entry: Entry, largest_bytes: int) -> bytes | None:
-    """The archived content; None where it is not there, is too long, or is not what the index says."""
+    """The archived content; None if it is not there, is too long, or is not what the index says."""
     try:
         descriptor = open_plain(os.path.join(founder, ARCHIVES, entry.content))
     except OSError:
@@ -145,7 +145,7 @@ class Archive:
         os.write(self._log, shown.encode("utf-8", "replace") + b"\n")
 
     def add(self, path: str, kind: str, descriptor: int, changed: bool) -> Entry:
-        """Keep what `descriptor` reads as the content of `path`. Raises OSError; ValueError where it changes."""
+        """Keep what `descriptor` reads as the content of `path`. Raises OSError; ValueError if it changes."""
         before = os.fstat(descriptor)
         written, name, size_bytes = self._copy(descriptor, os.path.basename(path))
         after = os.fstat(descriptor)
@@ -168,7 +168,7 @@ class Archive:
         return self._common or self._directory
 
     def _copy(self, source: int, called: str) -> tuple[str, str, int]:
-        """Copy into a new file; gives its path, the name that it shall have, and its size."""
+        """Copy into a new file; returns its path, the name that it shall have, and its size."""
         written = os.path.join(self._place, f".new.{os.getpid()}")
         hashed, size_bytes = hashlib.sha256(), 0
         with open(_create(written), "wb") as file:

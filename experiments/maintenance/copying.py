@@ -35,7 +35,7 @@ def refuse_what_is_none(path: str) -> None:
 
 
 def _has_log(path: str) -> bool:
-    """Whether the log begins as one does; it is empty where nothing could be recorded."""
+    """Whether the log begins as one does; it is empty if nothing could be recorded."""
     try:
         with open(open_plain(os.path.join(path, names.LOG)), "rb") as file:
             begin = file.read(4096)

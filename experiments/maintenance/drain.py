@@ -123,7 +123,7 @@ class Drain:
         return sorted(found, key=lambda waiting: waiting.head.sequence)
 
     def _head_at(self, file: OpenFile, offset: int) -> BlockHead | None:
-        """The head of the block there; None where it was given back, for each has one as soon as it is there."""
+        """The head of the block there; None if it was given back, for each has one as soon as it is there."""
         data = file.read(offset, self._head.record_bytes)
         head = self._head.one(data) if len(data) == self._head.record_bytes else None
         return head if head and head.magic == BLOCK_MAGIC else None

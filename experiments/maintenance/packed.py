@@ -33,7 +33,7 @@ _FILE_TYPES = (tarfile.REGTYPE, tarfile.AREGTYPE)
 def pack(founder: str, target: str) -> None:
     """Write the experiment in the directory `founder` into the new file `target`.
 
-    Raises OSError (FileExistsError where `target` is there), ExperimentError for a name that is too long, and for more
+    Raises OSError (FileExistsError if `target` is there), ExperimentError for a name that is too long, and for more
     files than are read again.
     """
     import zstandard
@@ -73,9 +73,9 @@ def _pack_file(into: BinaryIO, name: str, path: str) -> None:
 
 
 def unpack(path: str, directory: str, damages: Damages) -> str:
-    """Unpack the file at `path` into the empty `directory`; gives the path of the experiment in it.
+    """Unpack the file at `path` into the empty `directory`; returns the path of the experiment in it.
 
-    What cannot be read is noted, and what comes before it is there. Raises ExperimentError where nothing can be read.
+    What cannot be read is noted, and what comes before it is there. Raises ExperimentError if nothing can be read.
     """
     place = os.path.basename(path)
     try:

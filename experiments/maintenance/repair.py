@@ -70,7 +70,7 @@ def _repair_xml(directory: str, name: str) -> None:
 
 
 def _end_of_whole_elements(data: bytes) -> int | None:
-    """Where the last whole element in the outermost one ends, 0 where that did not begin; None where all is well."""
+    """Where the last whole element in the outermost one ends, 0 if that did not begin; None if all is well."""
     parser = expat.ParserCreate("utf-8")
     depth, end = 0, 0
 

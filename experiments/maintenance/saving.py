@@ -38,9 +38,9 @@ IsRunning = Callable[[Process], bool]
 
 
 def save(experiment: Experiment, is_running: IsRunning, to: str | None = None) -> str:
-    """Copy `experiment`; gives the path of the copy: `to`, or `NAME.save.N.er` beside it.
+    """Copy `experiment`; returns the path of the copy: `to`, or `NAME.save.N.er` beside it.
 
-    Raises OSError where it cannot be made; then nothing of it is left.
+    Raises OSError if it cannot be made; then nothing of it is left.
     """
     if experiment.founder.lineage:
         raise UsageError(f"{experiment.name}: is a child process; save the experiment that contains it")
@@ -108,7 +108,7 @@ class _Saver:
                 _copy_data(file, copy)
 
     def _copy_events(self, until_ns: int | None) -> int:
-        """Copy the blocks, up to the events that had ended at `until_ns`; gives how many events there are."""
+        """Copy the blocks, up to the events that had ended at `until_ns`; returns how many events there are."""
         events, found = self._process.events, 0
         if events is None:
             return 0

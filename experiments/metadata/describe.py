@@ -44,7 +44,7 @@ def head(format_version, layout, *, version, settings, clock, cost, interposed, 
 
 def trace_parent(environment):
     """The TRACEPARENT of an environment: `00-`, a trace, a span, flags, as W3C's Trace Context has them in hexadecimal
-    digits; empty where it is not one."""
+    digits; empty if it is not one."""
     given = environment.get("TRACEPARENT", "") if environment else ""
     parts = given.split("-") if len(given) == 55 else [given]
     if [len(part) for part in parts] != [2, 32, 16, 2] or parts[0] == "ff":
@@ -67,7 +67,7 @@ def _system(redacted):
 
 
 def _terminal():
-    """The terminal that one of the standard streams is; empty where none is."""
+    """The terminal that one of the standard streams is; empty if none is."""
     for descriptor in (0, 1, 2):
         try:
             return os.ttyname(descriptor)

@@ -41,7 +41,7 @@ def complete(experiment: str, pid: int, returncode: int, time_ns: int) -> bool:
     """Note how the process `pid` ended, if the experiment is that of this process and does not say so yet.
 
     `returncode` is its exit code or the negative number of the signal that killed it; `time_ns` is monotonic.
-    Gives whether it was written.
+    Returns whether it was written.
     """
     how = f'status="{returncode}"' if returncode >= 0 else f'signal="{-returncode}"'
     event = f'  <event kind="exit" time_ns="{time_ns}" {how}/>\n'.encode()

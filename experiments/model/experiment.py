@@ -21,7 +21,7 @@ class Experiment:
     """An experiment, open for reading: `processes` are the founder (first) and its descendants.
 
     What turns out to be damaged while one reads is in `damages`; `packed` is the file that it was unpacked
-    from, if it was. Raises ExperimentError where `directory` is not there, is not an experiment, or is one of
+    from, if it was. Raises ExperimentError if `directory` is not there, is not an experiment, or is one of
     a version that cannot be read.
     """
 
@@ -61,7 +61,7 @@ class Experiment:
         return read_marks(self.founder_directory, os.path.basename(self.founder_directory), self.damages)
 
     def refuse_if_unpacked(self, what: str) -> None:
-        """Raises UsageError where the experiment is one file: `what` is not written into that."""
+        """Raises UsageError if the experiment is one file: `what` is not written into that."""
         if self.packed:
             raise UsageError(f"{self.packed}: {what} cannot be written into a packed experiment")
 

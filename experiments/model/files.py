@@ -59,7 +59,7 @@ class DataFile:
 
     @contextmanager
     def opened(self) -> Iterator[OpenFile | None]:
-        """The file open for reading, or None where it cannot be; that is noted."""
+        """The file open for reading, or None if it cannot be; that is noted."""
         try:
             descriptor = open_plain(self.path)
         except OSError as error:
@@ -104,7 +104,7 @@ class OpenFile:
             return b""
 
     def read_into(self, buffer: bytearray, offset: int) -> int:
-        """Fill `buffer` from `offset`; gives the number of bytes."""
+        """Fill `buffer` from `offset`; returns the number of bytes."""
         try:
             return os.preadv(self._descriptor, [buffer], offset)
         except (OSError, OverflowError):

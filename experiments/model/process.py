@@ -125,7 +125,7 @@ class Process:
         self.log: Log = read_log(os.path.join(directory, "log.xml"), f"{place}/log.xml", damages)
 
     def string(self, number: int) -> str:
-        """The string `number`; empty for 0, `(other)` for many details in one, `?` where it is not there."""
+        """The string `number`; empty for 0, `(other)` for many details in one, `?` if it is not there."""
         if number in (0, OTHER):
             return "(other)" if number else ""
         process: Process | None = self
@@ -136,7 +136,7 @@ class Process:
         return self._missing("strings", number, UNKNOWN) if text is None else text
 
     def intrinsic(self, number: int) -> Intrinsic:
-        """The intrinsic `number`, as this process or those that forked it name it; `?` where none does."""
+        """The intrinsic `number`, as this process or those that forked it name it; `?` if none does."""
         process: Process | None = self
         while process:
             if number in process._intrinsics:
@@ -184,7 +184,7 @@ class Process:
         return self._libraries_and_failures[1]
 
     def frames(self, stack: int) -> Iterator[Site]:
-        """The sites of the stack `stack`, from the innermost outward; none where it is not there."""
+        """The sites of the stack `stack`, from the innermost outward; none if it is not there."""
         for _ in range(DEEPEST_STACK):
             if stack == 0:
                 return
@@ -224,7 +224,7 @@ class Process:
         return self._start_ups[stack]
 
     def site(self, number: int) -> Site:
-        """The site `number`; one with `?` where it is not there."""
+        """The site `number`; one with `?` if it is not there."""
         if number not in self._sites_seen:
             self._sites_seen[number] = self._find_site(number)
         return self._sites_seen[number]
@@ -286,7 +286,7 @@ class Process:
         return tables[name] if name in tables else self._table(name, Overview)
 
     def mapped_objects(self) -> list[MappedObject]:
-        """The load objects that were mapped; none where they were not asked for."""
+        """The load objects that were mapped; none if they were not asked for."""
         return list(read_objects(self._file(OBJECTS))) if self._has(OBJECTS) else []
 
     @cached_property
@@ -419,7 +419,7 @@ class Process:
         return read_consolidated(self._file(CONSOLIDATED)) if self._has(CONSOLIDATED) else None
 
     def stamp_of_consolidated(self) -> tuple[int, int] | None:
-        """What differs when other records are kept; None where none are."""
+        """What differs when other records are kept; None if none are."""
         try:
             found = os.lstat(os.path.join(self.directory, CONSOLIDATED))
         except OSError:
@@ -432,7 +432,7 @@ class Process:
 
     @cached_property
     def events(self) -> EventFile | None:
-        """The events, or None where log.xml does not describe them."""
+        """The events, or None if log.xml does not describe them."""
         data = self.log.data.get("events")
         file = self._file("events")
         if data is None or data.layout is None or data.inner is None:
@@ -554,11 +554,11 @@ class Process:
         return DataFile(os.path.join(self.directory, name), f"{self.place}/{name}", self.damages)
 
     def table_if_there(self, name: str, record: type[Record]) -> RecordTable[Record] | None:
-        """The table in the file `name`; None where the process has none."""
+        """The table in the file `name`; None if the process has none."""
         return self._table(name, record) if self._has(name) else None
 
     def strings_if_there(self, name: str) -> StringTable | None:
-        """The strings in the file `name`; None where the process has none, or log.xml does not describe it."""
+        """The strings in the file `name`; None if the process has none, or log.xml does not describe it."""
         data = self.log.data.get(name)
         return StringTable(self._file(name), data, self.log.head) if data and self._has(name) else None
 

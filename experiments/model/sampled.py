@@ -22,7 +22,7 @@ RECORDS_AT_MOST = 20_000_000  # some 1.2 GiB: the sampler leaves off long before
 
 
 class Sampled:
-    """The samples of `process`, and the stacks that they name; nothing where it was not sampled."""
+    """The samples of `process`, and the stacks that they name; nothing if it was not sampled."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
@@ -60,7 +60,7 @@ class Sampled:
                 yield record
 
     def frames(self, stack: int) -> Iterator[Site]:
-        """The sites of the stack `stack`, from the innermost outward; none where it is not there."""
+        """The sites of the stack `stack`, from the innermost outward; none if it is not there."""
         for _ in range(DEEPEST_STACK):
             record = self._stack(stack)
             if record is None or not record.site:
@@ -80,7 +80,7 @@ class Sampled:
         return True
 
     def task_name(self, task: int) -> str:
-        """The name of the task or greenlet that a sample names; empty where it names none."""
+        """The name of the task or greenlet that a sample names; empty if it names none."""
         return self._string(task) if task else ""
 
     def _stack(self, number: int) -> StackRecord | None:

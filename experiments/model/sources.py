@@ -140,7 +140,7 @@ def archive(archive: Archive, wanted: Iterable[Wanted], roots: Roots, limits: Li
 
 
 def _copied(archive: Archive, wanted: Wanted, roots: Roots, largest_bytes: int) -> Entry:
-    """Raises Refused, OSError, or ValueError where the path cannot be one."""
+    """Raises Refused, OSError, or ValueError if the path cannot be one."""
     real = os.path.realpath(wanted.path)
     if _is_private(wanted.path) or _is_private(real):
         raise Refused("its name is that of a secret")

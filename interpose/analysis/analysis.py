@@ -45,14 +45,14 @@ class Analysis:
         return pauses_of(self.experiment)
 
     def records(self, process: Process, by: tuple[str, ...], histograms: bool = False) -> Records:
-        """The records of the calls of `process` by the fields `by`. Raises UsageError where these are not kept."""
+        """The records of the calls of `process` by the fields `by`. Raises UsageError if these are not kept."""
         made = self._records(process, by, histograms, None)
         if by[0] == "thread":
             self._account(process, made)
         return made
 
     def records_by_transaction(self, process: Process, by: tuple[str, ...], histograms: bool = False) -> Records:
-        """The same, each under its transaction. Raises UsageError where the fields are not kept."""
+        """The same, each under its transaction. Raises UsageError if the fields are not kept."""
         return self._records(process, by, histograms, Tracker(lives_of(process), self.pauses))
 
     def _records(self, process: Process, by: tuple[str, ...], histograms: bool, tracker: Tracker | None) -> Records:

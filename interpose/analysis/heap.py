@@ -77,7 +77,7 @@ def heaps(experiment: Experiment, by_function: bool = False) -> list[Heap]:
 
 
 def heap_of(process: Process, by_function: bool = False) -> Heap | None:
-    """Of one process; None where its heap was not recorded."""
+    """Of one process; None if its heap was not recorded."""
     record = _whole(process)
     if record is None:
         return None

@@ -163,7 +163,7 @@ def package() -> str:
 
 
 def refuse_what_others_could_change(pid: int, user: int, group: int) -> None:
-    """Raises CannotAttach where code that is to run as `user` is neither theirs nor root's, or others may write it."""
+    """Raises CannotAttach if code that is to run as `user` is neither theirs nor root's, or others may write it."""
     for path in _code_files():
         try:
             found = os.stat(path)

@@ -86,7 +86,7 @@ class Debugger:
         return any(thread.blocks_traps for thread in self._threads.values())
 
     def stop(self) -> None:
-        """Stop all threads, wherever they are. Raises CannotAttach where one does not stop."""
+        """Stop all threads, wherever they are. Raises CannotAttach if one does not stop."""
         self._holds = True
         for thread in self._threads.values():
             if not thread.is_stopped:
@@ -129,7 +129,7 @@ class Debugger:
             del self._armed[address]
 
     def wait_for_trap(self, timeout_s: float) -> Thread | None:
-        """The thread that came to a trap, and is stopped; None where none did in time."""
+        """The thread that came to a trap, and is stopped; None if none did in time."""
         until_s = time.monotonic() + timeout_s
         while event := self._next_event(until_s):
             thread = self._handle(*event)

@@ -52,7 +52,7 @@ class Call(Protocol):
 
 
 class Functions:
-    """Where in a process the functions are that are needed. Raises CannotAttach where one is missing."""
+    """Where in a process the functions are that are needed. Raises CannotAttach if one is missing."""
 
     def __init__(self, tracee: Tracee) -> None:
         found = tracee.addresses([*_STATE, *_BEFORE_3_13.values(), *_INTERPRETERS, *_CALLED])
@@ -84,7 +84,7 @@ class Execution:
         return here == main
 
     def run(self, code: Code) -> dict[str, object] | None:
-        """What the code answers; None where memory is short. errno is afterwards as it was."""
+        """What the code answers; None if memory is short. errno is afterwards as it was."""
         errno_at = self._call("__errno_location")
         errno = self._tracee.read(errno_at, _INT_BYTES)
         head = bytes(_WORDS * _WORD_BYTES) + _NAMES + _RAISED + code.start.encode() + b"\0"

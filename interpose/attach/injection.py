@@ -46,7 +46,7 @@ class Injected(NamedTuple):
 
 
 class Injection:
-    """The way into the process of `tracee`. Raises CannotAttach where a symbol is missing."""
+    """The way into the process of `tracee`. Raises CannotAttach if a symbol is missing."""
 
     def __init__(self, tracee: Tracee, machine: Machine, is_given_up: Callable[[], bool]) -> None:
         self._tracee, self._machine, self._is_given_up = tracee, machine, is_given_up

@@ -93,7 +93,7 @@ class Answer(NamedTuple):
 
 
 def run(tracee: Tracee, what: Code, timeout_s: float) -> Answer:
-    """Have the program's main thread run it. Raises CannotAttach where it does not in time; then it runs on as it
+    """Have the program's main thread run it. Raises CannotAttach if it does not in time; then it runs on as it
     was."""
     while not (found := _run_once(tracee, what, time.monotonic() + timeout_s)).answer:
         time.sleep(_LOOK_S)
@@ -137,7 +137,7 @@ class _Request:
             raise CannotAttach(f"{self._tracee.pid}: does not see {self._directory}: its files are not ours")
 
     def ask(self) -> None:
-        """Raises CannotAttach where it cannot be asked."""
+        """Raises CannotAttach if it cannot be asked."""
         try:
             sys.remote_exec(self._tracee.pid, self._path(_SCRIPT))  # type: ignore[attr-defined]
         except (OSError, RuntimeError) as error:
@@ -168,7 +168,7 @@ class _Request:
         return found
 
     def take_back(self) -> bool:
-        """False where it was too late."""
+        """False if it was too late."""
         try:
             os.rename(self._path(_WANTED), self._path("taken back"))
         except OSError:

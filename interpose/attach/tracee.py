@@ -111,12 +111,12 @@ class Tracee:
             return True
 
     def refuse_what_has_ended(self) -> None:
-        """Raises CannotAttach where it has."""
+        """Raises CannotAttach if it has."""
         if self._status()["State"][:1] in "ZX":
             raise CannotAttach(f"{self.pid}: has ended")
 
     def refuse_shadow_stack(self) -> None:
-        """Raises CannotAttach where the processor checks where functions return to: our calls would end the program."""
+        """Raises CannotAttach if the processor checks where functions return to: our calls would end the program."""
         if "shstk" in self._status().get("x86_Thread_features", ""):
             raise CannotAttach(f"{self.pid}: has a shadow stack, with which it can be reached from Python 3.14 on")
 
@@ -131,7 +131,7 @@ class Tracee:
         return self._owner().st_gid
 
     def threads(self) -> set[int]:
-        """The numbers of its threads; none where it has ended."""
+        """The numbers of its threads; none if it has ended."""
         try:
             return {int(name) for name in os.listdir(f"/proc/{self.pid}/task")}
         except (FileNotFoundError, ProcessLookupError):

@@ -46,7 +46,7 @@ def find_ancestor() -> str:
 
 
 def recorded_in(pid: int) -> tuple[str, str] | None:
-    """The founder's directory and the lineage of the process `pid`, of this user's, which is recorded; None where it is
+    """The founder's directory and the lineage of the process `pid`, of this user's, which is recorded; None if it is
     not."""
     for directory in _mapped_experiments(pid):
         if _is_own_directory(directory) and _is_of(directory, pid):
@@ -160,7 +160,7 @@ def _make_descendant(founder: str, step: str) -> tuple[str, str]:
 
 
 def _make_followed(founder: str, lineage: str) -> str:
-    """The directory made for a lineage; empty where that is taken. Raises NotRecorded where it is not to be recorded:
+    """The directory made for a lineage; empty if that is taken. Raises NotRecorded if it is not to be recorded:
     then a file has the name, so that the next lineage has the next number."""
     from interpose.timing import shims
 

@@ -139,7 +139,7 @@ def begin_wanted(wanted, parent, environment):
 
 
 def heed_policy(wanted):
-    """Have nothing recorded that the administrator forbids. Raises NotRecorded where that is all."""
+    """Have nothing recorded that the administrator forbids. Raises NotRecorded if that is all."""
     if not _may_exist(POLICY):
         return
     from interpose.config import policy

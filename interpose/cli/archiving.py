@@ -27,7 +27,7 @@ def archive_as_asked(
     again: bool = False,
     common: str | None = None,
 ) -> Done:
-    """Archive what `mode` says. Raises InterposeError where that cannot be: on another host, no rights."""
+    """Archive what `mode` says. Raises InterposeError if that cannot be: on another host, no rights."""
     experiment.refuse_if_unpacked("an archive")
     if is_on_another_host(experiment):
         host = experiment.founder.log.system.get("host", "?")

@@ -42,7 +42,7 @@ def targets(experiments: list[str], target: str) -> list[tuple[str, str]]:
 
 
 def refuse_running(path: str, advice: str = "; -f does it all the same") -> None:
-    """Raises ExperimentError where a process of the experiment is alive; what cannot be read is not."""
+    """Raises ExperimentError if a process of the experiment is alive; what cannot be read is not."""
     try:
         experiment = Experiment(path)
     except ExperimentError:

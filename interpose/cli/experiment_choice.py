@@ -75,7 +75,7 @@ def note_clipped(is_so: bool) -> None:
 def open_experiments(given: Sequence[str]) -> Experiment:
     """The experiments `given` and those of the groups among them, read as one; else the newest.
 
-    Of several, those that cannot be read are noted. Raises ExperimentError where none can.
+    Of several, those that cannot be read are noted. Raises ExperimentError if none can.
     """
     paths = paths_of(given)
     if len(paths) < 2:

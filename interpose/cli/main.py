@@ -76,7 +76,7 @@ class Command(Protocol):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line `argv` (sys.argv where None); gives the exit code."""
+    """Run the command line `argv` (sys.argv where None); returns the exit code."""
     given = list(sys.argv[1:] if argv is None else argv)
     sys.stdout, sys.stderr = sys.stdout or Closed(), sys.stderr or io.StringIO()
     if "t" in sys.abiflags:  # a command has one thread: the lock costs it nothing
@@ -116,7 +116,7 @@ def _run(given: list[str]) -> int:
 
 
 def _refuse_first_word(given: list[str]) -> None:
-    """Raises UsageError where the first word is not a command, and not an option that stands alone."""
+    """Raises UsageError if the first word is not a command, and not an option that stands alone."""
     if not given:
         raise UsageError("a command is missing, for example: interpose run app.py (interpose --help lists all)")
     if not given[0].startswith("-") and given[0] not in COMMANDS:

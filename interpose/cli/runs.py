@@ -26,7 +26,7 @@ def add_measure_argument(parser: argparse.ArgumentParser) -> None:
 
 class Runs:
     """The runs at some paths with their circumstances, and when each began on the calendar; what cannot be read is
-    said, and left out. `code` is the exit code so far. Raises ExperimentError where none can be read."""
+    said, and left out. `code` is the exit code so far. Raises ExperimentError if none can be read."""
 
     def __init__(self, paths: list[str], by: str, with_calls: bool) -> None:
         self.runs: list[Run] = []

@@ -23,7 +23,7 @@ class SourceFiles:
         self.replaced: list[tuple[str, str]] = []
 
     def text_of(self, process: Process, file: str) -> Source | None:
-        """The text of a file that `process` names; None where it is nowhere."""
+        """The text of a file that `process` names; None if it is nowhere."""
         for directory in self.path:
             found = self._kept(process, file) if directory == EXPERIMENTS else self._below(directory, process, file)
             if found:

@@ -10,7 +10,7 @@ from interpose.config import precedence, schema
 
 
 def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
-    """`. Did you mean X?`, the one of the `known` names that is most like `word`; empty where none is like it.
+    """`. Did you mean X?`, the one of the `known` names that is most like `word`; empty if none is like it.
 
     A `prefix` that all of them have says nothing of how alike they are, nor does the end of an experiment's name.
     """

@@ -197,7 +197,7 @@ BLOCKS = ("skip", "keep", "from", "to")
 
 
 def _leaves_nothing(rules, recorded):
-    """Which words contradict each other; nothing where some calls may be left."""
+    """Which words contradict each other; nothing if some calls may be left."""
     single = {word: values[0] for word, _, values in rules if word in BLOCKS}
     if single.get("keep") == 0:
         return "keep=0"

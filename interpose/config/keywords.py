@@ -82,7 +82,7 @@ class Step:
         self.keys: dict[str, tuple[str, str]] = {}
 
     def value(self, key: str) -> str:
-        """The value of a keyword, nothing where it is not given."""
+        """The value of a keyword, nothing if it is not given."""
         return self.keys.get(key, ("", ""))[0]
 
 

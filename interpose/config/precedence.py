@@ -227,7 +227,7 @@ def _asks_for_statements(text: str) -> bool:
 
 
 def _why_no_statements(settings: Settings) -> str:
-    """Why statements are no events; nothing where they may be. Lines may be switched on by the program later."""
+    """Why statements are no events; nothing if they may be. Lines may be switched on by the program later."""
     if "calls" not in settings.record:
         return "statements are recorded among calls (INTERPOSE=calls,lines)"
     return "statements are not sampled (INTERPOSE_INTERVAL)" if settings.interval_ns else ""

@@ -489,7 +489,7 @@ class Settings:
 
     @property
     def trigger_above_ns(self) -> int | None:
-        """How long a call is that fires the trigger; None where none does."""
+        """How long a call is that fires the trigger; None if none does."""
         return self.trigger.above_ns if self.trigger else None
 
     @property

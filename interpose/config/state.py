@@ -69,7 +69,7 @@ def _make_levels(path: str) -> None:
 
 
 def experiments_directory() -> str | None:
-    """Where experiments go when the wanted directory is not writable; None where there is no such place."""
+    """Where experiments go when the wanted directory is not writable; None if there is no such place."""
     state = directory()
     return state and _private(os.path.join(state, EXPERIMENTS))
 
@@ -121,7 +121,7 @@ def _one_line(text: str) -> str:
 
 
 def _parse(line: bytes) -> NotRecorded | None:
-    """What one line says, or None where it was not written by us."""
+    """What one line says, or None if it was not written by us."""
     fields = line.decode("utf-8", "replace").split("\t")
     if len(fields) != 5:
         return None

@@ -34,13 +34,13 @@ _DETAILS = {"db": "db.query.text", "file": "file.path", "net": "server.address",
 
 
 def write(analysis: Analysis, out: BinaryIO) -> None:
-    """Write the requests, a line each. Raises UsageError where single events were not kept."""
+    """Write the requests, a line each. Raises UsageError if single events were not kept."""
     for request, _ in requests(analysis.experiment):
         out.write(request + b"\n")
 
 
 def requests(experiment: Experiment) -> Iterator[tuple[bytes, int]]:
-    """The requests, each with the number of its spans. Raises UsageError where single events were not kept."""
+    """The requests, each with the number of its spans. Raises UsageError if single events were not kept."""
     refuse_without_events(experiment)
     for number, process in enumerate(experiment.processes):
         made = _Process(experiment, process, number)

@@ -33,7 +33,7 @@ class Database:
     """The tables of experiments, as Parquet files in `directory`."""
 
     def __init__(self, experiments: Sequence[Experiment], directory: str) -> None:
-        """Raises UsageError where a package is missing, or single calls were not kept."""
+        """Raises UsageError if a package is missing, or single calls were not kept."""
         self._connection = duckdb.connect(":memory:")
         written = [os.path.join(directory, str(number)) for number, _ in enumerate(experiments)]
         for experiment, each in zip(experiments, written, strict=True):

@@ -35,7 +35,7 @@ class Sent:
 
 
 def send(experiment: Experiment, endpoint: str, headers: Mapping[str, str]) -> Sent:
-    """Send the spans of `experiment` to the collector at `endpoint`. Raises UsageError where that is no URL."""
+    """Send the spans of `experiment` to the collector at `endpoint`. Raises UsageError if that is no URL."""
     address = address_of(endpoint)
     headers = {**_credentials(endpoint), **headers}
     made = Sent()

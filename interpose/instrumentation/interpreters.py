@@ -124,7 +124,7 @@ def is_python_name(path: str) -> bool:
 
 
 def ask(interpreter: Interpreter) -> Answer | None:
-    """What the interpreter says of itself, with the options that matter; None where that makes no sense."""
+    """What the interpreter says of itself, with the options that matter; None if that makes no sense."""
     options = [option for option in interpreter.options if option[1] in OPTIONS_THAT_MATTER]
     environment = {**os.environ, "INTERPOSE": "0"}
     try:
@@ -165,7 +165,7 @@ def preload(environment: dict[str, str], words: Sequence[str]) -> dict[str, str]
 
 
 def obstacles(answer: Answer) -> list[str]:
-    """Why the interpreter would not record, in words; empty where it would."""
+    """Why the interpreter would not record, in words; empty if it would."""
     if answer.implementation != "cpython":
         return [f"{answer.executable} is {answer.implementation}; interpose records CPython"]
     if answer.python[:2] < OLDEST:

@@ -240,7 +240,7 @@ def stamp_of(path):
 
 
 def read_resolved(path):
-    """Of each source its stamp, and its libraries as (name, path, attribute); nothing where that file is not safe."""
+    """Of each source its stamp, and its libraries as (name, path, attribute); nothing if that file is not safe."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

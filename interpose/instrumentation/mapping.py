@@ -97,7 +97,7 @@ def places_of(wanted: Settings, words: Sequence[str]) -> tuple[str, str, str] | 
 def map_program(interpreter: Interpreter, wanted: Settings, every: bool = True) -> Mapped:
     """What a program started with the interpreter gets; `every`: not only of others' libraries, but of ours as well.
 
-    Raises InterposeError where the interpreter does not say.
+    Raises InterposeError if the interpreter does not say.
     """
     words = [interpreter.path, *interpreter.options, *interpreter.words]
     places = places_of(wanted, words)

@@ -25,7 +25,7 @@ Named = list[tuple[str, str, str]]
 
 def refresh(group: str) -> list[str]:
     """Bring the file up to date for what this interpreter has installed and for the project in the directory `group`,
-    if any; does nothing where nothing can be kept. Gives a line for each library that programs did not use until now.
+    if any; does nothing if nothing can be kept. Returns a line for each library that programs did not use until now.
 
     Raises SettingError for a project file that cannot be understood.
     """
@@ -123,7 +123,7 @@ def _file_of(module: str, directory: str) -> str:
 
 
 def _write(path: str, sources: list[tuple[str, tuple[str, Named]]]) -> None:
-    """In a file that replaces the old one: a reader sees the one or the other; none where there is nothing to say."""
+    """In a file that replaces the old one: a reader sees the one or the other; none if there is nothing to say."""
     lines = []
     for source, (stamp, named) in sources:
         lines.append(f"source\t{source}\t{stamp}\n")

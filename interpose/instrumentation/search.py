@@ -39,7 +39,7 @@ def library_places(
 
 
 def resolved_file(environment: "Mapping[str, str]") -> str:
-    """Where commands write down which libraries projects and packages name; empty where there is no such place."""
+    """Where commands write down which libraries projects and packages name; empty if there is no such place."""
     base = _base(environment, "XDG_STATE_HOME", environment.get("HOME", ""), ".local/state")
     return base and f"{base}/libraries"
 

@@ -86,7 +86,7 @@ def _subscript(found: re.Match[str]) -> Subscript | _Job:
 
 def nodes(experiment: Experiment, target: str = "") -> Iterator[Node]:
     """The nodes of all that was traced, under `target`; where that is empty, of each stretch under the one that the
-    program gave. Raises UsageError where that is no global, or the program gave none."""
+    program gave. Raises UsageError if that is no global, or the program gave none."""
     given = [target] if target else targets(experiment)
     if not given:
         raise UsageError("--global: the program named none (interpose.trace_lines(to=...)); say which")

@@ -67,7 +67,7 @@ def test_what_is_awaited_is_not_recorded_and_the_report_says_so(traced, interpos
     assert done.events("interpose.transaction") == []
     assert done.details("os.stat").count("/tmp") == 3
     assert len({event.task for event in done.events("os.stat") if event.task}) == 3
-    assert "what is awaited: not yet recorded in a free-threaded interpreter" in interpose("report", done.path).stdout
+    assert "awaits are not yet recorded in a free-threaded interpreter" in interpose("report", done.path).stdout
 
 
 @pytest.mark.parametrize("wanted", ["lines", "coverage", "lines,coverage"])

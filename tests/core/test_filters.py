@@ -289,7 +289,7 @@ def test_descendants_are_followed_and_descriptors_known_whatever_is_left_out(tra
         ("kind=-", "a value is missing"),
         ("kind=disk", "'disk' is not one of the kinds"),
         ("event=XX", "'XX' is not an event type"),
-        ("event=SI", "session start is not chosen by a filter"),
+        ("event=SI", "session start cannot be filtered"),
         ("kind=db; event=NS", "kind and event have nothing in common: nothing would be recorded"),
         ("line=a.py", "is not of the form orders.py:100-200"),
         ("line=a.py:9-3", "is not of the form orders.py:100-200"),

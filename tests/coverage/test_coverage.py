@@ -445,7 +445,7 @@ def test_line_trace_and_coverage_of_the_same_functions_agree(traced, by_probes):
     if by_probes:
         assert lines(done, "f") == {3: True, 4: True, 5: False, 6: True}
     else:  # there is one trace function to a thread
-        assert "another trace function is there" in missed(done)
+        assert "another trace function is installed" in missed(done)
 
 
 @pytest.mark.skipif(not NEWER, reason="there is no sys.monitoring")

@@ -139,7 +139,8 @@ def test_archiving_is_for_the_host_of_the_recording(tmp_path, shop, capsys):
     code = main(["archive", "test.1.er"])
 
     assert code == 1
-    assert capsys.readouterr().err == "interpose: test.1.er: recorded on elsewhere; only there is what it refers to\n"
+    told = "test.1.er: was recorded on elsewhere; archive it there, where its sources are"
+    assert capsys.readouterr().err == f"interpose: {told}\n"
     assert not (experiment / "archives").exists()
 
 

@@ -160,7 +160,7 @@ def test_commands_that_read_one_take_a_group_of_one(tmp_path, capsys):
         (FIRST + "y.erg\n", "the group contains itself"),
         (FIRST + "a" * 5000, "x.erg:2: not a path"),
         (FIRST + "a\0b", "x.erg:2: not a path"),
-        (FIRST + "deep0.erg\n", "groups more than 8 deep"),
+        (FIRST + "deep0.erg\n", "groups are nested more than 8 deep"),
         (FIRST + "".join(f"{number}.er\n" for number in range(MEMBERS_AT_MOST + 1)), "more than 10,000 experiments"),
         (FIRST + "a\n" * 600_000, "longer than 1 MiB"),
         (FIRST + "gone.erg\n", "No such file"),

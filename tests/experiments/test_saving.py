@@ -288,4 +288,4 @@ def test_a_copy_does_not_say_that_it_is_watched_or_paused(traced, interpose):
 def test_an_environment_with_a_ring_that_cannot_be_is_told(interpose):
     done = interpose("run", "--ring", "17GiB", "echo")
 
-    assert (done.returncode, done.stderr) == (2, "interpose: --ring 17GiB: a ring is of 16GiB at most\n")
+    assert (done.returncode, done.stderr) == (2, "interpose: --ring 17GiB: a ring can have at most 16GiB\n")

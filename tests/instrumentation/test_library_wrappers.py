@@ -48,7 +48,7 @@ def with_wrapper(place: Place, wrapper: str, declared: str = DECLARED):
         (f"{WRAPPER}    return wrapper(wrapped, instance, args, kwargs)\n", "its wrapper raised RecursionError"),
         (f"{WRAPPER}    args[0], kwargs.clear()\n    kwargs['key']\n", "its wrapper raised"),
         ("def wrapper(wrapped):\n    pass\n", "its wrapper raised TypeError"),
-        (f"{WRAPPER}    pass\n", "its wrapper did not call on, and gave nothing"),
+        (f"{WRAPPER}    pass\n", "its wrapper neither called the function nor returned a value"),
     ],
 )
 def test_a_wrapper_that_fails_before_the_original_leaves_it_to_be_called(place, wrapper, why):
@@ -90,12 +90,12 @@ wrapper = Wrapper()
 @pytest.mark.parametrize(
     ("wrapper", "why"),
     [
-        (f"{WRAPPER}    {ON}\n", "its wrapper gave nothing"),
+        (f"{WRAPPER}    {ON}\n", "its wrapper returned nothing"),
         (f"{WRAPPER}    {ON}\n    return 1 / 0\n", "its wrapper raised ZeroDivisionError"),
         (f"{WRAPPER}    try:\n        {ON}\n    finally:\n        [][1]\n", "its wrapper raised IndexError"),
         (
             f"{WRAPPER}    try:\n        {ON}\n    except ValueError:\n        return None\n",
-            "its wrapper kept an error, and gave nothing",
+            "its wrapper caught an exception and returned nothing",
         ),
     ],
 )

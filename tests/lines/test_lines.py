@@ -519,7 +519,7 @@ def test_where_others_have_the_tools_it_is_said_and_the_program_goes_on(traced):
 
     assert done.stdout == "goes on\n"
     assert line_trace(done.experiment).notes == [
-        "not traced: sys.monitoring: the numbers for tools that are nobody's are taken by others"
+        "not traced: sys.monitoring: other tools use all free tool numbers"
     ]
 
 

@@ -272,7 +272,7 @@ def test_a_test_that_failed_fails_as_it_did(tests):
         ("intrinsic='a'", "not like db=5"),
         ("1, 2", "not like db=5"),
         ("1, kind='x'", "'x' is not one of db"),
-        ("1, detail=7", "detail is a pattern, not 7"),
+        ("1, detail=7", "detail must be a pattern, not 7"),
     ],
 )
 def test_a_limit_that_is_none_is_told_in_a_line(tests, limit, why):

@@ -236,7 +236,7 @@ def test_the_command_shows_all_sections_or_those_that_are_asked_for(interpose, s
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--format", "csv"], "--format csv: one --section at a time"),
+        (["--format", "csv"], "--format csv takes a single --section"),
         (["--section", "sections"], "sections is not a choice. Did you mean section?"),
         (["--slices", "100000"], "--slices must be at most 1000"),
     ],

@@ -48,7 +48,7 @@ class Function(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A line of a function; 0 where it has none."""
+    """A line of a function; 0 if it has none."""
 
     function: Function
     line: int = 0

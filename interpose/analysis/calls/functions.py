@@ -169,7 +169,7 @@ def _path(node: Node) -> tuple[Function, ...]:
 def _found_in(
     path: tuple[Function, ...], fragment: tuple[Function, ...]
 ) -> tuple[Function | None, Function | None] | None:
-    """What stands before the first place of `fragment` in `path` and behind the last; None where it has none."""
+    """What stands before the first place of `fragment` in `path` and behind the last; None if it has none."""
     length = len(fragment)
     places = [place for place in range(len(path) - length + 1) if path[place : place + length] == fragment]
     if not places:

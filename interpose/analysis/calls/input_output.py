@@ -114,7 +114,7 @@ def _input_output(analysis: Analysis, by: tuple[str, ...]) -> InputOutput:
 
 
 def operation_of(intrinsic: Intrinsic) -> str:
-    """Which operation the calls of an intrinsic are; none where they are no input or output."""
+    """Which operation the calls of an intrinsic are; none if they are no input or output."""
     place, _, name = intrinsic.name.rpartition(".")
     if intrinsic.kind not in _KINDS or name in _NOT_OF_FILES:
         return ""

@@ -105,7 +105,7 @@ def _together(rows: Sequence[Traced]) -> Traced:
 
 
 class _Entries:
-    """Gives the events of an experiment as entries, block by block."""
+    """Returns the events of an experiment as entries, block by block."""
 
     def __init__(self, experiment: Experiment) -> None:
         self._processes = experiment.processes

@@ -113,7 +113,7 @@ def _verdict(rows: Sequence[Compared], runs_a: int, runs_b: int) -> str:
 
 
 def named(runs: Sequence[Run], name: str) -> list[Figures] | None:
-    """Of each run the figures of the rows called `name`, as one; None where no run has such a row."""
+    """Of each run the figures of the rows called `name`, as one; None if no run has such a row."""
     if name == ALL:
         return [run.whole for run in runs]
     found = [[figures for each, figures in run.rows.items() if name in each.parts] for run in runs]

@@ -38,7 +38,7 @@ class Trend:
 
     @cached_property
     def figures(self) -> list[float]:
-        """The figure of each run; 0 where it has no such row."""
+        """The figure of each run; 0 if it has no such row."""
         return [MEASURES[self.measure].of(each) for each in self._rows]
 
     @property

@@ -628,7 +628,7 @@ cdef class CompiledConsolidator:
             node.name = told.name
 
     cdef uint32_t step(self, const unsigned char *record, Told *told, uint64_t role, bint *ends) except 0 with gil:
-        """Have the tracker decide; gives what the call is put into."""
+        """Have the tracker decide; returns what the call is put into."""
         thread = load(record, self.places[THREAD])
         cdef uint32_t held = self.find_holder(HELD, thread, 0)
         call = Outermost(
@@ -812,7 +812,7 @@ cdef class CompiledConsolidator:
         return 0
 
     cdef size_t all_around(self, uint32_t *around) noexcept nogil:
-        """All that holds others or is a record, each behind what is around it; gives how many."""
+        """All that holds others or is a record, each behind what is around it; returns how many."""
         cdef size_t count = 0, place = 0
         cdef uint32_t i
         for i in range(ROOT, <uint32_t>self.used):

@@ -70,7 +70,7 @@ class Keeper:
             self._tracker.go_on_from(self._before[0].until)
 
     def add(self, sequence: int, events: Bytes) -> int:
-        """Take in the events of a block, unless they are in the records already; gives how many."""
+        """Take in the events of a block, unless they are in the records already; returns how many."""
         if sequence in self.blocks:
             return 0
         self._consolidator.add(events)
@@ -95,7 +95,7 @@ class Keeper:
 
 
 def keep(process: Process, pauses: Pauses, slowest_at_most: int = SLOWEST) -> int:
-    """Keep the records of a process that has ended; gives how many calls they have more. Raises OSError."""
+    """Keep the records of a process that has ended; returns how many calls they have more. Raises OSError."""
     if process.events is None:
         return 0
     keeper = Keeper(process, pauses, slowest_at_most)

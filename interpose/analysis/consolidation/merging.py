@@ -62,7 +62,7 @@ class Merged:
         self._status = 0
 
     def take_in(self, analysis: Analysis, process: Process) -> int:
-        """Add what `process` did; gives how many calls that are."""
+        """Add what `process` did; returns how many calls that are."""
         records = analysis.records_by_transaction(process, BY, histograms=True)
         by_thread = records.by_thread(number_of_statements(process))
         found = account(process, by_thread, analysis.pauses)

@@ -63,7 +63,7 @@ class _Node:
         self.told = [0, 0, 0, 0]  # bits, think wall and CPU time, stack: what the records mean for transactions
 
     def take_over(self, other: _Node) -> list[tuple[Key, int]]:
-        """Have the records that are inside of `other`; gives what those were by that were alike, and so are fewer."""
+        """Have the records that are inside of `other`; returns what those were by that were alike, and so are fewer."""
         waiting, fewer = [(self, other)], list[tuple[Key, int]]()
         while waiting:
             into, given = waiting.pop()

@@ -49,7 +49,7 @@ class Checker:
     without: dict[str, str] | None = None
 
     def condition(self, part: Part) -> None:
-        """Raises ExpressionError where `part` is no condition, or means nothing."""
+        """Raises ExpressionError if `part` is no condition, or means nothing."""
         found = self._type(part)
         if found == FRAMES:
             raise self._error("frames are in something: … SOME IN STACK, … LEAF IN STACK", part)

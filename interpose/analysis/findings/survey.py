@@ -167,7 +167,7 @@ class _Reading:
         return BY_DETAIL | detail if detail else BY_INTRINSIC | intrinsic
 
     def _transaction(self, record: Record, name: int) -> str:
-        """The name of the transactions `record`; empty where they have none."""
+        """The name of the transactions `record`; empty if they have none."""
         if name not in self._names:
             text = name_of(self._process, name)
             self._names[name] = "" if text in PSEUDO else plain_name(text)
@@ -179,7 +179,7 @@ class _Reading:
         return text
 
     def _put(self, record: Record, transaction: str, around: Calls | None) -> Calls:
-        """Add the calls of `record`; gives what they are among."""
+        """Add the calls of `record`; returns what they are among."""
         thread, number, stack, detail = record.key
         intrinsic = self._process.intrinsic(number)
         is_native = intrinsic.name.startswith(NATIVE)

@@ -19,7 +19,7 @@ class CodeLines:
 
 
 def code_lines(text: str) -> CodeLines | None:
-    """Those of a source; None where this Python cannot read it, or it is too long. Nothing of it is run."""
+    """Those of a source; None if this Python cannot read it, or it is too long. Nothing of it is run."""
     if len(text) > LARGEST_BYTES:
         return None
     try:

@@ -48,7 +48,7 @@ def memories(experiment: Experiment) -> list[Memory]:
 
 
 def memory_of(process: Process) -> Memory | None:
-    """The memory of a process; None where it was not sampled."""
+    """The memory of a process; None if it was not sampled."""
     sampled = Sampled(process)
     looks = list(sampled.memory())
     if not looks:

@@ -29,7 +29,7 @@ class Place(NamedTuple):
 
 
 Pool = tuple[int, int]  # the number of a thread, and of the intrinsic that contains its code or OUTSIDE_CALLS
-# The pool of a sample of code; None where it has none.
+# The pool of a sample of code; None if it has none.
 PoolOf = Callable[[SampleRecord], Pool | None]
 
 

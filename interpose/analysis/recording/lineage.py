@@ -32,7 +32,7 @@ class Node:
 
     @property
     def pid(self) -> int:
-        """Its number; 0 where it is not known."""
+        """Its number; 0 if it is not known."""
         return self.child.record.pid if self.child else self.process.log.pid
 
     @property

@@ -99,7 +99,7 @@ def _raw_bytes(process: Process) -> int:
 
 
 def _disk_bytes(process: Process, name: str) -> int:
-    """What a file takes of the disk, its holes left out; 0 where it is not there."""
+    """What a file takes of the disk, its holes left out; 0 if it is not there."""
     try:
         found = os.stat(os.path.join(process.directory, name), follow_symlinks=False)
     except OSError:

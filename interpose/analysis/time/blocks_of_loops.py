@@ -57,7 +57,7 @@ class _Step(NamedTuple):
 
 
 def blocks_of(process: Process, records: Records) -> Iterator[Block]:
-    """What blocked the event loops of `process` while other tasks waited; none where its events are not kept."""
+    """What blocked the event loops of `process` while other tasks waited; none if its events are not kept."""
     turns, long = long_turns(process, records)
     waiting = _Waiting(long)
     for turn in turns:

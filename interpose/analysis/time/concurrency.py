@@ -19,7 +19,7 @@ _Key = tuple[Process, int]
 
 
 def solo_times(experiment: Experiment) -> dict[Resource, int] | None:
-    """Solo time by kind and detail, of self time; None where there are too many calls to look at each."""
+    """Solo time by kind and detail, of self time; None if there are too many calls to look at each."""
     recorded = sum(thread.record.recorded for process in experiment.processes for thread in process.threads)
     if recorded > CALLS_AT_MOST or not all(map(has_all_events, experiment.processes)):
         return None

@@ -59,7 +59,7 @@ def slices_of(analysis: Analysis, number: int) -> Slices:
 
 
 def has_all_events(process: Process) -> bool:
-    """Whether the calls of `process` are there one by one; false where only their records are kept."""
+    """Whether the calls of `process` are there one by one; false if only their records are kept."""
     if not process.consolidated:
         return True
     there = sum(head.used for _, head in process.events.heads()) if process.events else 0

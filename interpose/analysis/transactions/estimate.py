@@ -261,7 +261,7 @@ class Variation:
                 of_row[place] += number
 
     def margins(self, population: Population) -> Iterator[tuple[Hashable, Margin]]:
-        """The margin of each row, of each kind, and of all; none where fewer than two transactions were kept."""
+        """The margin of each row, of each kind, and of all; none if fewer than two transactions were kept."""
         kept, seen = self.transactions, population.seen
         if kept < 2 or kept != population.kept:
             return

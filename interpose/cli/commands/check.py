@@ -63,7 +63,7 @@ def _lines(experiment: Experiment) -> Iterator[str]:
 
 
 def _repaired(path: str, arguments: argparse.Namespace) -> str:
-    """Repair the experiment at `path` or a copy of it; gives the path of which. Raises InterposeError."""
+    """Repair the experiment at `path` or a copy of it; returns the path of which. Raises InterposeError."""
     refuse_what_is_none(path)
     refuse_running(path)
     target = path

@@ -113,7 +113,7 @@ def _program(process: Process) -> tuple[str, ...]:
 
 
 def _write(path: str, merged: list[Merged], paths: list[str]) -> str:
-    """Make the experiment; gives its name. Raises OSError, InterposeError."""
+    """Make the experiment; returns its name. Raises OSError, InterposeError."""
     directory, name = os.path.split(os.path.abspath(path))
     made = names.create(directory, name)
     try:

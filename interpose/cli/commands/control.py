@@ -109,7 +109,7 @@ def _kinds_recorded(experiment: Experiment) -> set[str]:
 
 
 def _tell_of_absent(experiment: Experiment, made: filters.Filter) -> None:
-    """Tell of what the filter asks for and this experiment does not have. Raises UsageError where it asks for nothing
+    """Tell of what the filter asks for and this experiment does not have. Raises UsageError if it asks for nothing
     else."""
     whys = []
     processes = experiment.processes  # a descendant may have settings of its own

@@ -126,7 +126,7 @@ def store(experiment: Experiment, arguments: argparse.Namespace) -> None:
 
 
 def refuse_nothing(experiment: Experiment, trace: Trace) -> None:
-    """Raises ExperimentError where no lines were recorded."""
+    """Raises ExperimentError if no lines were recorded."""
     if not trace.threads and not trace.lines:
         remedy = "use interpose run --lines own, INTERPOSE=lines or interpose.trace_lines()"
         why = f": {trace.missed[0] if trace.missed else remedy}"

@@ -56,7 +56,7 @@ def replace_notes(experiment: Experiment, lines: list[str]) -> None:
 
 
 def edited(lines: list[str]) -> list[str]:
-    """The lines after the user's editor had them. Raises InterposeError where it did not end well."""
+    """The lines after the user's editor had them. Raises InterposeError if it did not end well."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor and not sys.stdin.isatty():
         raise UsageError("--edit needs a terminal, or EDITOR; --add TEXT needs neither")

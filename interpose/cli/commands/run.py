@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the program; gives its exit code. Where a signal killed it, the same signal kills this process."""
+    """Run the program; returns its exit code. Where a signal killed it, the same signal kills this process."""
     words = program_words(arguments)
     schedule = schedule_of(arguments, datetime.now())
     asked = signals_of(arguments)
@@ -254,7 +254,7 @@ def show_settings(words: list[str], in_force: Settings) -> int:
 
 
 def not_started(words: list[str], experiment: str | None, error: OSError) -> int:
-    """Say why the program did not start; gives the exit code that a shell gives."""
+    """Say why the program did not start; returns the exit code that a shell gives."""
     if experiment is not None:
         names.remove_empty(experiment)
     missing = error.errno == errno.ENOENT

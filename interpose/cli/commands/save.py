@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def refuse_what_cannot_be(path: str) -> None:
-    """Raises UsageError where `path` cannot be an experiment's."""
+    """Raises UsageError if `path` cannot be an experiment's."""
     name = os.path.basename(path)
     if why := names.why_not(name):
         raise UsageError(f"-o {path}: {why}")
@@ -43,7 +43,7 @@ def refuse_what_cannot_be(path: str) -> None:
 
 
 def save(experiment: Experiment, to: str | None = None) -> str:
-    """The path of a copy of `experiment` as it is now. Raises InterposeError where none can be made."""
+    """The path of a copy of `experiment` as it is now. Raises InterposeError if none can be made."""
     try:
         return saving.save(experiment, is_running, to)
     except FileExistsError as error:

@@ -201,7 +201,7 @@ def _keep(history: str | None) -> None:
 
 
 class Completer:
-    """Gives what a word can become: commands, then what the command takes."""
+    """Returns what a word can become: commands, then what the command takes."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

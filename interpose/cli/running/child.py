@@ -42,7 +42,7 @@ class Ended(NamedTuple):
 
 
 def run(words: Sequence[str], environment: dict[str, str], attendants: Sequence[Attendant] = ()) -> Ended:
-    """Start a program, pass signals on to it, wait for its end. Raises OSError where it cannot be started.
+    """Start a program, pass signals on to it, wait for its end. Raises OSError if it cannot be started.
 
     The signals are blocked from before it starts until its end, and taken one at a time: none is lost, and
     none goes to a process that has the number after the child.

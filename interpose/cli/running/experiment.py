@@ -22,7 +22,7 @@ def place_of(path: str, letter: str) -> dict[str, str]:
 
 
 def make_experiment(in_force: Settings) -> str:
-    """The path of a new experiment. Raises InterposeError where it cannot be made."""
+    """The path of a new experiment. Raises InterposeError if it cannot be made."""
     try:
         return create_experiment(in_force.dir, in_force.name, in_force.group_reads)
     except FileExistsError as error:

@@ -30,7 +30,7 @@ class Saver:
         self._save()
 
     def attend(self) -> float | None:
-        """Keep a copy if a trigger has fired since; gives when to look again, None where no copy is left."""
+        """Keep a copy if a trigger has fired since; returns when to look again, None if no copy is left."""
         if self._left == 0:
             return None
         fired = self._triggers()

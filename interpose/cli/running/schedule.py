@@ -34,7 +34,7 @@ class Schedule(NamedTuple):
         return (since_s % self.every_s if self.every_s else since_s) < self.for_s
 
     def left_s(self, now_s: float) -> float | None:
-        """The seconds until that changes; None where it never will."""
+        """The seconds until that changes; None if it never will."""
         since_s = now_s - self.begin_s
         if since_s < 0:
             return -since_s
@@ -61,7 +61,7 @@ def add_schedule_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def schedule_of(arguments: argparse.Namespace, now: datetime) -> Schedule | None:
-    """When to record, as the options say; None where they say nothing. Raises UsageError."""
+    """When to record, as the options say; None if they say nothing. Raises UsageError."""
     by_the_clock = (arguments.at, arguments.for_, arguments.every)
     if arguments.window is not None:
         if any(each is not None for each in by_the_clock):
@@ -128,7 +128,7 @@ class Clockwork:
         """No signal is for the clock."""
 
     def attend(self) -> float | None:
-        """Pause or go on if it is time; gives the seconds until it may be."""
+        """Pause or go on if it is time; returns the seconds until it may be."""
         now_s = self._clock()
         try:
             if not self._pauser.turn(not self._schedule.is_open(now_s)):

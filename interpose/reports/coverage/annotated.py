@@ -1,4 +1,4 @@
-"""Sources with a mark before each line: `>` covered, `~` partly, `!` missed, `-` left out; nothing where no code is."""
+"""Sources with a mark before each line: `>` covered, `~` partly, `!` missed, `-` left out; nothing if no code is."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def annotated(module: Module, place: str) -> Iterator[str]:
 
 
 def mark_of(module: Module, number: int) -> str:
-    """The mark of a line; empty where it has no code."""
+    """The mark of a line; empty if it has no code."""
     if line := module.lines.get(number):
         return MARKS[line.status]
     return EXCLUDED if module.table and number in module.table.excluded else ""

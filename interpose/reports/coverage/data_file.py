@@ -14,7 +14,7 @@ from interpose.errors import InterposeError, UsageError
 def write(coverage: Coverage, path: str, append: bool) -> None:
     """Write the lines that ran, by context, into the file at `path`, which may be there where `append` says so.
 
-    Raises UsageError where it is there, InterposeError where it cannot be written, or coverage.py is not installed.
+    Raises UsageError if it is there, InterposeError if it cannot be written, or coverage.py is not installed.
     """
     try:
         sqldata, exceptions = import_module("coverage.sqldata"), import_module("coverage.exceptions")
@@ -40,7 +40,7 @@ def write(coverage: Coverage, path: str, append: bool) -> None:
 
 
 def _check(path: str) -> None:
-    """Raises UsageError where the file is not one of coverage.py's, which would make it one."""
+    """Raises UsageError if the file is not one of coverage.py's, which would make it one."""
     try:
         database = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True)
         try:

@@ -44,7 +44,7 @@ class ModuleRow:
 
 
 def shown_percent(percent: float | None) -> str:
-    """Cut off, never rounded up: `99.9 %` is not all. `?` where it is not known."""
+    """Cut off, never rounded up: `99.9 %` is not all. `?` if it is not known."""
     return "?" if percent is None else f"{math.floor(percent * 10) / 10:.1f} %"
 
 

@@ -70,7 +70,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def margin_percent(margin: float, whole: float) -> str:
-    """How far `whole` may be off, in hundredths of it: `±4 %`, `±0.4 %`; nothing where it is exact."""
+    """How far `whole` may be off, in hundredths of it: `±4 %`, `±0.4 %`; nothing if it is exact."""
     if not whole or not margin:
         return ""
     part = 100 * margin / whole

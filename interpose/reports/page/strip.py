@@ -113,7 +113,7 @@ def _packed(slices: Sequence[int], slice_ns: int) -> str:
 
 
 def busy(made: Timeline, usages: Sequence[Usage]) -> list[float | None]:
-    """How many processors the processes used, slice by slice, from the samples of the overview; None where none was."""
+    """How many processors the processes used, slice by slice, from the samples of the overview; None if none was."""
     used: list[float | None] = [None] * made.slices
     for usage in usages:
         begin = usage.start_ns - made.start_ns

@@ -52,7 +52,7 @@ def _write_text(table: Table, out: TextIO) -> None:
 
 
 def _head_lines(table: Table) -> list[list[str]]:
-    """The heads line by line, those of few lines at the bottom; nothing where all are empty."""
+    """The heads line by line, those of few lines at the bottom; nothing if all are empty."""
     heads = _heads(table)
     height = max(map(len, heads), default=0)
     padded = [[*[""] * (height - len(head)), *head] for head in heads]

@@ -19,7 +19,7 @@ _LEAST_PART = 0.05  # of its growth, for a line to be named
 
 
 def memory_lines(experiment: Experiment, cwd: str) -> Iterator[str]:
-    """The peak, and the lines during which most of it came, nothing where there is nothing to say; where the heap was
+    """The peak, and the lines during which most of it came, nothing if there is nothing to say; where the heap was
     recorded, which lines had allocated it."""
     yield from _resident_lines(experiment, cwd)
     yield from _heap_lines(experiment, cwd)

@@ -62,7 +62,7 @@ class Profiled:
 
     @cached_property
     def lines(self) -> Trace:
-        """What line trace tells, which is nothing where no lines were recorded."""
+        """What line trace tells, which is nothing if no lines were recorded."""
         return line_trace(self.experiment)
 
 

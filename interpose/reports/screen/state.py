@@ -78,7 +78,7 @@ def what_is_missing(experiment: Experiment) -> str | None:
 
 
 def why_full(experiment: Experiment) -> str | None:
-    """Why events were dropped for want of room; None where none were."""
+    """Why events were dropped for want of room; None if none were."""
     page = control_of(experiment)
     if page is None or not page.full_drops:
         return None

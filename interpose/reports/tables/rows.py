@@ -63,7 +63,7 @@ def profile_table(profile: Profile, by: str, log: Log) -> Table:
 
 
 def _margins(row: Row) -> tuple[int | None, int | None]:
-    """How far the calls and the self time of a row may be off; None where nothing is estimated, or it is not known."""
+    """How far the calls and the self time of a row may be off; None if nothing is estimated, or it is not known."""
     return (round(row.margin.calls), round(row.margin.self_wall_ns)) if row.margin else (None, None)
 
 
