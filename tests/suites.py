@@ -153,11 +153,23 @@ def kinds(sides: Iterable[Side], test: str) -> set[str]:
     return {side.kind(test) for side in sides}
 
 
+def module_of(python: str, suite: str) -> str:
+    """The module that a suite is in `python`; empty where it has none. Since 3.15 some are in packages of suites."""
+    modules = [".".join(["test", *package, suite]) for package in ([], ["test_io"], ["test_os"])]
+    question = (
+        "import sys; from importlib.util import find_spec\n"
+        "def is_there(name):\n"
+        "    try: return find_spec(name) is not None\n"
+        "    except ImportError: return False\n"
+        "print(*(name for name in sys.argv[1:] if is_there('test.libregrtest') and is_there(name)))"
+    )
+    done = subprocess.run([python, "-I", "-c", question, *modules], capture_output=True, text=True, check=False)
+    return next(iter(done.stdout.split()), "")
+
+
 def why_not(python: str, suite: str) -> str:
     """Why `python` cannot run a suite; empty where it can."""
-    question = f"from importlib.util import find_spec as f; print(bool(f('test.libregrtest') and f('test.{suite}')))"
-    done = subprocess.run([python, "-I", "-c", question], capture_output=True, text=True, check=False)
-    return "" if done.stdout.strip() == "True" else f"{python} has no test.{suite}"
+    return "" if module_of(python, suite) else f"{python} has no test.{suite}"
 
 
 class Suite(NamedTuple):
@@ -171,7 +183,8 @@ class Suite(NamedTuple):
 
 def cpythons(python: str, name: str) -> Suite:
     """One of CPython's own."""
-    return Suite(name, (python, "-m", "test", *OPTIONS, name, "--junit-xml"), name in ON_A_TERMINAL)
+    module = module_of(python, name).removeprefix("test.")
+    return Suite(name, (python, "-m", "test", *OPTIONS, module, "--junit-xml"), name in ON_A_TERMINAL)
 
 
 def compare(suite: Suite) -> Comparison:
