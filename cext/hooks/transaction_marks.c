@@ -269,7 +269,7 @@ void mark_exit(const struct slot *slot, uint32_t detail, bool failed)
         return;
     struct mark *mark = mark_of(thread, span.call), none = {.start_cpu_ns = span.begin.cpu_ns, .task = thread->greenlet};
     struct mark as_it_was = mark ? *mark : none;
-    uint32_t error = failed ? error_here() : 0;
+    uint32_t error = failed ? error_here(span.begin.wall_ns) : 0;
     uint64_t recorded = thread->record->fields.recorded;
     if (mark)
         mark_remove(thread, (uint32_t)(mark - marks.places));
