@@ -32,7 +32,7 @@ cdef class transaction:
 
     def __init__(self, name):
         if not isinstance(name, str):
-            raise TypeError(f"the name of a transaction is a str, not {type(name).__name__}")
+            raise TypeError(f"the name of a transaction must be a str, not {type(name).__name__}")
         self.name = str(name)
 
     def __enter__(self):
