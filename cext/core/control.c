@@ -161,3 +161,12 @@ void recorder_trigger(void)
     __atomic_store_n(&control->trigger_process, (uint32_t)session.process, __ATOMIC_RELAXED);
     __atomic_add_fetch(&control->triggers, 1, __ATOMIC_RELEASE);
 }
+
+/* Calls of greenlets take turns, and lie in one another by chance. */
+void recorder_trigger_once(struct thread *thread, uint64_t begun_ns)
+{
+    if (thread->triggered_ns > begun_ns && !thread->greenlet)
+        return;
+    recorder_trigger();
+    thread->triggered_ns = recorder.control->trigger_ns;
+}

@@ -44,3 +44,6 @@ void control_take_filter(void);
 
 /* A trigger fired: count it, with the time and the process, for readers of the control page. */
 VISIBLE void recorder_trigger(void);
+
+/* The same for a call that began then, unless one fired in the thread since: for that which lies inside of it. */
+VISIBLE void recorder_trigger_once(struct thread *thread, uint64_t begun_ns);

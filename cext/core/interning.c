@@ -20,18 +20,19 @@
 /* Of short statements one in this many is timed; a prime, so that statements that take turns are all timed. */
 enum { SAMPLED = 17 };
 
-/* A part of the ring, of the pool and of the limit: texts are kept until one of these is taken. */
-enum { TEXT_PARTS = 4 };
+/* A part of the ring, of the pool and of the limit: texts are kept until one of these is taken, and from half of it on
+   without their numbers, so that those that differ in nothing else leave room for those to come. */
+enum { TEXT_PARTS = 4, FOLDED_PARTS = 2 * TEXT_PARTS, FOLDED_BYTES = 2048 };
 
 static struct {
     struct series strings, sites, stacks;
     struct cache string_cache, stack_cache, statement_cache;
-    uint64_t most_bytes; /* of this process's texts; 0: any */
+    uint64_t ring_bytes;
 } numbers;
 
 void interning_choose(uint64_t ring_bytes)
 {
-    numbers.most_bytes = ring_bytes / TEXT_PARTS;
+    numbers.ring_bytes = ring_bytes;
 }
 
 int interning_begin(void)
@@ -133,29 +134,50 @@ uint32_t string_intern(const char *text, size_t bytes)
 
 /* --- details */
 
-static bool has_taken_its_part(uint64_t bytes, uint64_t of)
+static bool has_taken(uint64_t bytes, uint64_t of, uint64_t parts)
 {
-    return of && bytes >= of / TEXT_PARTS;
+    return of && bytes >= of / parts;
 }
 
-static bool texts_are_full(void)
+static bool texts_have_taken(uint64_t parts)
 {
     const struct control *control = recorder.control;
     uint64_t other = __atomic_load_n(&control->other_bytes, __ATOMIC_RELAXED);
-    return (numbers.most_bytes && numbers.strings.end >= numbers.most_bytes) ||
-           has_taken_its_part(other, control->pool_bytes) || has_taken_its_part(other, control->limit_bytes);
+    return has_taken(numbers.strings.end, numbers.ring_bytes, parts) || has_taken(other, control->pool_bytes, parts) ||
+           has_taken(other, control->limit_bytes, parts);
+}
+
+static uint32_t keep_other(void)
+{
+    static const char other[] = "(other)";
+    numbers.strings.head->lost++;
+    return string_intern_held(other, sizeof other - 1);
+}
+
+/* What is redacted is looked for in the text as it was. */
+static uint32_t keep_folded(const char *text, size_t bytes)
+{
+    char folded[FOLDED_BYTES];
+    size_t left = bytes;
+    char *redacted = redact(text, &left);
+    left = left < sizeof folded ? left : sizeof folded;
+    size_t length = argument_normalise(KIND_file, redacted ? redacted : text, left, folded);
+    free(redacted);
+    uint64_t key = key_of(hash_bytes(folded, length));
+    uint32_t number = cache_find(&numbers.string_cache, key);
+    if (number || !length)
+        return number;
+    return texts_have_taken(TEXT_PARTS) ? keep_other() : keep_string(key, folded, length);
 }
 
 /* A filter compares the numbers of the texts that it names: these are always kept. */
 static uint32_t keep_detail(uint64_t key, const char *text, size_t bytes)
 {
-    static const char other[] = "(other)";
     if (!room_for_event(current_thread))
         return 0;
-    if (!texts_are_full() || filter_number_of(text, bytes))
+    if (!texts_have_taken(FOLDED_PARTS) || filter_number_of(text, bytes))
         return keep_string(key, text, bytes);
-    numbers.strings.head->lost++;
-    return string_intern_held(other, sizeof other - 1);
+    return keep_folded(text, bytes);
 }
 
 uint32_t detail_intern(const char *text, size_t bytes)

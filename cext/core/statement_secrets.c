@@ -69,6 +69,26 @@ static char *first_of(char *one, char *other)
     return !one || (other && other < one) ? other : one;
 }
 
+/* PASSWORD in what makes or changes a user; a text behind it is hidden already, a table may have such a column. */
+static char *value_of_password(char *at, char *end)
+{
+    while (at < end && is_in_word(*at))
+        at++;
+    while (at < end && *at == ' ')
+        at++;
+    bool is_of_user = is_word_at(at, end, "user") || is_word_at(at, end, "role") || is_word_at(at, end, "login");
+    char *value = is_of_user ? find_word(at, end, "password") : NULL, *word = value;
+    while (word && word < end && *word == ' ')
+        word++;
+    return word && word < end && is_in_word(*word) ? value : NULL;
+}
+
+/* What ALTER or CREATE says. */
+static char *value_of_change(char *at, char *end)
+{
+    return first_of(first_of(value_of_set(at, end), find_word(at, end, "identified")), value_of_password(at, end));
+}
+
 /* Where a secret begins in the statement between two places; NULL if none does. */
 static char *secret_of(char *at, char *end)
 {
@@ -84,9 +104,9 @@ static char *secret_of(char *at, char *end)
     case 'a':
         if (is_word_at(at, end, "attach"))
             return find_word(at, end, "key");
-        return is_word_at(at, end, "alter") ? first_of(value_of_set(at, end), find_word(at, end, "identified")) : NULL;
+        return is_word_at(at, end, "alter") ? value_of_change(at, end) : NULL;
     case 'c':
-        return is_word_at(at, end, "create") ? first_of(value_of_set(at, end), find_word(at, end, "identified")) : NULL;
+        return is_word_at(at, end, "create") ? value_of_change(at, end) : NULL;
     case 'g':
         return is_word_at(at, end, "grant") ? find_word(at, end, "identified") : NULL;
     default:

@@ -63,6 +63,7 @@ struct thread {
     uint32_t in_loop;   /* an event loop runs on it: calls may belong to a task */
     uint32_t greenlet;  /* task id of the running greenlet, or 0 */
     uint64_t delay_before_ns; /* its run-queue delay when it began to record */
+    uint64_t triggered_ns; /* when a call of it last fired a trigger */
     uint64_t look_ns;   /* when to check next what the thread and its process have used */
     struct thread_record *record;
     struct block *block;

@@ -195,6 +195,26 @@ uint32_t number_of_task(PyObject *outermost)
     return number;
 }
 
+uint32_t object_watch(PyObject *object)
+{
+    bool is_new;
+    if (!side_begin(SIDE_TASKS))
+        return 0;
+    uint32_t number = find_or_number(object, &is_new);
+    side_end(SIDE_TASKS);
+    return number;
+}
+
+bool object_lives(const PyObject *object, uint32_t number)
+{
+    if (!side_begin(SIDE_TASKS))
+        return false;
+    const struct task *task = task_find(object);
+    bool lives = task && task->number == number;
+    side_end(SIDE_TASKS);
+    return lives;
+}
+
 PyObject *outermost_from(frame *inner, PyObject *awaited)
 {
     PyObject *outermost = awaited;

@@ -124,7 +124,7 @@ static bool await_ends(const struct step *step, struct await *await, uint64_t en
 {
     if (end_ns - await->start_ns >= recorder.trigger_above_ns && !is_idle_number(await->intrinsic))
         recorder_trigger();
-    uint32_t error = failed ? error_here() : 0;
+    uint32_t error = failed ? error_here(end_ns) : 0;
     if (is_collecting())
         await = collect_await(step, await, end_ns - await->start_ns);
     if (UNLIKELY(!await))

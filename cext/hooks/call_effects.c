@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "kinds.h"
@@ -138,6 +139,15 @@ static void accepted(PyObject *result)
     descriptor_forget(descriptor);
     set_role(descriptor, ROLE_CONNECTION);
 }
+
+/* Whom os.waitid only looks at is noted by whoever reaps it: the kernel counts what it used then. */
+static bool leaves_child(const struct call *call)
+{
+    PyObject *options = argument_of(call, 2);
+    int overflow;
+    return options && PyLong_CheckExact(options) && PyLong_AsLongAndOverflow(options, &overflow) & WNOWAIT;
+}
+
 
 void change_after(const struct call *call, PyObject *result, uint64_t bytes)
 {

@@ -79,7 +79,7 @@ static bool fires_trigger(PyTypeObject *type)
     return false;
 }
 
-uint32_t error_here(void)
+uint32_t error_here(uint64_t begun_ns)
 {
     char text[256];
     PyObject *type, *value, *traceback;
@@ -93,7 +93,7 @@ uint32_t error_here(void)
         bytes = number ? snprintf(text, sizeof text, "%s errno %ld", name, number)
                        : snprintf(text, sizeof text, "%s", name);
         if (fires_trigger((PyTypeObject *)type))
-            recorder_trigger();
+            recorder_trigger_once(thread, begun_ns);
     }
     PyErr_Restore(type, value, traceback);
     if (bytes <= 0)

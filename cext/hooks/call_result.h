@@ -13,8 +13,8 @@
 /* The same of the exception that is set, which stays; EINVAL where it never came to a system call. */
 uint32_t error_number_here(void);
 
-/* The exception that is set, by its type's name and the system's error number; it stays set. */
-uint32_t error_here(void);
+/* The exception that is set, by its type's name and the system's error number; it stays set. What began then failed. */
+uint32_t error_here(uint64_t begun_ns);
 
 /* Is its buffer given by a method written in Python? That is not called. */
 bool is_programs_buffer(PyObject *object);

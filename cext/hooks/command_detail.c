@@ -86,8 +86,8 @@ uint32_t database_detail(PyObject *database)
     const char *text = PyBytes_AS_STRING(path);
     size_t bytes = (size_t)PyBytes_GET_SIZE(path);
     bool uri = bytes > 5 && strncmp(text, "file:", 5) == 0, other = !uri && memmem(text, bytes, "://", 3);
-    const char *parameters = uri ? memchr(text, '?', bytes) : NULL;
-    uint32_t number = other ? 0 : argument_intern(KIND_db, text, parameters ? (size_t)(parameters - text) : bytes);
+    size_t kept = uri ? strcspn(text, "?#") : bytes; /* without parameters; what is encoded ends with a zero */
+    uint32_t number = other ? 0 : argument_intern(KIND_db, text, kept < bytes ? kept : bytes);
     Py_DECREF(path);
     return number;
 }

@@ -126,7 +126,7 @@ static void record_wait(struct span *span, struct thread *thread, bool nobody_ha
     else
         span->stack = thread->lock_wait.stack;
     if (span->wall_ns >= recorder.trigger_above_ns)
-        recorder_trigger();
+        recorder_trigger_once(thread, span->begin.wall_ns);
     span_write(span, 0, 0);
 }
 

@@ -161,7 +161,7 @@ static inline void end_recorded(struct call *call, PyObject *result, uint64_t by
         span_forget(span);
         return;
     }
-    uint32_t error = UNLIKELY(failed) ? error_here() : 0;
+    uint32_t error = UNLIKELY(failed) ? error_here(span->begin.wall_ns) : 0;
     describe_ended(call, result);
     record_collected(span, bytes, error, slot->real, true);
     if (slot->waits == WAITS_rows)

@@ -103,7 +103,7 @@ void end_serving(struct call *call, bool failed)
         span_forget(&span);
         return;
     }
-    uint32_t error = failed ? error_here() : 0;
+    uint32_t error = failed ? error_here(span.begin.wall_ns) : 0;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     span.detail = detail_of_served(call);

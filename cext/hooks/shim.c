@@ -64,7 +64,7 @@ void look_at_long_call(struct span *span)
     if (span->wall_ns >= recorder.stack_above_ns)
         span->stack = whole_stack_here();
     if (span->wall_ns >= recorder.trigger_above_ns && !is_idle_number(span->intrinsic))
-        recorder_trigger();
+        recorder_trigger_once(span->thread, span->begin.wall_ns);
 }
 
 PyObject *given(PyObject *result)

@@ -60,7 +60,8 @@ static bool is_running(const struct mark *mark)
     Py_XDECREF(coroutine);
     return runs;
 #else
-    bool lives = ((PyWeakReference *)mark->reference)->wr_object == mark->coroutine;
+    bool lives = mark->watched ? object_lives(mark->coroutine, mark->watched)
+                               : ((PyWeakReference *)mark->reference)->wr_object == mark->coroutine;
     return lives && coroutine_is_running(mark->coroutine);
 #endif
 }
@@ -140,8 +141,9 @@ static void mark_add(struct thread *thread, frame *running, const struct span *s
         marks.places = places;
         marks.room = room;
     }
-    PyObject *reference = PyWeakref_NewRef(coroutine, NULL);
-    if (!reference) {
+    uint32_t task = number_of_task(outermost), watched = IS_FREE_THREADED ? 0 : object_watch(coroutine);
+    PyObject *reference = watched ? NULL : PyWeakref_NewRef(coroutine, NULL);
+    if (!watched && !reference) {
         PyErr_Clear();
         return;
     }
@@ -150,7 +152,8 @@ static void mark_add(struct thread *thread, frame *running, const struct span *s
                                                .reference = reference,
                                                .start_cpu_ns = span->begin.cpu_ns,
                                                .call = span->call,
-                                               .task = number_of_task(outermost),
+                                               .task = task,
+                                               .watched = watched,
                                                .intrinsic = span->intrinsic,
                                                .detail = span->detail};
     thread->marked = marks.used;
@@ -158,7 +161,7 @@ static void mark_add(struct thread *thread, frame *running, const struct span *s
 
 static void mark_remove(struct thread *thread, uint32_t place)
 {
-    Py_DECREF(marks.places[place].reference);
+    Py_XDECREF(marks.places[place].reference);
     memmove(&marks.places[place], &marks.places[place + 1], (marks.used - place - 1) * sizeof *marks.places);
     thread->marked = --marks.used;
     if (!marks.used)
@@ -267,9 +270,10 @@ void mark_exit(const struct slot *slot, uint32_t detail, bool failed)
         marks_settle(thread);
     if (!find_mark(&span, thread, slot, detail) || !span_stop(&span))
         return;
-    struct mark *mark = mark_of(thread, span.call), none = {.start_cpu_ns = span.begin.cpu_ns, .task = thread->greenlet};
+    struct mark *mark = mark_of(thread, span.call);
+    struct mark none = {.start_cpu_ns = span.begin.cpu_ns, .task = thread->greenlet};
     struct mark as_it_was = mark ? *mark : none;
-    uint32_t error = failed ? error_here() : 0;
+    uint32_t error = failed ? error_here(span.begin.wall_ns) : 0;
     uint64_t recorded = thread->record->fields.recorded;
     if (mark)
         mark_remove(thread, (uint32_t)(mark - marks.places));

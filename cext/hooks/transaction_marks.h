@@ -17,11 +17,12 @@
 struct mark {
     PyObject *coroutine; /* no reference */
     PyObject *outermost; /* the one around it; compared, never looked into */
-    PyObject *reference; /* a weak one */
+    PyObject *reference; /* a weak one, if nothing else tells its end; the program can count it */
     struct open_call open; /* while it is laid aside */
     struct reading left;   /* when it was */
     uint64_t start_cpu_ns, suspended_ns;
     uint32_t call, task, intrinsic, detail;
+    uint32_t watched; /* its number as long as it lives, or 0 */
     uint32_t under; /* the await at whose step's end it was put aside, or 0 */
     bool is_aside;
 };

@@ -25,7 +25,10 @@ PLAIN_WORDS = (
 )
 # After names like these even a number is a secret.
 SECRET_WORDS = ("pass", "pwd", "secret", "token", "key", "cred", "auth", "bearer", "dsn", "session", "cookie")
-SECRET_PARTS = ("pw", "pin", "otp", "totp", "mfa", "psk", "jwt", "sid", "sig", "tan", "cvv", "cvc", "ssn", "pat")
+SECRET_PARTS = (
+    *("pw", "pin", "pincode", "puk", "otp", "totp", "mfa", "2fa", "psk"),
+    *("jwt", "sid", "sig", "tan", "cvv", "cvc", "ssn", "pat"),
+)
 SECRET_LETTERS = "aPpUuKk"
 
 
@@ -102,7 +105,9 @@ def _is_secret(name: str) -> bool:
     lowered = name.lower()
     if any(word in lowered for word in SECRET_WORDS):
         return True
-    return not {*lowered.replace("_", "-").replace(".", "-").split("-")}.isdisjoint(SECRET_PARTS)
+    apart = "".join(["-" + each if each.isupper() else each for each in name]).lower()  # userPin, but PIN as well
+    parts = {part for text in (lowered, apart) for part in text.replace("_", "-").replace(".", "-").split("-")}
+    return not parts.isdisjoint(SECRET_PARTS)
 
 
 def _value(word: str, may_look: bool) -> str:

@@ -97,6 +97,7 @@ def test_no_secret_is_kept_however_it_is_written(words, tmp_path, monkeypatch):
     "words",
     [
         *[[f"--{name}", "123456"] for name in ("pin", "otp", "password", "api-key", "session-id", "cvv")],
+        *[[f"--{name}", "123456"] for name in ("userPin", "PIN", "pincode", "2fa")],
         ["--pin=123456"],
         ["-p123456"],
         ["-p", "123456"],

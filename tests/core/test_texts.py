@@ -11,8 +11,19 @@ MIB_BYTES = 1 << 20
 PATHS = 60_000
 MANY = f"""
 import os
+LETTERS = str.maketrans("0123456789", "ghijklmnop")
 for number in range({PATHS}):
-    os.stat("/") if number % 100 == 0 else os.path.exists(f"/nonexistent/{{number:0100d}}")
+    os.stat("/") if number % 100 == 0 else os.path.exists(f"/nonexistent/{{number:0100d}}".translate(LETTERS))
+"""
+# Paths of one shape, then something else that is done again and again.
+OF_ONE_SHAPE = f"""
+import os
+from interpose import transaction
+for number in range({PATHS}):
+    with transaction(f"order {{number}}"):
+        os.path.exists(f"/nonexistent/{{number:0100d}}/secret-{{number}}x")
+for number in range(1_000):
+    os.path.exists("/rare")
 """
 
 
@@ -36,6 +47,19 @@ def test_texts_take_a_part_of_the_ring_and_the_rest_is_other(traced, interpose):
     assert done.experiment.damages.found == []
     shown = interpose("report", done.path).stdout
     assert f"(other)  {founder.details_left_out:,} details: no room for their texts" in shown
+
+
+def test_where_half_of_the_room_is_taken_texts_that_differ_in_numbers_are_one(traced):
+    done = traced(OF_ONE_SHAPE, INTERPOSE_RING="1MiB", INTERPOSE_REDACT="secret-[0-9]+x")
+
+    founder = done.experiment.founder
+    details = details_of(founder)
+    assert details["/rare"] == 1_000
+    assert set(details) == {"/rare", "/nonexistent/*/?"}
+    assert {founder.string(each.detail) for each in events_of(founder, "interpose.transaction")} == {"order *"}
+    assert founder.details_left_out == 0
+    assert size_bytes(done, "strings") <= MIB_BYTES // 8 + 64 * 1024
+    assert not [text for _, text in founder.strings() if "secret" in text]
 
 
 def test_texts_take_a_part_of_the_limit_and_what_they_take_counts(traced):

@@ -212,6 +212,31 @@ def test_a_trigger_is_counted_with_its_time_and_process(traced, trigger, act, ti
         assert done.experiment.founder.log.start_ns < page.trigger_ns <= time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
 
+@pytest.mark.parametrize(
+    ("trigger", "act", "times"),
+    [
+        # communicate, wait and waitpid are one in the other.
+        ("call > 300ms", 'subprocess.Popen(["sleep", "0.4"], stdout=subprocess.PIPE).communicate()', 1),
+        ("call > 300ms", 'subprocess.run(["sleep", "0.4"]); subprocess.run(["sleep", "0.4"])', 2),
+        ("call > 300ms", "with transaction('t'): time.sleep(0.4); time.sleep(0.4)", 2),
+        ("error = IsADirectoryError", "with transaction('t'): os.open('/', os.O_WRONLY)", 1),
+    ],
+)
+def test_calls_that_lie_in_one_another_fire_a_trigger_once(traced, trigger, act, times):
+    done = traced(
+        f"""
+        import os, subprocess, time
+        from interpose import transaction
+        try:
+            {act}
+        except OSError: pass
+        """,
+        INTERPOSE_TRIGGER=trigger,
+    )
+
+    assert control_of(done.experiment).triggers == times
+
+
 def test_waiting_for_work_does_not_fire_a_trigger(traced):
     done = traced(
         """

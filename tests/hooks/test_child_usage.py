@@ -96,6 +96,25 @@ def test_all_that_the_kernel_counts_of_a_child_is_there_whoever_waits(traced):
     assert all(child.record.cpu_ns > 1_000_000 and child.record.minor_faults > 50 for child in children)
 
 
+def test_a_child_that_was_only_looked_at_counts_once_where_later_ones_are_told_by_difference(traced):
+    done = traced("""
+        import os, resource
+        BUSY = ["sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"]
+        pid = os.posix_spawnp("sh", BUSY, os.environ)
+        for _ in range(3):
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        os.waitpid(pid, 0)
+        os.system(BUSY[2])
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        print(round((used.ru_utime + used.ru_stime) * 1e9))
+    """)
+
+    used_ns = [each.record.cpu_ns for each in done.experiment.founder.children]
+    assert len(used_ns) == 2
+    assert sum(used_ns) == pytest.approx(int(done.stdout), abs=20_000)
+    assert used_ns[1] > used_ns[0] // 4
+
+
 def test_of_children_that_are_waited_for_at_once_each_has_its_own_figures(traced):
     done = traced("""
         import os, subprocess, threading

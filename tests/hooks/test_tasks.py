@@ -255,6 +255,29 @@ def references():
 before = references()
 print(asyncio.run(main()), references() - before < 100)
 """
+COUNTED_IN_TRANSACTIONS = """
+import asyncio, time, weakref
+from interpose import transaction
+
+counted = []
+async def inner(coroutines):
+    with transaction("inner"):
+        await asyncio.sleep(0)
+        time.sleep(0)
+        counted.extend(map(weakref.getweakrefcount, coroutines))
+
+async def work():
+    coroutines = [asyncio.current_task().get_coro()]
+    coroutines.append(inner(coroutines))
+    with transaction("outer"):
+        await coroutines[1]
+
+async def main():
+    await asyncio.gather(*[work() for _ in range(2_000)])
+
+asyncio.run(main())
+print(sum(counted), len(counted))
+"""
 COUNTED_GREENLETS = """
 import gc, time, weakref
 from greenlet import getcurrent, greenlet
@@ -278,7 +301,10 @@ print(sum(counted), len(counted))
 """
 
 
-@pytest.mark.parametrize(("program", "needed"), [(COUNTED, "asyncio"), (COUNTED_GREENLETS, "greenlet")])
+@pytest.mark.parametrize(
+    ("program", "needed"),
+    [(COUNTED, "asyncio"), (COUNTED_IN_TRANSACTIONS, "asyncio"), (COUNTED_GREENLETS, "greenlet")],
+)
 def test_a_task_is_numbered_and_the_program_can_count_nothing_of_it(traced, program, needed):
     pytest.importorskip(needed)
 
