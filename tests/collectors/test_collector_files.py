@@ -24,7 +24,7 @@ BAD_FILES = {
     "@interpose.collector\ndef name(area): yield": (
         "TypeError: a data collector must be a plain function, not a generator or a coroutine function"
     ),
-    "interpose.collector(5)": "TypeError: a data collector is a function, not int",
+    "interpose.collector(5)": "TypeError: a data collector must be a function, not int",
     "@interpose.collector(per='hour')\ndef name(area): pass": (
         "ValueError: per is 'hour', not one of event, transaction, site"
     ),
