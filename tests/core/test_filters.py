@@ -300,7 +300,7 @@ def test_descendants_are_followed_and_descriptors_known_whatever_is_left_out(tra
         ("skip=99999999999999999999", "not a number of events"),
         ("from=2", "not a duration"),
         ("from=infs", "not a duration"),
-        ("module=" + "x" * 201, "longer than 200 letters"),
+        ("module=" + "x" * 201, "longer than 200 characters"),
         ("module=a\tb", "has unprintable ones"),
         ("module=" + ",".join(["x"] * 65), "more than 64 alternatives"),
         ("transaction=check*", "write the whole name"),
