@@ -42,9 +42,7 @@ def unknown_variables(environment: "Mapping[str, str]") -> list[str]:
     return sorted([name for name in found if name not in known])
 
 
-def resolve(
-    options: "Mapping[str, str | None]", environment: "Mapping[str, str]", file: "FileSettings"
-) -> Settings:
+def resolve(options: "Mapping[str, str | None]", environment: "Mapping[str, str]", file: "FileSettings") -> Settings:
     """The settings in force, from the options (by key; None is not given), the environment and the file.
 
     An empty variable counts as not set. Raises SettingError for a value that means nothing.

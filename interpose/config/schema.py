@@ -197,8 +197,7 @@ class Settings:
         values.parse_switch,
         form="0|1",
         default="0",
-        meaning="1: combine like calls into one record while recording, and keep no events, so a long run stays"
-        " small",
+        meaning="1: combine like calls into one record while recording, and keep no events, so a long run stays small",
     )
     slowest = setting(
         values.parse_count,

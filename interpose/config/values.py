@@ -248,8 +248,8 @@ def parse_redact(text: str) -> str:
     if text == "off":
         return ""
     if len(text) > LONGEST_EXPRESSION or _letters_of_expression(text) > LETTERS_OF_EXPRESSION:
-        longest = f"{LONGEST_EXPRESSION} letters, or than {LETTERS_OF_EXPRESSION:,} with what it repeats"
-        raise ValueError(f"longer than {longest}")
+        written_out = f"{LETTERS_OF_EXPRESSION:,} once its repetitions are written out"
+        raise ValueError(f"longer than {LONGEST_EXPRESSION} characters, or than {written_out}")
     return text
 
 

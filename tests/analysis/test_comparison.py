@@ -346,7 +346,7 @@ def test_of_a_run_a_side_the_figures_decide(place, interpose):
         ("p95(x) > 10%", 9, "a part is a change"),
         ("p95(x) > +1% && 1", 13, "the end was expected"),
         ("calls(x) > 5ms", 12, "a number of calls has no unit"),
-        ("p95(" + "x" * 1000, 1000, "at most 1,000 letters"),
+        ("p95(" + "x" * 1000, 1000, "at most 1,000 characters"),
     ],
 )
 def test_what_is_wrong_with_a_condition_is_told_with_its_place(text, place, what):

@@ -211,7 +211,7 @@ def test_no_comparison_of_what_a_call_in_progress_does_not_have_holds(tmp_path, 
         ("(" * 40, 32, "more than 32 parentheses or signs within each other"),
         ("1" + "+1" * 300 + " > 1", 401, "more than 200 operators of arithmetic"),
         ("1" * 21 + " > 1", 0, "a number has at most 20 digits"),
-        ("x" * (LONGEST + 1), LONGEST, "at most 4,096 letters"),
+        ("x" * (LONGEST + 1), LONGEST, "at most 4,096 characters"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(tmp_path, text, place, what):

@@ -60,11 +60,11 @@ def test_a_text_is_looked_through_once():
         ("a**", 2, "nothing to repeat"),
         ("(?=a)", 0, "only (?: and"),
         (r"(a)\1", 3, r"\1 is not supported"),
-        ("a{3,2}", 1, "the lower first"),
+        ("a{3,2}", 1, "smaller number first"),
         ("[b-a]", 1, "invalid range"),
         ("a\\", 1, "is not supported"),
-        ("(" * 40, 16, "more than 16 groups"),
-        ("a" * (LONGEST_PATTERN + 1), LONGEST_PATTERN, "at most 500 letters"),
+        ("(" * 40, 16, "more than 16 nested groups"),
+        ("a" * (LONGEST_PATTERN + 1), LONGEST_PATTERN, "at most 500 characters"),
     ],
 )
 def test_what_is_no_pattern_is_told_with_its_place(written, place, what):

@@ -445,7 +445,7 @@ def test_what_cannot_be_controlled_is_told_in_a_line(busy, interpose, tmp_path):
 
     assert "'colour' is not one of kind" in told(target, "filter", "colour=red", code=2)
     assert "nothing would be recorded" in told(target, "filter", "kind=db,-db", code=2)
-    assert "needs a text" in told(target, "filter", code=2)
+    assert "needs clauses" in told(target, "filter", code=2)
     assert "stop is not an action: use start" in told(target, "stop", code=2)
     assert "remove 'now'" in told(target, "pause", "now", code=2)
     assert "does not exist" in told("4000000000", "pause", code=1)

@@ -197,7 +197,7 @@ def test_a_source_is_found_in_directories_that_are_named(display, shop, tmp_path
         file.unlink()
     (tmp_path / "shop" / "orders.py").rename(tmp_path / "orders.py")
 
-    assert "its source is not here" in display("-source", "orders.py").stderr
+    assert "source missing or changed" in display("-source", "orders.py").stderr
     assert "def save" in display("-addpath", str(tmp_path), "-source", "orders.py").stdout
     assert "def save" in display("-pathmap", str(tmp_path / "shop"), str(tmp_path), "-source", "save").stdout
 
@@ -353,7 +353,7 @@ def test_defaults_are_read_from_a_file_that_is_ones_own(display, defaults):
     assert [line.split(":", 1)[1] for line in done.stderr.splitlines()] == [
         line
         for line in (done.stderr.splitlines()[0].split(":", 1)[1], done.stderr.splitlines()[1].split(":", 1)[1])
-        if "functions: no default" in line or "foo is not a command" in line
+        if "functions: has no default" in line or "foo is not a command" in line
     ]
 
 
@@ -361,7 +361,7 @@ def test_defaults_that_others_may_write_are_not_used(display, defaults):
     done = display("-functions", variables=defaults("dsort name\n", 0o666))
 
     assert "sorted by metric: Exclusive Wall" in done.stdout
-    assert "displayrc: not used: others may write to it" in done.stderr
+    assert "displayrc: ignored: others may write to it" in done.stderr
 
 
 def test_the_prompt_goes_on_after_mistakes_and_ends_with_the_file(shop, own_environment):

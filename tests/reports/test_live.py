@@ -238,8 +238,8 @@ def test_what_has_ended_is_written_once(busy, tmp_path):
         (["--follow", "0"], "'0' is not a number of seconds"),
         (["--follow", "nan"], "'nan' is not a number of seconds"),
         (["--follow", "1e9"], "'1e9' is not a number of seconds"),
-        (["--follow", "1", "--format", "json"], "--follow: what is followed is text"),
-        (["--follow", "1", "-o", "file"], "--follow: what is followed is text"),
+        (["--follow", "1", "--format", "json"], "--follow writes text to standard output"),
+        (["--follow", "1", "-o", "file"], "--follow writes text to standard output"),
     ],
 )
 def test_what_cannot_be_followed_is_told(interpose, words, what):

@@ -80,7 +80,7 @@ class _Reader:
         self._text = text
         self._place = 0
         if len(text) > LONGEST:
-            raise self._error(f"a condition is at most {LONGEST:,} letters long", LONGEST)
+            raise self._error(f"a condition is at most {LONGEST:,} characters long", LONGEST)
 
     def _error(self, what: str, place: int | None = None) -> ExpressionError:
         return ExpressionError(what, self._text, self._place if place is None else place)

@@ -235,9 +235,10 @@ def unknown_levels(words: list[str], in_force: Settings) -> list[str]:
     if not in_force.levels or search.library_places(in_force, os.environ, [sys.executable, *words]) is not None:
         return []
     from interpose.instrumentation import system_library
+    from interpose.instrumentation.system_library import statements
 
     known = {SYSTEM}
-    for intrinsic in system_library.every():
+    for intrinsic in (*system_library.every(), *statements.INTRINSICS):
         parts = intrinsic.name.split(".")
         known.update(".".join(parts[:count]) for count in range(1, len(parts) + 1))
     unknown = [name for name in in_force.levels if name not in known and not f"{name}.".startswith(NATIVE)]
