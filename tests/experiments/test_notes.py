@@ -36,7 +36,7 @@ def test_eleven_notes_are_refused_and_nothing_is_run(capsys):
     code = main(["run", *["-C", "x"] * 11, "true"])
 
     assert code == 2
-    assert capsys.readouterr().err == "interpose: -C: at most 10 notes\n"
+    assert capsys.readouterr().err == "interpose: -C: more than 10 notes\n"
     assert not os.path.exists("test.1.er")
 
 

@@ -377,7 +377,7 @@ def test_when_it_is_full_what_follows_is_dropped_and_counted(talk, capsys):
     told = capsys.readouterr()
     assert code == 0
     assert (talked.path / "dialogue").stat().st_size <= 1 << 20
-    assert "pieces of the dialogue not kept: its space was full (INTERPOSE_DIALOGUE)" in told.err
+    assert "pieces of the dialogue not kept: INTERPOSE_DIALOGUE was full" in told.err
     shown = sum(row["what"] == "shown" for row in json.loads(told.out))
     lost = int(told.err.split(": ")[2].split()[0].replace(",", ""))
     assert shown + lost >= 600  # each line is two pieces and its end
