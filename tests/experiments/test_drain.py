@@ -369,7 +369,7 @@ def test_more_given_back_than_was_taken_is_reported(tmp_path, interpose_here):
 
     shown = interpose_here("report", str(founder))
 
-    assert "the pool's figures are inconsistent: 128 KiB returned of 64.0 KiB taken" in " ".join(shown.stdout.split())
+    assert "the pool's figures disagree: 128 KiB returned of 64.0 KiB taken" in shown.stdout
 
 
 def test_one_monitor_watches_an_experiment(tmp_path):

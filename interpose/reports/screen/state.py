@@ -68,7 +68,7 @@ def what_is_missing(experiment: Experiment) -> str | None:
     page = control_of(experiment)
     if page and page.in_use_bytes < 0:
         given, taken = size(page.drained_bytes), size(page.taken_bytes)
-        return f"the pool's figures are inconsistent: {given} returned of {taken} taken"
+        return f"the pool's figures disagree: {given} returned of {taken} taken"
     if why := why_full(experiment):
         return why
     if experiment.damages.found:
