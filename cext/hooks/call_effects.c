@@ -148,7 +148,6 @@ static bool leaves_child(const struct call *call)
     return options && PyLong_CheckExact(options) && PyLong_AsLongAndOverflow(options, &overflow) & WNOWAIT;
 }
 
-
 void change_after(const struct call *call, PyObject *result, uint64_t bytes)
 {
     switch ((enum effect)call->slot->effect) {
@@ -195,7 +194,8 @@ void change_after(const struct call *call, PyObject *result, uint64_t bytes)
         waited(result);
         break;
     case EFFECT_waitid:
-        waited_by_id(result);
+        if (!leaves_child(call))
+            waited_by_id(result);
         break;
     default:
         break;
