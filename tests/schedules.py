@@ -40,10 +40,11 @@ def put_thread(
     thread: int = 1,
     lost: float | dict[str, float] = 0.0,
     tick_ns: int = 1,
+    only: int | None = None,
 ) -> None:
     """Put a thread into `build` that lived as `schedule` says, with its events, and samples taken at random intervals
-    around 10 ms, a part of which are `lost`, perhaps of some functions alone. The kernel counts CPU time at each
-    switch and once in `tick_ns`."""
+    around 10 ms, a part of which are `lost`, perhaps of some functions alone; or `only` those in one state. The kernel
+    counts CPU time at each switch and once in `tick_ns`."""
     names = sorted({name for _, name, _ in schedule.segments})
     main = ("app.py", 1, "main")
     stacks = {name: build.sampled_stack(main, ("app.py", line, name)) for line, name in enumerate(names, 2)}
@@ -52,15 +53,17 @@ def put_thread(
     next_sample = random.uniform(0, 15 * MS)
     events, calls = [], 0
     for what, function, ns in schedule.segments:
+        state = RUNS if what in ("run", "call") else READY if what == "ready" else WAITS
         is_running, is_call = what in ("run", "call"), what in ("call", "wait in call")
         while next_sample < now + ns:
             into = int(next_sample) - now
-            if random.random() >= (lost.get(function, 0.0) if isinstance(lost, dict) else lost):
+            is_lost = random.random() < (lost.get(function, 0.0) if isinstance(lost, dict) else lost)
+            if only in (None, state) and not is_lost:
                 build.thread_sample(
                     START_NS + int(next_sample),
                     cpu_ns=cpu + into // tick_ns * tick_ns if is_running else cpu,
                     run_delay_ns=delay + into if what == "ready" else delay,
-                    state=RUNS if is_running else READY if what == "ready" else WAITS,
+                    state=state,
                     stack=stacks[function],
                     thread=thread,
                     **({"call": calls + 1, "intrinsic": query} if is_call else {}),

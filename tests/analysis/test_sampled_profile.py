@@ -13,7 +13,7 @@ from interpose.analysis.profile.rows import with_code
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.sampled import NOT_READ
 from tests.build import START_NS, Build, event
-from tests.schedules import KINDS, MS, Schedule, put_thread
+from tests.schedules import KINDS, MS, READY, Schedule, put_thread
 
 pytestmark = pytest.mark.any_python
 
@@ -126,6 +126,17 @@ def test_what_samples_tell_of_the_wait_for_a_processor_counts_where_nobody_looke
 
     assert code.cpu_ns == 500 * MS
     assert code.processor_ns == pytest.approx(500 * MS, rel=0.1)
+
+
+def test_cpu_time_is_divided_by_samples_that_were_ready_if_none_ran(tmp_path):
+    turn = [(what, name, ns * MS) for name, ns in (("parse", 30), ("save", 10)) for what in ("run", "ready")]
+    build = built(tmp_path / "t.1.er", Schedule(turn * 40), only=READY)
+
+    found = by_function(analysis_of(build))
+
+    assert sum(row.code.cpu_ns for row in found.values()) == 1600 * MS
+    assert share_of(found, "parse") == pytest.approx(0.75, abs=0.06)
+    assert 0 < found["parse"].code.margin_ns < 0.2 * found["parse"].code.cpu_ns
 
 
 SEGMENTS = st.lists(

@@ -94,10 +94,10 @@ def divided(spent: Spent, weights: Weights, group_of: Callable[[Place], Group], 
     """What each group of stacks took of what was `spent`; the part without samples belongs to the group `unsampled`."""
     found: dict[Group, Code] = defaultdict(Code)
     ran = _grouped(weights.cpu_ns, group_of)
-    whole = sum(ran.values())
-    if not whole:  # the kernel had counted nothing yet: samples are all alike
-        ran = _grouped(weights.ran, group_of)
-        whole = sum(ran.values())
+    whole, effective = sum(ran.values()), weights.effective
+    if not whole:  # the kernel had counted nothing yet, or no sample found the thread on a processor: all are alike
+        ran = _grouped(weights.ran or weights.ready, group_of)
+        whole = effective = float(sum(ran.values()))
     for place, samples in weights.ran.items():
         found[group_of(place)].samples += samples
     for group, cpu_ns in apportioned(spent.cpu_ns, ran, unsampled):
@@ -111,7 +111,7 @@ def divided(spent: Spent, weights: Weights, group_of: Callable[[Place], Group], 
         for place, samples in counted.items():
             found[group_of(place)].samples += samples
     for group, weight in ran.items():
-        found[group].margin_ns = margin(weight / whole, weights.effective) * spent.cpu_ns
+        found[group].margin_ns = margin(weight / whole, effective) * spent.cpu_ns
     return dict(found)
 
 
