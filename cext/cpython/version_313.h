@@ -5,7 +5,7 @@
 #include "cpython/version_until_313.h"
 
 #define FRAME_NO_CODE FRAME_OWNED_BY_CSTACK
-#define FUNCTIONS_ENTERED ENTERED_none
+#define FUNCTIONS_ENTERED ENTERED_initialisers
 
 static inline PyCodeObject *frame_code(frame *frame)
 {

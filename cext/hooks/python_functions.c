@@ -43,7 +43,7 @@ static int interposed_function_begin(void)
     return PyDict_DelItemString(interposed_function.tp_dict, "__doc__"); /* it would stand before each function's own */
 }
 
-/* From 3.14 on CPython enters such an `__init__` directly if its class is often called from one place. */
+/* From 3.13 on CPython enters such an `__init__` directly if its class is often called from one place. */
 static bool has_plain_arguments(const PyFunctionObject *function)
 {
     const PyCodeObject *code = (const PyCodeObject *)function->func_code;

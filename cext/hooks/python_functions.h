@@ -7,7 +7,7 @@
 
 bool is_python_function(PyObject *object);
 
-/* Whether CPython 3.14 and later would bypass our vectorcall of an `__init__` all the same: if the function itself has another
+/* Whether CPython 3.13 and later would bypass our vectorcall of an `__init__` all the same: if the function itself has another
    name, or if other threads may call it while its type is exchanged. */
 bool is_gone_round(PyObject *initialiser);
 

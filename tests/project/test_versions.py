@@ -48,7 +48,7 @@ def test_an_init_that_is_called_directly_is_recorded_with_those_of_its_subclasse
     assert len(done.events("Keyed")) == 100
 
 
-@pytest.mark.skipif(sys.version_info < (3, 14), reason="CPython calls no __init__ past its vectorcall yet")
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="CPython calls no __init__ past its vectorcall yet")
 def test_one_of_another_name_is_refused_in_a_line(done):
     intrinsics = ElementTree.parse(f"{done.path}/map.xml").iter("intrinsic")
     (why,) = (each.get("why") for each in intrinsics if each.get("name") == "Renamed")
