@@ -117,13 +117,13 @@ def test_a_child_that_was_only_looked_at_counts_once_where_later_ones_are_told_b
 
 def test_of_children_that_are_waited_for_at_once_each_has_its_own_figures(traced):
     done = traced("""
-        import os, subprocess, threading
+        import os, subprocess, sys, threading
         def run(turns):
             code = "i=0; while [ $i -lt %d ]; do i=$((i+1)); done; times" % turns
             child = subprocess.Popen(["sh", "-c", code], stdout=subprocess.PIPE)
             output = child.stdout.read().split()
             child.wait()
-            print(child.pid, *map(bytes.decode, output[:2]))
+            sys.stdout.write(" ".join([str(child.pid), *map(bytes.decode, output[:2])]) + "\\n")  # in one piece
         threads = [threading.Thread(target=run, args=(turns,)) for turns in (10, 100000, 300000, 10, 200000, 10)]
         for thread in threads: thread.start()
         for thread in threads: thread.join()
