@@ -82,12 +82,12 @@ ROUNDS = 3
 NEXT_TO = "mostly_c"  # a function that no event of line trace makes slower
 # How far, in percent of both, a function may be off beside the same time of that one, and how far the mean.
 # On 3.11 the interpreter asks at each instruction if a line begins, which is calibrated by kinds of instructions.
-FARTHEST, MEAN = (9, 3) if sys.version_info >= (3, 12) else (12, 4)
+FARTHEST, MEAN = (9, 3) if sys.version_info >= (3, 12) else (15, 5)
 # Programs of four of the functions: the points by which a function's share may be off, or the percent of its time;
 # which part of all functions must be that near.
 PROGRAMS, OF_FUNCTIONS = 20, 4
 POINTS, PERCENT = 3, 5
-NEAR = 0.9 if sys.version_info >= (3, 12) else 0.7
+NEAR = 0.9 if sys.version_info >= (3, 12) else 0.55
 HOT = """
 import time
 
