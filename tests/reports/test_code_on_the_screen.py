@@ -14,7 +14,7 @@ from interpose.reports.screen.screen import Screen
 from interpose.reports.screen.summary import summary
 from interpose.reports.screen.whole import whole_report
 from tests.build import START_NS, Build, event
-from tests.schedules import MS
+from tests.schedules import MS, READY, WAITS
 
 pytestmark = pytest.mark.any_python
 
@@ -148,18 +148,29 @@ def test_the_report_as_an_object_has_the_function(batch):
     assert (found["function"], found["site"]) == ("parse", f"{SHOP}/batch.py:3")
 
 
-def test_a_program_of_which_no_sample_ran_is_named_with_what_to_do(tmp_path):
-    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+def screen_of_samples_in_state(directory, state):
+    """The words of the first screen of a program that computed for 900 ms, all of whose samples are in this state."""
+    build = Build(directory / "t.1.er", call_ns=0, inside_ns=0)
     stack = build.sampled_stack((f"{SHOP}/batch.py", 3, "parse"))
     for turn in range(1, 101):
-        build.thread_sample(START_NS + turn * 10 * MS, cpu_ns=turn * 9 * MS, stack=stack, state=3)
+        build.thread_sample(START_NS + turn * 10 * MS, cpu_ns=turn * 9 * MS, stack=stack, state=state)
     build.thread(end_ns=START_NS + 1000 * MS, end_cpu_ns=900 * MS, tid=1, main=1)
     build.ended(1000 * MS, 900 * MS)
+    return " ".join(rows_of(screen_of(build)))
 
-    shown = " ".join(rows_of(screen_of(build)))
+
+def test_a_program_whose_samples_all_wait_is_named_with_what_to_do(tmp_path):
+    shown = screen_of_samples_in_state(tmp_path, WAITS)
 
     assert "computes: CPU time between recorded calls (900 ms of 1.00 s)." in shown
     assert "Too few samples to name its functions; count its lines: interpose run --lines own." in shown
+
+
+def test_a_function_is_named_if_all_samples_were_ready_to_run(tmp_path):
+    shown = screen_of_samples_in_state(tmp_path, READY)
+
+    assert "batch.py:3 parse computes" in shown
+    assert "Too few samples" not in shown
 
 
 def test_samples_that_could_not_be_read_are_told(batch):
