@@ -1,4 +1,4 @@
-# The functions by which line trace is calibrated, each with so many passes as it is given: as programs have them.
+# Functions like those of programs, with which line trace calibrates. Each makes as many passes as it is given.
 
 FUNCTIONS = """
 LIST = [1, 2]
@@ -270,5 +270,5 @@ def far(passes, x=0):
         x = each
         x += 1
 """ % ("x = passes; " * 200, "        x = passes\n" * 200)
-# What others call; it is measured in them.
+# Functions that the others call, and that are measured in them.
 CALLED = ("nothing", "less", "climb", "numbers", "squares", "one", "await_each", "await_sum", "Thing", "Around")

@@ -1,7 +1,7 @@
-# What the interpreter itself takes for the events of line trace. Functions such as programs have run untraced, and traced with all
-# costs at 0: what their lines are charged more is the interpreter's. How often each cost is taken off in a function says line trace
-# itself. The costs are those that explain all functions best (weighted least squares): what one event takes depends on the code
-# around it, by 2 to 3 ns, so no single function would do.
+# What the interpreter itself takes for the events of line trace. Functions like those of programs run untraced, then traced with all
+# costs at 0; the difference is the interpreter's. Line trace counts how often it subtracts each cost in them. The costs are those
+# that explain all functions best (weighted least squares): no single function would do, because the cost of an event varies by
+# 2 to 3 ns with the code around it.
 
 CALIBRATED = "<interpose>"
 AT_HIGH_LINES = 14  # so many of the functions are measured there as well
@@ -19,7 +19,7 @@ else:
     )
 UNIT = 256  # ticks, of a cost while it is counted how often it is taken off
 PASSES = range(1, 81)
-# The least of several times is taken: what else runs on the machine only ever takes more. In turns, for that may last a while.
+# The least of several times counts, because other programs only make them longer. Turns spread the times, in case that lasts.
 TURNS, TIMES = 6, 2
 
 

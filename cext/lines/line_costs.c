@@ -48,7 +48,7 @@ static double cost_of_first(const struct bytecode *code, const struct spot *spot
     return is_run ? lines.costs.instruction[code->opcodes[spot->instruction]] : 0;
 }
 
-/* The processor foresees less well what is executed behind a branch. */
+/* The processor predicts less well what follows a branch. */
 static double cost_of_branch(const struct bytecode *code, const struct spot *spot)
 {
     for (uint32_t unit = spot->instruction; unit < code->units && code->lines[unit] == spot->line; unit++)
