@@ -26,9 +26,10 @@ from interpose.attach.tracee import CannotAttach
 
 _CODE = """
 def reach(do, given, package, version, python, flags, places):
-    import sys, _imp
-    if _imp.lock_held():
-        return {}
+    import sys, _imp, _thread
+    waits_for = sys.modules["_frozen_importlib"]._blocking_on
+    if _imp.lock_held() or waits_for.get(_thread.get_ident()):
+        return {}  # in the midst of importing: up to 3.11, what this thread notes there would be gone after our imports
     if sys.version_info[:2] != python or sys.abiflags != flags:
         return {"why": "is Python %d.%d%s" % (*sys.version_info[:2], sys.abiflags)}
     interval_s = sys.getswitchinterval()
