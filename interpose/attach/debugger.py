@@ -1,8 +1,9 @@
 """A small debugger: stops the threads of a process, also at breakpoints, and calls functions in one of them.
 
 Each event is handled when it comes, whatever is being waited for: signals go where they would have gone, new threads of
-the program are followed, and processes that it forks run on without the breakpoints. ProcessLookupError means that the
-process has ended.
+the program are followed, and processes that it forks run on without the breakpoints. While the main thread calls
+functions, signals are held back, because handlers of the program would run within them. ProcessLookupError means that
+the process has ended.
 """
 
 from __future__ import annotations
@@ -25,6 +26,12 @@ _OPTIONS = ptrace.REPORT_FORK | ptrace.REPORT_VFORK | ptrace.REPORT_CLONE | ptra
 _WAIT_ALL = 0x40000000  # __WALL: for threads as well
 _BY_TRAP, _BY_STEP = (0x80, 1), (2, signal.SIGTRAP)  # codes of a SIGTRAP; of others' it is another
 _TRAP_BIT = 1 << (signal.SIGTRAP - 1)
+# Those of the thread's own instructions, of the C library and of a terminal's job control are never held back.
+_CANNOT_WAIT = {
+    *(signal.SIGILL, signal.SIGTRAP, signal.SIGBUS, signal.SIGFPE, signal.SIGSEGV, signal.SIGSYS),
+    *(signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT),
+    *range(signal.SIGSYS + 1, signal.SIGRTMIN),
+}
 _STOP_S = 20.0  # a thread stops at once, unless it waits for a disk or for a child that has not begun yet
 _LOOK_S = 1.0
 _MOMENT_S, _LOOKS_AT_MASKS = 0.002, 20
@@ -56,6 +63,7 @@ class Debugger:
         self._come: set[int] = set()  # those that came before they were announced
         self._holds = False  # all threads but the borrowed one
         self._borrowed: Thread | None = None
+        self._held_back: list[tuple[int, int]] = []  # a thread and the signal that came for it
 
     # --- the process
 
@@ -146,8 +154,8 @@ class Debugger:
     @contextmanager
     def borrowed(self, thread: Thread) -> Iterator[Call]:
         """A function that calls functions in a thread: given the address and words, it gives what comes back. The
-        thread is at a trap, so it is in no system call. Signals reach it during calls; its registers are afterwards as
-        they were, in the sets and sizes that the kernel gave."""
+        thread is at a trap, so it is in no system call. Signals come afterwards, when its registers are as they were,
+        in the sets and sizes that the kernel gave. All threads must be stopped at the end."""
         sets = {which: ptrace.read_registers(thread.number, which) for which in (GENERAL, self._machine.extended)}
         general = array("Q", sets[GENERAL])
         self.arm({self._entry: None})  # calls return to it: nothing else executes it any more
@@ -170,6 +178,17 @@ class Debugger:
                     ptrace.write_registers(thread.number, which, registers)
                 self._take_out(thread, self._entry)
                 del self._armed[self._entry]
+            self._send_again()
+
+    def _send_again(self) -> None:
+        """Send the signals that were held back, to the process where the thread has ended."""
+        for number, held in self._held_back:
+            try:
+                ptrace.send_signal(self._tracee.pid, number, held)
+            except ProcessLookupError:
+                with suppress(ProcessLookupError):
+                    os.kill(self._tracee.pid, held)
+        self._held_back.clear()
 
     # --- events
 
@@ -220,7 +239,7 @@ class Debugger:
         elif event == ptrace.STOP:
             thread.is_suspended = number != signal.SIGTRAP
         elif not event and not (number == signal.SIGTRAP and self._is_ours(thread)):
-            thread.signal = number
+            thread.signal = self._hold_back(thread, number)
         if thread.trap is not None and not self._may_stop_at(thread):
             thread.steps_over = thread.trap
         elif thread.trap is not None and not self._is_held(thread):
@@ -231,6 +250,17 @@ class Debugger:
         elif not self._is_held(thread):
             self._resume(thread)
         return None
+
+    def _hold_back(self, thread: Thread, number: int) -> int:
+        """The signal that the thread gets now: `number`, or 0 if it gets that later.
+
+        CPython runs handlers in the main thread only, so if another one is borrowed they do not run within calls.
+        """
+        main = self._threads.get(self._tracee.pid)
+        if main is None or self._borrowed is not main or number in _CANNOT_WAIT:
+            return number
+        self._held_back.append((thread.number, number))
+        return 0
 
     def _match_child(self, number: int, waiting: set[int], others: set[int]) -> None:
         """Its announcement and its first stop come in any order."""

@@ -23,7 +23,8 @@ class _Vector(ctypes.Structure):
     _fields_ = (("address", ctypes.c_void_p), ("size_bytes", ctypes.c_size_t))
 
 
-_ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+_libc = ctypes.CDLL(None, use_errno=True)
+_ptrace = _libc.ptrace
 _ptrace.restype = ctypes.c_long
 _ptrace.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -31,8 +32,7 @@ _ptrace.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p
 def request(what: int, thread: int, address: int = 0, data: int = 0) -> None:
     """Raises ProcessLookupError where the thread has ended, PermissionError, OSError."""
     if _ptrace(what, thread, address, data) == -1:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+        raise _error()
 
 
 def read_registers(thread: int, which: int) -> bytes:
@@ -83,3 +83,17 @@ def set_signal_mask(thread: int, mask: int) -> None:
     """Have a stopped thread block these signals."""
     given = ctypes.c_uint64(mask)
     request(_SET_MASK, thread, _MASK_BYTES, ctypes.addressof(given))
+
+
+def send_signal(process: int, thread: int, number: int) -> None:
+    """Send a signal to one thread; to the process where the C library (before glibc 2.30) has no function for that.
+    Raises ProcessLookupError where the thread has ended, OSError."""
+    if not hasattr(_libc, "tgkill"):
+        os.kill(process, number)
+    elif _libc.tgkill(process, thread, number) == -1:
+        raise _error()
+
+
+def _error() -> OSError:
+    number = ctypes.get_errno()
+    return OSError(number, os.strerror(number))

@@ -185,8 +185,10 @@ def test_what_the_program_imports_and_raises_meanwhile_it_gets(source, running):
     said = [each.stderr for each in done if each.returncode]
 
     assert program.end() == (7, "True\n", "")
-    # Where it is raised within our code, attaching fails.
-    assert len(said) < len(done) and all("Enough: 14" in each or "recorded" in each for each in said)
+    if sys.version_info < (3, 14):
+        assert said == []
+    else:  # where it is raised within our code, attaching fails
+        assert len(said) < len(done) and all("Enough: 14" in each or "recorded" in each for each in said)
 
 
 def test_both_say_how_long_it_took_and_what_to_do_next(running):

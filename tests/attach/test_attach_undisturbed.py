@@ -52,6 +52,44 @@ while True:
 """
 
 
+# Its handler notes the code that each alarm interrupts, and which signals came in all.
+ALARMED = """
+import os, signal, sys
+enough, interrupted, number_of = [], set(), {}
+def note(number, frame):
+    number_of[number] = number_of.get(number, 0) + 1
+    interrupted.add(frame.f_code.co_filename)
+signal.signal(signal.SIGTERM, lambda number, frame: enough.append(number))
+signal.signal(signal.SIGALRM, note)
+signal.signal(signal.SIGUSR1, note)
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+print("ready", flush=True)
+while not enough:
+    os.stat("/")
+signal.setitimer(signal.ITIMER_REAL, 0)
+is_own = interrupted - {"<string>"} == {sys.argv[0]}
+print(is_own, number_of[signal.SIGALRM] > 5, number_of[signal.SIGUSR1], flush=True)
+sys.exit(7)
+"""
+
+
+@by_ptrace_only
+def test_a_signal_waits_until_our_code_has_ended_and_is_not_lost(running):
+    program = running(ALARMED)
+    status = Path(f"/proc/{program.pid}/status")
+
+    done = []
+    for word in ("attach", "detach") * 3:
+        words = [sys.executable, "-m", "interpose", word, str(program.pid)]
+        with subprocess.Popen(words, cwd=program.directory, env=environment(), stdout=subprocess.DEVNULL) as attaching:
+            until(lambda: "TracerPid:\t0\n" not in status.read_text())
+            program.process.send_signal(signal.SIGUSR1)
+        done.append(attaching.returncode)
+
+    assert done == [0] * 6
+    assert program.end() == (7, "True True 6\n", "")
+
+
 @pytest.mark.parametrize("cycles", CYCLES)
 def test_nothing_changes_in_it_however_often_one_attaches(cycles, running):
     program = running(TELLING)
