@@ -3,6 +3,7 @@
 import fcntl
 import io
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -19,6 +20,12 @@ __all__ = ["recorded", "traced"]
 # How long an example takes depends on what else the machine does.
 hypothesis.settings.register_profile("here", deadline=None)
 hypothesis.settings.load_profile("here")
+
+
+def pytest_configure() -> None:
+    """A shell starts what is in the background with SIGINT ignored, and the programs of tests would inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -31,7 +31,7 @@ def work():
     while not over.is_set():
         for _ in range(200):
             os.write(sink, b"x")
-        over.wait(0.002)  # whoever reads all of it again and again comes to an end
+        over.wait(0.02)  # fewer calls a second than a reader of all of them reads, also on a slow machine
 threads = [threading.Thread(target=work) for _ in range(2)]
 for thread in threads:
     thread.start()
