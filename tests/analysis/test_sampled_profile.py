@@ -13,7 +13,7 @@ from interpose.analysis.profile.rows import with_code
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.sampled import NOT_READ
 from tests.build import START_NS, Build, event
-from tests.schedules import KINDS, MS, READY, Schedule, put_thread
+from tests.schedules import KINDS, MS, READY, RUNS, Schedule, put_thread
 
 pytestmark = pytest.mark.any_python
 
@@ -137,6 +137,22 @@ def test_cpu_time_is_divided_by_samples_that_were_ready_if_none_ran(tmp_path):
     assert sum(row.code.cpu_ns for row in found.values()) == 1600 * MS
     assert share_of(found, "parse") == pytest.approx(0.75, abs=0.06)
     assert 0 < found["parse"].code.margin_ns < 0.2 * found["parse"].code.cpu_ns
+
+
+def test_a_thread_that_the_sampler_takes_the_processor_of_is_divided_by_all_its_samples(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    stacks = {name: build.sampled_stack(("app.py", 2, name)) for name in ("parse", "save", "rare")}
+    for number in range(1, 201):
+        name = "rare" if number % 50 == 0 else "parse" if number % 10 < 7 else "save"
+        state = RUNS if name == "rare" else READY
+        build.thread_sample(START_NS + number * 10 * MS, cpu_ns=number * 10 * MS, state=state, stack=stacks[name])
+    build.thread(end_ns=START_NS + 2000 * MS, end_cpu_ns=2000 * MS, tid=1, main=1)
+    build.ended(2000 * MS, 2000 * MS)
+
+    found = by_function(analysis_of(build))
+
+    assert {name: round(share_of(found, name), 2) for name in found} == {"parse": 0.68, "save": 0.30, "rare": 0.02}
+    assert found["parse"].code.margin_ns < 0.15 * found["parse"].code.cpu_ns
 
 
 SEGMENTS = st.lists(

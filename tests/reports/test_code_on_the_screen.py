@@ -123,6 +123,30 @@ def test_that_a_script_runs_is_not_told_of_callers(tmp_path):
     assert "(1.00 s of 1.00 s), called from app.py:30 load. See its lines" in told
 
 
+def test_library_code_counts_for_the_line_of_the_application_that_called_it(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    library = "/usr/lib/python3/json"
+    main, parse = (f"{SHOP}/app.py", 30, "main"), (f"{SHOP}/app.py", 9, "parse")
+    loads, decode = (f"{library}/__init__.py", 346, "loads"), (f"{library}/decoder.py", 353, "decode")
+    scan = (f"{library}/decoder.py", 361, "scan")
+    bootstrap = ("/usr/lib/python3/threading.py", 1030, "Thread._bootstrap")
+    stacks = [
+        *[build.sampled_stack(bootstrap, main, parse, loads, decode, scan)] * 60,
+        *[build.sampled_stack(bootstrap, main, parse, loads, decode)] * 20,
+        *[build.sampled_stack(bootstrap, main, parse)] * 20,
+    ]
+    for number, stack in enumerate(stacks, 1):
+        build.thread_sample(START_NS + number * 10 * MS, cpu_ns=number * 10 * MS, stack=stack)
+    build.thread(end_ns=START_NS + 1000 * MS, end_cpu_ns=1000 * MS, tid=1, main=1)
+    build.ended(1000 * MS, 1000 * MS)
+
+    told = [row for row in rows_of(screen_of(build, 200)) if "computes" in row]
+
+    what = "app.py:9 parse computes, 60 % of it in decoder.py:361 scan: CPU time (1.00 s of 1.00 s)"
+    assert len(told) == 1
+    assert f"{what}, called from app.py:30 main. See its lines" in told[0]
+
+
 def test_the_verdict_names_the_hot_function_its_line_and_its_caller(batch):
     screen = screen_of(batch)
 

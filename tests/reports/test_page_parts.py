@@ -233,16 +233,16 @@ def test_lanes_show_what_code_did_as_sampled(tmp_path):
     build.block([event(0, 200, intrinsic=query)])
     stack = build.sampled_stack(("app.py", 3, "work"))
     build.thread_sample(START_NS + 200, cpu_ns=0, stack=stack, state=1, call=1, intrinsic=query)
-    for end, state in ((300, 1), (500, 3), (700, 2), (1000, 1)):
-        build.thread_sample(START_NS + end, cpu_ns=end, stack=stack, state=state)
-    build.thread(end_ns=START_NS + 1000, end_cpu_ns=800, tid=1, main=1, recorded=1, made=1)
-    build.ended(1000, 800)
+    for end, state, cpu_ns in ((300, 1, 300), (500, 3, 400), (700, 2, 400), (1000, 1, 700)):
+        build.thread_sample(START_NS + end, cpu_ns=cpu_ns, stack=stack, state=state)
+    build.thread(end_ns=START_NS + 1000, end_cpu_ns=700, tid=1, main=1, recorded=1, made=1)
+    build.ended(1000, 700)
 
     (lane,) = timeline(Analysis(Experiment(str(build.write()))), slices=10).lanes
 
     assert lane.kinds["db"] == [100, 100, 0, 0, 0, 0, 0, 0, 0, 0]
-    assert lane.kinds["running"] == [0, 0, 100, 0, 0, 0, 0, 100, 100, 100]
-    assert lane.kinds["processor"] == [0, 0, 0, 100, 100, 0, 0, 0, 0, 0]
+    assert lane.kinds["running"] == [0, 0, 100, 100, 0, 0, 0, 100, 100, 100]
+    assert lane.kinds["processor"] == [0, 0, 0, 0, 100, 0, 0, 0, 0, 0]
     assert lane.kinds["unexplained"] == [0, 0, 0, 0, 0, 100, 100, 0, 0, 0]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interpose.experiments.model.process import Process
-from interpose.experiments.model.sampled import RUNS, Sampled
+from interpose.experiments.model.sampled import WAITS, Sampled
 
 
 def samples_that_count(process: Process) -> float:
@@ -16,7 +16,7 @@ def samples_that_count(process: Process) -> float:
         used = record.cpu_ns - before.get(record.tid, record.cpu_ns)
         before[record.tid] = record.cpu_ns
         carried[record.tid] = carried.get(record.tid, 0) + used
-        if record.state == RUNS:
+        if record.state != WAITS:
             weights += [carried.pop(record.tid) / record.samples] * record.samples
     squares = sum(each * each for each in weights)
     return sum(weights) ** 2 / squares if squares else 0.0

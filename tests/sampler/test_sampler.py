@@ -9,7 +9,7 @@ import pytest
 
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
-from interpose.experiments.model.sampled import NOT_READ, RUNS, WAITS, Sampled
+from interpose.experiments.model.sampled import NOT_READ, WAITS, Sampled
 from tests.sampler.chance import chance, samples_that_count
 
 PHASES = """
@@ -44,7 +44,7 @@ def cpu_by(process: Process, name) -> Counter:
     for record in sampled.samples():
         carried[record.tid] += record.cpu_ns - before.get(record.tid, record.cpu_ns)
         before[record.tid] = record.cpu_ns
-        if record.state == RUNS:
+        if record.state != WAITS:
             found[name(list(sampled.frames(record.stack)))] += carried.pop(record.tid)
     return found
 
@@ -56,8 +56,8 @@ def shares_of(spent) -> dict[str, float]:
 
 
 def samples_of(process: Process) -> int:
-    """How many samples of threads that ran there are."""
-    return sum(each.samples for each in Sampled(process).samples() if each.state == RUNS)
+    """How many samples there are of threads that ran, or were ready to."""
+    return sum(each.samples for each in Sampled(process).samples() if each.state != WAITS)
 
 
 def seen(process: Process) -> set[tuple[str, ...]]:

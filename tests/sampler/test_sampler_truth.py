@@ -6,14 +6,15 @@ Some minutes on a quiet machine: `tox -e truth`.
 import json
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.profile.profiled import profiled
 from interpose.experiments.metadata import names
 from interpose.experiments.model.experiment import Experiment
-from tests.sampler.test_sampler import chosen, cpu_by, shares_of
+from tests.sampler.test_sampler import chosen, shares_of
 
 pytestmark = [pytest.mark.truth, pytest.mark.slow, pytest.mark.alone]
 
@@ -28,10 +29,9 @@ def errors(tmp_path, environment, turn_ms: float, where: str) -> dict[str, float
     run = [sys.executable, "-m", "interpose", "run", "--profile", "100"]
     words = [*run, str(TURNS), str(turn_ms), str(SECONDS), where]
     done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-    spent, found = json.loads(done.stdout), Counter()
-    for process in Experiment(names.newest(str(tmp_path))).processes:
-        found.update(cpu_by(process, lambda frames: chosen(frames, spent)))
-    sampled, truth = shares_of({name: found[name] for name in spent}), shares_of(spent)
+    spent = json.loads(done.stdout)
+    found = profiled(Analysis(Experiment(names.newest(str(tmp_path))))).code(lambda frames: chosen(frames, spent))
+    sampled, truth = shares_of({name: found[name].cpu_ns for name in spent}), shares_of(spent)
     return {name: round(sampled[name] - truth[name], 2) for name in spent}
 
 

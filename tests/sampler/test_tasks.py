@@ -9,7 +9,7 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.calltree import calls_of
 from interpose.analysis.profile.flame import WALL, folded
 from interpose.experiments.model.experiment import Experiment
-from interpose.experiments.model.sampled import RUNS, Sampled
+from interpose.experiments.model.sampled import WAITS, Sampled
 from tests.sampler.chance import chance, samples_that_count
 
 SPIN = """
@@ -74,7 +74,7 @@ def cpu_by_task(experiment: Experiment) -> Counter:
     for record in sampled.samples():
         carried += record.cpu_ns - (before or record.cpu_ns)
         before = record.cpu_ns
-        if record.state == RUNS:
+        if record.state != WAITS:
             in_turn = any(site.function == "turn" for site in sampled.frames(record.stack))
             found[sampled.task_name(record.task) if in_turn else None] += carried
             carried = 0

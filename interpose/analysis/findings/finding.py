@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.profile.profiled import NO_CALLERS, Callers
@@ -50,6 +50,13 @@ class Calls:
         return self.intrinsic.rpartition(".")[2]
 
 
+class Inner(NamedTuple):
+    """The library function that has `share` of the CPU time of the function that called it."""
+
+    site: Site
+    share: float
+
+
 @dataclass(frozen=True)
 class Finding:
     """What a rule found. `rows` are its evidence, largest first.
@@ -58,7 +65,8 @@ class Finding:
     often doing it would have been enough, counted in what `unit` names (transactions, files). `about` is what else the
     rule names: the line that holds a lock, a program. `time_ns` is time outside of calls. If something other than the
     evidence is to be named, `intrinsic` and `site` name it; code has no intrinsic. `callers` are the lines that mostly
-    call a function which computes; `is_sampled` says that the program's code was sampled. `each_ns` is the mean of
+    call a function which computes, `inner` is the library code in which it mostly does so; `is_sampled` says that the
+    program's code was sampled. `each_ns` is the mean of
     calls that overlap, `longest_ns` the longest time for which an event loop was blocked, and `waiting` how many tasks
     waited for it at most.
     """
@@ -71,6 +79,7 @@ class Finding:
     about: str = ""
     time_ns: int = 0
     callers: Callers = NO_CALLERS
+    inner: Inner | None = None
     is_sampled: bool = False
     intrinsic: str = ""
     site: Site | None = None

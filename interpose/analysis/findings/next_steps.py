@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from interpose.analysis.calls.groupings import program_label
-from interpose.analysis.findings.finding import Finding, found
+from interpose.analysis.findings.finding import Finding, Inner, found
 from interpose.analysis.findings.survey import Survey, total_of
-from interpose.analysis.profile.profiled import function_of
+from interpose.analysis.profile.profiled import Function, function_of
 
 # A program that computes less than this share of the time has its problem elsewhere.
 COMPUTES_SHARE = 0.3
 # A function with this part of such a program's CPU time is worth a look.
 HOT_SHARE = 0.1
+# A library function with this part of the CPU time of the function that called it is named.
+INNER_SHARE = 0.25
 
 
 def computing(survey: Survey) -> Iterator[Finding]:
@@ -36,12 +38,20 @@ def computing(survey: Survey) -> Iterator[Finding]:
 
 
 def _hot_functions(survey: Survey, least_ns: float) -> Iterator[Finding]:
-    """The functions with more CPU time of their own than its margin, with the chain of lines that mostly calls them."""
-    for each in survey.profiled.by_function():
+    """The functions of the application with more CPU time than its margin, library code below them included: the chain
+    of lines that mostly calls each, and the library function that has most of it."""
+    for each in survey.profiled.by_application_function():
         if each.is_known and each.code.cpu_ns >= max(least_ns, each.code.margin_ns):
             made = found("computing", (), time_ns=each.code.cpu_ns, about=f"{each.site.file}:{each.site.function}")
             callers = survey.profiled.callers_of(function_of((each.site,)))
-            yield replace(made, site=each.site, callers=callers)
+            yield replace(made, site=each.site, callers=callers, inner=_mostly_in(survey, each))
+
+
+def _mostly_in(survey: Survey, function: Function) -> Inner | None:
+    """The library function with most of the CPU time of code below `function`, if it is a large part of it."""
+    below = survey.profiled.library_functions(function_of((function.site,)))
+    share = below[0].code.cpu_ns / function.code.cpu_ns if below else 0
+    return Inner(below[0].site, share) if share >= INNER_SHARE else None
 
 
 def calls_without_lines(survey: Survey) -> Iterator[Finding]:

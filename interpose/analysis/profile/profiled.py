@@ -144,9 +144,21 @@ class Profiled:
                     found[group][task] += code.cpu_ns
         return found
 
+    def by_application_function(self) -> list[Function]:
+        """The same for the functions of the application, each with the library code that ran below it."""
+        return functions_from(self.code(application_line), self.code(_application_function))
+
+    def library_functions(self, function: tuple[str, str]) -> list[Function]:
+        """The library functions that ran below `function` of the application, those with the most CPU time first."""
+        below = functions_from(
+            self.code(lambda frames: innermost(frames) if _is_below(frames, function) else NOT_SAMPLED),
+            self.code(lambda frames: function_of(frames if _is_below(frames, function) else (NOT_SAMPLED,))),
+        )
+        return [each for each in below if each.is_known]
+
     def callers_of(self, function: tuple[str, str]) -> Callers:
-        """The line from which `function` used the most CPU time, and the callers of that line, as long as one chain has
-        at least half of the time."""
+        """The line from which `function` of the application used the most CPU time, and the callers of that line, as
+        long as one chain has at least half of the time."""
         groups = self.code(lambda frames: _callers_in(frames, function))
         chains = {chain: code.cpu_ns for chain, code in groups.items() if chain is not None}
         whole_ns = sum(chains.values())
@@ -173,6 +185,20 @@ def function_of(frames: Frames) -> tuple[str, str]:
     return frames[0].function, frames[0].file
 
 
+def application_line(frames: Frames) -> Site:
+    """The innermost line of the application; without one, the line that was executed."""
+    return next((site for site in frames if site.own), frames[0])
+
+
+def _application_function(frames: Frames) -> tuple[str, str]:
+    return function_of((application_line(frames),))
+
+
+def _is_below(frames: Frames, function: tuple[str, str]) -> bool:
+    """Whether library code was executed that `function` of the application had called."""
+    return not frames[0].own and _application_function(frames) == function != function_of(frames)
+
+
 def functions_from(lines: Mapping[Site, Code], functions: Mapping[tuple[str, str], Code]) -> list[Function]:
     """The functions, each with the line that has the most CPU time, those with the most CPU time first."""
     hottest: dict[tuple[str, str], tuple[int, Site]] = {}
@@ -197,10 +223,12 @@ def task_of(frames: Frames) -> str:
 
 
 def _callers_in(frames: Frames, function: tuple[str, str]) -> Frames | None:
-    """The lines around `function`, from the innermost outward, in a stack in which it was executed; else None."""
-    if function_of(frames) != function:
+    """The application lines around `function`, from the innermost outward, in a stack in which it was executed, or a
+    library function that it called; else None."""
+    own = [site for site in frames if site.own] or frames
+    if function_of((own[0],)) != function:
         return None
-    return tuple(site for site in frames if (site.function, site.file) != function)[:CALLERS]
+    return tuple(site for site in own if (site.function, site.file) != function)[:CALLERS]
 
 
 class Groups(Generic[Group]):

@@ -1,10 +1,12 @@
 """From the samples of threads to weights of stacks: how much of its thread's CPU time each stack represents.
 
 The kernel's CPU time is carried from sample to sample. A sample of a thread that runs outside of recorded calls gives
-the carried time to its stack; one within a recorded call leaves it to the call. One that waits, even for a processor,
-carries it on, because a thread loses its processor at some places in its code more often than at others. So a thread
-that computes for one millisecond in ten is divided as well as one that always computes, and after lost samples the next
-one represents more.
+the carried time to its stack; one within a recorded call leaves it to the call. One that waits carries it on. So a
+thread that computes for one millisecond in ten is divided as well as one that always computes, and after lost samples
+the next one represents more.
+
+A thread that is ready to run counts like one that runs: it stopped where it computed. On a machine without an idle
+processor that is nearly every sample, because the sampler, when it wakes up, takes the processor of what it looks at.
 """
 
 from __future__ import annotations
@@ -35,8 +37,9 @@ PoolOf = Callable[[SampleRecord], Pool | None]
 
 @dataclass
 class Weights:
-    """The samples of one pool by place: those that ran, with their weights in nanoseconds of CPU time, those that
-    waited, and those that were ready to run. `squares` is the sum of the squared weights of single samples."""
+    """The samples of one pool by place: those that ran, those that waited, and those that were ready to run. `cpu_ns`
+    is the weight of those that ran or were ready, in nanoseconds of CPU time, and `squares` the sum of the squared
+    weights of single samples."""
 
     cpu_ns: dict[Place, float] = field(default_factory=lambda: defaultdict(float))
     ran: dict[Place, int] = field(default_factory=lambda: defaultdict(int))
@@ -45,8 +48,7 @@ class Weights:
     squares: float = 0.0
 
     def add(self, place: Place, samples: int, cpu_ns: float) -> None:
-        """Add samples of a thread that ran, which together have this weight."""
-        self.ran[place] += samples
+        """Add the weight of samples of a thread that ran or was ready to."""
         self.cpu_ns[place] += cpu_ns
         self.squares += cpu_ns * cpu_ns / samples
 
@@ -60,6 +62,10 @@ class Weights:
             for place, samples in given.items():
                 mine[place] += samples
         self.squares += (sum(other.ran.values()) if is_counted else other.squares) * factor**2
+
+    def of(self, state: int) -> dict[Place, int]:
+        """The samples in a state."""
+        return {RUNS: self.ran, WAITS: self.waited, READY: self.ready}[state]
 
     @property
     def samples(self) -> int:
@@ -88,7 +94,7 @@ class Walked:
 
 @dataclass
 class _Thread:
-    """Where the walk through the samples of a thread is; `opening` is its first sample that ran."""
+    """Where the walk through the samples of a thread is; `opening` is its first sample that ran or was ready to."""
 
     counted_ns: int
     first_ns: int
@@ -149,9 +155,9 @@ def _take(made: Walked, thread: _Thread, sample: SampleRecord, pool_of: PoolOf |
     key = pool_of(sample) if pool_of else None
     pool = made.pools[key] if key is not None else None
     thread.ready += samples if sample.state == READY else 0
-    if sample.state != RUNS:
-        if pool is not None:
-            (pool.waited if sample.state == WAITS else pool.ready)[place] += samples
+    if pool is not None:
+        pool.of(sample.state)[place] += samples
+    if sample.state == WAITS:
         return
     carried_ns = max(sample.cpu_ns - thread.counted_ns, 0)
     thread.counted_ns = sample.cpu_ns
@@ -162,7 +168,7 @@ def _take(made: Walked, thread: _Thread, sample: SampleRecord, pool_of: PoolOf |
 
 
 def _open(thread: _Thread) -> None:
-    """Give the first sample that ran its weight, at most one interval, because the time before it is unknown."""
+    """Give the first sample its weight, at most one interval, because the time before it is unknown."""
     if thread.opening:
         pool, place, samples, carried_ns = thread.opening
         if pool is not None:

@@ -1,16 +1,18 @@
 """What the code of threads did along time, from samples: it ran, waited for a processor, or for something unknown.
 
-A sample stands for the time since the one before it, a tenth of a second at most. Where a slice has calls, samples have
-what these leave of it.
+A sample stands for the time since the one before it, a tenth of a second at most. A thread that was ready to run when
+it was sampled had run for as long as its CPU time says, and then waited for a processor. Where a slice has calls,
+samples have what these leave of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from interpose.analysis.profile.profiled import CONTAINERS, numbers_of
 from interpose.analysis.profile.weights import is_code
+from interpose.experiments.format.records import SampleRecord
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.sampled import READY, RUNS, WAITS, Sampled
 
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from interpose.analysis.time.timeline import Lane, Timeline
 
 RUNNING, PROCESSOR, UNEXPLAINED = STATES = ("running", "processor", "unexplained")
-_STATE = {RUNS: RUNNING, READY: PROCESSOR, WAITS: UNEXPLAINED}
 LONGEST_NS = 100_000_000
 
 
@@ -34,17 +35,30 @@ def lay_samples(made: Timeline, moved_ns: Mapping[Process, int]) -> None:
 
 def _lay(made: Timeline, process: Process, lanes: Mapping[int, Lane], start_ns: int) -> None:
     containers = numbers_of(process, CONTAINERS)
-    before: dict[int, int] = {}
+    before: dict[int, tuple[int, int]] = {}
     for sample in Sampled(process).samples():
         lane = lanes.get(sample.thread)
         if lane is None:
             continue
-        known_ns = before.get(sample.thread, sample.time_ns)
-        before[sample.thread] = sample.last_ns
-        if is_code(sample, containers) and sample.state in _STATE:
+        known_ns, counted_ns = before.get(sample.thread, (sample.time_ns, sample.cpu_ns))
+        before[sample.thread] = sample.last_ns, sample.cpu_ns
+        if is_code(sample, containers):
             begin_ns = max(known_ns, sample.time_ns - LONGEST_NS)
-            slices = lane.kinds.setdefault(_STATE[sample.state], [0] * made.slices)
-            _put(slices, made.slice_ns, begin_ns - start_ns, sample.last_ns - start_ns)
+            for state, until_ns in _states(sample, begin_ns, sample.cpu_ns - counted_ns):
+                slices = lane.kinds.setdefault(state, [0] * made.slices)
+                _put(slices, made.slice_ns, begin_ns - start_ns, until_ns - start_ns)
+                begin_ns = until_ns
+
+
+def _states(sample: SampleRecord, begin_ns: int, cpu_ns: int) -> Iterator[tuple[str, int]]:
+    """What the thread did since `begin_ns`, when it used `cpu_ns`: states, each with its end."""
+    if sample.state == RUNS:
+        yield RUNNING, sample.last_ns
+    elif sample.state == WAITS:
+        yield UNEXPLAINED, sample.last_ns
+    elif sample.state == READY:
+        yield RUNNING, min(begin_ns + max(cpu_ns, 0), sample.last_ns)
+        yield PROCESSOR, sample.last_ns
 
 
 def _put(slices: list[int], slice_ns: int, begin: int, end: int) -> None:

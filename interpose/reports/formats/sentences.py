@@ -90,6 +90,7 @@ class Sentences:
         listed = list(findings)
         sites = {row.site for each in listed for row in each.rows if row.site}
         sites |= {site for each in listed for site in (each.site, *each.callers.lines) if site}
+        sites |= {each.inner.site for each in listed if each.inner}
         self._places = Places([site.file for site in sites], cwd)
         self._cwd = cwd
         self._matters_ns = matters_ns
@@ -295,9 +296,17 @@ def _unexplained(words: Sentences, finding: Finding) -> str:
 
 def _computing(words: Sentences, finding: Finding) -> str:
     if finding.site:
-        called = _called(words, finding)
-        return f"{words.line(finding.site)} computes: CPU time of its own code ({words.took(finding)}){called}."
+        what, called = _what_computes(words, finding), _called(words, finding)
+        return f"{words.line(finding.site)} computes{what} ({words.took(finding)}){called}."
     return f"{words.path(finding.about)} computes: CPU time between recorded calls ({words.took(finding)})."
+
+
+def _what_computes(words: Sentences, finding: Finding) -> str:
+    """Its own code, or the library code that it calls: `, 81 % of it in decoder.py:353 raw_decode: CPU time`."""
+    if not finding.inner:
+        return ": CPU time of its own code"
+    share = percent(round(100 * finding.inner.share), 100)
+    return f", {share} of it in {words.line(finding.inner.site)}: CPU time"
 
 
 def _called(words: Sentences, finding: Finding) -> str:
