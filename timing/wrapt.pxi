@@ -33,7 +33,7 @@ cdef bint know_awaits() except False:
     if _awaits_known or UNSUPPORTED != NULL or IS_FREE_THREADED:
         return True
     _awaits_known = True
-    names = {}
+    names = {"__builtins__": {}}  # as in code of namedtuple, which is never taken for the program's
     exec("async def items():\n    yield\nasync def nothing():\n    pass", names)
     awaits_begin(names["nothing"](), names["items"]())
     return True

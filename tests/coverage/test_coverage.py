@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 from tracing import Traced
@@ -256,6 +257,17 @@ def test_what_namedtuple_makes_is_not_the_programs_own_and_what_the_program_make
     assert files == set()
     assert lines(done, "add") == {5: True}
     assert lines(done, "twice") == {2: True}
+
+
+def test_code_that_interpose_makes_for_itself_is_not_the_programs(traced):
+    done = traced("import asyncio\nasync def f():\n    return 1\nasyncio.run(f())\n", INTERPOSE="calls,coverage")
+
+    files = {
+        Path(process.string(record.file)).name
+        for process in done.experiment.processes
+        for _, record, _ in process.raw_table("covered").bounded(10_000)
+    }
+    assert files == {"program.py"}
 
 
 def test_each_transaction_has_its_own_coverage_where_asked(traced):
