@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "sampler/memory.h"
+#include "sampler/native_code.h"
 #include "sampler/thread_list.h"
 
 void process_forget(struct sampled_process *process)
@@ -17,6 +18,7 @@ void process_forget(struct sampled_process *process)
     threads_forget(process);
     tables_end(&process->tables);
     codes_forget(&process->codes);
+    native_code_forget(&process->native);
     for (unsigned index = 0; index < sizeof files / sizeof *files; index++)
         if (files[index] >= 0)
             close(files[index]);

@@ -7,12 +7,23 @@
 
 #include "core/interpreter_layout.h"
 #include "sampler/codes.h"
+#include "sampler/instructions.h"
+#include "sampler/objects.h"
 #include "sampler/schedule.h"
 #include "sampler/tables.h"
+#include "sampler/waking.h"
 
 /* The kernel's figures of a thread at a sample, and how long it had been ready to run without a processor. */
 struct moment {
     uint64_t time_ns, cpu_ns, run_delay_ns, off_ns;
+};
+
+/* Samples of a thread, later than the one that is pending, whose native function may yet be told (native_code.h). */
+enum { ASKED_AT_MOST = 8 };
+struct asked {
+    struct sample samples[ASKED_AT_MOST];
+    unsigned count;
+    uint64_t mark; /* of the Python frames of all of them; 0: they have been told */
 };
 
 /* A thread: its last state, and the sample that is not written yet because the next may be equal. */
@@ -20,12 +31,21 @@ struct sampled_thread {
     uint64_t address; /* its state in the interpreter */
     uint32_t tid;
     struct schedule_files files;
+    struct instructions instructions;
     uint32_t record;  /* its number in threads, 0 if it has none yet */
     struct schedule schedule;
     struct moment last;
     uint32_t waited, rests; /* samples in a row in which it only waited; rounds in which it is skipped */
     bool is_seen, has_first, is_sampled; /* listed just now; sampled once; more than once */
     struct sample pending;
+    struct asked asked;
+};
+
+/* The native functions that were met. */
+struct native_code {
+    struct objects objects;
+    struct met_function *met;
+    unsigned count;
 };
 
 /* The record of its memory that was written last; of the next one, the thread that used the most CPU time in this round. */
@@ -43,6 +63,8 @@ struct sampled_process {
     struct tables tables;
     struct codes codes;
     struct sampled_memory memory;
+    struct native_code native;
+    const struct waking *waking; /* the sampler's */
     struct sampled_thread *threads;
     uint32_t thread_count, thread_room;
     uint64_t round_ns;   /* when the sampler woke for this round */

@@ -7,7 +7,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -15,7 +14,9 @@
 #include <unistd.h>
 
 #include "sampler/memory.h"
+#include "sampler/native_code.h"
 #include "sampler/threads.h"
+#include "sampler/waking.h"
 
 enum {
     PROCESSES_AT_MOST = 192, /* two descriptors each */
@@ -30,7 +31,7 @@ struct sampler {
     struct sampled_process *processes[PROCESSES_AT_MOST];
     unsigned count;
     int founder, control; /* descriptors: of its directory, and of its control page, or -1 */
-    int stop;             /* readable when it is over */
+    struct waking waking;
     uint64_t interval_ns, at_each_rate_bytes, flushed_ns, next_ns, least_late_ns;
     uint64_t random;
     struct timespec changed; /* the directory, when it was last listed */
@@ -55,8 +56,7 @@ struct sampler *sampler_begin(const char *founder, double rate, uint64_t at_each
     sampler->least_late_ns = UINT64_MAX;
     sampler->random = key_of(sampler->next_ns, (uint64_t)getpid());
     sampler->founder = open(founder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    sampler->stop = sampler->founder < 0 ? -1 : eventfd(0, EFD_CLOEXEC);
-    if (sampler->stop >= 0)
+    if (sampler->founder >= 0 && waking_begin(&sampler->waking))
         return sampler;
     int failed = errno;
     if (sampler->founder >= 0)
@@ -84,6 +84,7 @@ int sampler_add(struct sampler *sampler, pid_t pid, const char *directory, const
     if (failed)
         return failed;
     process->memory.pending.limit_bytes = memory_limit_bytes;
+    process->waking = &sampler->waking;
     for (unsigned index = sampler->count; index > 0; index--)
         if (sampler->processes[index - 1]->pid == pid)
             drop(sampler, index - 1);
@@ -131,19 +132,6 @@ static void choose_next(struct sampler *sampler)
         sampler->next_ns = now + after;
 }
 
-/* False if somebody has requested the end. */
-static bool wait_until(const struct sampler *sampler, uint64_t time_ns)
-{
-    struct pollfd said = {.fd = sampler->stop, .events = POLLIN};
-    for (uint64_t now = now_ns(); now < time_ns; now = now_ns()) {
-        uint64_t left = time_ns - now;
-        struct timespec time = {(time_t)(left / 1000000000u), (long)(left % 1000000000u)};
-        if (ppoll(&said, 1, &time, NULL) > 0)
-            return false;
-    }
-    return poll(&said, 1, 0) == 0;
-}
-
 static void drop_ended(struct sampler *sampler)
 {
     for (unsigned index = sampler->count; index > 0; index--) {
@@ -161,6 +149,26 @@ static bool is_paused(struct sampler *sampler)
     if (sampler->control < 0)
         sampler->control = openat(sampler->founder, data_types[DATA_THREADS].name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     return sampler->control >= 0 && pread(sampler->control, &paused, sizeof paused, at) == (ssize_t)sizeof paused && paused;
+}
+
+static void tell(struct sampler *sampler, uint32_t tid)
+{
+    for (unsigned index = 0; index < sampler->count; index++) {
+        struct sampled_process *process = sampler->processes[index];
+        for (uint32_t number = 0; number < process->thread_count; number++)
+            if (process->threads[number].tid == tid)
+                native_code_tell(process, &process->threads[number]);
+    }
+}
+
+/* False if somebody has requested the end. Threads whose clocks wake us are looked at at once: by and by they are elsewhere. */
+static bool wait_until(struct sampler *sampler, uint64_t time_ns)
+{
+    uint32_t tid;
+    enum woken woken;
+    while ((woken = waking_wait(&sampler->waking, time_ns, &tid)) == WOKEN_BY_THREAD)
+        tell(sampler, tid);
+    return woken == WOKEN_TO_SAMPLE;
 }
 
 /* A process that is sampled for long is sampled more and more rarely: at half the rate the same room lasts twice as
@@ -246,7 +254,7 @@ int sampler_try(pid_t pid, uint64_t address, bool *has_clock)
 
 void sampler_stop(struct sampler *sampler)
 {
-    (void)!write(sampler->stop, &(uint64_t){1}, sizeof(uint64_t));
+    waking_stop(&sampler->waking);
 }
 
 void sampler_end(struct sampler *sampler)
@@ -254,7 +262,7 @@ void sampler_end(struct sampler *sampler)
     while (sampler->count)
         drop(sampler, sampler->count - 1);
     close(sampler->founder);
-    close(sampler->stop);
+    waking_end(&sampler->waking);
     if (sampler->control >= 0)
         close(sampler->control);
     free(sampler);

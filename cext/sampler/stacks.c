@@ -9,6 +9,7 @@ enum {
     TRIES = 5,
     CODES_AT_A_TIME = 32,
     STATE_BYTES_AT_MOST = 1024,
+    MARKED_BYTES = 1024,
 };
 
 struct read_frame {
@@ -176,6 +177,15 @@ static void tell_tasks(const struct reading_of_stack *reading, struct found_stac
         found->outermost_function = codes_function(codes, reading->frames[reading->count - 1].code);
 }
 
+/* Variables and places of the innermost frames. What goes on changes them, unless it is native code. */
+static uint64_t mark_of(const struct reading_of_stack *reading)
+{
+    size_t bytes = reading->chunk_bytes < MARKED_BYTES ? reading->chunk_bytes : MARKED_BYTES;
+    uint64_t variables = key_of_text(reading->chunk + reading->chunk_bytes - bytes, bytes);
+    const struct read_frame *innermost = reading->frames;
+    return reading->count ? key_of(variables, key_of(innermost->address, innermost->place)) : variables;
+}
+
 struct found_stack stack_of(struct sampled_process *process, uint64_t state)
 {
     static __thread struct reading_of_stack reading;
@@ -184,9 +194,11 @@ struct found_stack stack_of(struct sampled_process *process, uint64_t state)
     found.torn = true;
     for (int tries = 0; found.torn && tries < TRIES; tries++)
         found.torn = !read_stack(&reading, state, &found.number);
-    if (found.torn)
+    if (found.torn) {
         found.number = STACK_NOT_READ;
-    else
+    } else {
+        found.mark = mark_of(&reading);
         tell_tasks(&reading, &found);
+    }
     return found;
 }

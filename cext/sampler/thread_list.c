@@ -42,6 +42,16 @@ static bool read_interpreters(const struct sampled_process *process, struct inte
     return true;
 }
 
+/* Have the kernel note where the thread executes, and wake the sampler. */
+static void begin_instructions(const struct sampled_process *process, struct sampled_thread *thread)
+{
+    thread->instructions = instructions_begin(thread->files.clock);
+    if (thread->instructions.notes && !waking_add(process->waking, thread->files.clock, thread->tid)) {
+        instructions_end(thread->instructions);
+        thread->instructions.notes = NULL;
+    }
+}
+
 static struct sampled_thread *thread_of(struct sampled_process *process, uint32_t tid)
 {
     for (uint32_t index = 0; index < process->thread_count; index++)
@@ -59,6 +69,7 @@ static struct sampled_thread *thread_of(struct sampled_process *process, uint32_
     memset(thread, 0, sizeof *thread);
     thread->tid = tid;
     thread->files = schedule_open(process->pid, tid);
+    begin_instructions(process, thread);
     return thread;
 }
 
@@ -89,13 +100,16 @@ void thread_write_pending(struct sampled_process *process, struct sampled_thread
 {
     if (thread->pending.time_ns)
         tables_sample(&process->tables, &thread->pending);
-    thread->pending.time_ns = 0;
+    for (unsigned index = 0; index < thread->asked.count; index++)
+        tables_sample(&process->tables, &thread->asked.samples[index]);
+    thread->pending.time_ns = thread->asked.count = 0;
 }
 
 static void forget_thread(struct sampled_process *process, uint32_t index)
 {
     struct sampled_thread *thread = &process->threads[index];
     thread_write_pending(process, thread);
+    instructions_end(thread->instructions);
     schedule_close(thread->files);
     *thread = process->threads[--process->thread_count];
 }

@@ -5,6 +5,7 @@
 
 #include "sampler/calls.h"
 #include "sampler/memory.h"
+#include "sampler/native_code.h"
 #include "sampler/schedule.h"
 #include "sampler/stacks.h"
 #include "sampler/task_names.h"
@@ -46,10 +47,19 @@ static void keep_sample(struct sampled_process *process, struct sampled_thread *
     pending->samples++;
 }
 
+/* The thread has gone on: nothing more can be told of these. */
+static void keep_asked(struct sampled_process *process, struct sampled_thread *thread)
+{
+    unsigned count = thread->asked.count;
+    thread->asked.count = 0;
+    for (unsigned index = 0; index < count; index++)
+        keep_sample(process, thread, &thread->asked.samples[index]);
+}
+
 /* Whether the thread has waited since its last sample: then its stack has not changed. */
 static bool has_only_waited(const struct sampled_thread *thread, const struct schedule *now)
 {
-    return thread->pending.time_ns && thread->pending.state == SAMPLE_WAITS && now->slices == thread->schedule.slices &&
+    return !thread->asked.count && thread->pending.time_ns && thread->pending.state == SAMPLE_WAITS && now->slices == thread->schedule.slices &&
            now->cpu_ns == thread->schedule.cpu_ns && now->slices;
 }
 
@@ -80,7 +90,8 @@ static enum sample_state state_of(const struct sampled_process *process, struct 
     return !runs ? SAMPLE_WAITS : ran_just_now ? SAMPLE_RUNS : SAMPLE_READY;
 }
 
-static void sample_what_runs(struct sampled_process *process, struct sampled_thread *thread, struct sample *sample)
+/* Returns the mark of its stack. */
+static uint64_t sample_what_runs(struct sampled_process *process, struct sampled_thread *thread, struct sample *sample)
 {
     struct call_in_progress call = call_of(process, thread);
     struct found_stack stack = {0};
@@ -97,6 +108,7 @@ static void sample_what_runs(struct sampled_process *process, struct sampled_thr
     sample->intrinsic = call.intrinsic;
     sample->stack = stack.number;
     thread->waited = 0;
+    return stack.mark;
 }
 
 static void sample_what_waits(struct sampled_thread *thread, struct sample *sample)
@@ -132,6 +144,7 @@ static void sample_thread(struct sampled_process *process, struct sampled_thread
 {
     struct schedule schedule;
     struct sample sample = {.tid = thread->tid, .samples = 1};
+    uint64_t mark = 0;
     if (!read_times(process, thread, &schedule, &sample)) {
         process->until_listed = 0;
         return;
@@ -139,9 +152,12 @@ static void sample_thread(struct sampled_process *process, struct sampled_thread
     if (has_only_waited(thread, &schedule))
         sample_what_waits(thread, &sample);
     else
-        sample_what_runs(process, thread, &sample);
+        mark = sample_what_runs(process, thread, &sample);
     thread->schedule = schedule;
-    keep_sample(process, thread, &sample);
+    if (sample.state == SAMPLE_WAITS || !native_code_is_same(&thread->asked, mark))
+        keep_asked(process, thread);
+    if (sample.state == SAMPLE_WAITS || !native_code_ask(thread, mark, &sample))
+        keep_sample(process, thread, &sample);
 }
 
 /* Of hundreds of threads most wait for ever: they are sampled more rarely. What they use before that is noticed is

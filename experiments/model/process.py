@@ -85,7 +85,13 @@ class Site:
     own: bool
     collector: str = ""
 
+    @property
+    def is_native(self) -> bool:
+        """Whether it is native code: then `file` is a shared object, and `function` a symbol or the object's name."""
+        return not self.line and bool(_SHARED_OBJECT.search(self.file))
 
+
+_SHARED_OBJECT = re.compile(r"\.so(?:\.[\w.]+)?$")
 _SITE_MODULE = "<frozen site>"
 _BUILT_IN = re.compile(r"<frozen .*>")
 UNKNOWN_SITE = Site(UNKNOWN, 0, UNKNOWN, False)

@@ -112,8 +112,11 @@ class Sentences:
         return self.line(row.site) if row else "?"
 
     def line(self, site: Site | None) -> str:
-        """A line: `orders.py:88 get`."""
-        return f"{self._places.line(site)} {site.function}" if site else "an unknown line"
+        """A line: `orders.py:88 get`; native code without a symbol is its shared object alone."""
+        if not site:
+            return "an unknown line"
+        where = self._places.line(site)
+        return where if site.is_native and site.file.endswith(site.function) else f"{where} {site.function}"
 
     def path(self, path: str) -> str:
         """A file that was read or written, relative to where the program ran."""

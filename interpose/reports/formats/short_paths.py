@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 
 from interpose.experiments.model.process import UNKNOWN, Site
 
 _PACKAGE = "__init__.py"
+# What Python adds to the names of extension modules: `_json.cpython-312-x86_64-linux-gnu.so`, `_cffi.abi3.so`.
+_ABI = re.compile(r"\.(?:cpython-\w+(?:-[\w-]+)?|abi\w+)(?=\.so$)")
 
 
 class Places:
@@ -19,13 +22,18 @@ class Places:
         self._ends = Counter(end for file in set(files) for end in _ends(file))
 
     def file(self, file: str) -> str:
-        """`file`, shortened."""
+        """`file`, shortened; an extension module's without the version of Python."""
+        return _ABI.sub("", self._shortened(file))
+
+    def _shortened(self, file: str) -> str:
         if self._under and file.startswith(self._under):
             return file[len(self._under) :]
         return next((end for end in _ends(file) if self._ends[end] <= 1 and end != _PACKAGE), file)
 
     def line(self, site: Site) -> str:
-        """File and line of `site`: `orders.py:88`."""
+        """File and line of `site`: `orders.py:88`; native code has no lines."""
+        if site.is_native:
+            return self.file(site.file)
         return f"{self.file(site.file)}:{site.line or UNKNOWN}"
 
 

@@ -78,7 +78,7 @@ def code_cells(screen: Screen, row: Row, scale: Scale) -> Iterator[list[str]]:
 def _function_cells(each: Function, scale: Scale, places: Places, whole_ns: int, is_wide: bool) -> list[str]:
     name, told = clean(each.site.function), places.line(each.site)
     if not is_wide and columns_of(name) > _LONGEST_FUNCTION:
-        name = shortened(name.rpartition(".")[2], _LONGEST_FUNCTION)
+        name = shortened(name if each.site.is_native else name.rpartition(".")[2], _LONGEST_FUNCTION)
     if is_wide:
         margin = margin_of_samples(each.code.margin_ns, each.code.cpu_ns)
         told += f"  {percent(each.code.cpu_ns, whole_ns)} of CPU {margin}".rstrip()

@@ -1,0 +1,123 @@
+#include "sampler/native_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/stacks.h"
+
+enum { FUNCTIONS_AT_MOST = 2048, NO_FUNCTION = UINT32_MAX };
+
+/* A native function that was met, or what is not told apart. */
+struct met_function {
+    uint64_t begin, end;
+    uint32_t site; /* a number in sampled_sites, or NO_FUNCTION */
+};
+
+/* --- functions that were met, in the order of their addresses */
+
+/* How many begin at the address or before. */
+static unsigned count_up_to(const struct native_code *native, uint64_t address)
+{
+    unsigned low = 0, high = native->count;
+    while (low < high) {
+        unsigned middle = (low + high) / 2;
+        if (native->met[middle].begin <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static uint32_t find_met(const struct native_code *native, uint64_t address)
+{
+    unsigned place = count_up_to(native, address);
+    return place && address < native->met[place - 1].end ? native->met[place - 1].site : 0;
+}
+
+static void keep_met(struct native_code *native, const struct native_function *function, uint32_t site)
+{
+    if (!native->met)
+        native->met = malloc(FUNCTIONS_AT_MOST * sizeof *native->met);
+    if (!native->met)
+        return;
+    native->count = native->count == FUNCTIONS_AT_MOST ? 0 : native->count;
+    unsigned place = count_up_to(native, function->begin);
+    memmove(native->met + place + 1, native->met + place, (native->count - place) * sizeof *native->met);
+    native->met[place] = (struct met_function){function->begin, function->end, site};
+    native->count++;
+}
+
+static uint32_t new_site(struct sampled_process *process, const struct native_function *function)
+{
+    const char *base = strrchr(function->path, '/') + 1, *name = *function->name ? function->name : base;
+    struct site site = {
+        .file = tables_string(&process->tables, function->path, strlen(function->path)),
+        .function = tables_string(&process->tables, name, strlen(name)),
+    };
+    return tables_site(&process->tables, &site);
+}
+
+/* The site of the function at the address; NO_FUNCTION if it is none that is told apart. */
+static uint32_t site_at(struct sampled_process *process, uint64_t address)
+{
+    struct native_code *native = &process->native;
+    struct native_function function;
+    bool is_new;
+    uint32_t site = find_met(native, address);
+    if (site)
+        return site;
+    bool is_known = objects_find(&native->objects, process->pid, process->layout.runtime, address, &function, &is_new);
+    if (is_new)
+        native->count = 0;
+    if (!is_known)
+        return NO_FUNCTION;
+    site = function.path ? new_site(process, &function) : NO_FUNCTION;
+    keep_met(native, &function, site);
+    return site;
+}
+
+/* --- samples */
+
+bool native_code_is_same(const struct asked *asked, uint64_t mark)
+{
+    return mark && asked->count && asked->count < ASKED_AT_MOST && asked->mark == mark;
+}
+
+bool native_code_ask(struct sampled_thread *thread, uint64_t mark, const struct sample *sample)
+{
+    struct asked *asked = &thread->asked;
+    if (!thread->instructions.notes || !mark)
+        return false;
+    if (!asked->count)
+        instructions_order(thread->instructions, thread->files.clock);
+    asked->samples[asked->count++] = *sample;
+    asked->mark = mark;
+    return true;
+}
+
+static bool has_not_moved(struct sampled_process *process, const struct sampled_thread *thread)
+{
+    struct found_stack stack = stack_of(process, thread->address);
+    return !stack.torn && stack.mark == thread->asked.mark;
+}
+
+void native_code_tell(struct sampled_process *process, struct sampled_thread *thread)
+{
+    uint64_t address;
+    struct asked *asked = &thread->asked;
+    if (!instructions_take(thread->instructions, thread->files.clock, &address) || !asked->count || !asked->mark)
+        return;
+    uint32_t site = has_not_moved(process, thread) ? site_at(process, address) : NO_FUNCTION;
+    uint32_t stack = site != NO_FUNCTION ? tables_stack(&process->tables, site, asked->samples[0].stack, false) : 0;
+    for (unsigned index = 0; stack && index < asked->count; index++)
+        asked->samples[index].stack = stack;
+    asked->mark = 0;
+}
+
+void native_code_forget(struct native_code *native)
+{
+    free(native->met);
+    objects_forget(&native->objects);
+    *native = (struct native_code){0};
+}

@@ -1,0 +1,184 @@
+#define _GNU_SOURCE
+#include "sampler/objects.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sampler/symbols.h"
+
+enum { MAPPED_AT_MOST = 8192, READ_EVERY_NS = 1000000000 };
+
+/* A part of a file that is mapped and can be executed. */
+struct mapped {
+    uint64_t begin, end, offset, inode;
+    char *path;
+    bool is_left_out;
+};
+
+void objects_forget(struct objects *objects)
+{
+    for (unsigned index = 0; index < objects->count; index++)
+        free(objects->mapped[index].path);
+    free(objects->mapped);
+    *objects = (struct objects){.read_ns = objects->read_ns};
+}
+
+/* --- /proc/PID/maps */
+
+static void add(struct objects *objects, const struct mapped *part, const char *path)
+{
+    if (objects->count == objects->room) {
+        unsigned room = objects->room ? 2 * objects->room : 64;
+        struct mapped *larger = room <= MAPPED_AT_MOST ? realloc(objects->mapped, room * sizeof *larger) : NULL;
+        if (!larger)
+            return;
+        objects->mapped = larger;
+        objects->room = room;
+    }
+    char *kept = strdup(path);
+    if (kept) {
+        objects->mapped[objects->count] = *part;
+        objects->mapped[objects->count++].path = kept;
+    }
+}
+
+/* Adds the part if it can be executed. Returns its path, empty if it is of no file. */
+static const char *read_line(struct objects *objects, char *line, struct mapped *part)
+{
+    char permissions[5] = "";
+    int path = 0;
+    *part = (struct mapped){0};
+    line[strcspn(line, "\n")] = 0;
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n", &part->begin, &part->end, permissions,
+               &part->offset, &part->inode, &path) < 5 || !path || line[path] != '/')
+        return "";
+    if (permissions[2] == 'x')
+        add(objects, part, line + path);
+    return line + path;
+}
+
+/* The interpreter's data lie in its own parts of memory, or in one without a name behind these. */
+static void read_lines(struct objects *objects, FILE *maps, uint64_t runtime, char **interpreter)
+{
+    char *line = NULL;
+    size_t bytes = 0;
+    struct mapped part;
+    while (getline(&line, &bytes, maps) > 0) {
+        const char *path = read_line(objects, line, &part);
+        if (*path && part.begin <= runtime) {
+            free(*interpreter);
+            *interpreter = strdup(path);
+        }
+    }
+    free(line);
+}
+
+static bool is_in(const char *path, const char *directory, size_t bytes)
+{
+    return bytes && strncmp(path, directory, bytes) == 0;
+}
+
+/* It computes nothing of its own: it only tells where variables of threads are. */
+static bool is_loader(const char *path)
+{
+    return strncmp(strrchr(path, '/') + 1, "ld-", 3) == 0;
+}
+
+static void leave_out(struct objects *objects, const char *interpreter)
+{
+    static const char recorder[] = "/cext/libinterpose.so";
+    const char *own = "";
+    size_t own_bytes = 0;
+    for (unsigned index = 0; index < objects->count && !own_bytes; index++) {
+        size_t bytes = strlen(objects->mapped[index].path);
+        own = objects->mapped[index].path;
+        if (bytes > sizeof recorder && strcmp(own + bytes - (sizeof recorder - 1), recorder) == 0)
+            own_bytes = bytes - (sizeof recorder - 2);
+    }
+    for (unsigned index = 0; index < objects->count; index++) {
+        struct mapped *part = &objects->mapped[index];
+        bool is_interpreter = interpreter && strcmp(part->path, interpreter) == 0;
+        part->is_left_out = is_interpreter || is_loader(part->path) || is_in(part->path, own, own_bytes);
+    }
+}
+
+static void read_maps(struct objects *objects, pid_t pid, uint64_t runtime)
+{
+    char path[32], *interpreter = NULL;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    objects_forget(objects);
+    if (!maps)
+        return;
+    read_lines(objects, maps, runtime, &interpreter);
+    leave_out(objects, interpreter);
+    fclose(maps);
+    free(interpreter);
+}
+
+/* --- functions */
+
+static const struct mapped *part_at(const struct objects *objects, uint64_t address)
+{
+    for (unsigned index = 0; index < objects->count; index++)
+        if (objects->mapped[index].begin <= address && address < objects->mapped[index].end)
+            return &objects->mapped[index];
+    return NULL;
+}
+
+/* The file as the process sees it; -1 if another one is there now. */
+static int open_mapped(pid_t pid, const struct mapped *part)
+{
+    char path[4096 + 32];
+    struct stat status;
+    if (snprintf(path, sizeof path, "/proc/%d/root%s", (int)pid, part->path) >= (int)sizeof path)
+        return -1;
+    int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (file >= 0 && (fstat(file, &status) || !S_ISREG(status.st_mode) || status.st_ino != part->inode)) {
+        close(file);
+        return -1;
+    }
+    return file;
+}
+
+static void name_function(pid_t pid, const struct mapped *part, uint64_t address, struct native_function *found)
+{
+    struct symbol symbol;
+    uint64_t moved = part->begin - part->offset; /* from places in the file to addresses */
+    int file = open_mapped(pid, part);
+    if (file < 0)
+        return;
+    if (symbols_find(file, address - moved, &symbol, found->name, sizeof found->name) && symbol.begin + moved <= address &&
+        address < symbol.end + moved) {
+        found->begin = symbol.begin + moved > part->begin ? symbol.begin + moved : part->begin;
+        found->end = symbol.end + moved < part->end ? symbol.end + moved : part->end;
+    }
+    close(file);
+}
+
+bool objects_find(struct objects *objects, pid_t pid, uint64_t runtime, uint64_t address, struct native_function *found,
+                  bool *is_new)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    const struct mapped *part = part_at(objects, address);
+    *is_new = !part && now_ns - objects->read_ns > READ_EVERY_NS;
+    if (*is_new) {
+        read_maps(objects, pid, runtime);
+        objects->read_ns = now_ns;
+        part = part_at(objects, address);
+    }
+    if (!part)
+        return false;
+    *found = (struct native_function){part->begin, part->end, part->is_left_out ? NULL : part->path, ""};
+    if (found->path)
+        name_function(pid, part, address, found);
+    return true;
+}
