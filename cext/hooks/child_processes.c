@@ -18,15 +18,15 @@
 #include "hooks/descriptors.h"
 #include "hooks/environment_copies.h"
 #include "hooks/object_descriptor.h"
-#include "hooks/object_texts.h"
+#include "hooks/path_objects.h"
 #include "hooks/slot.h"
 
 /* --- programs */
 
-/* A path in text or bytes, as the system has it; false for anything else. */
+/* A path as the system has it; false for anything else. */
 static bool copy_path(PyObject *path, char text[PATH_BYTES])
 {
-    PyObject *bytes = path ? encoded(path) : NULL;
+    PyObject *bytes = path ? encoded_path(path) : NULL;
     bool fits = bytes && PyBytes_GET_SIZE(bytes) < PATH_BYTES;
     if (fits)
         memcpy(text, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes) + 1);
@@ -67,18 +67,11 @@ static void name_by_search(struct child *child, PyObject *name)
 /* A relative path begins where the child does. */
 static bool copy_path_from(PyObject *path, PyObject *directory, char text[PATH_BYTES])
 {
-    char relative[PATH_BYTES];
+    char relative[PATH_BYTES], given[PATH_BYTES];
     if (!copy_path(path, text) || text[0] == '/' || !directory || directory == Py_None)
         return path && text[0];
     memcpy(relative, text, sizeof relative);
-    if (!copy_path(directory, text))
-        return false;
-    size_t bytes = strlen(text), more = strlen(relative);
-    if (bytes + 1 + more >= PATH_BYTES)
-        return false;
-    text[bytes] = '/';
-    memcpy(text + bytes + 1, relative, more + 1);
-    return true;
+    return copy_path(directory, given) && absolute_path(given, relative, text);
 }
 
 static void name_by_paths(struct child *child, PyObject *paths, PyObject *directory)

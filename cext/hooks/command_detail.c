@@ -8,6 +8,7 @@
 #include "core/visible.h"
 #include "cpython/attributes.h"
 #include "hooks/object_texts.h"
+#include "hooks/path_objects.h"
 
 const char blanks[] = " \t\r\n";
 
@@ -43,7 +44,7 @@ static uint32_t whole_command(PyObject *command)
     size_t length = 0;
     bool several = PyList_Check(command) || PyTuple_Check(command);
     for (Py_ssize_t place = 0; place < (several ? PySequence_Fast_GET_SIZE(command) : 1); place++) {
-        PyObject *word = encoded(several ? PySequence_Fast_GET_ITEM(command, place) : command);
+        PyObject *word = encoded_path(several ? PySequence_Fast_GET_ITEM(command, place) : command);
         if (!word)
             continue;
         size_t bytes = (size_t)PyBytes_GET_SIZE(word), room = sizeof text - length - (length > 0);
@@ -64,7 +65,7 @@ static uint32_t detail_as_now(PyObject *command)
         return whole_command(command);
     if (PyList_Check(command) || PyTuple_Check(command))
         command = PySequence_Fast_GET_SIZE(command) ? PySequence_Fast_GET_ITEM(command, 0) : Py_None;
-    PyObject *line = encoded(command);
+    PyObject *line = encoded_path(command);
     uint32_t number = line ? first_word(PyBytes_AS_STRING(line), PyBytes_GET_SIZE(line)) : 0;
     Py_XDECREF(line);
     return number;
@@ -80,7 +81,7 @@ uint32_t command_detail(PyObject *command)
 
 uint32_t database_detail(PyObject *database)
 {
-    PyObject *path = encoded(database);
+    PyObject *path = encoded_path(database);
     if (!path)
         return 0;
     const char *text = PyBytes_AS_STRING(path);
