@@ -7,11 +7,10 @@
 
 #include "core/children.h"
 #include "core/clock.h"
-#include "core/detail_levels.h"
 #include "core/fields.h"
 #include "core/open_file.h"
-#include "kinds.h"
 #include "core/program.h"
+#include "core/program_name.h"
 #include "core/recorder.h"
 #include "cpython/sites.h"
 #include "hooks/call_result.h"
@@ -37,7 +36,7 @@ static bool copy_path(PyObject *path, char text[PATH_BYTES])
 static void name_program(struct child *child, const char *path)
 {
     const char *why = reason_words(program_reason(path));
-    child->command = argument_intern(KIND_process, path, strlen(path));
+    child->command = program_intern(path);
     child->why = why ? intern_literal(why) : 0;
 }
 
