@@ -8,6 +8,7 @@
 #include "core/children.h"
 #include "core/clock.h"
 #include "core/fields.h"
+#include "core/fork.h"
 #include "core/open_file.h"
 #include "core/program.h"
 #include "core/program_name.h"
@@ -143,11 +144,13 @@ static uint32_t pid_of(PyObject *number)
 
 void forked(const struct call *call, PyObject *result)
 {
+    uint32_t number = call->span.thread->fork;
     recorder_starts(&(struct child){
         .start_ns = call->span.begin.wall_ns,
         .how = CHILD_FORK,
         .pid = pid_of(PyTuple_Check(result) ? first_of(result) : result),
-        .number = call->span.thread->fork,
+        .number = number,
+        .why = recorder_follows(number) ? 0 : intern_literal("excluded by INTERPOSE_FOLLOW"),
         .stack = call->span.stack,
     });
 }
