@@ -25,6 +25,12 @@ void recorder_tell_fate(void)
 
 /* --- in the parent */
 
+/* The lineage of a fork of `parent`; returns its length. */
+static int name_fork(char lineage[sizeof session.lineage], const char *parent, unsigned fork)
+{
+    return snprintf(lineage, sizeof session.lineage, "%s_f%u", parent, fork);
+}
+
 static uint32_t count_fork(void)
 {
     return __atomic_add_fetch(&threads_head()->forks, 1, __ATOMIC_RELAXED);
@@ -48,6 +54,12 @@ void recorder_has_forked(void)
     fork_number = 0;
 }
 
+bool recorder_follows(uint32_t number)
+{
+    char lineage[sizeof session.lineage];
+    return name_fork(lineage, session.lineage, number) < (int)sizeof lineage && follow_matches(lineage);
+}
+
 /* --- in the child */
 
 static bool name_child(void)
@@ -55,7 +67,7 @@ static bool name_child(void)
     unsigned fork = fork_number ? fork_number : count_fork();
     fork_number = 0;
     memcpy(session.parent, session.lineage, sizeof session.parent);
-    int named = snprintf(session.lineage, sizeof session.lineage, "%s_f%u", session.parent, fork);
+    int named = name_fork(session.lineage, session.parent, fork);
     int fits = snprintf(session.directory, sizeof session.directory, "%s/%s.er", session.founder, session.lineage);
     return named < (int)sizeof session.lineage && fits < (int)sizeof session.directory;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "core/visible.h"
 
@@ -10,6 +11,9 @@
 VISIBLE void recorder_forks(void);
 VISIBLE void recorder_has_forked(void);
 VISIBLE void recorder_forked(void);
+
+/* In the parent: whether its fork with that number is to be recorded. */
+VISIBLE bool recorder_follows(uint32_t number);
 
 /* Have the log say what became of the transaction that this process was started in, where it was started in one. */
 VISIBLE void recorder_tell_fate(void);

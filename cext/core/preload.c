@@ -133,7 +133,7 @@ static bool finds_startup(const char *interpreter, const char *name, bool has_ou
     if (!name || strcmp(name, interpreter) == 0)
         return has_startup(interpreter);
     bool is_known = *name == '/' || (has_our_path && !strchr(name, '/'));
-    return is_known && program_find(name, found) && has_startup(found);
+    return is_known && program_find(name, found) && *found == '/' && has_startup(found);
 }
 
 static bool is_needed(const char *interpreter, const char *name, const char *const *words, bool has_our_path)

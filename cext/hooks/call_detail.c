@@ -33,6 +33,8 @@ static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
         return host_detail(subject, argument_of(call, call->slot->subject + 1));
     case DETAIL_command:
         return command_detail(subject);
+    case DETAIL_program:
+        return program_detail(subject);
     case DETAIL_database:
         return database_detail(subject);
     case DETAIL_tls:

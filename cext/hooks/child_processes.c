@@ -7,26 +7,26 @@
 
 #include "core/children.h"
 #include "core/clock.h"
-#include "core/detail_levels.h"
 #include "core/fields.h"
+#include "core/fork.h"
 #include "core/open_file.h"
-#include "kinds.h"
 #include "core/program.h"
+#include "core/program_name.h"
 #include "core/recorder.h"
 #include "cpython/sites.h"
 #include "hooks/call_result.h"
 #include "hooks/descriptors.h"
 #include "hooks/environment_copies.h"
 #include "hooks/object_descriptor.h"
-#include "hooks/object_texts.h"
+#include "hooks/path_objects.h"
 #include "hooks/slot.h"
 
 /* --- programs */
 
-/* A path in text or bytes, as the system has it; false for anything else. */
+/* A path as the system has it; false for anything else. */
 static bool copy_path(PyObject *path, char text[PATH_BYTES])
 {
-    PyObject *bytes = path ? encoded(path) : NULL;
+    PyObject *bytes = path ? encoded_path(path) : NULL;
     bool fits = bytes && PyBytes_GET_SIZE(bytes) < PATH_BYTES;
     if (fits)
         memcpy(text, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes) + 1);
@@ -37,7 +37,7 @@ static bool copy_path(PyObject *path, char text[PATH_BYTES])
 static void name_program(struct child *child, const char *path)
 {
     const char *why = reason_words(program_reason(path));
-    child->command = argument_intern(KIND_process, path, strlen(path));
+    child->command = program_intern(path);
     child->why = why ? intern_literal(why) : 0;
 }
 
@@ -67,18 +67,11 @@ static void name_by_search(struct child *child, PyObject *name)
 /* A relative path begins where the child does. */
 static bool copy_path_from(PyObject *path, PyObject *directory, char text[PATH_BYTES])
 {
-    char relative[PATH_BYTES];
+    char relative[PATH_BYTES], given[PATH_BYTES];
     if (!copy_path(path, text) || text[0] == '/' || !directory || directory == Py_None)
         return path && text[0];
     memcpy(relative, text, sizeof relative);
-    if (!copy_path(directory, text))
-        return false;
-    size_t bytes = strlen(text), more = strlen(relative);
-    if (bytes + 1 + more >= PATH_BYTES)
-        return false;
-    text[bytes] = '/';
-    memcpy(text + bytes + 1, relative, more + 1);
-    return true;
+    return copy_path(directory, given) && absolute_path(given, relative, text);
 }
 
 static void name_by_paths(struct child *child, PyObject *paths, PyObject *directory)
@@ -151,11 +144,13 @@ static uint32_t pid_of(PyObject *number)
 
 void forked(const struct call *call, PyObject *result)
 {
+    uint32_t number = call->span.thread->fork;
     recorder_starts(&(struct child){
         .start_ns = call->span.begin.wall_ns,
         .how = CHILD_FORK,
         .pid = pid_of(PyTuple_Check(result) ? first_of(result) : result),
-        .number = call->span.thread->fork,
+        .number = number,
+        .why = recorder_follows(number) ? 0 : intern_literal("excluded by INTERPOSE_FOLLOW"),
         .stack = call->span.stack,
     });
 }

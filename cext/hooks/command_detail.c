@@ -1,40 +1,20 @@
 #include "hooks/command_detail.h"
 
+#include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/detail_levels.h"
+#include "core/program_name.h"
 #include "kinds.h"
 #include "core/recorder.h"
 #include "core/visible.h"
 #include "cpython/attributes.h"
 #include "hooks/object_texts.h"
+#include "hooks/path_detail.h"
+#include "hooks/path_objects.h"
 
 const char blanks[] = " \t\r\n";
-
-static const char expands[] = "\"'`$\\", ends_word[] = " \t\r\n;|&<>()";
-
-/* The first word that is not an assignment: what a shell would run. If that depends on expansion or quoting, only
-   the shell is kept. */
-static uint32_t first_word(const char *text, Py_ssize_t bytes)
-{
-    const char *end = text + bytes;
-    while (text < end) {
-        while (text < end && (strchr(blanks, *text) || *text == '('))
-            text++;
-        const char *word = text;
-        bool assigns = false;
-        for (; text < end && !strchr(ends_word, *text); text++) {
-            if (strchr(expands, *text))
-                return argument_intern(KIND_process, "sh", 2);
-            assigns |= *text == '=';
-        }
-        if (text > word && !assigns)
-            return argument_intern(KIND_process, word, (size_t)(text - word));
-        if (text == word)
-            break;
-    }
-    return argument_intern(KIND_process, "sh", 2);
-}
 
 /* The words of a command with spaces between them, or its line. */
 static uint32_t whole_command(PyObject *command)
@@ -43,7 +23,7 @@ static uint32_t whole_command(PyObject *command)
     size_t length = 0;
     bool several = PyList_Check(command) || PyTuple_Check(command);
     for (Py_ssize_t place = 0; place < (several ? PySequence_Fast_GET_SIZE(command) : 1); place++) {
-        PyObject *word = encoded(several ? PySequence_Fast_GET_ITEM(command, place) : command);
+        PyObject *word = encoded_path(several ? PySequence_Fast_GET_ITEM(command, place) : command);
         if (!word)
             continue;
         size_t bytes = (size_t)PyBytes_GET_SIZE(word), room = sizeof text - length - (length > 0);
@@ -58,36 +38,85 @@ static uint32_t whole_command(PyObject *command)
     return detail_intern(text, length);
 }
 
-static uint32_t detail_as_now(PyObject *command)
+/* A line that is not given to a shell is a program, or an error. */
+static uint32_t detail_as_now(PyObject *command, bool is_line)
 {
     if (UNLIKELY(arguments_kept(KIND_process) == KEEP_whole))
         return whole_command(command);
     if (PyList_Check(command) || PyTuple_Check(command))
         command = PySequence_Fast_GET_SIZE(command) ? PySequence_Fast_GET_ITEM(command, 0) : Py_None;
-    PyObject *line = encoded(command);
-    uint32_t number = line ? first_word(PyBytes_AS_STRING(line), PyBytes_GET_SIZE(line)) : 0;
-    Py_XDECREF(line);
+    PyObject *text = encoded_path(command);
+    uint32_t number = 0;
+    if (text)
+        number = is_line ? program_of_line(PyBytes_AS_STRING(text), (size_t)PyBytes_GET_SIZE(text))
+                         : program_intern(PyBytes_AS_STRING(text));
+    Py_XDECREF(text);
     return number;
 }
 
 uint32_t command_detail(PyObject *command)
 {
     PyObject *items = items_as_now(command);
-    uint32_t number = items ? detail_as_now(items) : 0;
+    bool is_line = PyUnicode_Check(command) || PyBytes_Check(command);
+    uint32_t number = items ? detail_as_now(items, is_line) : 0;
     Py_XDECREF(items);
     return number;
 }
 
+uint32_t program_detail(PyObject *program)
+{
+    if (PyLong_CheckExact(program))
+        return descriptor_detail(program);
+    PyObject *path = encoded_path(program);
+    uint32_t number = path ? program_intern(PyBytes_AS_STRING(path)) : 0;
+    Py_XDECREF(path);
+    return number;
+}
+
+/* Whether a word like `password` is the end of what is before a sign. */
+static bool is_name_of_secret(const char *text, const char *sign)
+{
+    static const char *const words[] = {"password", "passwd", "pass", "passphrase", "pwd", "pw", "key", "secret", "token"};
+    for (size_t each = 0; each < sizeof words / sizeof *words; each++) {
+        size_t bytes = strlen(words[each]);
+        if ((size_t)(sign - text) >= bytes && strncasecmp(sign - bytes, words[each], bytes) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A path may have `=` in it, as in /data/year=2024/a.db; a connection string has a name and perhaps a password. */
+static bool has_secret(const char *text)
+{
+    const char *name = text;
+    for (const char *sign = strchr(text, '='); sign; name = sign + 1, sign = strchr(name, '=')) {
+        const char *end = sign;
+        while (end > name && strchr(blanks, end[-1]))
+            end--;
+        if (is_name_of_secret(name, end))
+            return true;
+    }
+    return false;
+}
+
+/* Without the parameters of a URI, which may have a key; nothing of what is no path. */
+static size_t length_of_path(const char *text, size_t bytes)
+{
+    if (strncmp(text, "file:", 5) == 0)
+        return strcspn(text, "?#");
+    const char *mark = strchr(text, '?'), *parameter = mark ? strchr(mark, '=') : NULL;
+    bool is_other = strstr(text, "://") || has_secret(text);
+    return is_other ? 0 : parameter ? (size_t)(mark - text) : bytes;
+}
+
 uint32_t database_detail(PyObject *database)
 {
-    PyObject *path = encoded(database);
+    PyObject *path = encoded_path(database);
     if (!path)
         return 0;
-    const char *text = PyBytes_AS_STRING(path);
-    size_t bytes = (size_t)PyBytes_GET_SIZE(path);
-    bool uri = bytes > 5 && strncmp(text, "file:", 5) == 0, other = !uri && memmem(text, bytes, "://", 3);
-    size_t kept = uri ? strcspn(text, "?#") : bytes; /* without parameters; what is encoded ends with a zero */
-    uint32_t number = other ? 0 : argument_intern(KIND_db, text, kept < bytes ? kept : bytes);
+    const char *text = PyBytes_AS_STRING(path); /* which ends with a zero */
+    size_t bytes = (size_t)PyBytes_GET_SIZE(path), kept = length_of_path(text, bytes);
+    uint32_t number = kept ? argument_intern(KIND_db, text, kept) : 0;
     Py_DECREF(path);
     return number;
 }

@@ -11,6 +11,9 @@ extern const char blanks[];
    line may stand). */
 uint32_t command_detail(PyObject *command);
 
+/* A program's path or name, or what an open file that is run refers to. */
+uint32_t program_detail(PyObject *program);
+
 /* A database's path; of an SQLite URI not what follows the path, which may be a key; nothing of another URI. */
 uint32_t database_detail(PyObject *database);
 

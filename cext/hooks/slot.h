@@ -22,6 +22,7 @@
     X(address,    "an address, as host and port or as a path") \
     X(host,       "host and port, given as two arguments") \
     X(command,    "the program that a command runs, without its arguments") \
+    X(program,    "a program's path, or the file that is run") \
     X(database,   "a database's path, without the parameters of a URI") \
     X(dsn,        "host and name of a database, of a connection string or of arguments by name") \
     X(server,     "the same, of a host and, as the fourth argument, a name, or of arguments by name") \

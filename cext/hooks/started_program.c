@@ -1,22 +1,27 @@
 #include "hooks/started_program.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/open_file.h"
 #include "core/preload.h"
 #include "core/program.h"
 #include "cpython/attributes.h"
 #include "hooks/environment_copies.h"
-#include "hooks/object_texts.h"
+#include "hooks/object_descriptor.h"
+#include "hooks/path_objects.h"
 
 enum { PROGRAM_WORDS = 32 };
 
-/* The program's path and the beginning of its words, as they are given to exec. */
+/* The program's path, and its name and the beginning of its words, as they are given to exec. What begins in a directory
+   is made to begin at the root: the child may have another one than we. */
 struct program_words {
     PyObject *kept[PROGRAM_WORDS + 1]; /* what the texts are of */
     const char *words[PROGRAM_WORDS + 1];
     int count;
-    char path[PATH_BYTES];
+    const char *directory; /* where the child begins; NULL: here */
+    char path[PATH_BYTES], name[PATH_BYTES];
 };
 
 static void forget_words(struct program_words *program)
@@ -28,7 +33,7 @@ static void forget_words(struct program_words *program)
 /* The text as bytes that stay until the words are forgotten; NULL for other objects. */
 static const char *keep_text(struct program_words *program, PyObject *text)
 {
-    PyObject *bytes = text && program->count <= PROGRAM_WORDS ? encoded(text) : NULL;
+    PyObject *bytes = text && program->count <= PROGRAM_WORDS ? encoded_path(text) : NULL;
     if (!bytes)
         return NULL;
     program->kept[program->count++] = bytes;
@@ -56,29 +61,62 @@ static bool take_words(struct program_words *program, PyObject *list)
 }
 
 /* The first of the paths that there is, as fork_exec tries them in turn. */
-static const char *first_executable(struct program_words *program, PyObject *paths)
+static bool take_first(struct program_words *program, PyObject *paths)
 {
     PyObject *items = is_plain_list(paths) ? items_as_now(paths) : NULL;
-    const char *found = NULL;
+    bool found = false;
     for (Py_ssize_t each = 0; items && !found && each < PySequence_Fast_GET_SIZE(items); each++) {
         PyObject *path = PySequence_Fast_GET_ITEM(items, each);
-        if (PyBytes_CheckExact(path) && program_is_there(PyBytes_AS_STRING(path)))
-            found = keep_text(program, path);
+        found = PyBytes_CheckExact(path) && absolute_path(program->directory, PyBytes_AS_STRING(path), program->path) &&
+                program_is_there(program->path);
     }
     Py_XDECREF(items);
     return found;
 }
 
-static bool take_path(struct program_words *program, const struct slot *slot, PyObject *const *items)
+static bool take_open_file(struct program_words *program, int number)
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", number);
+    ssize_t bytes = readlink(link, program->path, PATH_BYTES - 1);
+    program->path[bytes < 0 ? 0 : bytes] = 0;
+    return bytes > 0;
+}
+
+static bool take_path(struct program_words *program, const struct slot *slot, PyObject *given)
+{
+    char found[PATH_BYTES];
+    if (slot->passes == PASSES_list)
+        return take_first(program, given);
+    if (PyLong_CheckExact(given))
+        return take_open_file(program, descriptor_of_number(given));
+    const char *path = keep_text(program, given);
+    if (path && slot->passes == PASSES_search && !strchr(path, '/'))
+        path = program_find(path, found) ? found : NULL;
+    return path && absolute_path(NULL, path, program->path);
+}
+
+static bool take_directory(struct program_words *program, PyObject *given)
+{
+    program->directory = given == Py_None ? NULL : keep_text(program, given);
+    return given == Py_None || program->directory;
+}
+
+/* A name with a slash is where the interpreter looks for itself; one without is searched in PATH. */
+static bool take_name(struct program_words *program)
+{
+    const char *name = program->words[0];
+    if (!strchr(name, '/'))
+        return true;
+    program->words[0] = program->name;
+    return absolute_path(program->directory, name, program->name);
+}
+
+static bool take_program(struct program_words *program, const struct slot *slot, PyObject *const *items)
 {
     bool listed = slot->passes == PASSES_list;
-    const char *path = listed ? first_executable(program, items[1]) : keep_text(program, items[0]);
-    if (!path || strlen(path) >= sizeof program->path)
-        return false;
-    if (slot->passes == PASSES_search && !strchr(path, '/'))
-        return program_find(path, program->path);
-    strcpy(program->path, path);
-    return *path == '/' || !listed || items[4] == Py_None; /* else it is looked for in another directory */
+    return (!listed || take_directory(program, items[4])) && take_path(program, slot, items[listed]) &&
+           take_words(program, items[!listed]) && take_name(program);
 }
 
 bool program_needs_preload(const struct slot *slot, PyObject *const *items, Py_ssize_t count, PyObject *environment)
@@ -86,8 +124,8 @@ bool program_needs_preload(const struct slot *slot, PyObject *const *items, Py_s
     struct program_words program = {.count = 0};
     if (slot->passes == PASSES_shell || count < (slot->passes == PASSES_list ? 5 : 2))
         return false;
-    bool known = take_path(&program, slot, items) && take_words(&program, items[slot->passes != PASSES_list]);
-    bool needed = known && preload_is_needed(program.path, program.words, has_our_path(environment));
+    bool needed = take_program(&program, slot, items) &&
+                  preload_is_needed(program.path, program.words, has_our_path(environment));
     forget_words(&program);
     return needed;
 }

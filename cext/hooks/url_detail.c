@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/detail_levels.h"
 #include "cpython/attributes.h"
@@ -33,16 +34,39 @@ static void append_authority(struct text *text, const char *bytes, size_t length
     append(text, bytes + skipped, length - skipped);
 }
 
-/* Without the parameters that may stand behind a semicolon in each part. */
-static void append_path(struct text *text, const char *bytes, size_t length)
+/* How long `@` is at a place, escaped or not; 0 if it is not there. So is `:`. */
+static size_t sign_at(const char *bytes, size_t length, char plain, const char *escaped)
 {
-    length = length_until(bytes, length, "?#");
+    if (length && *bytes == plain)
+        return 1;
+    return length >= 3 && strncasecmp(bytes, escaped, 3) == 0 ? 3 : 0;
+}
+
+/* A part of a path may be a URL again: how much of it is a user and a password. */
+static size_t length_of_user(const char *part, size_t length, bool has_scheme)
+{
+    size_t user = 0, sign;
+    bool colon = has_scheme;
+    for (size_t at = 0; at < length; at += sign ? sign : 1) {
+        sign = sign_at(part + at, length - at, '@', "%40");
+        user = sign && colon ? at + sign : user;
+        colon |= sign_at(part + at, length - at, ':', "%3a") > 0;
+    }
+    return user;
+}
+
+/* Without the parameters that may stand behind a semicolon in each part. */
+static void append_parts_of_path(struct text *text, const char *bytes, size_t length)
+{
+    bool has_scheme = false;
     while (length) {
-        size_t kept = length_until(bytes, length, ";");
-        append(text, bytes, kept);
-        size_t skipped = kept + length_until(bytes + kept, length - kept, "/");
-        bytes += skipped;
-        length -= skipped;
+        size_t part = length_until(bytes, length, "/"), kept = length_until(bytes, part, ";");
+        size_t user = length_of_user(bytes, kept, has_scheme), slash = part < length;
+        append(text, bytes + user, kept - user);
+        append(text, "/", slash);
+        has_scheme = kept && bytes[kept - 1] == ':';
+        bytes += part + slash;
+        length -= part + slash;
     }
 }
 
@@ -62,20 +86,18 @@ static size_t length_of_authority(const char *bytes, size_t length)
     return is_port ? authority : rest + length_until(at + 1, length - rest, "/\\?#");
 }
 
-static void append_url(struct text *text, const char *url, size_t length)
+/* Of a URL, or a path, in which another URL may be. */
+static void append_url(struct text *text, const char *bytes, size_t length)
 {
-    const char *colon = memmem(url, length_until(url, length, "?#"), "://", 3);
-    size_t scheme = colon ? (size_t)(colon + 3 - url) : 0;
-    if (!scheme && length > 1 && url[0] == '/' && url[1] == '/')
-        scheme = 2;
-    if (scheme) {
-        size_t authority = length_of_authority(url + scheme, length - scheme);
-        append(text, url, scheme);
-        append_authority(text, url + scheme, authority);
-        url += scheme + authority;
-        length -= scheme + authority;
+    const char *slashes;
+    while (text->length < sizeof text->bytes && (slashes = memmem(bytes, length_until(bytes, length, "?#"), "//", 2))) {
+        size_t before = (size_t)(slashes + 2 - bytes), authority = length_of_authority(slashes + 2, length - before);
+        append_parts_of_path(text, bytes, before);
+        append_authority(text, bytes + before, authority);
+        bytes += before + authority;
+        length -= before + authority;
     }
-    append_path(text, url, length);
+    append_parts_of_path(text, bytes, length_until(bytes, length, "?#"));
 }
 
 static void append_part(struct text *text, const char *before, PyObject *part,
@@ -99,12 +121,12 @@ static void append_parts(struct text *text, PyObject *parts)
         char number[16];
         append(text, number, (size_t)snprintf(number, sizeof number, ":%d", descriptor_of_number(port)));
     }
-    append_part(text, "", PyTuple_GET_ITEM(parts, 4), append_path);
+    append_part(text, "", PyTuple_GET_ITEM(parts, 4), append_url);
 }
 
 static bool append_by_ways(struct text *text, PyObject *url)
 {
-    static void (*const puts[])(struct text *, const char *, size_t) = {append, append_authority, append_path};
+    static void (*const puts[])(struct text *, const char *, size_t) = {append, append_authority, append_url};
     static const char *const before[] = {"", "://", ""};
     for (Py_ssize_t place = 0; place < 3; place++) {
         PyObject *part = attribute_at(url, PyTuple_GET_ITEM(url_ways, place));

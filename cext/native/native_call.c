@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/detail_levels.h"
+#include "core/program_name.h"
 #include "cpython/sites.h"
 #include "cpython/waiting_sites.h"
 #include "hooks/call_kind.h"
@@ -153,13 +154,6 @@ bool native_begin(struct native_call *call, enum native_number number, intptr_t 
     return call->span.thread || slot->effect;
 }
 
-/* The program alone; where a variable is set first, that may be a secret. */
-static uint32_t program_of_command(const char *command)
-{
-    size_t bytes = strcspn(command, " \t\n;|&<>()");
-    return memchr(command, '=', bytes) ? 0 : argument_intern(KIND_process, command, bytes);
-}
-
 /* What the C library has read from there, it can be read from. */
 static uint32_t late_native_detail(const struct slot *slot, intptr_t subject, int error)
 {
@@ -169,7 +163,9 @@ static uint32_t late_native_detail(const struct slot *slot, intptr_t subject, in
     if (slot->detail == DETAIL_path)
         return argument_intern(KIND_file, text, strlen(text));
     if (slot->detail == DETAIL_command)
-        return program_of_command(text);
+        return program_of_line(text, strlen(text));
+    if (slot->detail == DETAIL_program)
+        return program_intern(text);
     return slot->detail == DETAIL_host ? argument_intern(KIND_net, text, strlen(text)) : 0;
 }
 

@@ -71,8 +71,8 @@
     X(clock_nanosleep, pause_until, A_PAUSE,       "",           "",       "") \
     X(usleep,        micropause,   A_PAUSE,        "",           "",       "") \
     X(fork,          fork,         A_CHILD,        "",           "",       "") \
-    X(posix_spawn,   spawn,        A_CHILD,        "path",       "",       "") \
-    X(posix_spawnp,  spawn,        A_CHILD,        "path",       "",       "") \
+    X(posix_spawn,   spawn,        A_CHILD,        "program",    "",       "") \
+    X(posix_spawnp,  spawn,        A_CHILD,        "program",    "",       "") \
     X(system,        shell,        A_CHILD,        "command",    "",       "") \
     X(popen,         pipe_from,    A_CHILD,        "command",    "",       "") \
     X(pclose,        pipe_end,     A_CHILD,        "",           "",       "") \

@@ -19,6 +19,7 @@ FORK, EXEC, SPAWN, SHELL = 1, 2, 3, 4
 OF_THE_CHILD, DIFFERENCE = 1, 2  # where the figures of its record come from
 KIB, BLOCK_BYTES = 1024, 512
 LEFT_NO_EXPERIMENT = "left no experiment"
+EXCLUDED = "excluded by INTERPOSE_FOLLOW"
 _NO_PID = 0
 _STEP = re.compile(r"(.*)_([a-z])([0-9]+)", re.DOTALL)
 

@@ -7,6 +7,7 @@ from interpose.errors import ExperimentError
 SUFFIX = ".er"
 LOG = "log.xml"
 MAP = "map.xml"
+EXCLUDED = "excluded"  # the processes that are not to be recorded, a line with the number of each
 LINEAGE_LETTERS = "fxc"
 RANKS = "M"  # what the lineage of a rank of MPI begins with
 

@@ -41,6 +41,7 @@ from interpose.experiments.format.records import (
 )
 from interpose.experiments.format.ring import RingFile
 from interpose.experiments.format.tables import RecordTable, StringTable, table_or_none
+from interpose.experiments.metadata.excluded import read_excluded
 from interpose.experiments.metadata.log import Log, read_log
 from interpose.experiments.metadata.map import (
     Collector,
@@ -414,6 +415,11 @@ class Process:
         """The processes that were started and have no experiment of their own."""
         followed = {child.record for child in self._assigned.values()}
         return [child for child in self.children if not child.record.error and child.record not in followed]
+
+    @cached_property
+    def excluded(self) -> frozenset[int]:
+        """The numbers of the processes, of the whole experiment, that were excluded from recording."""
+        return read_excluded(os.path.dirname(self.directory) if self.lineage else self.directory)
 
     @cached_property
     def _assigned(self) -> dict[str, Child]:

@@ -174,8 +174,21 @@ def _make_followed(founder: str, lineage: str) -> str:
     except FileExistsError:
         return ""
     if not followed:
+        _note_excluded(founder)
         raise NotRecorded
     return directory
+
+
+def _note_excluded(founder: str) -> None:
+    """Have reports say why this process has no experiment."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(os.path.join(founder, names.EXCLUDED), flags, 0o600)
+    except OSError:
+        return
+    with open(descriptor, "ab", buffering=0) as file:
+        os.fchmod(descriptor, names.file_mode(founder))
+        file.write(b"%d\n" % os.getpid())
 
 
 def _create(wanted: "Settings") -> str:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 HIDDEN = "?"
+BETWEEN = ("--", "=", ":")  # what may be between a name and its value
 LONGEST_NAME = 40
 LONGEST_NUMBER = 8  # in digits; longer ones are of cards, accounts and people
 LOOKED_FOR_AT_MOST = 100  # values that are looked for on the disk
@@ -24,11 +25,12 @@ PLAIN_WORDS = (
     *("list", "show", "help", "version", "migrate", "runserver", "app", "application", "main", "utf-8", "localhost"),
 )
 # After names like these even a number is a secret.
-SECRET_WORDS = ("pass", "pwd", "secret", "token", "key", "cred", "auth", "bearer", "dsn", "session", "cookie")
+SECRET_WORDS = ("pass", "pwd", "secret", "token", "key", "cred", "auth", "bearer", "dsn", "session", "cookie", "card")
 SECRET_PARTS = (
-    *("pw", "pin", "pincode", "puk", "otp", "totp", "mfa", "2fa", "psk"),
-    *("jwt", "sid", "sig", "tan", "cvv", "cvc", "ssn", "pat"),
+    *("pw", "pin", "pincode", "puk", "otp", "totp", "mfa", "2fa", "psk", "code", "unlock"),
+    *("jwt", "sid", "sig", "tan", "cvv", "cvc", "ssn", "pat", "pan", "iban", "account"),
 )
+SECRET_ENDS = ("pin", "otp", "code")  # of smspin and onetimecode
 SECRET_LETTERS = "aPpUuKk"
 
 
@@ -57,8 +59,8 @@ def _of_program(words: "Sequence[str]") -> "Iterator[str]":
     for place, word in enumerate(words):
         may_look = place < LOOKED_FOR_AT_MOST
         if of_secret:
-            of_secret = word == "--"
-            yield word if of_secret else HIDDEN
+            of_secret = word in BETWEEN or _is_number(word)  # --pin = 1234, --pins 12 34
+            yield word if word in BETWEEN else HIDDEN
         elif word.startswith("--") or _is_option(word):
             shown, of_secret = _long_option(word, may_look) if word.startswith("--") else _short_options(word, may_look)
             yield shown
@@ -106,8 +108,15 @@ def _is_secret(name: str) -> bool:
     if any(word in lowered for word in SECRET_WORDS):
         return True
     apart = "".join(["-" + each if each.isupper() else each for each in name]).lower()  # userPin, but PIN as well
-    parts = {part for text in (lowered, apart) for part in text.replace("_", "-").replace(".", "-").split("-")}
-    return not parts.isdisjoint(SECRET_PARTS)
+    parts = [part for text in (lowered, apart) for part in _parts(text)]
+    singular = [part[:-1] for part in parts if part.endswith("s")]
+    return not {*parts, *singular}.isdisjoint(SECRET_PARTS) or any(part.endswith(SECRET_ENDS) for part in parts)
+
+
+def _parts(name: str) -> list[str]:
+    """The words of a name, without the numbers behind them: of -user_pin2, user and pin."""
+    apart = "".join([each if each.isalnum() else " " for each in name]).split()
+    return [part.rstrip("0123456789") for part in apart]
 
 
 def _value(word: str, may_look: bool) -> str:

@@ -15,7 +15,7 @@ UNKNOWN_OF_SAMPLES = ("elapsed_ms", "elapsed_percent", "hits")
 
 def write(programs: Sequence[Program], out: TextIO, is_sampled: bool = False) -> None:
     """Write the sheet of `programs` to `out`: a row for each, with columns that add up to the whole. Sampled calls have
-    only CPU times: the other columns are blank."""
+    only CPU times: the other columns are blank. So are hits of which only some were recorded."""
     cpu_ns, wall_ns = sum(row.cpu_ns for row in programs), sum(row.wall_ns for row in programs)
 
     def values(row: Program) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def write(programs: Sequence[Program], out: TextIO, is_sampled: bool = False) ->
             "cpu_percent": f"{share(row.cpu_ns, cpu_ns):.4f}",
             "elapsed_ms": f"{milliseconds(row.wall_ns):.6f}",
             "elapsed_percent": f"{share(row.wall_ns, wall_ns):.4f}",
-            "hits": row.calls,
+            "hits": row.calls if row.is_counted else None,
         }
 
     blank = dict.fromkeys(UNKNOWN_OF_SAMPLES if is_sampled else ())

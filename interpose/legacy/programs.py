@@ -1,6 +1,6 @@
 """Wall and CPU time by program, as a dashboard shows them: each source that calls were made from, and what ran between.
 
-The rows add up to the thread time, and to its CPU time.
+The rows add up to the thread time, and to its CPU time. If transactions were sampled, that of the others is a row.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from interpose.analysis.calls.groupings import program_label
 from interpose.analysis.calls.profile import closing_rows
-from interpose.analysis.calls.rows import CODE
+from interpose.analysis.calls.rows import CODE, NOT_KEPT
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.recording.lineage import script_of
-from interpose.experiments.model.process import Process
+from interpose.analysis.transactions.estimate import Population, population_of
+from interpose.experiments.model.process import Process, Site
 from interpose.experiments.model.sources import is_dynamic, path_of
 
 BETWEEN = "between calls"
@@ -20,13 +21,15 @@ BETWEEN = "between calls"
 
 @dataclass
 class Program:
-    """A source, or a script's time between its calls (`part` says so), or time of no program."""
+    """A source, or a script's time between its calls (`part` says so), or time of no program. Without `is_counted`
+    there may be more calls, in transactions that were not sampled."""
 
     name: str
     part: str = ""
     calls: int = 0
     wall_ns: int = 0
     cpu_ns: int = 0
+    is_counted: bool = True
 
 
 def programs(survey: Survey) -> list[Program]:
@@ -41,18 +44,33 @@ def programs(survey: Survey) -> list[Program]:
 
     processes = survey.analysis.experiment.processes
     names = {process: _name_of(process) for process in processes}
-    for each in survey.calls:
-        process = processes[min(each.threads)[0]]
-        is_in_a_file = each.site is not None and not is_dynamic(each.site.file)
-        name = path_of(process, each.site.file) if each.site and is_in_a_file else names[process]
-        add(name, "", each.calls, each.wall_ns, each.cpu_ns)
+    for calls in survey.calls:
+        process = processes[min(calls.threads)[0]]
+        add(_source_of(process, calls.site) or names[process], "", calls.calls, calls.wall_ns, calls.cpu_ns)
     for account in survey.analysis.accounts:
         for share in account.threads.values():
             add(names[account.process], BETWEEN, 0, share.program_wall_ns, share.program_cpu_ns)
     for row in closing_rows(survey.analysis.total):
         if row.kind != CODE:
             add(row.kind or "", "", 0, row.sums.self_wall_ns, row.sums.self_cpu_ns)
+    others = _not_sampled(survey)
+    if others.seen > others.kept:
+        add(NOT_KEPT, "", 0, others.passed_wall_ns, others.passed_cpu_ns)
+        for each in found.values():
+            each.is_counted = not each.calls and each.name != NOT_KEPT
     return sorted(found.values(), key=lambda row: (-row.cpu_ns, -row.wall_ns, row.name))
+
+
+def _source_of(process: Process, site: Site | None) -> str:
+    """The source with the line of a call; empty if that is in no file."""
+    return path_of(process, site.file) if site is not None and not is_dynamic(site.file) else ""
+
+
+def _not_sampled(survey: Survey) -> Population:
+    whole = Population()
+    for process, records in survey.per_process():
+        whole.add(population_of(process, records))
+    return whole
 
 
 def _name_of(process: Process) -> str:

@@ -1,5 +1,7 @@
 """Estimates where transactions were sampled: how often they are as near to the truth as they say, and what adds up."""
 
+import csv
+import io
 import json
 import random
 from collections import Counter
@@ -238,6 +240,21 @@ def test_where_none_was_kept_nothing_is_estimated_and_the_time_is_in_a_row(trace
     assert sum(row.sums.self_wall_ns for row in made.rows) == made.total.wall_ns
     assert " sampled  one transaction in 1,000,000: 0 of 300 kept (seed 1)" in screen
     assert "calls in the other transactions are unknown: their time is in the row `not kept`" in screen
+
+
+@pytest.mark.parametrize("one_in", ["1/5", "1/1000000", "1/1"])
+def test_the_sheet_for_dashboards_adds_up_and_has_no_count_that_is_not_known(traced, interpose, one_in):
+    done = traced(ORDERS, INTERPOSE_TRANSACTIONS=one_in, INTERPOSE_SEED="1")
+    whole = Analysis(done.experiment).total
+    rows = list(csv.DictReader(io.StringIO(interpose("report", done.path, "--format", "mashzone").stdout)))
+    found = {(row["program"], row["part"]): row for row in rows}
+    of_calls = found[str(done.directory / "program.py"), ""]
+
+    assert sum(float(row["cpu_ms"]) for row in rows) == pytest.approx(whole.cpu_ns / 1e6, abs=1e-5)
+    assert sum(float(row["elapsed_ms"]) for row in rows) == pytest.approx(whole.wall_ns / 1e6, abs=1e-5)
+    assert ((NOT_KEPT, "") in found) == (one_in != "1/1")
+    assert (of_calls["hits"] == "") == (one_in != "1/1")
+    assert found[NOT_KEPT if one_in != "1/1" else "overhead", ""]["hits"] == ("" if one_in != "1/1" else "0")
 
 
 def test_a_sample_of_one_in_one_is_told_as_a_full_run_is(traced, interpose):

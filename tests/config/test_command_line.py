@@ -97,7 +97,11 @@ def test_no_secret_is_kept_however_it_is_written(words, tmp_path, monkeypatch):
     "words",
     [
         *[[f"--{name}", "123456"] for name in ("pin", "otp", "password", "api-key", "session-id", "cvv")],
-        *[[f"--{name}", "123456"] for name in ("userPin", "PIN", "pincode", "2fa")],
+        *[[f"--{name}", "123456"] for name in ("userPin", "PIN", "pincode", "2fa", "pins", "pin2", "smspin", "puk1")],
+        *[[f"--{name}", "123456"] for name in ("code", "onetimecode", "cardnumber", "iban", "unlock")],
+        *[["--pins", "123456", "1123456"], ["--pin", "=", "123456"], ["pin", ":", "123456"]],
+        *[["--otp2=123456"], ["PIN=123456"], ["-o", "pin=123456"]],
+        *[["/pin", "123456"], ["/pin:123456"], ["+pin", "123456"]],
         ["--pin=123456"],
         ["-p123456"],
         ["-p", "123456"],

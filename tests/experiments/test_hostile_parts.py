@@ -19,7 +19,9 @@ from interpose.experiments.format.objects import read_objects
 from interpose.experiments.maintenance.archives import ARCHIVES, INDEX, read_index
 from interpose.experiments.maintenance.packed import pack, unpack
 from interpose.experiments.maintenance.repair import repair
+from interpose.experiments.metadata import names
 from interpose.experiments.metadata.control import Control
+from interpose.experiments.metadata.excluded import read_excluded
 from interpose.experiments.metadata.group import members
 from interpose.experiments.metadata.labels import LABELS, read_marks, windows
 from interpose.experiments.metadata.notes import NOTES, read_notes
@@ -58,6 +60,7 @@ def test_small_files_of_any_bytes_are_read_without_a_traceback(given_bytes):
         top = Path(directory)
         (top / ARCHIVES).mkdir()
         files = {NOTES: b"x\n", LABELS: MARK, DYNTEXT: TEXT, f"{ARCHIVES}/{INDEX}": INDEX_LINE, "objects": MAPPED}
+        files[names.EXCLUDED] = b"12\n13\n"
         for name, data in files.items():
             (top / name).write_bytes(hostile(data))
         (top / "g.erg").write_bytes(hostile(GROUP))
@@ -66,6 +69,7 @@ def test_small_files_of_any_bytes_are_read_without_a_traceback(given_bytes):
         entries = read_index(directory, "x", damages)
         assert all("/" not in entry.content for entry in entries.values())
         assert len(read_notes(directory, "x", damages)) <= 300
+        assert all(0 <= number < 10**10 for number in read_excluded(directory))
         marks = read_marks(directory, "x", damages)
         assert all(window.start_ns <= window.stop_ns for window in windows(marks, "a"))
         texts = read_dynamic(DataFile(f"{directory}/{DYNTEXT}", "x", damages), str)

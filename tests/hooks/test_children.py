@@ -1,5 +1,6 @@
 """The processes that a process started: what is recorded of each, and how it is read."""
 
+import json
 import os
 import subprocess
 import sys
@@ -243,15 +244,39 @@ def test_an_interpreter_that_left_no_experiment_is_told_as_that(tmp_path):
 @pytest.mark.parametrize(
     ("follow", "why"),
     [
-        ("off", "INTERPOSE_FOLLOW=off"),
-        ("=worker", "INTERPOSE_FOLLOW==worker, or left no experiment"),
+        ("off", "excluded by INTERPOSE_FOLLOW 'off'"),
+        ("=worker", "excluded by INTERPOSE_FOLLOW '=worker'"),
+        ("==worker", "excluded by INTERPOSE_FOLLOW '==worker'"),
     ],
 )
-def test_a_child_that_nobody_wanted_to_follow_is_told_as_that(traced, interpose, follow, why):
-    done = traced("import os; os.wait() if os.fork() else os._exit(0)", INTERPOSE_FOLLOW=follow)
+@pytest.mark.parametrize(
+    "start",
+    [
+        "os.wait() if os.fork() else os._exit(0)",
+        "subprocess.run([sys.executable, '-c', '1', 'a=b', 'two words', '\\n'])",
+        "subprocess.run([sys.executable, '-I', '-S', '-c', '1'])",
+    ],
+)
+def test_a_child_that_nobody_wanted_to_follow_is_told_as_that(traced, interpose, follow, why, start):
+    done = traced(f"import os, subprocess, sys; {start}", INTERPOSE_FOLLOW=follow)
+    whole = interpose("processes", "--format", "json", done.path).stdout
+    (row,) = [row for row in json.loads(whole) if row["why"]]
 
     assert [why_not(child, process) for process, child in unfollowed(done.experiment)] == [why]
-    assert why in interpose("processes", "--format", "json", done.path).stdout
+    assert row["why"] == why
+    assert interpose("report", done.path).stdout.count("INTERPOSE_FOLLOW") == 1
+
+
+def test_a_child_that_was_wanted_and_left_no_experiment_is_not_called_excluded(traced):
+    done = traced(
+        """
+        import os, subprocess, sys
+        subprocess.call([sys.executable, "-c", "1"], env={**os.environ, "PYTHONHOME": "/nowhere"})
+        """,
+        INTERPOSE_FOLLOW="=.",
+    )
+
+    assert [why_not(child, process) for process, child in unfollowed(done.experiment)] == ["left no experiment"]
 
 
 def test_a_program_that_was_replaced_is_looked_at_again(tmp_path):

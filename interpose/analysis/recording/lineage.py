@@ -9,7 +9,7 @@ from functools import cached_property
 
 from interpose.analysis.calls.account import latest_instant_ns
 from interpose.analysis.recording.ending import Ending, ending, ending_of_child, ending_of_number
-from interpose.experiments.format.children import EXEC, LEFT_NO_EXPERIMENT, Child
+from interpose.experiments.format.children import EXCLUDED, EXEC, LEFT_NO_EXPERIMENT, Child
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 
@@ -67,9 +67,10 @@ def why_not(child: Child, starter: Process) -> str:
     """Why a child was not followed: it could not be, it was excluded, or the reason is unknown. With a pattern, each
     descendant decides for itself."""
     chosen = starter.log.settings.get("INTERPOSE_FOLLOW", "on")
-    if child.why or chosen == "on":
-        return child.why or LEFT_NO_EXPERIMENT
-    return f"INTERPOSE_FOLLOW={chosen}" if chosen == "off" else f"INTERPOSE_FOLLOW={chosen}, or {LEFT_NO_EXPERIMENT}"
+    is_excluded = child.why == EXCLUDED or child.record.pid in starter.excluded
+    if is_excluded or (chosen == "off" and not child.why):
+        return f"{EXCLUDED} '{chosen}'"
+    return child.why or LEFT_NO_EXPERIMENT
 
 
 def program_of(child: Child, starter: Process) -> str:
