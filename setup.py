@@ -65,10 +65,10 @@ WERROR = ["-Werror"] if os.environ.get("INTERPOSE_BUILD_WERROR") == "1" else []
 # What Cython's own output is warned about; ours is not excused.
 GENERATED = ["-Wno-unused-parameter", "-Wno-missing-field-initializers"]
 
-# Half of the time of -O2. What Cython makes works on Python's objects, or once; what each recorded call passes through is
-# in C files, and needs of it only that a call at the end is a jump.
+# It takes half the time of -O2. Cython's output works on Python objects, or runs once; what each recorded call passes
+# through is in C files, and only needs calls at the end to be jumps.
 QUICK = ["-O1", "-foptimize-sibling-calls"]
-# These read every event of an experiment.
+# Except these: they read every event of an experiment.
 THOROUGH = ("experiments/format/compiled_columns.pyx", "interpose/analysis/consolidation/consolidator.pyx")
 
 KINDS_FILE = os.path.join("interpose", "kinds.py")
