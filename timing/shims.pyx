@@ -1,7 +1,7 @@
 """The shims: the timing code that replaces an intrinsic, and how it is installed and removed.
 
 Each shim has one of a few bodies, by the signature of its C function. A body says only: begin, real call, end;
-cext/hooks/hot_path.h and cext/core/spans.h do the rest. No Python object and no frame is made while a call is timed.
+cext/hooks/hot_path.c and cext/core/spans.h do the rest. No Python object and no frame is made while a call is timed.
 This file is the session; the files that it includes have one job each.
 """
 

@@ -4,6 +4,10 @@
 
 #include "core/file.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 enum { MEASURED_NS = 200 * 1000 };
 
 bool ticks_are_counted;

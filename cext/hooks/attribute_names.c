@@ -21,6 +21,7 @@ int details_begin(void)
 PyObject *url_ways;
 PyObject *way_to_path;
 PyObject *way_to_scope;
+PyObject *socket_ways;
 
 PyObject *name_of_route;
 
@@ -33,6 +34,8 @@ int plain_begin(void)
         way_to_path = Py_BuildValue("(N)", PyUnicode_InternFromString("path"));
     if (!way_to_scope)
         way_to_scope = Py_BuildValue("(N)", PyUnicode_InternFromString("scope"));
+    if (!socket_ways)
+        socket_ways = Py_BuildValue("((s)(s)(s))", "sock", "socket", "_sock");
     name_of_route = name_of_route ? name_of_route : PyUnicode_InternFromString("route");
-    return url_ways && way_to_path && way_to_scope && name_of_route ? 0 : -1;
+    return url_ways && way_to_path && way_to_scope && socket_ways && name_of_route ? 0 : -1;
 }

@@ -12,6 +12,7 @@ int details_begin(void);
 extern PyObject *url_ways; /* how yarl keeps them: the names of scheme, authority and path */
 extern PyObject *way_to_path; /* how a route keeps its own */
 extern PyObject *way_to_scope; /* how a server, or a request, keeps what ASGI hands on */
+extern PyObject *socket_ways; /* how objects around a socket keep it */
 
 extern PyObject *name_of_route; /* the key under which a router of ASGI puts the route that it found */
 

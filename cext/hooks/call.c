@@ -18,7 +18,7 @@ int descriptor_of_call(const struct call *call)
 {
     const struct slot *slot = call->slot;
     if (slot->effect == EFFECT_watch || slot->effect == EFFECT_unwatch)
-        return descriptor_of(argument_of(call, 0));
+        return descriptor_of_waited(argument_of(call, 0));
     if (slot->detail == DETAIL_tls)
         return descriptor_of_tls(call->owner);
     return descriptor_of(slot->detail == DETAIL_address ? call->owner : subject_of(call));

@@ -83,7 +83,7 @@ static PyObject *selected_list(PyObject *selected)
 static bool all_idle(PyObject *list)
 {
     for (Py_ssize_t index = 0; index < PySequence_Fast_GET_SIZE(list); index++) {
-        const struct descriptor *known = descriptor_known(descriptor_of(PySequence_Fast_GET_ITEM(list, index)));
+        const struct descriptor *known = descriptor_known(descriptor_of_waited(PySequence_Fast_GET_ITEM(list, index)));
         if (!known || !is_idle(known))
             return false;
     }

@@ -3,6 +3,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "cpython/attributes.h"
+#include "hooks/attribute_names.h"
+
 /* How to get the descriptor of a raw file and of a socket: by their own C methods. */
 enum { DESCRIPTOR_OWNERS = 3 };
 static struct {
@@ -69,5 +72,16 @@ int descriptor_under(PyObject *object)
     PyObject *under = what_lies_under(object);
     int number = under ? descriptor_of(under) : -1;
     Py_XDECREF(under);
+    return number;
+}
+
+int descriptor_of_waited(PyObject *object)
+{
+    int number = descriptor_of(object);
+    for (Py_ssize_t place = 0; number < 0 && object && place < PyTuple_GET_SIZE(socket_ways); place++) {
+        PyObject *inner = attribute_at(object, PyTuple_GET_ITEM(socket_ways, place));
+        number = inner ? descriptor_of(inner) : -1;
+        Py_XDECREF(inner);
+    }
     return number;
 }

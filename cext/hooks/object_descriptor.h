@@ -29,3 +29,7 @@ static inline int descriptor_of(PyObject *object)
         return -1;
     return PyLong_CheckExact(object) ? descriptor_of_number(object) : descriptor_under(object);
 }
+
+/* The same of an object that may be around a socket, with a `fileno` in Python, which is not called: the socket is
+   looked for among the object's attributes. */
+int descriptor_of_waited(PyObject *object);

@@ -5,25 +5,43 @@
 #include "cpython/side_lock.h"
 #include "hooks/filtering.h"
 
+/* Nothing new was requested from outside, and the filter lets calls through this slot pass. */
+static inline bool is_as_before(const struct slot *slot)
+{
+    return said_from_outside() == __atomic_load_n(&recorder.heeded, __ATOMIC_RELAXED) &&
+           !__atomic_load_n(&slot->watched, __ATOMIC_ACQUIRE);
+}
+
 /* A call of which nothing is recorded goes straight on. */
 static bool goes_straight_on(const struct slot *slot)
 {
     uint64_t said = said_from_outside();
-    if (LIKELY(said == __atomic_load_n(&recorder.heeded, __ATOMIC_RELAXED)))
-        return UNLIKELY(__atomic_load_n(&slot->watched, __ATOMIC_ACQUIRE)) && is_left_out_at_once(slot);
+    if (said == __atomic_load_n(&recorder.heeded, __ATOMIC_RELAXED))
+        return __atomic_load_n(&slot->watched, __ATOMIC_ACQUIRE) && is_left_out_at_once(slot);
     if (!(uint32_t)said || !slot->through)
         return false;
     __atomic_store_n(&recorder.heeded, LOOKED_AWAY, __ATOMIC_RELAXED);
     return true;
 }
 
+/* There are thousands of stubs, so each is as small as can be, and jumps to what they share. */
 #define STUB(index, name, result, declared, passed) \
     static result stub_##name##_##index declared \
     { \
-        struct slot *slot = &slots_##name[0x##index]; \
-        if (UNLIKELY(goes_straight_on(slot))) \
+        return enter_##name(&slots_##name[0x##index], STRIP passed); \
+    }
+#define SHARED_BY_STUBS(name, result, declared, passed) \
+    static __attribute__((noinline)) result look_closer_##name(struct slot *slot, STRIP declared) \
+    { \
+        if (goes_straight_on(slot)) \
             return ((name##_function)slot->real) passed; \
         return ((name##_body)slot->body)(slot, STRIP passed); \
+    } \
+    static __attribute__((noinline)) result enter_##name(struct slot *slot, STRIP declared) \
+    { \
+        if (LIKELY(is_as_before(slot))) \
+            return ((name##_body)slot->body)(slot, STRIP passed); \
+        return look_closer_##name(slot, STRIP passed); \
     }
 #define REFERENCE(index, name, result, declared, passed) (void *)stub_##name##_##index,
 
@@ -40,6 +58,7 @@ static bool goes_straight_on(const struct slot *slot)
 
 #define POOL_OF_STUBS(name, result, declared, passed) \
     static struct slot slots_##name[STUBS]; \
+    SHARED_BY_STUBS(name, result, declared, passed) \
     EACH_STUB(STUB, name, result, declared, passed) \
     static void *const stubs_##name[STUBS] = {EACH_STUB(REFERENCE, name, result, declared, passed)};
 SIGNATURES(POOL_OF_STUBS)

@@ -4,11 +4,32 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 from interpose.cli.suggestions import did_you_mean
 from interpose.errors import UsageError
+
+
+class _OfLines(argparse.Action):
+    """Stores what to group by: what users call a line is a site."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        setattr(namespace, self.dest, "site" if values == "line" else values)
+
+
+def add_by_argument(parser: argparse.ArgumentParser, choices: Iterable[str], default: str | None, told: str) -> None:
+    """The option --by; `told` says what the `choices` are for. `line` stands for `site`, which is accepted."""
+    words = ["line" if each == "site" else each for each in choices]
+    parser.add_argument(
+        "--by",
+        choices=words,
+        type=lambda text: "line" if text == "site" else text,
+        action=_OfLines,
+        metavar="WHAT",
+        default=default,
+        help=f"{told} {', '.join(words)}{' (default: %(default)s)' if default else ''}",
+    )
 
 
 class Parser(argparse.ArgumentParser):

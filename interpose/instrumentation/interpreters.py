@@ -90,8 +90,8 @@ class Answer(NamedTuple):
 
 
 def command_words(words: Sequence[str]) -> list[str]:
-    """The words that `interpose run` starts for a command: scripts and modules have our own interpreter."""
-    if words[0] == "-m" or words[0].endswith(".py"):
+    """The words that `interpose run` starts for a command: our own interpreter for scripts, modules, directories."""
+    if words[0] == "-m" or words[0].endswith(".py") or (os.path.isdir(words[0]) and not shutil.which(words[0])):
         return [sys.executable, *words]
     return list(words)
 

@@ -3,10 +3,13 @@
 import pytest
 from shops import MS, Shop
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings.engine import found_in
+from interpose.analysis.findings.survey import Survey
+from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.sentences import Sentences, advice_for
 from interpose.reports.tables.findings import findings_table
-from tests.build import SECOND
+from tests.build import SECOND, START_NS, Build, event
 
 pytestmark = pytest.mark.any_python
 
@@ -182,3 +185,27 @@ def test_calls_without_lines_are_told_where_they_were_not_asked_for(tmp_path, st
     shop.call("os.stat", "file", "/a", line=0, each_ns=300 * MS)
 
     assert [rule for rule, *_ in shop.found()] == told
+
+
+@pytest.mark.parametrize(
+    ("code_ms", "code_cpu_ms", "commits_ms", "delay_ms", "rules"),
+    [
+        (1000, 400, 0, 600, ["computing", "wait for a processor"]),
+        (1000, 60, 0, 900, ["wait for a processor", "computing"]),
+        (1000, 400, 400, 600, ["computing", "wait for a processor", "slow calls"]),
+        (200, 200, 800, 700, ["slow calls", "wait for a processor"]),
+    ],
+)
+def test_a_wait_for_a_processor_comes_after_own_causes_that_explain_as_much(
+    tmp_path, code_ms, code_cpu_ms, commits_ms, delay_ms, rules
+):
+    build, whole_ns = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0), (code_ms + commits_ms) * MS
+    commit, stack = build.intrinsic("sqlite3.Connection.commit", "db"), build.stack(build.site("/home/u/a.py", 3, "f"))
+    build.events([event(0, commits_ms * MS, intrinsic=commit, stack=stack)])
+    ends = {"end_ns": START_NS + whole_ns, "end_cpu_ns": code_cpu_ms * MS}
+    build.thread(**ends, run_delay_ns=delay_ms * MS, main=1, tid=812, recorded=1)
+    build.ended(whole_ns, code_cpu_ms * MS)
+
+    found = found_in(Survey(Analysis(Experiment(str(build.write())))), 0.05)
+
+    assert [each.rule for each in found if each.rule != "unexplained wait"] == rules

@@ -1,10 +1,12 @@
 """Mistakes on the command line and in settings are answered in one line, with what was probably meant."""
 
+import argparse
 import subprocess
 import sys
 
 import pytest
 
+from interpose.cli.main import load_commands, make_parser
 from interpose.experiments.model.experiment import Experiment
 from tests.build import Build
 
@@ -20,6 +22,7 @@ pytestmark = pytest.mark.any_python
         (["report", "--fromat", "json"], "--fromat is not an option. Did you mean --format? (interpose report --help)"),
         (["report", "--xyzzy"], "--xyzzy is not an option (interpose report --help)"),
         (["run", "--kind=db", "app.py"], "--kind is not an option. Did you mean --kinds? (interpose run --help)"),
+        (["report", "--by", "lnie"], "--by: lnie is not a choice. Did you mean line? (interpose report --help)"),
         (
             ["report", "--by", "intrinsics"],
             "--by: intrinsics is not a choice. Did you mean intrinsic? (interpose report --help)",
@@ -169,3 +172,66 @@ def test_an_editor_that_is_not_there_is_named(interpose_here, tmp_path):
 
     told = "/no/editor: No such file or directory; EDITOR names another editor"
     assert (done.returncode, done.stderr) == (1, f"interpose: {told}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["ordres.py"], 2, "ordres.py: no such file. Did you mean orders.py?"),
+        (["shop/ordres.py"], 2, "shop/ordres.py: no such file. Did you mean shop/orders.py?"),
+        (["xyzzy.py"], 2, "xyzzy.py: no such file"),
+        (["nowhere/orders.py"], 2, "nowhere/orders.py: no such file"),
+        (["shop"], 1, "shop: a directory without __main__.py"),
+        (["-m", "xyzzy.commands"], 1, f"-m xyzzy.commands: no such module in {sys.executable}"),
+        (["-m", "orders.py"], 1, "-m orders.py: no such module. Did you mean interpose run orders.py?"),
+        (["xyzzy"], 127, "xyzzy: command not found"),
+        (["./xyzzy"], 127, "./xyzzy: No such file or directory"),
+    ],
+)
+def test_a_program_that_cannot_run_is_answered_in_one_line_with_pythons_exit_code(
+    interpose, tmp_path, words, code, told
+):
+    shop = tmp_path / "work" / "shop"
+    shop.mkdir()
+    for directory in shop.parent, shop:
+        (directory / "orders.py").write_text("")
+
+    done = interpose("run", *words)
+
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"interpose: {told}\n")
+    assert not list(shop.parent.glob("*.er"))
+
+
+def test_a_directory_with_a_main_module_is_run(interpose, tmp_path):
+    shop = tmp_path / "work" / "shop"
+    shop.mkdir()
+    (shop / "__main__.py").write_text("print('run')")
+
+    done = interpose("run", "shop")
+
+    assert (done.returncode, done.stdout) == (0, "run\n")
+
+
+def every_choice():
+    """The parser of each command, and of each below it, with its options that have choices."""
+    parsers = [make_parser(load_commands())]
+    for parser in parsers:
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                parsers += action.choices.values()
+            elif action.choices:
+                yield pytest.param(parser, action, id=f"{parser.prog} {'/'.join(action.option_strings) or action.dest}")
+
+
+@pytest.mark.parametrize(("parser", "action"), list(every_choice()))
+def test_each_choice_of_each_option_is_found_from_a_typing_error(parser, action):
+    def answer(word):
+        with pytest.raises(argparse.ArgumentError) as refused:
+            parser._check_value(action, word)
+        return refused.value.message
+
+    words = [str(each) for each in action.choices]
+    for word in [each for each in words if len(each) > 3]:
+        mistyped = f"{word[:2]}{word[3]}{word[2]}{word[4:]}q"
+        assert answer(mistyped) == f"{mistyped} is not a choice. Did you mean {word}?"
+    assert answer("1234") == f"1234 is not a choice; choose from {', '.join(words)}"

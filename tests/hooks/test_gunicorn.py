@@ -114,6 +114,20 @@ def test_its_workers_are_followed_and_what_they_did_is_recorded(server):
     assert founder.unrecorded_children == 0
 
 
+@pytest.mark.parametrize("addresses", [(), ("-b", "unix:other.sock")], ids=["one listener", "two listeners"])
+def test_a_worker_that_waits_for_a_connection_is_idle(addresses, server):
+    running = server("-k", "sync", *addresses)
+    running.ask_until(WORKERS)
+    time.sleep(0.3)
+    running.ask_until(WORKERS)
+    assert running.end() == 0
+
+    done = recorded(running)
+    for process in done.experiment.processes[1:]:
+        waited = {process.intrinsic(event.intrinsic).kind for event in done.events("select.select", process)}
+        assert waited == {"idle"}
+
+
 def test_a_worker_that_is_killed_is_told_and_the_next_is_followed(server):
     running = server()
     first = running.ask()

@@ -139,6 +139,32 @@ def test_a_server_that_waits_for_a_client_and_its_next_request_is_idle(how, with
     assert wall_ns(found[1:], "idle") <= int(done.stdout)
 
 
+@pytest.mark.parametrize("attribute", ["sock", "socket", "_sock"])
+def test_a_listener_in_an_object_with_a_fileno_of_its_own_is_known_and_its_fileno_called_as_often(attribute, traced):
+    done = traced(f"""
+        import select, socket
+        class Around:
+            def __init__(self, inner):
+                self.{attribute} = inner
+            def fileno(self):
+                asked.append(self)
+                return self.{attribute}.fileno()
+        class Computed:
+            {attribute} = property(lambda self: print("computed"))
+            __getattr__ = lambda self, name: getattr(listener, name)
+        asked, listener = [], socket.create_server(("127.0.0.1", 0))
+        around, poller = Around(listener), select.poll()
+        select.select([around], [], [], 0.15)
+        select.select([Computed()], [], [], 0.15)
+        poller.register(around, select.POLLIN)
+        poller.poll(150)
+        print(len(asked))
+    """)
+
+    assert (done.stdout, done.stderr) == ("2\n", "")
+    assert kinds(waits(done)) == [("select.select", "idle"), ("select.select", "net"), ("select.poll.poll", "idle")]
+
+
 def test_waiting_for_the_rest_of_a_request_is_net(with_other):
     done = with_other(ASKS_IN_PARTS, LISTENER + """
     client = start_client(listener)

@@ -303,10 +303,6 @@ LONGER = {
     ("core/clock.h", "clock_read"): EACH_READING,
     ("core/spans.h", "span_begin"): EACH_CALL,
     ("core/spans.h", "span_write"): EACH_CALL,
-    ("hooks/hot_path.h", "shim_begin"): EACH_CALL,
-    ("hooks/hot_path.h", "describe_ended"): EACH_CALL,
-    ("hooks/hot_path.h", "end_recorded"): EACH_CALL,
-    ("hooks/hot_path.h", "shim_end"): EACH_CALL,
 }
 INCLUDED = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 

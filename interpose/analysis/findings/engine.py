@@ -13,6 +13,8 @@ Rule = Callable[[Survey], Iterator[Finding]]
 
 # Findings with smaller possible savings, as a share of the time that matters, are left out.
 LEAST_SHARE = 0.01
+# This rule tells what other programs did to this one.
+OF_THE_MACHINE = "wait for a processor"
 # A finding is left out if most of its evidence belongs to an earlier one, which is more specific.
 RULES: tuple[Rule, ...] = (
     event_loops.awaits_one_by_one,
@@ -45,7 +47,8 @@ def findings(analysis: Analysis) -> list[Finding]:
 
 
 def found_in(survey: Survey, least_share: float = LEAST_SHARE, rules: tuple[Rule, ...] = RULES) -> list[Finding]:
-    """The findings of a survey, largest possible savings first."""
+    """The findings of a survey, largest possible savings first; a wait for a processor comes after the program's own
+    causes that explain as much."""
     told: list[Finding] = []
     claimed: set[int] = set()
     least_ns = max(least_share * survey.matters_ns, 1)
@@ -53,7 +56,17 @@ def found_in(survey: Survey, least_share: float = LEAST_SHARE, rules: tuple[Rule
         worth = [each for each in merged(rule(survey)) if each.bound_ns >= least_ns and not _is_claimed(each, claimed)]
         told += worth
         claimed.update(id(row) for each in worth for row in each.rows)
-    return sorted(told, key=lambda each: (-each.bound_ns, each.rule, each.about))
+    first = _own_causes(survey, told)
+    return sorted(told, key=lambda each: (each not in first, -each.bound_ns, each.rule, each.about))
+
+
+def _own_causes(survey: Survey, told: list[Finding]) -> list[Finding]:
+    """The program's own large causes that explain as much of the time as the wait for a processor, which is the
+    machine's part."""
+    machine_ns = sum(each.bound_ns for each in told if each.rule == OF_THE_MACHINE)
+    own = [each for each in told if each.rule != OF_THE_MACHINE]
+    large = [each for each in own if each.bound_ns >= waits.SLOW_SHARE * survey.matters_ns]
+    return [each for each in large if waits.explained_ns(survey, each) >= machine_ns]
 
 
 def _is_claimed(finding: Finding, claimed: set[int]) -> bool:

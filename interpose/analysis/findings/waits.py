@@ -93,6 +93,14 @@ def unseen_waits(survey: Survey) -> Iterator[Finding]:
         yield found("unexplained wait", (), time_ns=waited.unexplained_ns, about=about, units=computing, unit="thread")
 
 
+def explained_ns(survey: Survey, finding: Finding) -> int:
+    """The time that goes with a cause: code that computes less waits less for a processor, too."""
+    if finding.rule != "computing":
+        return finding.wall_ns
+    used_ns = sum(share.program_cpu_ns for each in survey.analysis.accounts for share in each.threads.values())
+    return finding.wall_ns + survey.unseen.processor_ns * finding.wall_ns // max(used_ns, finding.wall_ns)
+
+
 def _knows_interpreter_lock(account: ProcessAccount) -> bool:
     """Whether waits for the interpreter lock of a process were recorded, so that all else was none."""
     return any(each.kind == GIL and not each.why_not for each in account.process.intrinsics)

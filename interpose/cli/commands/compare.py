@@ -12,6 +12,7 @@ from interpose.analysis.comparison.likeness import unlike
 from interpose.cli.experiment_choice import paths_of
 from interpose.cli.messages import say
 from interpose.cli.output import GITHUB, add_output_arguments, opened_output, positive, write_table
+from interpose.cli.parser import add_by_argument
 from interpose.cli.runs import Runs, add_measure_argument
 from interpose.errors import UsageError
 from interpose.reports.screen.github import Comment, write_comparison
@@ -32,13 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="two runs; or the runs of the first side, before --with. A group NAME.erg stands for its runs",
     )
     parser.add_argument("--with", dest="b", nargs="+", metavar="EXPERIMENT", help="the runs of the second side")
-    parser.add_argument(
-        "--by",
-        choices=GROUPED_BY,
-        metavar="WHAT",
-        default="intrinsic",
-        help=f"one row for each {', '.join(GROUPED_BY)} (default: %(default)s)",
-    )
+    add_by_argument(parser, GROUPED_BY, "intrinsic", "one row for each")
     add_measure_argument(parser)
     parser.add_argument(
         "--mode",

@@ -44,6 +44,7 @@ from interpose.cli.output import (
     write_table,
 )
 from interpose.cli.page import write_page, write_sheet
+from interpose.cli.parser import add_by_argument
 from interpose.errors import UsageError
 from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
@@ -73,9 +74,7 @@ BY = (*GROUPINGS, TRANSACTION, STRUCTURE, FINDING, SECRETS)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiments_argument(parser)
-    parser.add_argument(
-        "--by", choices=BY, type=_by, metavar="WHAT", help=f"a table with one row for each {', '.join(BY)}"
-    )
+    add_by_argument(parser, BY, None, "a table with one row for each")
     add_label_argument(parser)
     parser.add_argument("--sort", choices=SORTS, metavar="COLUMN", help=f"sort rows by {', '.join(SORTS)}")
     parser.add_argument(
@@ -103,11 +102,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar=NATURAL,
         help="with --by kind or intrinsic: show the event codes of the Natural Profiler",
     )
-
-
-def _by(text: str) -> str:
-    """What to group by: a line of code is a site."""
-    return "site" if text == "line" else text
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import os
 import shlex
 import sys
@@ -11,7 +10,7 @@ import time
 from datetime import datetime
 
 from interpose.cli.messages import say, show
-from interpose.cli.running import child
+from interpose.cli.running import child, starting
 from interpose.cli.running.experiment import add_notes, make_experiment, overwrite, place_of, program_environment
 from interpose.cli.running.pausing import Toggle
 from interpose.cli.running.sampling import Sampler
@@ -101,6 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
         say(line)
     if arguments.dry_run:
         return show_settings(words, in_force)
+    starting.refuse(words)
     if in_force.record and (code := check_libraries(words, in_force)):
         return code
     if in_force.record and arguments.overwritten is not None:
@@ -122,7 +122,9 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         ended = child.run(command, environment, [*attendants, *on_demand(in_force, experiment, asked)])
     except OSError as error:
-        return not_started(words, experiment, error)
+        if experiment is not None:
+            names.remove_empty(experiment)
+        raise starting.not_started(words, error) from None
     if experiment is None:
         say("not recorded: INTERPOSE is 0")
     elif names.is_recorded(experiment):
@@ -252,15 +254,6 @@ def show_settings(words: list[str], in_force: Settings) -> int:
     for variable, value in in_force.environment().items():
         print(f"{variable:<22} {value:<10} {in_force.origins[variable]}")
     return 0
-
-
-def not_started(words: list[str], experiment: str | None, error: OSError) -> int:
-    """Say why the program did not start; returns the exit code that a shell gives."""
-    if experiment is not None:
-        names.remove_empty(experiment)
-    missing = error.errno == errno.ENOENT
-    say(f"{words[0]}: {'command not found' if missing and '/' not in words[0] else error.strerror}")
-    return 127 if missing else 126
 
 
 def why_not_recorded(words: list[str], directory: str, pid: int, began_s: int) -> str:

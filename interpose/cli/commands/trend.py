@@ -14,6 +14,7 @@ from interpose.analysis.comparison.trend import Trend
 from interpose.cli.experiment_choice import paths_of
 from interpose.cli.messages import say
 from interpose.cli.output import add_output_arguments, opened_output, write_table
+from interpose.cli.parser import add_by_argument
 from interpose.cli.runs import Runs, add_measure_argument
 from interpose.cli.suggestions import did_you_mean
 from interpose.errors import UsageError
@@ -35,13 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="EXPERIMENT",
         help="the runs, in any order: directories, archives, groups NAME.erg, or patterns 'nightly.*.er'",
     )
-    parser.add_argument(
-        "--by",
-        choices=GROUPED_BY,
-        metavar="WHAT",
-        default="intrinsic",
-        help=f"what --name is the name of: {', '.join(GROUPED_BY)} (default: %(default)s)",
-    )
+    add_by_argument(parser, GROUPED_BY, "intrinsic", "what --name is the name of:")
     parser.add_argument(
         "--name", default=ALL, metavar="NAME", help="the row to follow: an intrinsic, site … (default: %(default)s)"
     )
