@@ -201,7 +201,7 @@ cdef class Timed:
     cdef slot slot
 
     def __cinit__(self):
-        self.slot.keyword = self.slot.attributes = self.slot.route = NULL
+        self.slot.keyword = self.slot.attributes = self.slot.headers = self.slot.route = NULL
 
     def __init__(self, intrinsic):
         fit(&self.slot, intrinsic)
