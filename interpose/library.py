@@ -6,6 +6,7 @@ from interpose.config.levels import OFF, usual_level
 
 WILD = "*"
 SYSTEM = "system"
+PROPAGATION = "propagation"  # of its wrappers no call is recorded
 TRANSACTION = ("", "is", "begins", "ends")
 TERMINAL = ("", "line", "keys")
 # Kinds and their usual levels, by the text of a declaration. These lists are shared: never change them.

@@ -6,6 +6,7 @@ class NotInterposed(Exception):
 
 cdef str ALREADY = "it is interposed already"
 cdef str NOT_ASKED_FOR = "not asked for"
+cdef str PROPAGATION = "propagation"  # of its wrappers no call is recorded (interpose.library.PROPAGATION)
 cdef str ABSENT = "this Python has no such name"
 cdef str UNKNOWN = "its module has no such name"
 

@@ -13,6 +13,7 @@ cdef extern from "core/trace_context.h":
 
 cdef extern from "core/trace_contexts.h":
     void trace_context_choose_outer(const trace_context *)
+    bint trace_context_here(const c_thread *, trace_context *)
 
 cdef extern from "core/trace_identities.h":
     struct trace_identity:
@@ -41,6 +42,15 @@ def choose_trace_parent(bytes text):
     cdef bint is_valid = trace_context_parse(text, len(text), &context)
     trace_context_choose_outer(&context if is_valid else NULL)
     return text_of_context(&context) if is_valid else ""
+
+
+def trace_parent_here():
+    """The `traceparent` for a request that is made now; empty if it gets none."""
+    cdef trace_context context
+    cdef c_thread *thread = recording() if recorded_state() != NULL else NULL
+    if thread == NULL or not trace_context_here(thread, &context):
+        return ""
+    return text_of_context(&context)
 
 
 def identities(uint32_t pid, uint64_t start_ns, uint64_t time_ns, uint32_t thread, uint32_t call):

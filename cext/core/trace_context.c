@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { LATEST_VERSION = 0xfe, SAMPLED = 1 };
+enum { LATEST_VERSION = 0xfe };
 
 /* The number that a few lower-case hexadecimal digits are; false if one is not. */
 static bool read_digits(const char *text, size_t digits, uint64_t *number)
@@ -41,7 +41,7 @@ bool trace_context_parse(const char *text, size_t bytes, struct trace_context *c
         return false;
     if (!read_digits(text + 36, 16, &context->parent) || !read_digits(text + 53, 2, &flags))
         return false;
-    context->flags = (uint32_t)(version ? flags & SAMPLED : flags);
+    context->flags = (uint32_t)(version ? flags & TRACE_SAMPLED : flags);
     return (context->high || context->low) && context->parent;
 }
 

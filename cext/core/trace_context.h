@@ -15,6 +15,9 @@ struct trace_context {
 
 enum { TRACE_PARENT_BYTES = 55 }; /* without a zero behind them */
 
+/* Flags: the request is sampled; and those that have a meaning. */
+enum { TRACE_SAMPLED = 1, TRACE_FLAGS = 3 };
+
 /* Is the text a `traceparent`? Of a later version than 00 only what that has is taken. */
 VISIBLE bool trace_context_parse(const char *text, size_t bytes, struct trace_context *context);
 

@@ -3,11 +3,13 @@
 #include <sys/mman.h>
 
 #include "core/exclusive.h"
+#include "core/levels.h"
 #include "core/recorder.h"
 #include "core/room.h"
 #include "core/series.h"
 #include "core/session.h"
 #include "core/trace_identities.h"
+#include "core/transaction_sampling.h"
 
 enum { CARRIED = 1024, IN_A_RING = (CONTEXTS_BYTES - sizeof(struct file_head)) / sizeof(struct kept_context) };
 
@@ -86,6 +88,50 @@ void trace_context_begin(struct thread *thread, uint32_t index, uint32_t call, c
         thread->carried = room_to_carry();
     if (thread->carried && !is_around(thread, index, context))
         thread->carried[call % CARRIED] = (struct carried){call, *context};
+}
+
+/* What of the calls in progress says in which trace the thread is. */
+struct around {
+    const struct open_call *transaction, *innermost; /* NULL: none */
+    const struct trace_context *carried;             /* by the transaction, or a call inside of it; or NULL */
+};
+
+static struct around look_around(const struct thread *thread)
+{
+    const struct thread_record *record = thread->record;
+    struct around found = {NULL, NULL, NULL};
+    for (uint32_t index = 0; index < record->fields.depth && index < OPEN_CALLS; index++) {
+        const struct open_call *open = &record->open[index];
+        if (!open->call)
+            continue;
+        found.innermost = open;
+        if (!found.transaction && is_transaction(open->intrinsic))
+            found.transaction = open;
+        if (found.transaction && !found.carried)
+            found.carried = trace_context_of(thread, open->call);
+    }
+    return found;
+}
+
+bool trace_context_here(const struct thread *thread, struct trace_context *context)
+{
+    struct around found = look_around(thread);
+    const struct control *control = recorder.control;
+    bool is_unsampled = found.transaction && is_number_passed_over(found.transaction->intrinsic);
+    if (is_unsampled && !found.carried)
+        return false;
+    *context = found.carried ? *found.carried
+                             : (struct trace_context){.high = control->trace_high,
+                                                      .low = control->trace_low,
+                                                      .flags = TRACE_SAMPLED};
+    context->flags &= TRACE_FLAGS;
+    if (is_unsampled)
+        return true;
+    if (found.transaction && !found.carried)
+        context->low = identity_of_span(session.seed, thread->number, found.transaction->call);
+    context->parent = found.innermost ? identity_of_span(session.seed, thread->number, found.innermost->call)
+                                      : identity_of_span(session.seed, 0, 0);
+    return context->high || context->low;
 }
 
 /* --- the file */

@@ -30,5 +30,9 @@ void trace_contexts_forget(struct thread *thread);
 /* That of a call; NULL if it has none, or if a thousand calls of the thread have had one since. */
 VISIBLE const struct trace_context *trace_context_of(const struct thread *thread, uint32_t call);
 
+/* What a request that the thread makes now is sent with: the trace that its transaction is in, or that of the experiment, and as
+   parent the innermost call in progress. False if the transaction is not sampled and came with nothing. */
+VISIBLE bool trace_context_here(const struct thread *thread, struct trace_context *context);
+
 /* The call ends, under that number: what it came with goes into the file. */
 VISIBLE void trace_context_end(struct thread *thread, uint32_t call, uint32_t number);

@@ -149,7 +149,7 @@ class _Process:
         found: dict[tuple[int, int], list[_Transaction]] = {}
         if not self._process.events or not numbers:
             return found
-        pick = self._process.events.layout.picker(("intrinsic", "start_ns", "wall_ns", "thread", "task", "call", "parent"))
+        pick = self._process.events.layout.picker(_OF_TRANSACTIONS)
         for block in blocks_of(self._process):
             for intrinsic, start_ns, wall_ns, thread, task, call, parent in pick.many(block.events):
                 if intrinsic in numbers:
@@ -158,8 +158,8 @@ class _Process:
         return {lane: self._outermost(lane[0], each) for lane, each in found.items()}
 
     def _context(self, thread: int, call: int, parent: int) -> tuple[str, str]:
-        """The trace that a request came from, and the span around its call: the one that made it, or a call of ours that
-        serves it in another task. Empty if it did not say."""
+        """The trace that a request came from, and the span around its call: the one that made it, or a call of ours
+        that serves it in another task. Empty if it did not say."""
         contexts = self._process.trace_contexts
         found = contexts.get((thread, call))
         if found is None:
@@ -176,8 +176,10 @@ class _Process:
                 kept.append(each)
             elif each.trace and not kept[-1].trace:
                 kept[-1] = kept[-1]._replace(trace=each.trace, parent=each.parent)
-        own = self._whole[:16]
-        return [each if each.trace else each._replace(trace=own + span_of(self._seed, thread, each.call)) for each in kept]
+        return [each if each.trace else each._replace(trace=self._own_trace(thread, each.call)) for each in kept]
+
+    def _own_trace(self, thread: int, call: int) -> str:
+        return self._whole[:16] + span_of(self._seed, thread, call)
 
     # Values that many calls share are made once.
 
@@ -211,6 +213,7 @@ class _Process:
 
 
 _LATEST = 1 << 64
+_OF_TRANSACTIONS = ("intrinsic", "start_ns", "wall_ns", "thread", "task", "call", "parent")
 
 
 def trace_id(experiment: Experiment) -> str:

@@ -1,4 +1,4 @@
-"""The `traceparent` of served requests: kept with the call that serves each, whatever server and framework hand it on."""
+"""The `traceparent` of served requests: kept with the call that serves each, whatever server hands it on."""
 
 import json
 
