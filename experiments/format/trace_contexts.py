@@ -27,8 +27,14 @@ def read_contexts(table: RecordTable[ContextRecord]) -> dict[tuple[int, int], Tr
     """The contexts by thread and call; records that cannot be one are left out."""
     found = {}
     for _, record, _ in table.bounded(CONTEXTS_AT_MOST):
-        is_valid = (record.trace_high or record.trace_low) and record.parent and record.flags < 256
-        if record.call and is_valid:
-            trace = f"{record.trace_high:016x}{record.trace_low:016x}"
-            found[record.thread, record.call] = TraceContext(trace, f"{record.parent:016x}", record.flags)
+        if context := context_of(record):
+            found[record.thread, record.call] = context
     return found
+
+
+def context_of(record: ContextRecord) -> TraceContext | None:
+    """The context in a record; None if there cannot be one in it."""
+    is_valid = (record.trace_high or record.trace_low) and record.parent and record.flags < 256
+    if not record.call or not is_valid:
+        return None
+    return TraceContext(f"{record.trace_high:016x}{record.trace_low:016x}", f"{record.parent:016x}", record.flags)

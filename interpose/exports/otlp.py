@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, BinaryIO, NamedTuple
 
 from interpose import __version__
 from interpose.analysis.analysis import Analysis
 from interpose.experiments.format.records import Event
+from interpose.experiments.format.trace_contexts import TraceContext
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.exports.identities import seed_of, span_of, trace_of
@@ -44,7 +46,7 @@ def requests(experiment: Experiment) -> Iterator[tuple[bytes, int]]:
     """The requests, each with the number of its spans. Raises UsageError if single events were not kept."""
     refuse_without_events(experiment)
     for process in experiment.processes:
-        made = _Process(experiment, process)
+        made = ProcessSpans(experiment, process)
         waiting = [made.whole()]
         for span in made.spans():
             if len(waiting) >= SPANS_IN_A_REQUEST:
@@ -52,6 +54,11 @@ def requests(experiment: Experiment) -> Iterator[tuple[bytes, int]]:
                 waiting = []
             waiting.append(span)
         yield made.request(waiting), len(waiting)
+
+
+_Told = tuple[int, ...]  # what _TOLD names
+_TOLD = ("intrinsic", "start_ns", "wall_ns", "thread", "task", "call", "parent")
+_told_of_one: Callable[[Event], _Told] = attrgetter(*_TOLD)
 
 
 class _Transaction(NamedTuple):
@@ -64,10 +71,12 @@ class _Transaction(NamedTuple):
     parent: str
 
 
-class _Process:
+class ProcessSpans:
     """Makes the spans of a process."""
 
-    def __init__(self, experiment: Experiment, process: Process) -> None:
+    def __init__(
+        self, experiment: Experiment, process: Process, contexts: Mapping[tuple[int, int], TraceContext] | None = None
+    ) -> None:
         self._process = process
         self._started_in = experiment.founder.log.trace_parent
         self._whole = self._started_in[0] if self._started_in else trace_id(experiment)
@@ -75,7 +84,8 @@ class _Process:
         self._starter = process.starter if process.starter in experiment.processes else None
         self._calendar_ns = process.log.time_ns - process.log.start_ns
         self._names = LaneNames(process)
-        self._transactions = self._find_transactions()
+        self._contexts = process.trace_contexts if contexts is None else contexts
+        self._transactions: dict[tuple[int, int], list[_Transaction]] = {}
         kept = lru_cache(KEPT)
         self._of_site, self._of_call = kept(self._site), kept(self._call)
         self._of_detail, self._of_thread = kept(self._about), kept(self._lane)
@@ -112,10 +122,16 @@ class _Process:
 
     def spans(self) -> Iterator[str]:
         """The spans of its calls, those of a thread in the order of their ends."""
+        self._transactions = self._find_transactions(self._told_of_all())
         for block in blocks_of(self._process):
             assert self._process.events is not None
             for event in self._process.events.events(block):
                 yield self._span(event)
+
+    def spans_of(self, events: Sequence[Event]) -> list[str]:
+        """The spans of calls that are inside no others but these."""
+        self._transactions = self._find_transactions(map(_told_of_one, events))
+        return [self._span(event) for event in events]
 
     def _span(self, event: Event) -> str:
         trace, parent = self._trace_of(event)
@@ -143,24 +159,27 @@ class _Process:
     def _parent(self, event: Event) -> str:
         return span_of(self._seed, event.thread, event.parent) if event.parent else span_of(self._seed, 0, 0)
 
-    def _find_transactions(self) -> dict[tuple[int, int], list[_Transaction]]:
+    def _told_of_all(self) -> Iterator[_Told]:
+        """Of each of its calls what says which transaction it is, if it is one."""
+        if self._process.events:
+            pick = self._process.events.layout.picker(_TOLD)
+            for block in blocks_of(self._process):
+                yield from pick.many(block.events)
+
+    def _find_transactions(self, calls: Iterable[_Told]) -> dict[tuple[int, int], list[_Transaction]]:
         """The outermost transactions by thread and task, in the order of time."""
         numbers = {number for number, each in self._process.numbered_intrinsics().items() if each.transaction == "is"}
         found: dict[tuple[int, int], list[_Transaction]] = {}
-        if not self._process.events or not numbers:
-            return found
-        pick = self._process.events.layout.picker(_OF_TRANSACTIONS)
-        for block in blocks_of(self._process):
-            for intrinsic, start_ns, wall_ns, thread, task, call, parent in pick.many(block.events):
-                if intrinsic in numbers:
-                    made = _Transaction(start_ns, start_ns + wall_ns, call, *self._context(thread, call, parent))
-                    found.setdefault((thread, task), []).append(made)
+        for intrinsic, start_ns, wall_ns, thread, task, call, parent in calls if numbers else ():
+            if intrinsic in numbers:
+                made = _Transaction(start_ns, start_ns + wall_ns, call, *self._context(thread, call, parent))
+                found.setdefault((thread, task), []).append(made)
         return {lane: self._outermost(lane[0], each) for lane, each in found.items()}
 
     def _context(self, thread: int, call: int, parent: int) -> tuple[str, str]:
         """The trace that a request came from, and the span around its call: the one that made it, or a call of ours
         that serves it in another task. Empty if it did not say."""
-        contexts = self._process.trace_contexts
+        contexts = self._contexts
         found = contexts.get((thread, call))
         if found is None:
             return "", ""
@@ -213,7 +232,6 @@ class _Process:
 
 
 _LATEST = 1 << 64
-_OF_TRANSACTIONS = ("intrinsic", "start_ns", "wall_ns", "thread", "task", "call", "parent")
 
 
 def trace_id(experiment: Experiment) -> str:

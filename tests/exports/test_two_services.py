@@ -1,4 +1,4 @@
-"""Two recorded services, one of which calls the other: their spans form one trace, as OpenTelemetry's messages read it."""
+"""Two recorded services, one of which calls the other: their spans form one trace in OpenTelemetry's messages."""
 
 import http.client
 import json
@@ -119,7 +119,8 @@ def test_the_spans_of_two_services_form_one_trace(tmp_path):
     inner, outer = names_first.index("wsgiref.handlers.BaseHandler.run"), names_first.index("flask.Flask.wsgi_app")
     assert inner < names_first.index("http.client.HTTPConnection.request") < outer
     assert names_first[-1] == "gunicorn.workers.SyncWorker.handle_request"
-    assert {first.trace_id, second.trace_id} <= {each.trace_id for each in of_front} & {each.trace_id for each in of_stock}
+    in_both = {each.trace_id for each in of_front} & {each.trace_id for each in of_stock}
+    assert {first.trace_id, second.trace_id} <= in_both
 
 
 def _start(span):
