@@ -6,6 +6,7 @@ from interpose.config.levels import OFF, usual_level
 
 WILD = "*"
 SYSTEM = "system"
+PROPAGATION = "propagation"  # of its wrappers no call is recorded
 TRANSACTION = ("", "is", "begins", "ends")
 TERMINAL = ("", "line", "keys")
 # Kinds and their usual levels, by the text of a declaration. These lists are shared: never change them.
@@ -37,6 +38,8 @@ class Intrinsic:
 
     `transaction`: a call `is` a transaction, or one `begins` with the call or `ends` with its end. `route` has paths of
     attributes; once the call has ended, the first that leads to a text names the transaction (`resolver_match.route`).
+    `headers` says where the headers of a served request are: `self` for the object, or an argument by its number, and a
+    path of attributes from there (`self.scope`). interpose keeps a valid `traceparent` of them, and nothing else.
     `terminal`: a call of the kind screen waits for a user until a `line` is entered (True means the same), or for
     single `keys`.
 
@@ -53,6 +56,7 @@ class Intrinsic:
         "choice",
         "detail",
         "effect",
+        "headers",
         "keyword",
         "kinds",
         "layer",
@@ -100,6 +104,7 @@ class Intrinsic:
         transaction="",
         terminal="",
         route="",
+        headers="",
         wrapper=None,
         overrides=False,
         raises=False,
@@ -120,6 +125,7 @@ class Intrinsic:
         self.transaction = transaction
         self.terminal = "line" if terminal is True else terminal or ""
         self.route = route
+        self.headers = headers
         self.wrapper = wrapper
         self.overrides = overrides
         self.raises = raises
@@ -189,7 +195,7 @@ def _known_kinds(text: str) -> tuple[list[str], list[str]]:
 
 TEXTS = (
     *("name", "detail", "bytes", "choice", "effect", "lock", "passes"),
-    *("layer", "keyword", "attribute", "route", "by", "transaction", "terminal"),
+    *("layer", "keyword", "attribute", "route", "headers", "by", "transaction", "terminal"),
 )
 YES_OR_NO = ("waits", "overrides", "raises")
 

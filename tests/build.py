@@ -89,6 +89,7 @@ class Build:
         self.sampled_sites: list[bytes] = []
         self.sampled_stacks: list[bytes] = []
         self.sampled_memory: list[bytes] = []
+        self.contexts: list[bytes] = []
         self.covered: dict[str, list[bytes]] = {name: [] for name in COVERED_TABLES}
 
     def string(self, text: str | bytes) -> int:
@@ -183,6 +184,11 @@ class Build:
         values = {"time_ns": time_ns, "resident_bytes": resident_bytes, "stack": stack, "limit_bytes": limit_bytes}
         self.sampled_memory.append(pack("MEMORY", thread=1, **values))
 
+    def context(self, trace: int, parent: int, *, call: int, thread: int = 1, flags: int = 1) -> None:
+        """The trace context that the request came with which the call served."""
+        halves = {"trace_high": trace >> 64, "trace_low": trace & (1 << 64) - 1}
+        self.contexts.append(pack("CONTEXT", **halves, parent=parent, call=call, thread=thread, flags=flags))
+
     def block(self, events: list[dict[str, int]], **head: int) -> None:
         """A block that holds `events`; what `head` does not say is as the events have it."""
         starts = [event.get("start_ns", 0) for event in events]
@@ -216,6 +222,7 @@ class Build:
         return {
             **({"children": started} if self.children else {}),
             **{name: self.table_file(name, COVERED_TABLES[name], each) for name, each in self.covered.items() if each},
+            **self.contexts_file(),
             **({"dialogue": self.strings_file("dialogue", self.pieces)} if self.pieces else {}),
             **(self.sampled_files() if self.sampled or self.sampled_memory else {}),
             "log.xml": self.log_xml().encode(),
@@ -234,6 +241,10 @@ class Build:
                 for number, each in enumerate(self.blocks)
             ),
         } | ({"events.zst": self.compressed_file()} if self.moved else {})
+
+    def contexts_file(self) -> dict[str, bytes]:
+        made = self.table_file("trace_contexts", "CONTEXT", self.contexts)
+        return {"trace_contexts": made} if self.contexts else {}
 
     def sampled_files(self) -> dict[str, bytes]:
         samples = [pack("SAMPLE", **each) for each in self.sampled]
@@ -342,6 +353,7 @@ class Build:
                 self.data("sites", "SITE", size_of("HEAD")),
                 *(self.data(name, record, size_of("HEAD")) for name, record in COVERED_TABLES.items()),
                 self.data("stacks", "STACK", size_of("HEAD")),
+                self.data("trace_contexts", "CONTEXT", size_of("HEAD")),
                 self.data("samples", "SAMPLE", size_of("HEAD")),
                 self.data("sampled_sites", "SITE", size_of("HEAD")),
                 self.data("sampled_stacks", "STACK", size_of("HEAD")),

@@ -6,6 +6,7 @@ class NotInterposed(Exception):
 
 cdef str ALREADY = "it is interposed already"
 cdef str NOT_ASKED_FOR = "not asked for"
+cdef str PROPAGATION = "propagation"  # of its wrappers no call is recorded (interpose.library.PROPAGATION)
 cdef str ABSENT = "this Python has no such name"
 cdef str UNKNOWN = "its module has no such name"
 
@@ -201,7 +202,7 @@ cdef class Timed:
     cdef slot slot
 
     def __cinit__(self):
-        self.slot.keyword = self.slot.attributes = self.slot.route = NULL
+        self.slot.keyword = self.slot.attributes = self.slot.headers = self.slot.route = NULL
 
     def __init__(self, intrinsic):
         fit(&self.slot, intrinsic)

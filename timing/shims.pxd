@@ -153,6 +153,10 @@ cdef extern from "hooks/stubs.h":
     void transactions_forget()
     void transaction_add(uint32_t)
     void told_by_program(uint32_t)
+    enum:
+        CALLER_NOT
+        REQUEST_named
+        REQUEST_traced
     bint slot_lower(slot *, uint32_t, level)
     bint slots_lower(uint32_t, level)
     struct slot:
@@ -162,6 +166,7 @@ cdef extern from "hooks/stubs.h":
         PyObject *link
         PyObject *keyword
         PyObject *attributes
+        PyObject *headers
         PyObject *route
         uint32_t intrinsic
         uint8_t numbers
@@ -169,6 +174,8 @@ cdef extern from "hooks/stubs.h":
         uint8_t detail
         uint8_t subject
         uint8_t late
+        uint8_t caller
+        uint8_t request
         uint8_t moves
         uint8_t choice
         uint8_t effect
@@ -305,6 +312,9 @@ cdef extern from "hooks/object_descriptor.h":
 cdef extern from "hooks/attribute_names.h":
     int details_begin()
     int plain_begin()
+
+cdef extern from "hooks/trace_headers.h":
+    int trace_headers_begin()
 
 cdef extern from "cpython/thread_names.h":
     void see_asking_thread(thread_state *)

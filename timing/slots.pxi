@@ -12,9 +12,10 @@ cdef slot *new_slot(c_signature signature, void *body, void *real) except NULL:
     slot.body = body
     slot.ask = NULL
     slot.link = NULL
-    slot.keyword = slot.attributes = slot.route = NULL
+    slot.keyword = slot.attributes = slot.headers = slot.route = NULL
+    slot.caller = CALLER_NOT
     slot.intrinsic = slot.numbers = slot.lowered = slot.through = slot.sampled = 0
-    slot.detail = slot.subject = slot.late = slot.moves = slot.choice = slot.effect = slot.lock = slot.passes = slot.waits = slot.traffic = slot.asks = slot.shape = 0
+    slot.detail = slot.subject = slot.late = slot.request = slot.moves = slot.choice = slot.effect = slot.lock = slot.passes = slot.waits = slot.traffic = slot.asks = slot.shape = 0
     return slot
 
 
@@ -69,6 +70,17 @@ cdef uint8_t subject_number(object intrinsic) except? 0:
     return argument
 
 
+cdef bint find_headers(slot *slot, str text) except False:
+    """Where the headers of the request are that its calls serve: `self`, or an argument's number, and a path from there."""
+    cdef object first, way
+    first, _, way = text.partition(".")
+    if first and first != "self" and not (first.isdecimal() and len(first) < 3):
+        raise NotInterposed(f"{text!r} is not where headers could be")
+    slot.caller = SUBJECT_OWNER if first == "self" else int(first) if first else CALLER_NOT
+    slot.headers = kept_for_ever((tuple(way.split(".")),) if way else ())
+    return True
+
+
 cdef bint fit(slot *slot, object intrinsic) except False:
     """Tell a slot what its intrinsic is like."""
     cdef int kind
@@ -79,6 +91,9 @@ cdef bint fit(slot *slot, object intrinsic) except False:
     slot.attributes = kept_for_ever(tuple([tuple(each.split(".")) for each in intrinsic.attribute.split()]))
     slot.route = kept_for_ever(tuple([tuple(each.split(".")) for each in intrinsic.route.split()]))
     slot.subject = subject_number(intrinsic)
+    find_headers(slot, intrinsic.headers)
+    slot.request = REQUEST_named if intrinsic.detail == "served" or slot.route != NULL else 0
+    slot.request |= REQUEST_traced if intrinsic.headers else 0
     slot.late = is_detail_late(slot)
     slot.moves = number_of(moves_words, intrinsic.bytes)
     slot.choice = number_of(choice_words, intrinsic.choice)
@@ -107,7 +122,7 @@ cdef bint fit(slot *slot, object intrinsic) except False:
     slot.lowered = 0
     for offset, word in enumerate(intrinsic.levels):
         slot.levels[offset] = number_of(level_words, word)
-        slot.lowered |= slot.levels[offset] != LEVEL_time
+        slot.lowered |= slot.levels[offset] != LEVEL_time or intrinsic.headers != ""
     slot.traffic = is_traffic(slot)
     slot.asks = intrinsic.terminal != ""
     return True

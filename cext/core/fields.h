@@ -108,7 +108,9 @@
     X(uint64_t, most_bytes,         "peak of the pool: taken and not given back") \
     X(uint64_t, filter_passed,      "calls that a filter with `skip` or `keep` has counted so far") \
     X(uint64_t, reserve_bytes,      "disk space to leave free; 0: none") \
-    X(uint64_t, other_bytes,        "size of files other than events, beyond the first 64 KiB of each")
+    X(uint64_t, other_bytes,        "size of files other than events, beyond the first 64 KiB of each") \
+    X(uint64_t, trace_high,         "first half of the identity of the experiment's trace (W3C Trace Context)") \
+    X(uint64_t, trace_low,          "the other half")
 
 /* A place in the program's code. */
 #define SITE_FIELDS(X) \
@@ -199,6 +201,19 @@
     X(uint32_t, name,   "its name, from the program or else its coroutine, a number in strings") \
     X(uint32_t, thread, "thread that ran it when it got its number, a number in threads") \
     X(uint32_t, spare,  "0")
+
+/* The trace context that a request came with (W3C Trace Context). */
+#define CONTEXT_FIELDS(X) \
+    X(uint64_t, trace_high, "first half of the identity of its trace; the first hexadecimal digit is the highest") \
+    X(uint64_t, trace_low,  "the other half") \
+    X(uint64_t, parent,     "identity of the span that made the request") \
+    X(uint64_t, time_ns,    "monotonic time when the call that served it ended") \
+    X(uint32_t, thread,     "thread that served it, a number in threads") \
+    X(uint32_t, call,       "call that served it; 0 in an unused record") \
+    X(uint32_t, flags,      "flags of the context: 1 the request is sampled") \
+    X(uint32_t, spare_1,    "0") \
+    X(uint64_t, spare_2,    "0") \
+    X(uint64_t, spare_3,    "0")
 
 /* An attempt to start a process. */
 #define CHILD_FIELDS(X) \
@@ -405,6 +420,7 @@ struct thread_fields { THREAD_FIELDS(DECLARE_FIELD) };
 struct overview      { OVERVIEW_FIELDS(DECLARE_FIELD) };
 struct child         { CHILD_FIELDS(DECLARE_FIELD) };
 struct named_task    { TASK_FIELDS(DECLARE_FIELD) };
+struct kept_context  { CONTEXT_FIELDS(DECLARE_FIELD) };
 struct count         { COUNT_FIELDS(DECLARE_FIELD) };
 struct line_trace    { TRACE_FIELDS(DECLARE_FIELD) };
 struct function      { FUNCTION_FIELDS(DECLARE_FIELD) };
@@ -428,6 +444,7 @@ enum {
     BLOCK_EVENTS = (BLOCK_BYTES - sizeof(struct block_head)) / sizeof(struct event),
     THREAD_BYTES = 2048,
     TASKS_BYTES = 256 * 1024, /* all tasks that are kept are in one window */
+    CONTEXTS_BYTES = 1024 * 1024, /* a window of trace contexts: as many as a ring keeps */
     LINES_BYTES = 2048 * 1024, /* a window of lines: a function's are all in one */
     PLACES_BYTES = 1024 * 1024, /* a window of places, or of branches: all of a code object's are in one */
     OPEN_CALLS = (THREAD_BYTES - sizeof(struct thread_fields)) / sizeof(struct open_call),
@@ -460,6 +477,7 @@ _Static_assert(offsetof(struct control, paused) % 8 == 0 &&
                "the shims read both at once");
 _Static_assert(sizeof(struct overview) == 128, "records of a power of two never cross a window");
 _Static_assert(sizeof(struct named_task) == 16, "records of a power of two never cross a window");
+_Static_assert(sizeof(struct kept_context) == 64, "records of a power of two never cross a window");
 _Static_assert(sizeof(struct child) == 128, "records of a power of two never cross a window");
 _Static_assert(sizeof(struct line_trace) == 128 && sizeof(struct function) == 128 && sizeof(struct line) == 128 &&
                    sizeof(struct loop) == 32 && sizeof(struct covered) == 64 && sizeof(struct covered_place) == 16 &&
@@ -514,6 +532,7 @@ enum data_number {
     DATA_COMPRESSED,
     DATA_COUNTS,
     DATA_TASKS,
+    DATA_CONTEXTS,
     DATA_TRACES,
     DATA_FUNCTIONS,
     DATA_LINES,

@@ -54,6 +54,10 @@ static const struct field child_fields[] = {CHILD_FIELDS(DESCRIBE_FIELD){0}};
 static const struct field task_fields[] = {TASK_FIELDS(DESCRIBE_FIELD){0}};
 #undef DESCRIBED
 
+#define DESCRIBED kept_context
+static const struct field context_fields[] = {CONTEXT_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
 #define DESCRIBED count
 static const struct field count_fields[] = {COUNT_FIELDS(DESCRIBE_FIELD){0}};
 #undef DESCRIBED
@@ -113,6 +117,7 @@ const struct data_type data_types[DATA_TYPES + 1] = {
     [DATA_CHILDREN] = {"children", child_fields, sizeof(struct child), sizeof(struct child), WINDOW_BYTES},
     [DATA_COUNTS] = {"counts", count_fields, sizeof(struct count), sizeof(struct file_head), WINDOW_BYTES},
     [DATA_TASKS] = {"tasks", task_fields, sizeof(struct named_task), sizeof(struct file_head), TASKS_BYTES},
+    [DATA_CONTEXTS] = {"trace_contexts", context_fields, sizeof(struct kept_context), sizeof(struct file_head), CONTEXTS_BYTES},
     [DATA_TRACES] = {"traces", trace_fields, sizeof(struct line_trace), sizeof(struct line_trace), WINDOW_BYTES},
     [DATA_FUNCTIONS] = {"functions", function_fields, sizeof(struct function), sizeof(struct function), WINDOW_BYTES},
     [DATA_LINES] = {"lines", line_fields, sizeof(struct line), sizeof(struct line), LINES_BYTES},

@@ -11,6 +11,7 @@
 #include "core/recorder.h"
 #include "core/redact.h"
 #include "core/session.h"
+#include "core/trace_contexts.h"
 
 enum { EVENT_BYTES = 1024 };
 
@@ -86,12 +87,13 @@ static int write_log(void)
 {
     char process[1024];
     uint64_t since_ns = clock_ns(CLOCK_MONOTONIC) - session.begun.wall_ns;
-    uint64_t time_ns = clock_ns(CLOCK_REALTIME) - since_ns;
+    session.time_ns = clock_ns(CLOCK_REALTIME) - since_ns;
+    trace_contexts_identify();
     int bytes = snprintf(process, sizeof process,
                          "  <process pid=\"%d\" ppid=\"%d\" start_ns=\"%llu\" time_ns=\"%llu\" parent=\"%s\" "
                          "lineage=\"%s\"/>\n%s",
                          (int)session.process, (int)getppid(), (unsigned long long)session.begun.wall_ns,
-                         (unsigned long long)time_ns, session.parent, session.lineage, log_end);
+                         (unsigned long long)session.time_ns, session.parent, session.lineage, log_end);
     const struct iovec pieces[] = {{head.text, head.bytes}, {process, (size_t)bytes}};
     return file_write(session.directory, "log.xml", pieces, 2, ENDING_BYTES);
 }

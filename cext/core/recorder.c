@@ -16,6 +16,7 @@
 #include "core/reserve.h"
 #include "core/session.h"
 #include "core/task_names.h"
+#include "core/trace_contexts.h"
 #include "core/unmap.h"
 
 const char *recorder_directory(void)
@@ -105,6 +106,7 @@ static int create_files(struct first_numbers first)
     children_forget();
     levels_begin();
     task_names_begin();
+    trace_contexts_begin();
     dialogue_begin();
     return failed;
 }
@@ -285,6 +287,7 @@ void recorder_detach(void)
     children_forget();
     levels_begin();
     task_names_begin();
+    trace_contexts_begin();
     retire_files(threads_head());
     threads_forget_head();
     errno = saved;

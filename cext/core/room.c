@@ -25,6 +25,11 @@ void room_choose(bool wait_when_full, uint64_t ring_bytes)
     room_wait_begin();
 }
 
+bool room_is_ring(void)
+{
+    return room.ring_blocks > 0;
+}
+
 int room_create(const char *directory)
 {
     return pool_create(&room.pool, directory, room.ring_blocks);

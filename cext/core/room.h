@@ -6,6 +6,9 @@
 /* Whether the program waits if the pool is full, or events are dropped; and the size of the ring (0: none). */
 void room_choose(bool wait_when_full, uint64_t ring_bytes);
 
+/* Whether newer events replace older ones. */
+bool room_is_ring(void);
+
 /* Create the file of events. 0 or the error's number. */
 int room_create(const char *directory);
 

@@ -14,6 +14,8 @@ struct session {
     char lineage[256], parent[256];
     enum clock_kind clock;
     struct reading begun; /* since when the time is ours */
+    uint64_t time_ns;     /* the same by the calendar, as the log has it */
+    uint64_t seed;        /* of the identities of its spans (core/trace_identities.h) */
 };
 extern struct session session;
 

@@ -13,6 +13,7 @@
 #include "core/recorder.h"
 #include "core/session.h"
 #include "core/thread_notes.h"
+#include "core/trace_contexts.h"
 #include "core/usage.h"
 #include "core/wiped.h"
 
@@ -47,16 +48,18 @@ uint64_t threads_run_delay_ns(void)
 
 /* --- beginning */
 
-/* A thread that ended left its memory, and its buffer for texts. */
+/* A thread that ended left its memory, its buffer for texts, and its room for trace contexts. */
 static struct thread *take_thread(void)
 {
     struct thread *thread = threads.spare;
     if (!thread)
         return wiped_take(sizeof *thread);
     char *scratch = thread->scratch;
+    struct carried *carried = thread->carried;
     threads.spare = thread->next;
     memset(thread, 0, sizeof *thread);
     thread->scratch = scratch;
+    thread->carried = carried;
     return thread;
 }
 
@@ -82,6 +85,7 @@ static void forget_calls(struct thread *thread)
     thread->native.call = 0;
     memset(thread->named, 0, sizeof thread->named);
     thread->lines = NULL;
+    trace_contexts_forget(thread);
     thread->name[0] = 0;
     thread->name_tries = 0;
 }

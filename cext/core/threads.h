@@ -73,6 +73,7 @@ struct thread {
     struct native_progress native;
     struct child_waits waits; /* for children (core/children.h) */
     void *lines; /* its part of the line trace (lines/lines.h), or NULL */
+    struct carried *carried; /* the trace contexts of its calls (core/trace_contexts.h), or NULL */
     char *scratch; /* SCRATCH_BYTES, made when first asked for */
     uint32_t statements; /* short ones that were normalised */
     uint32_t name_tries; /* how often its name was looked for */

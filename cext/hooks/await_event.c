@@ -2,6 +2,7 @@
 
 #include "collectors/collecting.h"
 #include "core/levels.h"
+#include "core/trace_contexts.h"
 #include "core/visible.h"
 #include "hooks/call.h"
 #include "hooks/call_detail.h"
@@ -103,6 +104,7 @@ static struct event event_of_await(const struct await *await, uint64_t end_ns)
 void await_record(const struct step *step, struct await *await, uint64_t end_ns, uint64_t bytes, uint32_t error)
 {
     struct thread *thread = step->thread;
+    uint32_t call = await->call;
     if (UNLIKELY(await->thread != thread->number))
         await_moves(await, thread, step->begin.cpu_ns);
     if (UNLIKELY(ran_at_no_tick(await))) {
@@ -115,6 +117,8 @@ void await_record(const struct step *step, struct await *await, uint64_t end_ns,
         thread->record->fields.dropped++;
         return;
     }
+    if (UNLIKELY(await->has_context))
+        trace_context_end(thread, call, await->call);
     *event = event_of_await(await, end_ns);
     event->bytes = bytes;
     event->error = error;

@@ -4,6 +4,7 @@
 #include "core/clock.h"
 #include "core/fields.h"
 #include "core/recorder.h"
+#include "core/trace_contexts.h"
 #include "core/transaction_sampling.h"
 #include "core/visible.h"
 #include "cpython/sites.h"
@@ -47,6 +48,8 @@ static void await_begins(struct await *await, struct thread *thread, struct read
     await->task = task;
     if (UNLIKELY(await->scope && !index))
         await_joins(await, thread);
+    if (UNLIKELY(await->has_context))
+        trace_context_begin(thread, index, await->call, &await->context);
 }
 
 void step_begin(struct step *step, PyObject *awaited)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/recorder.h"
+#include "core/trace_context.h"
 #include "hooks/slot.h"
 
 /* An awaited call in progress, or an asynchronous generator with items to be awaited. */
@@ -20,6 +21,8 @@ struct await {
     uint64_t start_ns, start_cpu_ns, running_ns, cpu_ns, inner_wall_ns, inner_cpu_ns;
     uint32_t call, parent, intrinsic, stack, detail, task, thread;
     bool is_inside_passed_over; /* in a task of its own */
+    bool has_context;
+    struct trace_context context; /* that the request came with */
 };
 
 uint32_t *those_of_scope(const PyObject *scope);

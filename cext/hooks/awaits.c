@@ -12,6 +12,7 @@
 #include "hooks/call_detail.h"
 #include "hooks/call_result.h"
 #include "hooks/slot.h"
+#include "hooks/trace_headers.h"
 
 int awaits_begin(PyObject *coroutine, PyObject *generator)
 {
@@ -66,7 +67,9 @@ bool becomes_await(struct call *call, PyObject *result, struct sort *sort)
         return false;
     if (call->slot->moves == MOVES_argument)
         like.bytes = bytes_of(call, NULL);
-    if (has_route(call->slot)) {
+    if (call->slot->request & REQUEST_traced)
+        like.has_context = read_context(call, &like.context);
+    if (call->slot->request & REQUEST_named) {
         like.told = subject_of(call);
         like.scope = scope_of(call->slot, like.told);
     }

@@ -94,11 +94,6 @@ uint32_t detail_of_route(const struct slot *slot, PyObject *subject)
     return number;
 }
 
-bool has_route(const struct slot *slot)
-{
-    return slot->detail == DETAIL_served || slot->route;
-}
-
 static uint32_t detail_of_what(const struct call *call, PyObject *subject)
 {
     return UNLIKELY(call->slot->attributes) ? detail_of_attributes(call, subject) : detail_of_subject(call, subject);

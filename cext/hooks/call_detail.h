@@ -12,8 +12,6 @@
 /* A better name than the one known when it began; 0 if there is none. */
 uint32_t detail_of_route(const struct slot *slot, PyObject *subject);
 
-bool has_route(const struct slot *slot);
-
 uint32_t detail_of(const struct call *call);
 
 /* Whether the detail of its calls may be known only after the call. */

@@ -2,6 +2,7 @@
 
 #include "hooks/filtering.h"
 #include "hooks/hot_path.h"
+#include "hooks/trace_headers.h"
 
 /* The slot alone says of which kind the call is, and nobody needs to know of it. */
 static bool is_simple(const struct slot *slot)
@@ -66,7 +67,11 @@ static bool begin_described(struct call *call, struct thread *thread, PyThreadSt
         return begin_untimed(call, thread, intrinsic);
     if (is_chosen_from() && !is_simple(slot) && !passes_late(slot, intrinsic, passes))
         return begin_left_out(call) && (call->terminal || !slot->traffic || is_network(call->known));
-    return begin_timed(call, thread, state, intrinsic);
+    if (!begin_timed(call, thread, state, intrinsic))
+        return false;
+    if (slot->request & REQUEST_traced)
+        keep_context(call, &call->span);
+    return true;
 }
 
 static bool begin_checked_traffic(struct call *call, struct thread *thread, PyThreadState *state, bool passes)

@@ -43,8 +43,8 @@ static inline void describe_ended(struct call *call, PyObject *result)
     const struct slot *slot = call->slot;
     if (UNLIKELY(span->wall_ns >= recorder.long_ns))
         look_at_long_call(span);
-    if (UNLIKELY(slot->detail == DETAIL_served || slot->route))
-        name_by_route(call);
+    if (UNLIKELY(slot->request))
+        describe_request(call);
     if (!span->detail && slot->late)
         span->detail = late_detail(call, result);
     if (UNLIKELY(span->thread->gatherings) && (is_statement(slot->detail) || slot->moves == MOVES_cursor))

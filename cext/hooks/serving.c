@@ -4,6 +4,7 @@
 #include "core/fields.h"
 #include "core/filter.h"
 #include "kinds.h"
+#include "core/trace_contexts.h"
 #include "core/transaction_sampling.h"
 #include "core/visible.h"
 #include "cpython/attributes.h"
@@ -17,6 +18,7 @@
 #include "hooks/open_calls.h"
 #include "hooks/shim.h"
 #include "hooks/slot.h"
+#include "hooks/trace_headers.h"
 
 bool takes_requests(const struct call *call)
 {
@@ -50,7 +52,16 @@ bool begin_serving(struct call *call, struct thread *thread, PyThreadState *stat
     bool is_there = depth && is_number_or_further(record->open[depth - 1].intrinsic, thread->serving);
     if (thread->serving && !is_there)
         span_begin(&span, thread, chosen_number(thread->serving, thread), stack_here(state), 0);
-    return false;
+    return call->slot->request & REQUEST_traced;
+}
+
+/* Its headers were read, if it could be understood. */
+void request_arrived(const struct call *call, PyObject *result)
+{
+    struct thread *thread = current_thread;
+    struct span span;
+    if (result == Py_True && thread && thread->recording && find_open(&span, thread, thread->serving, any_detail, 0))
+        keep_context(call, &span);
 }
 
 uint32_t marking;
@@ -70,13 +81,22 @@ void tell_route(const struct call *call)
         }
 }
 
-void name_by_route(struct call *call)
+static void name_by_route(struct call *call)
 {
     PyObject *type, *value, *traceback, *subject = subject_of(call);
     PyErr_Fetch(&type, &value, &traceback);
     uint32_t number = subject ? detail_of_route(call->slot, subject) : 0;
     PyErr_Restore(type, value, traceback);
     call->span.detail = number ? number : call->span.thread->record->open[call->span.index].detail;
+}
+
+void describe_request(struct call *call)
+{
+    const struct span *span = &call->span;
+    if (call->slot->request & REQUEST_named)
+        name_by_route(call);
+    if (call->slot->request & REQUEST_traced)
+        trace_context_end(span->thread, span->call, span->call);
 }
 
 /* Keep nothing of a request that could not be understood: the data there belongs to the one before. */
@@ -107,6 +127,7 @@ void end_serving(struct call *call, bool failed)
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     span.detail = detail_of_served(call);
+    trace_context_end(thread, span.call, span.call);
     PyErr_Restore(type, value, traceback);
     if (span.wall_ns >= recorder.long_ns)
         look_at_long_call(&span);

@@ -18,12 +18,15 @@ bool takes_requests(const struct call *call);
    route: nothing yet. */
 bool begin_serving(struct call *call, struct thread *thread, PyThreadState *state);
 
+/* A request has arrived, for the call around that waits for it. */
+void request_arrived(const struct call *call, PyObject *result);
+
 extern uint32_t marking; /* the intrinsic of marked transactions, which have their own names */
 
 /* What the innermost of the calls in progress that are the program's own work is about is known now. */
 void tell_route(const struct call *call);
 
-/* Now its detail is known. */
-void name_by_route(struct call *call);
+/* A call that serves a request has ended: its detail is known now, and its trace context is kept. */
+void describe_request(struct call *call);
 
 void end_serving(struct call *call, bool failed);

@@ -35,6 +35,8 @@ void end_untimed(struct call *call, PyObject *result, bool failed)
 {
     if (call->slot->effect == EFFECT_serve)
         end_serving(call, failed);
+    else if (call->slot->effect == EFFECT_arrive)
+        request_arrived(call, result);
     else if (call->slot->effect > EFFECT_serve)
         tell_route(call);
     else if (!failed || is_end_of_rows(call))

@@ -129,7 +129,10 @@ extern const char *const level_words[];
 enum waits { WAITS_not, WAITS_wall, WAITS_off_cpu, WAITS_rows };
 
 /* In the place of an argument's number: the object itself, or what the call gave. */
-enum { SUBJECT_RESULT = 254, SUBJECT_OWNER = 255 };
+enum { SUBJECT_RESULT = 254, SUBJECT_OWNER = 255, CALLER_NOT = SUBJECT_RESULT };
+
+/* Of the request that a call serves: its end may show a better name; who made it may have said in which trace. */
+enum request { REQUEST_not, REQUEST_named = 1, REQUEST_traced = 2 };
 
 /* What a stub knows. */
 struct slot {
@@ -139,19 +142,22 @@ struct slot {
     PyObject *link; /* the versions that several libraries have of it, or NULL */
     PyObject *keyword;    /* the name of the argument that the detail is taken from, where it may be given by name; or NULL */
     PyObject *attributes; /* the paths to what is kept, a tuple of tuples of names; or NULL: the object itself */
+    PyObject *headers;    /* the path from what `caller` names to the headers of the request that it serves; NULL: that itself */
     PyObject *route;      /* the ways, each of which may lead to what names it better once the call has ended; or NULL */
     uint32_t intrinsic;        /* its number for the first of its kinds */
     uint8_t numbers;           /* how many numbers it has; 0 if it is not an intrinsic */
     uint8_t kinds[KIND_COUNT]; /* for each kind: what to add to that number */
     uint8_t detail, subject;   /* subject: which argument the detail is taken from */
     uint8_t late;              /* the detail may be known only after the call */
+    uint8_t caller;            /* which argument has the headers of a request, or CALLER_NOT */
+    uint8_t request;           /* enum request */
     uint8_t moves, choice, effect, lock, passes;
     uint8_t waits; /* enum waits */
     uint8_t traffic; /* it reads or writes through a descriptor */
     uint8_t asks; /* it waits for a user at the keyboard, if it is of the kind screen */
     uint8_t shape; /* of pair: how its argument is interpreted */
     uint8_t levels[KIND_COUNT]; /* enum level, by what is added to its number */
-    uint8_t lowered; /* not all of them are LEVEL_time */
+    uint8_t lowered; /* not all of them are LEVEL_time, or begin_checked reads headers */
     uint8_t through; /* only recorded calls need to know of its calls */
     uint8_t watched; /* enum watched */
     uint8_t sampled; /* its calls are transactions, one in N of which is kept */

@@ -140,6 +140,17 @@ class TaskRecord(NamedTuple):
     thread: int
 
 
+class ContextRecord(NamedTuple):
+    """The trace context that a request came with, and the call that served it."""
+
+    trace_high: int
+    trace_low: int
+    parent: int
+    thread: int
+    call: int
+    flags: int
+
+
 class CountRecord(NamedTuple):
     """Calls of the intrinsic of the record's number that were counted, not timed."""
 

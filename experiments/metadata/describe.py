@@ -5,7 +5,7 @@ import sys
 
 
 def head(format_version, layout, *, version, settings, clock, cost, interposed, arguments, roots=(), redacted=str,
-         interpreter=(), libraries=(), environment=()):
+         interpreter=(), libraries=(), trace_parent=""):
     """The text of log.xml up to the process itself, which the recorder adds (a forked child has the same head).
 
     `version` is that of interpose, `layout` what interpose.timing.shims.layout gives; `clock` kind, reason, cost of a
@@ -14,7 +14,8 @@ def head(format_version, layout, *, version, settings, clock, cost, interposed, 
     what way calls are interposed, and why so; `arguments` what is kept of the command line behind the interpreter;
     `roots` the directories that the program imports from; `interpreter` where who samples the process finds what its
     threads run (interpose.timing.shims.interpreter_layout), and `libraries` where code lies that is not the program's
-    own; `redacted` gives of a text what may be written. Of the `environment` only a TRACEPARENT that is one is written.
+    own; `redacted` gives of a text what may be written. `trace_parent`: the trace context in which the program was
+    started, as text of version 00, or nothing.
     """
     lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<experiment version="{format_version}">']
     python = ".".join(map(str, sys.version_info[:3]))
@@ -22,8 +23,8 @@ def head(format_version, layout, *, version, settings, clock, cost, interposed, 
     lines.append(element("collector", name="interpose", **made_by))
     lines.append(_system(redacted))
     lines.append(element("user", uid=os.getuid(), terminal=redacted(_terminal()), streams=_streams()))
-    if parent := trace_parent(environment):
-        lines.append(element("trace", parent=parent))
+    if trace_parent:
+        lines.append(element("trace", parent=trace_parent))
     lines.append("  <settings>")
     lines += [element("setting", 2, name=name, value=redacted(value)) for name, value in settings.items()]
     lines.append("  </settings>")
@@ -40,18 +41,6 @@ def head(format_version, layout, *, version, settings, clock, cost, interposed, 
         lines.append(element("interpreter", **interpreter))
         lines += [element("library", path=redacted(path)) for path in libraries]
     return "\n".join(lines) + "\n"
-
-
-def trace_parent(environment):
-    """The TRACEPARENT of an environment: `00-`, a trace, a span, flags, as W3C's Trace Context has them in hexadecimal
-    digits; empty if it is not one."""
-    given = environment.get("TRACEPARENT", "") if environment else ""
-    parts = given.split("-") if len(given) == 55 else [given]
-    if [len(part) for part in parts] != [2, 32, 16, 2] or parts[0] == "ff":
-        return ""
-    if any(set(part) - set("0123456789abcdef") for part in parts) or not (parts[1].strip("0") and parts[2].strip("0")):
-        return ""
-    return given
 
 
 def _system(redacted):

@@ -23,6 +23,7 @@ from interpose.experiments.format.objects import OBJECTS, MappedObject, read_obj
 from interpose.experiments.format.records import (
     BranchRecord,
     ChildRecord,
+    ContextRecord,
     CountRecord,
     CoveredRecord,
     FunctionRecord,
@@ -41,6 +42,8 @@ from interpose.experiments.format.records import (
 )
 from interpose.experiments.format.ring import RingFile
 from interpose.experiments.format.tables import RecordTable, StringTable, table_or_none
+from interpose.experiments.format.trace_contexts import NAME as CONTEXTS
+from interpose.experiments.format.trace_contexts import TraceContext, read_contexts
 from interpose.experiments.metadata.excluded import read_excluded
 from interpose.experiments.metadata.log import Log, read_log
 from interpose.experiments.metadata.map import (
@@ -276,6 +279,7 @@ class Process:
             "children": self._table("children", ChildRecord) if self._has("children") else None,
             "counts": self._counts,
             "tasks": self._tasks,
+            CONTEXTS: self.table_if_there(CONTEXTS, ContextRecord),
         }
         traced: dict[str, type[Any]] = {
             "traces": TraceRecord,
@@ -384,6 +388,12 @@ class Process:
         """What tasks are called, by their number; of many, of the newest."""
         records = self._tasks.all() if self._tasks else ()
         return {record.number: self.string(record.name) for _, record, _ in records if record.number}
+
+    @cached_property
+    def trace_contexts(self) -> dict[tuple[int, int], TraceContext]:
+        """The trace contexts that requests came with, by thread and call."""
+        table = self.table_if_there(CONTEXTS, ContextRecord)
+        return read_contexts(table) if table else {}
 
     @cached_property
     def _tasks(self) -> RecordTable[TaskRecord] | None:

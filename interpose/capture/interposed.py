@@ -71,6 +71,10 @@ def _of_native(wanted):
 def _at_levels(intrinsics, wanted):
     if wanted.kinds or wanted.levels:
         levels.assign(intrinsics, wanted.kinds, wanted.levels)
+    if wanted.propagate:
+        from interpose.instrumentation import propagation
+
+        propagation.be_unrecorded(intrinsics)
     return levels.forbid(intrinsics, wanted.forbidden) if wanted.forbidden else intrinsics
 
 
@@ -103,8 +107,11 @@ class Packages:
 def load_libraries(wanted, environment):
     """The libraries other than the system library, loaded; None if there are none, the usual case."""
     places = library_places(wanted, environment, sys.orig_argv)
-    if places is None:
-        return None
+    found = None if places is None else _load(wanted, places)
+    return _with_propagation(found) if wanted.propagate else found
+
+
+def _load(wanted, places):
     from interpose.instrumentation import libraries
 
     group = places[0]
@@ -114,6 +121,15 @@ def load_libraries(wanted, environment):
         os.putenv(GROUP, group)
     found = libraries.load(wanted, places)
     return found if found.libraries or found.notes else None
+
+
+def _with_propagation(found):
+    """The same, with the library that adds headers before all others."""
+    from interpose.instrumentation import libraries, propagation
+
+    found = found or libraries.Found()
+    found.libraries.insert(0, (library.PROPAGATION, propagation.INTRINSICS))
+    return found
 
 
 def load_collectors(wanted, environment):

@@ -416,7 +416,7 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
         interpreter=shims.interpreter_layout(),
         libraries=[os.fsdecode(path) for path in libraries],
         redacted=(lambda text: _redacted(shims, text)) if wanted.redact else str,
-        environment=os.environ,
+        trace_parent=shims.choose_trace_parent(os.environb.get(b"TRACEPARENT", b"")),
     )
     shims.describe(head.encode("utf-8", "replace"))
     shims.tell_fate()

@@ -292,6 +292,13 @@ class Settings:
         default="raw",
         meaning="where to record files: raw is what reaches the operating system; buffered adds the buffers above it",
     )
+    propagate = setting(
+        values.parse_switch,
+        form="0|1",
+        default="0",
+        meaning="1: outgoing HTTP requests get the header `traceparent`, so that whoever serves them continues the"
+        " trace (docs/traces.md); this changes what the program sends",
+    )
     rows = setting(
         values.one_of(ROWS),
         form="|".join(ROWS),

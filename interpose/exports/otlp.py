@@ -1,25 +1,28 @@
 """Recorded calls as spans of OpenTelemetry: lines of JSON, each a request for a collector (OTLP/JSON, 1.x).
 
-A transaction with all calls in it is a trace of its own. Other calls belong to the trace of the experiment, in which
-each process is a span below the one that started it. If the program was started within another trace (TRACEPARENT), the
-experiment belongs to that trace, and its founder's span is below the span that started it. Attributes have the names of
-the semantic conventions; others begin with `interpose.`.
+A transaction with all calls in it is a trace of its own, or belongs to the trace that its request came from
+(`traceparent`). Other calls belong to the trace of the experiment, in which each process is a span below the one that
+started it. If the program was started within another trace (TRACEPARENT), the experiment belongs to that trace, and its
+founder's span is below the span that started it. Attributes have the names of the semantic conventions; others begin
+with `interpose.`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, BinaryIO, NamedTuple
 
 from interpose import __version__
 from interpose.analysis.analysis import Analysis
 from interpose.experiments.format.records import Event
+from interpose.experiments.format.trace_contexts import TraceContext
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
+from interpose.exports.identities import seed_of, span_of, trace_of
 from interpose.exports.single_events import LaneNames, blocks_of, refuse_without_events
 from interpose.reports.formats.table import clean
 from interpose.reports.screen.state import command_line
@@ -42,8 +45,8 @@ def write(analysis: Analysis, out: BinaryIO) -> None:
 def requests(experiment: Experiment) -> Iterator[tuple[bytes, int]]:
     """The requests, each with the number of its spans. Raises UsageError if single events were not kept."""
     refuse_without_events(experiment)
-    for number, process in enumerate(experiment.processes):
-        made = _Process(experiment, process, number)
+    for process in experiment.processes:
+        made = ProcessSpans(experiment, process)
         waiting = [made.whole()]
         for span in made.spans():
             if len(waiting) >= SPANS_IN_A_REQUEST:
@@ -53,30 +56,36 @@ def requests(experiment: Experiment) -> Iterator[tuple[bytes, int]]:
         yield made.request(waiting), len(waiting)
 
 
+_Told = tuple[int, ...]  # what _TOLD names
+_TOLD = ("intrinsic", "start_ns", "wall_ns", "thread", "task", "call", "parent")
+_told_of_one: Callable[[Event], _Told] = attrgetter(*_TOLD)
+
+
 class _Transaction(NamedTuple):
-    """One in a thread and task: from when to when, and the identity of its trace."""
+    """One in a thread and task: from when to when, its call, its trace, and the span in it that is around, if any."""
 
     start_ns: int
     end_ns: int
+    call: int
     trace: str
+    parent: str
 
 
-class _Process:
+class ProcessSpans:
     """Makes the spans of a process."""
 
-    def __init__(self, experiment: Experiment, process: Process, number: int) -> None:
+    def __init__(
+        self, experiment: Experiment, process: Process, contexts: Mapping[tuple[int, int], TraceContext] | None = None
+    ) -> None:
         self._process = process
-        self._number = number
         self._started_in = experiment.founder.log.trace_parent
-        own = trace_id(experiment)
-        self._whole = self._started_in[0] if self._started_in else own
-        # Other programs may be in that trace: no span of theirs may have the identity of one of ours.
-        self._mask = int(own[:16], 16) if self._started_in else 0
-        starter = process.starter
-        self._around = experiment.processes.index(starter) if starter in experiment.processes else None
+        self._whole = self._started_in[0] if self._started_in else trace_id(experiment)
+        self._seed = seed_of(process.log)
+        self._starter = process.starter if process.starter in experiment.processes else None
         self._calendar_ns = process.log.time_ns - process.log.start_ns
         self._names = LaneNames(process)
-        self._transactions = self._find_transactions()
+        self._contexts = process.trace_contexts if contexts is None else contexts
+        self._transactions: dict[tuple[int, int], list[_Transaction]] = {}
         kept = lru_cache(KEPT)
         self._of_site, self._of_call = kept(self._site), kept(self._call)
         self._of_detail, self._of_thread = kept(self._about), kept(self._lane)
@@ -104,67 +113,92 @@ class _Process:
         ends = [each.record.end_ns or each.record.seen_ns for each in process.threads]
         end_ns = max([*ends, log.start_ns]) + self._calendar_ns
         outer = self._started_in[1] if self._started_in else ""
-        parent = outer if self._around is None else self._process_span(self._around)
-        around = f'"parentSpanId":"{parent}",' if parent else ""
+        parent = outer if self._starter is None else span_of(seed_of(self._starter.log), 0, 0)
         return (
-            f'{{"traceId":"{self._whole}","spanId":"{self._process_span(self._number)}",{around}'
+            f'{{"traceId":"{self._whole}","spanId":"{span_of(self._seed, 0, 0)}",{_around(parent)}'
             f'"name":{json.dumps(command_line(process))},"kind":{INTERNAL},'
             f'"startTimeUnixNano":"{log.time_ns}","endTimeUnixNano":"{end_ns}"}}'
         )
 
     def spans(self) -> Iterator[str]:
         """The spans of its calls, those of a thread in the order of their ends."""
+        self._transactions = self._find_transactions(self._told_of_all())
         for block in blocks_of(self._process):
             assert self._process.events is not None
             for event in self._process.events.events(block):
                 yield self._span(event)
 
+    def spans_of(self, events: Sequence[Event]) -> list[str]:
+        """The spans of calls that are inside no others but these."""
+        self._transactions = self._find_transactions(map(_told_of_one, events))
+        return [self._span(event) for event in events]
+
     def _span(self, event: Event) -> str:
-        trace, is_root = self._trace_of(event)
-        around = "" if is_root else f'"parentSpanId":"{self._parent(event)}",'
+        trace, parent = self._trace_of(event)
         begin_ns = event.start_ns + self._calendar_ns
         told = f'{{"key":"interpose.cpu_ns","value":{{"intValue":"{event.cpu_ns}"}}}}'
         moved = f',{{"key":"interpose.bytes","value":{{"intValue":"{event.bytes}"}}}}' if event.bytes else ""
         error = self._failed(event.error) if event.error else ""
         return (
-            f'{{"traceId":"{trace}","spanId":"{self._span_id(event.thread, event.call)}",{around}'
+            f'{{"traceId":"{trace}","spanId":"{span_of(self._seed, event.thread, event.call)}",{_around(parent)}'
             f'{self._of_call(event.intrinsic)},"startTimeUnixNano":"{begin_ns}",'
             f'"endTimeUnixNano":"{begin_ns + event.wall_ns}","attributes":[{told}{moved}'
             f'{self._of_site(event.stack)}{self._of_detail(event.intrinsic, event.detail)}'
             f'{self._of_thread(event.thread)}]{error}}}'
         )
 
-    def _span_id(self, thread: int, call: int) -> str:
-        number = (self._number + 1 & 0xFFFF) << 48 | (thread & 0xFFFF) << 32 | call & 0xFFFFFFFF
-        return f"{number ^ self._mask:016x}"
-
-    def _process_span(self, number: int) -> str:
-        return f"{((number + 1 & 0xFFFF) << 48) ^ self._mask:016x}"
-
-    def _parent(self, event: Event) -> str:
-        return self._span_id(event.thread, event.parent) if event.parent else self._process_span(self._number)
-
-    def _trace_of(self, event: Event) -> tuple[str, bool]:
-        """The trace of a call, and whether it is the first span of it."""
+    def _trace_of(self, event: Event) -> tuple[str, str]:
+        """The trace of a call, and the span in it that is around the call, if any."""
         found = self._transactions.get((event.thread, event.task))
         place = bisect_right(found, (event.start_ns, _LATEST)) - 1 if found else -1
-        if not found or place < 0 or event.start_ns >= found[place].end_ns:
-            return self._whole, False
-        return found[place].trace, event.start_ns == found[place].start_ns
+        transaction = found[place] if found and place >= 0 and event.start_ns < found[place].end_ns else None
+        if transaction and transaction.call == event.call:
+            return transaction.trace, transaction.parent
+        return transaction.trace if transaction else self._whole, self._parent(event)
 
-    def _find_transactions(self) -> dict[tuple[int, int], list[_Transaction]]:
+    def _parent(self, event: Event) -> str:
+        return span_of(self._seed, event.thread, event.parent) if event.parent else span_of(self._seed, 0, 0)
+
+    def _told_of_all(self) -> Iterator[_Told]:
+        """Of each of its calls what says which transaction it is, if it is one."""
+        if self._process.events:
+            pick = self._process.events.layout.picker(_TOLD)
+            for block in blocks_of(self._process):
+                yield from pick.many(block.events)
+
+    def _find_transactions(self, calls: Iterable[_Told]) -> dict[tuple[int, int], list[_Transaction]]:
         """The outermost transactions by thread and task, in the order of time."""
         numbers = {number for number, each in self._process.numbered_intrinsics().items() if each.transaction == "is"}
         found: dict[tuple[int, int], list[_Transaction]] = {}
-        if not self._process.events or not numbers:
-            return found
-        pick = self._process.events.layout.picker(("intrinsic", "start_ns", "wall_ns", "thread", "task", "call"))
-        for block in blocks_of(self._process):
-            for intrinsic, start_ns, wall_ns, thread, task, call in pick.many(block.events):
-                if intrinsic in numbers:
-                    trace = self._whole[:16] + self._span_id(thread, call)
-                    found.setdefault((thread, task), []).append(_Transaction(start_ns, start_ns + wall_ns, trace))
-        return {lane: _outermost(each) for lane, each in found.items()}
+        for intrinsic, start_ns, wall_ns, thread, task, call, parent in calls if numbers else ():
+            if intrinsic in numbers:
+                made = _Transaction(start_ns, start_ns + wall_ns, call, *self._context(thread, call, parent))
+                found.setdefault((thread, task), []).append(made)
+        return {lane: self._outermost(lane[0], each) for lane, each in found.items()}
+
+    def _context(self, thread: int, call: int, parent: int) -> tuple[str, str]:
+        """The trace that a request came from, and the span around its call: the one that made it, or a call of ours
+        that serves it in another task. Empty if it did not say."""
+        contexts = self._contexts
+        found = contexts.get((thread, call))
+        if found is None:
+            return "", ""
+        outside = contexts.get((thread, parent))
+        is_ours = outside is not None and outside.trace == found.trace
+        return found.trace, span_of(self._seed, thread, parent) if is_ours else found.parent
+
+    def _outermost(self, thread: int, found: list[_Transaction]) -> list[_Transaction]:
+        """Those inside no other; what came with a request may be known of a call inside."""
+        kept: list[_Transaction] = []
+        for each in sorted(found):
+            if not kept or each.start_ns >= kept[-1].end_ns:
+                kept.append(each)
+            elif each.trace and not kept[-1].trace:
+                kept[-1] = kept[-1]._replace(trace=each.trace, parent=each.parent)
+        return [each if each.trace else each._replace(trace=self._own_trace(thread, each.call)) for each in kept]
+
+    def _own_trace(self, thread: int, call: int) -> str:
+        return self._whole[:16] + span_of(self._seed, thread, call)
 
     # Values that many calls share are made once.
 
@@ -200,19 +234,13 @@ class _Process:
 _LATEST = 1 << 64
 
 
-def _outermost(found: list[_Transaction]) -> list[_Transaction]:
-    kept: list[_Transaction] = []
-    for each in sorted(found):
-        if not kept or each.start_ns >= kept[-1].end_ns:
-            kept.append(each)
-    return kept
-
-
 def trace_id(experiment: Experiment) -> str:
     """The identity of the trace of an experiment: 32 hexadecimal digits, always the same of one experiment."""
-    log = experiment.founder.log
-    what = f"{log.system.get('host', '')} {log.pid} {log.time_ns} {log.start_ns}"
-    return hashlib.blake2b(what.encode("utf-8", "replace"), digest_size=16).hexdigest()
+    return trace_of(seed_of(experiment.founder.log))
+
+
+def _around(parent: str) -> str:
+    return f'"parentSpanId":"{parent}",' if parent else ""
 
 
 def _attributes(values: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from interpose.errors import UsageError
@@ -36,10 +36,14 @@ class Sent:
 
 def send(experiment: Experiment, endpoint: str, headers: Mapping[str, str]) -> Sent:
     """Send the spans of `experiment` to the collector at `endpoint`. Raises UsageError if that is no URL."""
+    return send_all(requests(experiment), endpoint, headers, Sent())
+
+
+def send_all(found: Iterable[tuple[bytes, int]], endpoint: str, headers: Mapping[str, str], made: Sent) -> Sent:
+    """Send requests, each with the number of its spans, and add to what was `made` of earlier ones."""
     address = address_of(endpoint)
     headers = {**_credentials(endpoint), **headers}
-    made = Sent()
-    for request, spans in requests(experiment):
+    for request, spans in found:
         lost, why = (spans, "") if made.is_over else _post(address, request, headers, spans)
         made.sent += spans - lost
         made.lost += lost

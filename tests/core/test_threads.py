@@ -104,6 +104,15 @@ def check_once(program, directory, head, variables, threads_in_children):
     assert len(events) == made["calls"]
     assert sum(sum(process.counts.values()) for process in processes) == made["counted"]
     assert sum(process.lost_calls for process in processes) == 0
+    # Each outer call has its trace context, once.
+    assert sum(len(process.trace_contexts) for process in processes) == len(outer)
+    for process, event in events:
+        context = process.trace_contexts.get((event.thread, event.call))
+        assert (context is not None) == bool(event.detail)
+        if context:
+            who = int(process.string(event.detail).split("/")[1].removeprefix("thread "))
+            assert (context.trace[:16], context.flags) == (f"{who + 1:016x}", who % 2)
+            assert int(context.parent, 16) == event.call
     # Each thread calls with texts of its own, one for each outer call: no text is another's.
     assert len(outer) == made["calls"] / 2
     assert {len(who) for who in callers.values()} == {1}

@@ -14,6 +14,7 @@
 
 #include "core/follow.h"
 #include "core/recorder.h"
+#include "core/trace_contexts.h"
 
 enum { THREADS = 8, ROUNDS = 2000, SHORT_EVERY = 100, SHORT_CALLS = 5, FORKS = 12, CHILD_CALLS = 50, TEXTS = 97 };
 enum { OUTER = 1, INNER = 2, COUNTED = 3 };
@@ -54,7 +55,7 @@ static uint32_t stack_number(uint32_t file, unsigned round)
     return stack_intern(known, 0, 0);
 }
 
-/* A call, with another inside of it. */
+/* A call, with another inside of it, both with one trace context, of which the call's number is a part. */
 static void call(unsigned who, unsigned round)
 {
     struct span outer, inner;
@@ -64,11 +65,16 @@ static void call(unsigned who, unsigned round)
     uint32_t text = text_number(who, round);
     if (!span_begin(&outer, thread, OUTER, stack_number(text, round), text))
         abort();
+    struct trace_context context = {who + 1, round + 1, outer.call, who % 2};
+    trace_context_begin(thread, outer.index, outer.call, &context);
     if (!span_begin(&inner, thread, INNER, 0, 0) || !span_stop(&inner))
         abort();
+    trace_context_begin(thread, inner.index, inner.call, &context);
+    trace_context_end(thread, inner.call, inner.call);
     span_record(&inner, round, 0);
     if (!span_stop(&outer))
         abort();
+    trace_context_end(thread, outer.call, outer.call);
     span_record(&outer, 0, 0);
     recorder_count(thread, COUNTED);
     add(&made->calls, 2);

@@ -12,6 +12,7 @@ from interpose.cli.experiment_choice import (
     open_experiments,
     refuse_sampled,
 )
+from interpose.cli.following_spans import follow_spans
 from interpose.cli.messages import say
 from interpose.cli.output import add_output_argument, opened_bytes, refuse_within_experiments
 from interpose.errors import UsageError
@@ -32,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", choices=FORMATS, metavar="FORMAT", default=RAW, help=told)
     add_output_argument(parser, "; parquet: the directory to make")
     parser.add_argument("--endpoint", metavar="URL", help="with --to otlp: send to this collector, by HTTP")
+    parser.add_argument("--follow", action="store_true", help="with --endpoint: send while the program runs")
     parser.add_argument(
         "--header",
         type=_header,
@@ -51,8 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
         refuse_sampled(experiment)
     note_sampled(experiment)
     analysis = Analysis(experiment)
-    if arguments.header and arguments.endpoint is None:
-        raise UsageError("--header needs --endpoint")
+    if arguments.endpoint is None and (arguments.header or arguments.follow):
+        raise UsageError(f"--{'header' if arguments.header else 'follow'} needs --endpoint")
     if arguments.endpoint is not None:
         return max(_send(experiment, arguments), note_damages(experiment))
     if chosen.function:
@@ -66,7 +68,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _send(experiment: Experiment, arguments: argparse.Namespace) -> int:
     if arguments.to != OTLP or arguments.output is not None:
         raise UsageError("--endpoint needs --to otlp, without -o")
-    made = send(experiment, arguments.endpoint, dict(arguments.header))
+    headers = dict(arguments.header)
+    if arguments.follow:
+        made = follow_spans(experiment, arguments.endpoint, headers)
+    else:
+        made = send(experiment, arguments.endpoint, headers)
     lost = f"; {made.lost:,} lost ({'; '.join(made.why)})" if made.lost else ""
     say(f"{made.sent:,} spans sent to {shown(arguments.endpoint)}{lost}")
     return 1 if made.lost else 0

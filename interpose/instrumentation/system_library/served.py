@@ -35,6 +35,7 @@ INTRINSICS = [
         "http.server.BaseHTTPRequestHandler.parse_request",
         "http.server:BaseHTTPRequestHandler.parse_request",
         "logic",
+        headers="self.headers._headers",
         effect="arrive",
     ),
     Intrinsic(
@@ -44,6 +45,7 @@ INTRINSICS = [
         detail="served",
         argument=None,
         attribute="base_env",
+        headers="self.base_env",
         **TRANSACTION,
     ),
 ]

@@ -8,5 +8,5 @@ RUN = {"detail": "word", "transaction": "is"}
 INTRINSICS = [
     Intrinsic("celery.Task.apply_async", "celery.app.task:Task.apply_async", "net", **NAMED),
     Intrinsic("celery.Task.apply", "celery.app.task:Task.apply", "logic", transaction="is", **NAMED),
-    *alike("celery.worker.", "celery.app.trace:", "trace_task_ret fast_trace_task", "logic", **RUN),
+    *alike("celery.worker.", "celery.app.trace:", "trace_task_ret fast_trace_task", "logic", headers="2", **RUN),
 ]

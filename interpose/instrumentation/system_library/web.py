@@ -9,17 +9,18 @@ from interpose.library import Intrinsic
 TRANSACTION = {"transaction": "is"}
 SERVED = {"detail": "served", **TRANSACTION}
 REQUEST = {"detail": "request", "attribute": "method path", **TRANSACTION}
-OF_DJANGO = {**REQUEST, "route": "resolver_match.route"}
+OF_DJANGO = {**REQUEST, "route": "resolver_match.route", "headers": "0.META"}
 OF_AIOHTTP = {
     "detail": "request",
     "attribute": "_method _rel_url",
     "route": "_match_info._route._resource._formatter _match_info._route._resource._path",
     **TRANSACTION,
 }
-CYCLE = {"argument": None, "attribute": "scope", **SERVED}
+CYCLE = {"argument": None, "attribute": "scope", "headers": "self.scope", **SERVED}
+ROUTE = {"headers": "0", **SERVED}
 
 FRAMEWORKS = [
-    Intrinsic("flask.Flask.wsgi_app", "flask.app:Flask.wsgi_app", "logic", keyword="environ", **SERVED),
+    Intrinsic("flask.Flask.wsgi_app", "flask.app:Flask.wsgi_app", "logic", keyword="environ", **ROUTE),
     Intrinsic(
         "flask.ctx.RequestContext.match_request",
         "flask.ctx:RequestContext.match_request",
@@ -42,8 +43,8 @@ FRAMEWORKS = [
         "logic",
         **OF_DJANGO,
     ),
-    Intrinsic("starlette.routing.Route.handle", "starlette.routing:Route.handle", "logic", **SERVED),
-    Intrinsic("fastapi.routing.APIRoute.handle", "fastapi.routing:APIRoute.handle", "logic", **SERVED),
+    Intrinsic("starlette.routing.Route.handle", "starlette.routing:Route.handle", "logic", **ROUTE),
+    Intrinsic("fastapi.routing.APIRoute.handle", "fastapi.routing:APIRoute.handle", "logic", **ROUTE),
     Intrinsic("aiohttp.web.Application.handle", "aiohttp.web_app:Application._handle", "logic", **OF_AIOHTTP),
 ]
 
@@ -69,12 +70,14 @@ SERVERS = [
         "gunicorn.workers.sync:SyncWorker.handle_request",
         "logic",
         argument=1,
+        headers="1.headers",
         **REQUEST,
     ),
     Intrinsic(
         "gunicorn.workers.ThreadWorker.handle_request",
         "gunicorn.workers.gthread:ThreadWorker.handle_request",
         "logic",
+        headers="0.headers",
         **REQUEST,
     ),
     Intrinsic(
@@ -82,6 +85,7 @@ SERVERS = [
         "gunicorn.workers.base_async:AsyncWorker.handle_request",
         "logic",
         argument=1,
+        headers="1.headers",
         **REQUEST,
     ),
     Intrinsic(
@@ -103,6 +107,7 @@ SERVERS = [
         detail="request",
         argument=None,
         attribute="request.command request.path",
+        headers="self.request.headers",
         **TRANSACTION,
     ),
 ]

@@ -35,6 +35,7 @@ NAMES = (
     "detail",
     "error",
     "state",
+    "trace_parent",
 )
 
 
@@ -107,6 +108,7 @@ def _values(row: Traced, start_ns: int, labels: _ThreadLabels) -> Values:
         process.string(event.detail) or None,
         process.string(event.error) or None,
         row.state,
+        _trace_parent(row),
     )
     return dict(zip(NAMES, values, strict=True))
 
@@ -114,6 +116,12 @@ def _values(row: Traced, start_ns: int, labels: _ThreadLabels) -> Values:
 def _moved(row: Traced, what: str) -> int:
     """How many `bytes`, or `rows`, the call moved."""
     return row.event.bytes if row.process.intrinsic(row.event.intrinsic).moves == what else 0
+
+
+def _trace_parent(row: Traced) -> str | None:
+    """The `traceparent` that a request came with, for the call that served it."""
+    found = row.process.trace_contexts.get((row.event.thread, row.event.call))
+    return found.as_header() if found else None
 
 
 def _shown_moved(row: Traced) -> str:

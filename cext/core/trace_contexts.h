@@ -1,0 +1,38 @@
+/* The trace contexts that requests came with, by the call that serves the request: those in progress in memory, and each in
+   the file `trace_contexts` once its call has ended. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/trace_context.h"
+#include "core/visible.h"
+
+struct thread;
+struct carried;
+
+/* Another recording begins, or that of a child: none has been read. */
+void trace_contexts_begin(void);
+
+/* The trace in which the program was started, as its environment has it; NULL: none. Before the log is written. */
+VISIBLE void trace_context_choose_outer(const struct trace_context *outer);
+
+/* The log is written, so identities are known from here on: the founder tells its descendants the trace of all. */
+void trace_contexts_identify(void);
+
+/* The calling thread's call, in progress at `index` in its table, serves a request with that context. One that a call
+   around it has already is not kept twice. */
+VISIBLE void trace_context_begin(struct thread *thread, uint32_t index, uint32_t call, const struct trace_context *context);
+
+/* A thread begins to record: it has none. */
+void trace_contexts_forget(struct thread *thread);
+
+/* That of a call; NULL if it has none, or if a thousand calls of the thread have had one since. */
+VISIBLE const struct trace_context *trace_context_of(const struct thread *thread, uint32_t call);
+
+/* What a request that the thread makes now is sent with: the trace that its transaction is in, or that of the experiment, and as
+   parent the innermost call in progress. False if the transaction is not sampled and came with nothing. */
+VISIBLE bool trace_context_here(const struct thread *thread, struct trace_context *context);
+
+/* The call ends, under that number: what it came with goes into the file. */
+VISIBLE void trace_context_end(struct thread *thread, uint32_t call, uint32_t number);

@@ -1,0 +1,17 @@
+/* The header `traceparent` of a request, in the shapes in which servers and workers hand headers on. */
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+
+#include "core/trace_context.h"
+#include "hooks/call.h"
+
+/* Read the header of the request that the call serves; false if it has none that is valid. */
+bool read_context(const struct call *call, struct trace_context *context);
+
+/* The same, kept for a call in progress. */
+void keep_context(const struct call *call, const struct span *serving);
+
+int trace_headers_begin(void);

@@ -1,0 +1,139 @@
+"""Spans while the program runs: each call with what is inside it, once it has ended, and each exactly once.
+
+A call belongs to the trace of its transaction, which is known when that has ended. So calls are held back until the
+outermost recorded call around them ends. At most HELD_AT_MOST are held; of a call with more inside, the rest is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import attrgetter
+
+from interpose.analysis.recording.ending import ending
+from interpose.experiments.format.blocks import FULL, EventFile, Place
+from interpose.experiments.format.records import Event
+from interpose.experiments.format.sequences import Sequences
+from interpose.experiments.format.trace_contexts import CONTEXTS_AT_MOST, NAME, TraceContext, context_of
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import Process
+from interpose.exports.otlp import SPANS_IN_A_REQUEST, ProcessSpans
+
+HELD_AT_MOST = 100_000
+
+
+class LiveSpans:
+    """The requests with the spans of an experiment that have come since the last time; `lost` says how many calls are
+    in none, because too many were held, or because a ring had replaced them before they were read."""
+
+    def __init__(self) -> None:
+        self._processes: dict[str, _Following] = {}
+
+    @property
+    def lost(self) -> int:
+        """The number of calls that are in no request."""
+        return sum(each.lost for each in self._processes.values())
+
+    def requests(self, experiment: Experiment) -> Iterator[tuple[bytes, int]]:
+        """The requests, each with the number of its spans. A process that has ended has its own span as well."""
+        for process in experiment.processes:
+            known = self._processes.setdefault(process.lineage, _Following())
+            if not known.is_over:
+                has_ended = ending(process).state != "running"  # before its events are read: then these are all
+                yield from known.requests(experiment, process, has_ended)
+
+
+class _Following:
+    """One process."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self.lost = 0
+        self._done = Sequences()  # of blocks that are read to their ends
+        self._in_part: dict[int, int] = {}  # of others: how many events were read
+        self._taken = self._held = 0
+        self._inside: dict[tuple[int, int], list[Event]] = {}  # by thread and the call around them
+        self._contexts: dict[tuple[int, int], TraceContext] = {}
+        self._next_context = 1
+
+    def requests(self, experiment: Experiment, process: Process, has_ended: bool) -> Iterator[tuple[bytes, int]]:
+        made = ProcessSpans(experiment, process, self._contexts)
+        waiting: list[str] = []
+        for events in self._whole_calls(process, has_ended):
+            waiting += made.spans_of(events)
+            self._forget_contexts(events)
+            while len(waiting) >= SPANS_IN_A_REQUEST:
+                yield made.request(waiting[:SPANS_IN_A_REQUEST]), SPANS_IN_A_REQUEST
+                del waiting[:SPANS_IN_A_REQUEST]
+        if has_ended:
+            self.is_over = True
+            waiting.append(made.whole())
+            recorded = sum(each.record.recorded for each in process.threads)
+            self.lost += max(recorded - self._taken, 0)
+        if waiting:
+            yield made.request(waiting), len(waiting)
+
+    def _whole_calls(self, process: Process, has_ended: bool) -> Iterator[list[Event]]:
+        """The calls that are inside no other, each with those inside it; in the end those whose outermost never ended.
+        """
+        for event in self._new_events(process):
+            self._taken += 1
+            if not event.parent:
+                self._take_contexts(process)
+                yield [*self._taken_out(event), event]
+            elif self._held < HELD_AT_MOST:
+                self._held += 1
+                self._inside.setdefault((event.thread, event.parent), []).append(event)
+            else:
+                self.lost += 1
+        if has_ended and self._inside:
+            self._take_contexts(process)
+            yield [event for events in self._inside.values() for event in events]
+            self._inside.clear()
+
+    def _taken_out(self, root: Event) -> list[Event]:
+        """The calls inside a call, which are held no more."""
+        found: list[Event] = []
+        waiting = [root]
+        while waiting:
+            outer = waiting.pop()
+            inside = self._inside.pop((outer.thread, outer.call), [])
+            found += inside
+            waiting += inside
+        self._held -= len(found)
+        return found
+
+    def _new_events(self, process: Process) -> Iterator[Event]:
+        """The events that came since, those of a thread in the order of their ends."""
+        if process.events is None:
+            return
+        for place in sorted(self._places_with_more(process.events), key=attrgetter("sequence")):
+            block = process.events.block(place)
+            if block is None or block.head.sequence != place.sequence:
+                continue  # moved meanwhile: next time
+            before = self._in_part.pop(place.sequence, 0)
+            if place.compressed or block.place.compressed or block.head.state == FULL:
+                self._done.add(place.sequence)
+            else:
+                self._in_part[place.sequence] = block.head.used
+            size = process.events.layout.record_bytes
+            yield from process.events.events(block._replace(events=block.events[before * size :]))
+
+    def _places_with_more(self, events: EventFile) -> Iterator[Place]:
+        for place, head in events.heads():
+            if head.sequence not in self._done and head.used != self._in_part.get(head.sequence):
+                yield place
+
+    def _take_contexts(self, process: Process) -> None:
+        """Read those that came since; a call's is written before its event."""
+        if process.is_ring:
+            self._contexts.update(process.trace_contexts)
+            return
+        table = process.raw_table(NAME)
+        while table and (record := table.get(self._next_context)) and record.call:
+            self._next_context += 1
+            if (context := context_of(record)) and len(self._contexts) < CONTEXTS_AT_MOST:
+                self._contexts[record.thread, record.call] = context
+
+    def _forget_contexts(self, events: list[Event]) -> None:
+        for event in events:
+            self._contexts.pop((event.thread, event.call), None)
