@@ -23,9 +23,10 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         app = importlib.import_module("interpose.view.app")
     except ModuleNotFoundError as error:
-        if (error.name or "").startswith("interpose"):
+        missing = (error.name or "").partition(".")[0]
+        if missing == "interpose":
             raise
-        raise UsageError(f"view needs the package {error.name}: pip install 'interpose[tui]'") from None
+        raise UsageError(f"view needs the package {missing}: pip install 'interpose[tui]'") from None
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
         raise UsageError("view needs a terminal; interpose report writes to files and pipes")
     experiment = open_experiment(arguments.experiment)
