@@ -104,6 +104,11 @@ class View(App[None]):
         self.bind("N", "search_on(-1)", show=False)
         self.set_interval(EVERY_S / 4, self._tick)
 
+    def on_resize(self) -> None:
+        """Lay the lines above the tabs out anew."""
+        if self.is_mounted(self.pane):
+            self._load(self.pane)
+
     @property
     def pane(self) -> Pane:
         """The tab that is shown."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice, zip_longest
 from operator import itemgetter
 from typing import Any
@@ -42,7 +42,8 @@ _Measured = tuple[Column, int]
 class Table:
     """What a report consists of: for machines `names` and the values of each row, for people `columns`.
 
-    A `title` above it and `notes` below it are for people, too.
+    A `title` above it and `notes` below it are for people, too; `shown` has the paths of the lines of code that
+    columns have shown.
     """
 
     names: Sequence[str]
@@ -51,6 +52,7 @@ class Table:
     rows: Iterable[Any]
     title: str = ""
     notes: Sequence[str] = ()
+    shown: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def table_of_cells(
