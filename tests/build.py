@@ -42,7 +42,7 @@ def size_of(name: str) -> int:
     return sum(SIZES[kind] for _, kind in fields(name))
 
 
-def pack(name: str, **values: int) -> bytes:
+def pack(name: str, /, **values: int) -> bytes:
     """A record of the list `name`; fields that are not given are 0."""
     unknown = set(values) - {field for field, _ in fields(name)}
     assert not unknown, unknown

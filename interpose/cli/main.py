@@ -22,7 +22,7 @@ from interpose.errors import InterposeError, UsageError
 GROUPS = {
     "Record": ("run", "attach", "detach", "control", "save", "doctor"),
     "Look": (
-        *("report", "flame", "top", "transactions", "events", "lines", "coverage", "heap"),
+        *("report", "view", "flame", "top", "transactions", "events", "lines", "coverage", "heap"),
         *("processes", "overview", "sql"),
     ),
     "Compare": ("compare", "trend"),
@@ -40,7 +40,7 @@ OPTIONS = ("-h", "--help", "--version")
 # What the same is called in other tools.
 ELSEWHERE = {
     **dict.fromkeys(("record", "start", "exec", "trace"), "run"),
-    **dict.fromkeys(("show", "view", "stat", "stats", "summary", "print"), "report"),
+    **dict.fromkeys(("show", "stat", "stats", "summary", "print"), "report"),
     "diff": "compare",
     "ls": "list",
     "delete": "rm",

@@ -10,7 +10,7 @@ import shutil
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import BinaryIO, TextIO
 
@@ -20,6 +20,7 @@ from interpose.analysis.findings.survey import Survey
 from interpose.errors import InterposeError, UsageError
 from interpose.experiments.metadata import names
 from interpose.reports.formats.colour import Paint, wants_colour
+from interpose.reports.formats.links import linked, wants_links
 from interpose.reports.formats.table import Table
 from interpose.reports.screen.screen import Screen
 
@@ -146,7 +147,24 @@ def write_table(table: Table, arguments: argparse.Namespace) -> None:
     """Write `table` in the format and to the place that `arguments` say."""
     module = importlib.import_module(f"interpose.reports.formats.{arguments.format}")
     with opened_output(arguments.output) as out:
-        module.write(table, out, table_width(out))
+        module.write(table, linking(out, table.shown) if arguments.format == "text" else out, table_width(out))
+
+
+def linking(out: TextIO, shown: Mapping[str, str | None]) -> TextIO | Linking:
+    """`out`, with the lines of code that were `shown` as links if it is a terminal that has them."""
+    return Linking(out, shown) if wants_links(out, os.environ) else out
+
+
+class Linking:
+    """A terminal to which lines of code are written as links; `shown` are those that may be in a text."""
+
+    def __init__(self, out: TextIO, shown: Mapping[str, str | None]) -> None:
+        self._out = out
+        self._shown = shown
+
+    def write(self, text: str) -> int:
+        """Write `text`."""
+        return self._out.write(linked(text, self._shown))
 
 
 def screen_for(out: TextIO, analysis: Analysis) -> Screen:

@@ -27,10 +27,10 @@ INSTRUMENTATION = (*CONFIG, "interpose", "interpose.library", "interpose.instrum
 CAPTURE = (*INSTRUMENTATION, "interpose.boot", "interpose.capture")
 ANALYSIS = (*STORAGE, "interpose.analysis", "interpose.legacy")
 REPORTS = (*ANALYSIS, "interpose.reports")
-OUTSIDE = ("interpose.attach", "interpose.cli", "interpose.monitor", "interpose.profiler", "interpose.pytest")
+OUTSIDE = tuple(f"interpose.{each}" for each in ("attach", "cli", "monitor", "profiler", "pytest", "view"))
 EXPORTS = (*REPORTS, "interpose.__version__", "interpose.exports")
 EVERYTHING = (*CAPTURE, *EXPORTS, *OUTSIDE)
-NOT_IN_THE_PROGRAM = tuple(f"interpose.{each}" for each in ("analysis", "attach", "cli", "exports", "reports"))
+NOT_IN_THE_PROGRAM = tuple(f"interpose.{each}" for each in ("analysis", "attach", "cli", "exports", "reports", "view"))
 MAY_IMPORT = {
     "cext": (),
     "timing": (),
@@ -54,6 +54,7 @@ MAY_IMPORT = {
     "interpose/legacy": REPORTS,
     "interpose/reports": REPORTS,
     "interpose/exports": EXPORTS,
+    "interpose/view": (*REPORTS, "interpose.view"),
     "interpose/monitor.py": (*ANALYSIS, "interpose.profiler"),
     "interpose/profiler.py": (*ANALYSIS, "interpose.memory_limit", "interpose.timing"),
     "interpose/memory_limit.py": (),

@@ -29,7 +29,7 @@ class LineFile:
 def line_files(experiment: Experiment, lines: Iterable[Line]) -> list[LineFile]:
     """The sources of `lines`, the dearest first. The beginning of a function is of its line, but no entry into it."""
     found: dict[str, LineFile] = {}
-    sources = _Sources(experiment)
+    sources = SourcesOfFiles(experiment)
     for line in filter(_ran, lines):
         place = line.place
         if place.file not in found:
@@ -47,12 +47,13 @@ def _ran(line: Line) -> bool:
     return bool(figures.executed or figures.entered or figures.self_wall_ns > 0)
 
 
-class _Sources:
+class SourcesOfFiles:
     """Finds the text of a file that some process of an experiment, or of several, names."""
 
     def __init__(self, experiment: Experiment) -> None:
         several = experiment.experiments if isinstance(experiment, Collection) else [experiment]
         self._of: dict[str, tuple[Sources, Process]] = {}
+        self._founder = (Sources(several[0]), several[0].founder)
         for each in several:
             sources = Sources(each)
             for process in each.processes:
@@ -60,7 +61,7 @@ class _Sources:
                     self._of.setdefault(file, (sources, process))
 
     def sought(self, file: str) -> Sought:
-        if file not in self._of:
-            return Sought(None, "its source is not known")
-        sources, process = self._of[file]
+        """The source of `file`; where it cannot be had, why. What only samples name is looked for as the founder would.
+        """
+        sources, process = self._of.get(file, self._founder)
         return sources.sought(process, file)

@@ -36,6 +36,7 @@ from interpose.cli.messages import say
 from interpose.cli.output import (
     GITHUB,
     add_output_arguments,
+    linking,
     opened_output,
     positive,
     screen_for,
@@ -229,4 +230,5 @@ def _write_summary(experiment: Experiment, arguments: argparse.Namespace) -> Non
         elif arguments.format == GITHUB:
             write_report(screen, out)
         else:
-            out.writelines(f"{line}\n" for line in summary(screen))
+            for line in summary(screen):
+                linking(out, screen.shown).write(f"{line}\n")

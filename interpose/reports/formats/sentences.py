@@ -8,7 +8,7 @@ from interpose.analysis.findings.event_loops import BEFORE
 from interpose.analysis.findings.finding import Calls, Finding
 from interpose.analysis.findings.waits import GIL, INTERPRETER_LOCK
 from interpose.experiments.model.process import Site
-from interpose.reports.formats.short_paths import Places
+from interpose.reports.formats.short_paths import Places, Shown
 from interpose.reports.formats.table import clean, shortened
 from interpose.reports.formats.units import count, duration, percent, size
 
@@ -83,15 +83,18 @@ def _is_of_interpreter(finding: Finding) -> bool:
 class Sentences:
     """Turns findings into sentences, with the shortest paths that tell files apart.
 
-    `matters_ns` is the time that sentences compare with (`Survey.matters_ns`).
+    `matters_ns` is the time that sentences compare with (`Survey.matters_ns`), `shown` notes the lines they name.
     """
 
-    def __init__(self, findings: Iterable[Finding], cwd: str, matters_ns: int) -> None:
+    def __init__(
+        self, findings: Iterable[Finding], cwd: str, matters_ns: int, shown: Shown | None = None
+    ) -> None:
         listed = list(findings)
         sites = {row.site for each in listed for row in each.rows if row.site}
         sites |= {site for each in listed for site in (each.site, *each.callers.lines) if site}
         sites |= {each.inner.site for each in listed if each.inner}
-        self._places = Places([site.file for site in sites], cwd)
+        self._places = Places([site.file for site in sites], cwd, shown)
+        self.shown = self._places.shown
         self._cwd = cwd
         self._matters_ns = matters_ns
 

@@ -11,13 +11,16 @@ from interpose.experiments.model.process import UNKNOWN, Site
 _PACKAGE = "__init__.py"
 # What Python adds to the names of extension modules: `_json.cpython-312-x86_64-linux-gnu.so`, `_cffi.abi3.so`.
 _ABI = re.compile(r"\.(?:cpython-\w+(?:-[\w-]+)?|abi\w+)(?=\.so$)")
+_SHOWN_AT_MOST = 100_000
+Shown = dict[str, str | None]  # the path of what stands for a line, as `orders.py:88`; None if for lines of two files
 
 
 class Places:
     """Shows lines of code: files relative to `cwd` if they are below it, otherwise by as many of their last parts as
-    tell them apart; a package's `__init__.py` always with the package."""
+    tell them apart; a package's `__init__.py` always with the package. What was shown is noted in `shown`."""
 
-    def __init__(self, files: Iterable[str], cwd: str) -> None:
+    def __init__(self, files: Iterable[str], cwd: str, shown: Shown | None = None) -> None:
+        self.shown: Shown = {} if shown is None else shown
         self._under = cwd.rstrip("/") + "/" if cwd else ""
         self._ends = Counter(end for file in set(files) for end in _ends(file))
 
@@ -34,7 +37,15 @@ class Places:
         """File and line of `site`: `orders.py:88`; native code has no lines."""
         if site.is_native:
             return self.file(site.file)
-        return f"{self.file(site.file)}:{site.line or UNKNOWN}"
+        return self.numbered(site.file, site.line)
+
+    def numbered(self, file: str, number: int) -> str:
+        """The same of a line of `file`; 0 if its number is not known."""
+        text = f"{self.file(file)}:{number or UNKNOWN}"
+        path = file if file.startswith("/") else self._under + file
+        if number and len(self.shown) < _SHOWN_AT_MOST and self.shown.setdefault(text, path) != path:
+            self.shown[text] = None
+        return text
 
 
 def _ends(file: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice, zip_longest
 from operator import itemgetter
 from typing import Any
@@ -42,7 +42,8 @@ _Measured = tuple[Column, int]
 class Table:
     """What a report consists of: for machines `names` and the values of each row, for people `columns`.
 
-    A `title` above it and `notes` below it are for people, too.
+    A `title` above it and `notes` below it are for people, too; `shown` has the paths of the lines of code that
+    columns have shown.
     """
 
     names: Sequence[str]
@@ -51,6 +52,7 @@ class Table:
     rows: Iterable[Any]
     title: str = ""
     notes: Sequence[str] = ()
+    shown: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def table_of_cells(
@@ -73,17 +75,55 @@ def lines(columns: Sequence[Column], rows: Iterable[Any], width: int) -> Iterato
     """The table as lines of at most `width`: the heads, then each row. Widths are those of the first rows."""
     left = iter(rows)
     first = list(islice(left, _ROWS_MEASURED))
+    layout = layout_of(columns, first, width)
+    yield layout.heads()
+    for row in chain(first, left):
+        yield from layout.lines_of(row)
+
+
+@dataclass(frozen=True)
+class LineLayout:
+    """The columns that a line has room for, and how wide each is."""
+
+    columns: Sequence[Column]
+    widths: Sequence[int]
+
+    def heads(self) -> str:
+        """The line of the headers."""
+        return _line(self.columns, [column.title for column in self.columns], self.widths)
+
+    def line_of(self, row: Any) -> str:
+        """The line of `row`; nothing continues on the next one."""
+        return _line(self.columns, [column.show(row) for column in self.columns], self.widths)
+
+    def lines_of(self, row: Any) -> Iterator[str]:
+        """The lines of `row`: several if texts wrap."""
+        cells = [column.show(row) for column in self.columns]
+        has_wrapped = any(column.wraps for column in self.columns)
+        for each in _lines_of_cells(self.columns, cells, self.widths) if has_wrapped else (cells,):
+            yield _line(self.columns, each, self.widths)
+
+    @property
+    def width(self) -> int:
+        """How wide a line is, if the last column is full."""
+        return sum(self.widths) + _GAP * max(len(self.widths) - 1, 0)
+
+    def column_at(self, place: int) -> Column | None:
+        """The column that a line has at `place`, from 0."""
+        for column, width in zip(self.columns, self.widths, strict=True):
+            if place < width + _GAP:
+                return column
+            place -= width + _GAP
+        return None
+
+
+def layout_of(columns: Sequence[Column], rows: Sequence[Any], width: int) -> LineLayout:
+    """How lines of at most `width` show `rows`; the first of them are measured."""
+    first = rows[:_ROWS_MEASURED]
     chosen = [(column, _widest(column, first)) for column in columns]
     while _is_squeezed(chosen, width) and (place := _last_optional(chosen)) is not None:
         del chosen[place]
-    kept = [column for column, _ in chosen]
-    widths = _fitted(chosen, width)
-    has_wrapped = any(column.wraps for column in kept)
-    yield _line(kept, [column.title for column in kept], widths)
-    for row in chain(first, left):
-        cells = [column.show(row) for column in kept]
-        for each in _lines_of_cells(kept, cells, widths) if has_wrapped else (cells,):
-            yield _line(kept, each, widths)
+    return LineLayout([column for column, _ in chosen], _fitted(chosen, width))
 
 
 def clean(text: str) -> str:

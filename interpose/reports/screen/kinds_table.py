@@ -67,7 +67,7 @@ def code_cells(screen: Screen, row: Row, scale: Scale) -> Iterator[list[str]]:
     if not screen.profiled.processes or kind not in (CODE, *CONTAINERS) or row.is_of_calls != (kind != CODE):
         return
     functions = [each for each in screen.profiled.by_function(kind) if each.is_known]
-    places = Places([each.site.file for each in functions], screen.log.cwd)
+    places = Places([each.site.file for each in functions], screen.log.cwd, screen.shown)
     for each in functions[:_FUNCTIONS]:
         if each.code.cpu_ns >= max(_LEAST_SHARE * screen.profile.total.cpu_ns, 1):
             yield _function_cells(each, scale, places, row.sums.self_cpu_ns, screen.width >= _WIDE)

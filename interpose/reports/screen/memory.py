@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from interpose.analysis.heap import heaps, ranked, when_last
 from interpose.analysis.profile.memory import Growth, Memory, memories
 from interpose.experiments.model.experiment import Experiment
-from interpose.reports.formats.short_paths import Places
+from interpose.reports.formats.short_paths import Places, Shown
 from interpose.reports.formats.table import clean
 from interpose.reports.formats.units import percent, size
 
@@ -18,14 +18,14 @@ _LINES = 3
 _LEAST_PART = 0.05  # of its growth, for a line to be named
 
 
-def memory_lines(experiment: Experiment, cwd: str) -> Iterator[str]:
+def memory_lines(experiment: Experiment, cwd: str, shown: Shown | None = None) -> Iterator[str]:
     """The peak, and the lines during which most of it came, nothing if there is nothing to say; where the heap was
     recorded, which lines had allocated it."""
-    yield from _resident_lines(experiment, cwd)
-    yield from _heap_lines(experiment, cwd)
+    yield from _resident_lines(experiment, cwd, shown)
+    yield from _heap_lines(experiment, cwd, shown)
 
 
-def _heap_lines(experiment: Experiment, cwd: str) -> Iterator[str]:
+def _heap_lines(experiment: Experiment, cwd: str, shown: Shown | None) -> Iterator[str]:
     found = heaps(experiment)
     if not found:
         return
@@ -34,14 +34,14 @@ def _heap_lines(experiment: Experiment, cwd: str) -> Iterator[str]:
     at_end = f", {size(most.total.end_bytes)} in use {when_last(most)}"
     yield f" {'heap':<10}{size(most.total.peak_bytes):>9}  at its peak{at_end}{whose}"
     rows = [row for row in ranked(most, lambda each: each.peak_bytes) if row[0].file][:_LINES]
-    places = Places([site.file for site, _ in rows], cwd)
+    places = Places([site.file for site, _ in rows], cwd, shown)
     for site, figures in rows:
         if figures.peak_bytes >= _LEAST_PART * most.total.peak_bytes:
             where = clean(f"allocated at {places.line(site)} {site.function}")
             yield f" {'':<10}{size(figures.peak_bytes):>9}  {where}"
 
 
-def _resident_lines(experiment: Experiment, cwd: str) -> Iterator[str]:
+def _resident_lines(experiment: Experiment, cwd: str, shown: Shown | None) -> Iterator[str]:
     found = memories(experiment)
     if not found or (found[0].grew_bytes < _GREW_BYTES and not _is_near_limit(found[0])):
         return
@@ -51,7 +51,7 @@ def _resident_lines(experiment: Experiment, cwd: str) -> Iterator[str]:
     share = of_limit if _is_near_limit(most) else ""
     yield f" {'memory':<10}{size(most.peak_bytes):>9}  at its peak{share}, {size(most.first_bytes)} at first{whose}"
     named = [each for each in most.growth[:_LINES] if each.grew_bytes >= _LEAST_PART * most.grew_bytes]
-    places = Places([each.site.file for each in named], cwd)
+    places = Places([each.site.file for each in named], cwd, shown)
     for each in named:
         yield f" {'':<10}{'+' + size(each.grew_bytes):>9}  {_where(each, places)}"
 

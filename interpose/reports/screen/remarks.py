@@ -62,7 +62,7 @@ def _lines(screen: Screen) -> Iterator[str]:
 
 
 def _memory(screen: Screen) -> Iterator[str]:
-    yield from memory_lines(screen.experiment, screen.log.cwd)
+    yield from memory_lines(screen.experiment, screen.log.cwd, screen.shown)
 
 
 def stacks_not_known(screen: Screen) -> Iterator[str]:
@@ -159,7 +159,7 @@ def cpu_not_followed(screen: Screen) -> Iterator[str]:
 def lines_of_ones_own(screen: Screen) -> Iterator[str]:
     """The lines of your own code that took most."""
     rows = own_lines(screen.profile.rows)[:_OWN_LINES]
-    places = Places([row.site.file for row in own_lines(screen.profile.rows) if row.site], screen.log.cwd)
+    places = Places([row.site.file for row in own_lines(screen.profile.rows) if row.site], screen.log.cwd, screen.shown)
     for place, row in enumerate(rows):
         assert row.site is not None
         label = "" if place else "your lines"
@@ -170,7 +170,7 @@ def lines_of_ones_own(screen: Screen) -> Iterator[str]:
 def children(screen: Screen) -> Iterator[str]:
     """The child processes that took most, by program and by the line that started them."""
     found = [each for each in children_of(screen.experiment) if each.wall_ns]
-    places = Places([each.site.file for each in found if each.site], screen.log.cwd)
+    places = Places([each.site.file for each in found if each.site], screen.log.cwd, screen.shown)
     for place, each in enumerate(found[:_CHILDREN]):
         several = f"{each.count:,} x " if each.count > 1 else ""
         where = f"  {places.line(each.site)}" if each.site else ""
@@ -276,7 +276,7 @@ def not_followed(screen: Screen) -> Iterator[str]:
 def _open_call(screen: Screen, account: ProcessAccount, found: OpenCallFound) -> str:
     process = account.process
     site = process.own_line(found.call.stack)
-    where = f" at {Places([site.file], screen.log.cwd).line(site)}" if site else ""
+    where = f" at {Places([site.file], screen.log.cwd, screen.shown).line(site)}" if site else ""
     how_long = _how_long(account, found)
     return clean(f"in progress  {process.intrinsic(found.call.intrinsic).name}{where}{how_long}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from interpose.analysis.analysis import Analysis
@@ -14,18 +14,20 @@ from interpose.analysis.time.run_queue import Unseen
 from interpose.experiments.metadata.log import Log
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.colour import Paint
+from interpose.reports.formats.short_paths import Shown
 
 
 @dataclass(frozen=True)
 class Screen:
     """What the first screen is made from: a profile by site, the present time, the width and colours of the terminal,
-    and the survey that findings are made from, if they are wanted."""
+    and the survey that findings are made from, if they are wanted; `shown` are the lines of code it names."""
 
     profile: Profile
     now_s: float
     width: int
     paint: Paint
     survey: Survey | None = None
+    shown: Shown = field(default_factory=dict)
 
     @cached_property
     def profiled(self) -> Profiled:

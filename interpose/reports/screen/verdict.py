@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.survey import Survey
 from interpose.reports.formats.sentences import Sentences, told
+from interpose.reports.formats.short_paths import Shown
 from interpose.reports.formats.table import wrapped
 from interpose.reports.formats.units import count, duration, percent
 
@@ -20,12 +21,14 @@ FINDINGS = 3
 _INDENT = "  "
 
 
-def verdict(survey: Survey, findings: Sequence[Finding], cwd: str, width: int) -> Iterator[str]:
-    """The lines of the verdict, wrapped at `width`; no sentence is cut."""
+def verdict(
+    survey: Survey, findings: Sequence[Finding], cwd: str, width: int, shown: Shown | None = None
+) -> Iterator[str]:
+    """The lines of the verdict, wrapped at `width`; no sentence is cut. `shown` notes the lines of code they name."""
     if idle := _idle(survey):
         yield from wrapped(idle, width, _INDENT)
     worth = [each for each in findings if each.bound_ns >= WORTH * survey.matters_ns]
-    words = Sentences(worth, cwd, survey.matters_ns)
+    words = Sentences(worth, cwd, survey.matters_ns, shown)
     is_cause = bool(worth) and worth[0].bound_ns >= A_CAUSE * survey.matters_ns
     if not is_cause:
         nothing = f"Nothing stands out: no single cause takes {100 * A_CAUSE:.0f} % of the time."

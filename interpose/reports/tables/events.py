@@ -55,7 +55,7 @@ def events_table(experiment: Experiment, rows: Iterable[Traced]) -> Table:
         Column("where", lambda row: clean(_where(row, places)), right=False, flexible=True),
         Column("detail", lambda row: clean(_detail(row)), right=False, flexible=True),
     ]
-    return Table(NAMES, lambda row: _values(row, start_ns, labels), columns, rows)
+    return Table(NAMES, lambda row: _values(row, start_ns, labels), columns, rows, shown=places.shown)
 
 
 def _who_columns(experiment: Experiment, labels: _ThreadLabels) -> list[Column]:

@@ -47,6 +47,7 @@ def findings_table(findings: Sequence[Finding], matters_ns: int, cwd: str) -> Ta
             Column("what", lambda each: told(each, words), right=False, flexible=True, wraps=True),
         ],
         rows=findings,
+        shown=words.shown,
     )
 
 

@@ -72,7 +72,7 @@ def heap_table(rows: Sequence[HeapRow], cwd: str) -> Table:
     ]
     if len({id(row.heap) for row in rows}) > 1:
         columns.insert(0, Column("pid", lambda row: str(row.heap.process.log.pid)))
-    return Table(NAMES, _values, columns, rows)
+    return Table(NAMES, _values, columns, rows, shown=places.shown)
 
 
 def summary(heap: Heap) -> str:

@@ -57,7 +57,9 @@ def closing_rows(trace: Trace) -> list[LineRow]:
 def lines_table(rows: Sequence[LineRow], apart: Sequence[str], cwd: str, is_estimated: bool = False) -> Table:
     """The table of `rows`, with columns for the labels in `apart`; estimated times are marked."""
     names = ("file", "module", "function", "line", *apart, *NUMBERS, "loops")
-    return Table(names, _values, [*_name_columns(rows, apart, cwd), *_number_columns(rows, is_estimated)], rows)
+    places = Places([row.place.file for row in rows if row.place], cwd)
+    columns = [*_name_columns(places, apart), *_number_columns(rows, is_estimated)]
+    return Table(names, _values, columns, rows, shown=places.shown)
 
 
 def loops_shown(loops: dict[int, int]) -> str:
@@ -97,13 +99,11 @@ def _values(row: LineRow) -> Values:
     return named | figures | {"loops": loops_shown(row.loops) or None}
 
 
-def _name_columns(rows: Sequence[LineRow], apart: Sequence[str], cwd: str) -> list[Column]:
-    places = Places([row.place.file for row in rows if row.place], cwd)
-
+def _name_columns(places: Places, apart: Sequence[str]) -> list[Column]:
     def place(row: LineRow) -> str:
         if not row.place:
             return clean(row.name)
-        return clean(f"{places.file(row.place.file)}:{row.line or row.place.first_line}")
+        return clean(places.numbered(row.place.file, row.line or row.place.first_line))
 
     return [
         Column("line", place, right=False, flexible=True, keep="end"),

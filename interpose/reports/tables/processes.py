@@ -62,7 +62,7 @@ def processes_table(rows: Iterable[Row], founder: Process) -> Table:
         Column("started at", lambda row: _where(row[1], places), right=False, optional=True),
         Column("not followed", lambda row: clean(_why(row[1])), right=False, flexible=True),
     ]
-    return Table(NAMES, _values, columns, rows)
+    return Table(NAMES, _values, columns, rows, shown=places.shown)
 
 
 def _name(node: Node) -> str:

@@ -45,6 +45,7 @@ def profile_table(profile: Profile, by: str, log: Log) -> Table:
     blank = (*(name for name in NUMBERS if name not in SAMPLED), *passed) if log.interval else ()
     unknown = dict.fromkeys(blank)
     numbers = _number_columns(profile, by, log)
+    places = Places([row.site.file for row in profile.rows if row.site], log.cwd)
     margins = MARGINS if profile.estimate and profile.estimate.is_scaled else ()
     code = tuple(name for name in CODE if name not in labels) if by in WITH_CODE else ()
     return Table(
@@ -57,8 +58,9 @@ def profile_table(profile: Profile, by: str, log: Log) -> Table:
             | unknown
             | (_of_code(row) if code else {})
         ),
-        columns=[*_name_columns(profile, by, log), *(_of_sampled(profile, numbers) if log.interval else numbers)],
+        columns=[*_name_columns(profile, by, places), *(_of_sampled(profile, numbers) if log.interval else numbers)],
         rows=profile.rows,
+        shown=places.shown,
     )
 
 
@@ -145,7 +147,7 @@ def _values(row: Row, labels: Sequence[str]) -> dict[str, Any]:
     return named | {name: getattr(row.sums, name) for name in NUMBERS}
 
 
-def _name_columns(profile: Profile, by: str, log: Log) -> list[Column]:
+def _name_columns(profile: Profile, by: str, places: Places) -> list[Column]:
     if by == "kind":
         return [Column("kind", lambda row: clean(row.kind or ""), right=False)]
     is_named = by in WHOLES  # closing rows are then identified by their kind, after their labels
@@ -162,7 +164,7 @@ def _name_columns(profile: Profile, by: str, log: Log) -> list[Column]:
         return [*told, intrinsic]
     if by == "detail":
         return [*told, intrinsic, _label_column("detail")]
-    return [*told, intrinsic, *_place_columns(profile, by, log)]
+    return [*told, intrinsic, *_place_columns(by, places)]
 
 
 def _kinds_tell_rows_apart(profile: Profile) -> bool:
@@ -179,8 +181,7 @@ def _label_column(label: str, optional: bool = False) -> Column:
     return Column(label, show, right=False, flexible=True, optional=optional)
 
 
-def _place_columns(profile: Profile, by: str, log: Log) -> list[Column]:
-    places = Places([row.site.file for row in profile.rows if row.site], log.cwd)
+def _place_columns(by: str, places: Places) -> list[Column]:
     if by == "function":
         file = _ending_column("file", lambda row: places.file(row.labels.get("file", "")), optional=True)
         return [_label_column("function"), file]

@@ -51,7 +51,7 @@ def structure_table(experiment: Experiment, rows: Iterable[Called]) -> Table:
         Column("where", lambda row: clean(_where(row, places)), right=False, flexible=True),
         Column("detail", lambda row: clean(_detail(row)), right=False, flexible=True),
     ]
-    return Table(NAMES, _values, columns, rows)
+    return Table(NAMES, _values, columns, rows, shown=places.shown)
 
 
 def _who_columns(experiment: Experiment) -> list[Column]:

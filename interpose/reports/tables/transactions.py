@@ -47,6 +47,7 @@ def code_table(rows: Sequence[InTransaction], log: Log) -> Table:
                    lambda each: margin_of_samples(each.function.code.margin_ns, each.function.code.cpu_ns)),
         ],
         rows=rows,
+        shown=places.shown,
     )  # fmt: skip
 
 

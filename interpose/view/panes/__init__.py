@@ -1,0 +1,1 @@
+"""The tabs of the view, one module for each."""
