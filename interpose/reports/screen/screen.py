@@ -39,6 +39,7 @@ class Screen:
 
     @property
     def analysis(self) -> Analysis:
+        assert self.profile.analysis is not None
         return self.profile.analysis
 
     @property
