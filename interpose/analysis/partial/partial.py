@@ -44,16 +44,25 @@ class Head:
     """What every partial result has, whatever was asked.
 
     `recorded` is of the earliest experiment, by name if several began at once. `one_in` is that of sampled
-    transactions, 0 if there are none. `damages` are the first, of `damages_count`. `is_running` says that a process
+    transactions, 0 if there are none. `damaged` are the first, of `damages_count`. `is_running` says that a process
     still ran: then the result is one of now.
     """
 
     recorded: Recorded
     experiments: int = 1
     one_in: int = 0
-    damages: list[Damage] = field(default_factory=list)
+    damaged: list[Damage] = field(default_factory=list)
     damages_count: int = 0
     is_running: bool = False
+
+    @property
+    def damages(self) -> Damages:
+        """What could not be read."""
+        made = Damages()
+        for place, what in self.damaged:
+            made.add(place, what)
+        made.count = self.damages_count
+        return made
 
 
 @dataclass
@@ -83,12 +92,14 @@ class Reduction(Generic[Value]):
     """How a question is answered: of one experiment, and of several from the answers of each; `kind` is the type of an
     answer.
 
-    `merge` is associative: it does not matter which answers are merged first.
+    `merge` is associative: it does not matter which answers are merged first. `needs_all_calls`: sampled calls have no
+    answer.
     """
 
     kind: Any
     reduce: Callable[[Analysis, Question], Value]
     merge: Callable[[Iterable[Value]], Value]
+    needs_all_calls: bool = False
 
 
 def reduced(experiment: Experiment, question: Question, reduction: Reduction[Value]) -> Partial[Value]:
@@ -137,7 +148,7 @@ def _together(mine: Head, other: Head) -> Head:
         recorded=first,
         experiments=mine.experiments + other.experiments,
         one_in=max(mine.one_in, other.one_in),
-        damages=sorted({*mine.damages, *other.damages})[: Damages.KEPT],
+        damaged=sorted({*mine.damaged, *other.damaged})[: Damages.KEPT],
         damages_count=mine.damages_count + other.damages_count,
         is_running=mine.is_running or other.is_running,
     )

@@ -51,6 +51,6 @@ def _all_runs(runs: Iterable[list[OneRun]]) -> list[OneRun]:
 
 REDUCTIONS: dict[str, Reduction[Any]] = {
     ROWS: Reduction(Part, _rows, parts.merged),
-    TRANSACTIONS: Reduction(TransactionsPart, _transactions, response_times.merged),
-    RUNS: Reduction(list[OneRun], _run, _all_runs),
+    TRANSACTIONS: Reduction(TransactionsPart, _transactions, response_times.merged, needs_all_calls=True),
+    RUNS: Reduction(list[OneRun], _run, _all_runs, needs_all_calls=True),
 }
