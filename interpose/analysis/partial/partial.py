@@ -148,7 +148,12 @@ def _together(mine: Head, other: Head) -> Head:
         recorded=first,
         experiments=mine.experiments + other.experiments,
         one_in=max(mine.one_in, other.one_in),
-        damaged=sorted({*mine.damaged, *other.damaged})[: Damages.KEPT],
+        damaged=sorted(dict.fromkeys([*mine.damaged, *other.damaged]), key=_experiment_of)[: Damages.KEPT],
         damages_count=mine.damages_count + other.damages_count,
         is_running=mine.is_running or other.is_running,
     )
+
+
+def _experiment_of(damage: Damage) -> str:
+    """The name of the damaged experiment: within one, damage stays in the order in which it was found."""
+    return damage.place.partition("/")[0]

@@ -39,15 +39,18 @@ from interpose.cli.experiment_choice import (
 )
 from interpose.cli.following import follow
 from interpose.cli.many.reading import add_many_arguments, ask
+from interpose.cli.many.reductions import SCREEN
 from interpose.cli.messages import say
 from interpose.cli.output import (
     GITHUB,
     add_output_arguments,
     opened_output,
+    paint_for,
     positive,
     screen_for,
     seconds,
     table_width,
+    width_of,
     write_table,
 )
 from interpose.cli.page import write_page, write_sheet
@@ -59,6 +62,7 @@ from interpose.legacy.code_tables import NATURAL, with_codes
 from interpose.reports.formats import text
 from interpose.reports.formats.table import Table
 from interpose.reports.screen.github import write_report
+from interpose.reports.screen.many import ManyScreen, summary_of_many, whole_report_of_many
 from interpose.reports.screen.summary import summary
 from interpose.reports.screen.whole import whole_report
 from interpose.reports.tables.findings import findings_table
@@ -76,8 +80,8 @@ FOLLOWED_EACH_S = 2.0
 STRUCTURE, TRANSACTION, FINDING, SECRETS = "structure", "transaction", "finding", "secrets"
 WITH_CODES = ("kind", "intrinsic")
 UNSCALED = (STRUCTURE, FINDING, SECRETS)
-MERGED = (*GROUPINGS, TRANSACTION)  # what is made from partial results of many experiments
-BY = (*MERGED, STRUCTURE, FINDING, SECRETS)
+MERGED = (*GROUPINGS, TRANSACTION, FINDING)  # what is made from partial results of many experiments
+BY = (*GROUPINGS, TRANSACTION, STRUCTURE, FINDING, SECRETS)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -138,6 +142,8 @@ def run(arguments: argparse.Namespace) -> int:
     paths = paths_of(arguments.experiments)
     if len(paths) > 1 and by in MERGED and not (arguments.label or arguments.follow):
         return _report_many(paths, by, arguments)
+    if len(paths) > 1 and by is None and not arguments.follow and arguments.format in ("text", "json"):
+        return _report_first_screen_of_many(paths, arguments)
     experiment = open_paths(paths)
     if arguments.follow and isinstance(experiment, Collection):
         raise UsageError("--follow takes a single experiment")
@@ -161,18 +167,35 @@ def run(arguments: argparse.Namespace) -> int:
     return note_damages(experiment)
 
 
+def _report_first_screen_of_many(paths: Sequence[str], arguments: argparse.Namespace) -> int:
+    many = ask(paths, Question(SCREEN), arguments)
+    with opened_output(arguments.output) as out:
+        screen = ManyScreen(many.partial.head, many.partial.value, many.failed, width_of(out), paint_for(out))
+        if arguments.format == "json":
+            out.write(json.dumps(whole_report_of_many(screen), indent=1) + "\n")
+        else:
+            out.writelines(f"{line}\n" for line in summary_of_many(screen))
+    return note_damages(many)
+
+
 def _report_many(paths: Sequence[str], by: str, arguments: argparse.Namespace) -> int:
     """Write the table of many experiments."""
     if by == TRANSACTION:
         _refuse_sorting_transactions(arguments)
         many = ask(paths, Question(TRANSACTIONS), arguments)
         table = _transactions_table(finished_transactions(many.partial.value, not arguments.unscaled), arguments)
+    elif by == FINDING:
+        _refuse_sorting_findings(arguments)
+        many = ask(paths, Question(SCREEN), arguments)
+        screen = ManyScreen(many.partial.head, many.partial.value, many.failed)
+        table = findings_table(screen.findings[: arguments.limit], screen.part.times.matters_ns, many.log.cwd)
+        note_one_in(many.partial.head.one_in)
     else:
         question = Question(ROWS, by, is_scaled=not arguments.unscaled, with_code=True, several=True)
         many = ask(paths, question, arguments)
         finish = finished_with_code if by in WITH_CODE else finished
         table = _rows_table(finish(many.partial.value, by), by, many.log, arguments)
-    if arguments.unscaled:
+    if arguments.unscaled and by != FINDING:
         note_one_in(many.partial.head.one_in)
     write_table(table, arguments)
     return note_damages(many)
@@ -233,11 +256,15 @@ def _transactions_table(made: Transactions, arguments: argparse.Namespace) -> Ta
 
 
 def _findings(analysis: Analysis, arguments: argparse.Namespace) -> Table:
-    if arguments.label or arguments.sort:
-        raise UsageError("--by finding covers the whole experiment: it excludes --label and --sort")
+    _refuse_sorting_findings(arguments)
     survey = Survey(analysis)
     found = found_in(survey)[: arguments.limit]
     return findings_table(found, survey.matters_ns, analysis.experiment.founder.log.cwd)
+
+
+def _refuse_sorting_findings(arguments: argparse.Namespace) -> None:
+    if arguments.label or arguments.sort:
+        raise UsageError("--by finding covers the whole experiment: it excludes --label and --sort")
 
 
 def _secrets(experiment: Experiment, arguments: argparse.Namespace) -> Table:

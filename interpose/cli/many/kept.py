@@ -32,7 +32,7 @@ LARGEST_BYTES = 32 << 20  # of one result, compressed
 LARGEST_TEXT_BYTES = 256 << 20
 AT_MOST_BYTES = 512 << 20  # of all; the oldest go first
 _SAMPLED_EACH_BYTES, _SAMPLE_BYTES = 1 << 16, 256
-_CODE = ("analysis", "experiments", "legacy", "kinds.py")
+_CODE = ("analysis", "experiments", "legacy", "reports", "kinds.py")
 _LEVEL = 3
 
 TellsOf = Callable[[str], Iterable[bytes]]  # of the file at a path

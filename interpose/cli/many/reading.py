@@ -10,9 +10,9 @@ from typing import Any
 
 from interpose.analysis.partial.coding import NotThis
 from interpose.analysis.partial.partial import Partial, Question, Reduction, merged
-from interpose.analysis.partial.reductions import REDUCTIONS
 from interpose.cli.many import cluster, processes, work
 from interpose.cli.many.kept import Kept, kept_directory
+from interpose.cli.many.reductions import REDUCTIONS
 from interpose.cli.many.remote import is_only_here, is_remote, shown
 from interpose.cli.output import positive
 from interpose.errors import ExperimentError

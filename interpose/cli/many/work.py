@@ -10,9 +10,9 @@ from typing import Any
 
 from interpose.analysis.partial.coding import NotThis, packed, unpacked
 from interpose.analysis.partial.partial import Head, Partial, Question, Reduction, reduced
-from interpose.analysis.partial.reductions import REDUCTIONS
 from interpose.cli.experiment_choice import open_experiment, refuse_sampled
 from interpose.cli.many.kept import Kept
+from interpose.cli.many.reductions import REDUCTIONS
 from interpose.cli.many.remote import fetched, is_remote
 from interpose.errors import ExperimentError, InterposeError, UsageError
 from interpose.experiments.model.files import Damages
