@@ -13,9 +13,11 @@ from interpose.analysis.calls.groupings import GROUPINGS
 from interpose.analysis.calls.profile import finished
 from interpose.analysis.calls.profile import reduced as rows_of
 from interpose.analysis.calls.rows import CODE
+from interpose.analysis.coverage.coverage import Asked, coverage
+from interpose.analysis.coverage.coverage import finished as finished_coverage
 from interpose.analysis.partial.coding import NotThis, packed, unpacked
 from interpose.analysis.partial.partial import Head, Partial, Question, merged, reduced
-from interpose.analysis.partial.reductions import REDUCTIONS, ROWS, RUNS, TRANSACTIONS
+from interpose.analysis.partial.reductions import COVERAGE, REDUCTIONS, ROWS, RUNS, TRANSACTIONS
 from interpose.analysis.profile.rows import WITH_CODE, finished_with_code, reduced_with_code
 from interpose.analysis.transactions import response_times
 from interpose.experiments.model.collection import Collection
@@ -160,6 +162,41 @@ def test_rows_of_sampled_code_are_those_of_all_at_once(sampled, by):
     assert {row.site for row in made.rows if row.code} == {row.site for row in wanted.rows if row.code}
 
 
+@pytest.fixture(scope="module")
+def covered(tmp_path_factory):
+    """Experiments of which each covered other places of two files."""
+    place = tmp_path_factory.mktemp("covered")
+    made = []
+    for seed in range(6):
+        random, build = Random(seed), Build(place / f"c{seed}.1.er", time_ns=TIME_NS + seed)
+        for file in ("a.py", "b.py")[: 1 + seed % 2]:
+            places = [(line, 1, random.randrange(2)) for line in range(1, 9)]
+            build.covered_code(f"/home/u/shop/{file}", "f", places, [(1, 2, 3, random.randrange(2), 1)])
+        build.thread(end_ns=START_NS + 10, main=1, tid=1)
+        build.ended(10, 10)
+        made.append(str(build.write()))
+    return tuple(made)
+
+
+@settings(max_examples=10)
+@given(choices=st.randoms(use_true_random=False))
+def test_coverage_of_partial_results_is_that_of_all_at_once(covered, choices):
+    asked = Asked(place="/home/u/shop")
+    partials = answers(covered, Question(COVERAGE, options=asked.packed()))
+
+    whole = tree_of(partials, choices.randrange, REDUCTIONS[COVERAGE])
+
+    wanted = coverage(Collection([Experiment(path) for path in covered]), asked)
+    made = finished_coverage(whole.value, asked)
+    assert [module.path for module in made.modules] == ["/home/u/shop/a.py", "/home/u/shop/b.py"]
+    assert repr(sorted(map(told_of, made.modules))) == repr(sorted(map(told_of, wanted.modules)))
+    assert (made.codes, made.with_branches, sorted(made.notes)) == (wanted.codes, True, sorted(wanted.notes))
+
+
+def told_of(module):
+    return module.path, sorted(module.lines_seen), sorted(map(str, module.jumps.items())), module.why
+
+
 def test_runs_stay_themselves_in_the_order_given(experiments):
     whole = merged(answers(experiments, Question(RUNS, "intrinsic", with_calls=True)), REDUCTIONS[RUNS])
 
@@ -179,6 +216,14 @@ def test_what_is_packed_is_read_as_it_was(experiments, question):
     kind = tuple[Head, REDUCTIONS[question.reduction].kind]
 
     for each in answers(experiments, question):
+        head, value = unpacked(packed((each.head, each.value), kind), kind)
+        assert Partial(head, value) == each
+
+
+def test_coverage_is_packed_and_read_as_it_was(covered):
+    kind = tuple[Head, REDUCTIONS[COVERAGE].kind]
+
+    for each in answers(covered, Question(COVERAGE, options=Asked(place="/").packed())):
         head, value = unpacked(packed((each.head, each.value), kind), kind)
         assert Partial(head, value) == each
 

@@ -12,12 +12,15 @@ from interpose.analysis.calls import parts, profile
 from interpose.analysis.calls.parts import Part
 from interpose.analysis.comparison.figures import Run, run_of
 from interpose.analysis.comparison.likeness import Circumstances, circumstances
+from interpose.analysis.coverage import coverage
+from interpose.analysis.coverage import parts as coverage_parts
+from interpose.analysis.coverage.parts import CoveragePart
 from interpose.analysis.partial.partial import Question, Reduction
 from interpose.analysis.profile.rows import WITH_CODE, reduced_with_code
 from interpose.analysis.transactions import response_times
 from interpose.analysis.transactions.response_times import TransactionsPart
 
-ROWS, TRANSACTIONS, RUNS = "rows", "transactions", "runs"
+ROWS, TRANSACTIONS, RUNS, COVERAGE = "rows", "transactions", "runs", "coverage"
 
 
 @dataclass
@@ -49,8 +52,13 @@ def _all_runs(runs: Iterable[list[OneRun]]) -> list[OneRun]:
     return list(chain.from_iterable(runs))
 
 
+def _coverage(analysis: Analysis, question: Question) -> CoveragePart:
+    return coverage.reduced(analysis.experiment, coverage.unpacked(question.options))
+
+
 REDUCTIONS: dict[str, Reduction[Any]] = {
     ROWS: Reduction(Part, _rows, parts.merged),
     TRANSACTIONS: Reduction(TransactionsPart, _transactions, response_times.merged, needs_all_calls=True),
     RUNS: Reduction(list[OneRun], _run, _all_runs, needs_all_calls=True),
+    COVERAGE: Reduction(CoveragePart, _coverage, coverage_parts.merged),
 }
