@@ -95,7 +95,8 @@ def own_environment(tmp_path: Path) -> dict[str, str]:
     """An environment without settings of whoever runs the tests."""
     theirs = ("INTERPOSE", "PYTHONUNBUFFERED")
     plain = {name: value for name, value in os.environ.items() if not name.startswith(theirs)}
-    return {**plain, "XDG_STATE_HOME": str(tmp_path / "state"), "COLUMNS": "80"}
+    own = {f"XDG_{what.upper()}_HOME": str(tmp_path / what) for what in ("state", "cache")}
+    return {**plain, **own, "COLUMNS": "80"}
 
 
 @pytest.fixture
@@ -105,7 +106,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name)
     for name in ("COLUMNS", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    for what in ("state", "cache"):
+        monkeypatch.setenv(f"XDG_{what.upper()}_HOME", str(tmp_path / what))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -10,10 +10,12 @@ import tempfile
 import weakref
 from collections.abc import Sequence
 from glob import glob, has_magic
+from typing import Protocol
 
 from interpose.analysis.transactions.estimate import is_sampled
 from interpose.cli.archiving import archive_at_once
 from interpose.cli.consolidating import consolidate_at_once
+from interpose.cli.many.remote import fetch, is_remote, matching, shown
 from interpose.cli.messages import say
 from interpose.config import state
 from interpose.config.precedence import absolute, in_force
@@ -45,7 +47,8 @@ def add_experiments_argument(parser: argparse.ArgumentParser) -> None:
         "experiments",
         nargs="*",
         metavar="EXPERIMENT",
-        help="directories, archives NAME.er.tar.zst, groups NAME.erg, or patterns 'shop.*.er' (default: the newest)",
+        help="directories, archives NAME.er.tar.zst, groups NAME.erg, patterns 'shop.*.er', or URLs of these "
+        "(default: the newest)",
     )
 
 
@@ -77,7 +80,11 @@ def open_experiments(given: Sequence[str]) -> Experiment:
 
     Of several, those that cannot be read are noted. Raises ExperimentError if none can.
     """
-    paths = paths_of(given)
+    return open_paths(paths_of(given))
+
+
+def open_paths(paths: Sequence[str]) -> Experiment:
+    """The same for the paths of single experiments. Raises ExperimentError."""
     if len(paths) < 2:
         return open_experiment(paths[0] if paths else None)
     damages, opened = Damages(), []
@@ -95,15 +102,29 @@ def open_experiments(given: Sequence[str]) -> Experiment:
 def paths_of(given: Sequence[str]) -> list[str]:
     """The paths of the `given` experiments, of those in groups among them and of those that match patterns, each once.
     Raises ExperimentError."""
-    return list({os.path.realpath(path): path for each in given for path in _members(each)}.values())
+    return list({_identity(path): path for each in given for path in _members(each)}.values())
+
+
+def _identity(path: str) -> str:
+    return path if is_remote(path) else os.path.realpath(path)
 
 
 def _members(path: str) -> list[str]:
+    if is_remote(path):
+        return _remote_members(path)
     if not has_magic(path) or os.path.lexists(path):
         return group.members(path) if group.is_group(path) else [path]
     if found := [each for each in sorted(glob(path)) if each.endswith((names.SUFFIX, SUFFIX))]:
         return found
     raise ExperimentError(f"{path}: no experiment matches")
+
+
+def _remote_members(url: str) -> list[str]:
+    if not has_magic(url):
+        return [url]
+    if found := matching(url):
+        return found
+    raise ExperimentError(f"{shown(url)}: no experiment matches")
 
 
 def open_experiment(given: str | None, archive: bool = True, damages: Damages | None = None) -> Experiment:
@@ -130,6 +151,19 @@ def _unpacked(path: str, damages: Damages) -> Experiment:
         raise
     weakref.finalize(experiment, shutil.rmtree, directory, True)
     experiment.packed = path
+    return experiment
+
+
+def _fetched(url: str, damages: Damages) -> Experiment:
+    """The experiment at `url`, in a directory that goes when it does. Raises InterposeError."""
+    directory = tempfile.mkdtemp(prefix="interpose-")
+    try:
+        experiment = _named(fetch(url, directory), damages)
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    weakref.finalize(experiment, shutil.rmtree, directory, True)
+    experiment.packed = shown(url)
     return experiment
 
 
@@ -161,6 +195,8 @@ def _readable_before(newest: str, directory: str) -> str:
 
 
 def _named(path: str, damages: Damages) -> Experiment:
+    if is_remote(path):
+        return _fetched(path, damages)
     is_packed = path.endswith(SUFFIX) and os.path.isfile(path)
     return _unpacked(path, damages) if is_packed else Experiment(path, damages)
 
@@ -173,7 +209,14 @@ def _one_member(path: str, damages: Damages) -> Experiment:
     return _named(members[0], damages)
 
 
-def note_damages(experiment: Experiment) -> int:
+class MayBeDamaged(Protocol):
+    """What was read, with what could not be."""
+
+    @property
+    def damages(self) -> Damages: ...
+
+
+def note_damages(experiment: Experiment | MayBeDamaged) -> int:
     """Report damage of `experiment` in one line; return the exit code: 3 if there is any."""
     damages = experiment.damages
     if not damages.found:
@@ -217,8 +260,13 @@ RECORDED = "this is of what was recorded of those kept, not estimated"
 def note_sampled(experiment: Experiment, what: str = RECORDED) -> None:
     """Say in one line where transactions were sampled, and what that means for the figures."""
     if is_sampled(experiment):
-        log = next(process.log for process in experiment.processes if process.log.one_in)
-        say(f"transactions were sampled, one in {log.one_in:,}: {what}")
+        note_one_in(next(process.log.one_in for process in experiment.processes if process.log.one_in), what)
+
+
+def note_one_in(one_in: int, what: str = RECORDED) -> None:
+    """The same, where it is known that one in so many was kept; 0 if all were."""
+    if one_in:
+        say(f"transactions were sampled, one in {one_in:,}: {what}")
 
 
 def refuse_sampled(experiment: Experiment) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
-from interpose.analysis.analysis import Analysis
-from interpose.analysis.comparison.figures import MEASURES, Run, meanings, run_of
-from interpose.analysis.comparison.likeness import Circumstances, circumstances
-from interpose.cli.experiment_choice import note_damages, note_sampled, open_experiment, refuse_sampled
+from interpose.analysis.comparison.figures import MEASURES, meanings
+from interpose.analysis.partial.partial import Question
+from interpose.analysis.partial.reductions import RUNS, OneRun
+from interpose.cli.experiment_choice import note_damages, note_one_in
+from interpose.cli.many.reading import ask
 from interpose.cli.messages import say
-from interpose.errors import ExperimentError
-from interpose.experiments.model.files import Damages
 
 
 def add_measure_argument(parser: argparse.ArgumentParser) -> None:
@@ -28,33 +28,16 @@ class Runs:
     """The runs at some paths with their circumstances, and when each began on the calendar; what cannot be read is
     said, and left out. `code` is the exit code so far. Raises ExperimentError if none can be read."""
 
-    def __init__(self, paths: list[str], by: str, with_calls: bool) -> None:
-        self.runs: list[Run] = []
-        self.circumstances: list[Circumstances] = []
-        self.times_ns: list[int] = []
-        self.code = 0
-        refused = Damages()
-        for path in paths:
-            try:
-                self._read(path, by, with_calls)
-            except ExperimentError as error:
-                place, _, what = str(error).rpartition(": ")
-                refused.add(place, what)
-        if not self.runs:
-            raise ExperimentError(str(refused.found[0]))
-        for damage in refused.found:
+    def __init__(self, paths: Sequence[str], by: str, with_calls: bool, arguments: argparse.Namespace) -> None:
+        many = ask(paths, Question(RUNS, by, with_calls=with_calls), arguments)
+        found: list[OneRun] = many.partial.value
+        self.runs = [each.run for each in found]
+        self.circumstances = [each.circumstances for each in found]
+        self.times_ns = [each.time_ns for each in found]
+        note_one_in(many.partial.head.one_in, "counts and times are estimates, whose margins are not in the comparison")
+        for damage in many.failed.found:
             say(f"{damage}; left out")
-            self.code = 3
-
-    def _read(self, path: str, by: str, with_calls: bool) -> None:
-        experiment = open_experiment(path)
-        refuse_sampled(experiment)
-        note_sampled(experiment, "counts and times are estimates, whose margins are not in the comparison")
-        analysis = Analysis(experiment)
-        self.runs.append(run_of(analysis, by, with_calls))
-        self.circumstances.append(circumstances(analysis))
-        self.times_ns.append(experiment.founder.log.time_ns)
-        self.code = max(self.code, note_damages(experiment))
+        self.code = max(note_damages(many.partial.head), 3 if many.failed.found else 0)
 
     def order_by_time(self) -> None:
         """Sort the runs by their beginnings; runs that began at once, or at an unknown time, by name."""

@@ -41,16 +41,24 @@ class NotRecorded:
 
 def directory(environment: Mapping[str, str] = os.environ) -> str | None:
     """The user's state directory, made if necessary; None if it cannot be made or belongs to somebody else."""
-    base = environment.get("XDG_STATE_HOME", "")
+    return _directory(environment.get("XDG_STATE_HOME", ""), ".local/state")
+
+
+def cache_directory(environment: Mapping[str, str] = os.environ) -> str | None:
+    """The same for what can be made again: the user's cache directory."""
+    return _directory(environment.get("XDG_CACHE_HOME", ""), ".cache")
+
+
+def _directory(base: str, in_home: str) -> str | None:
     if not base.startswith("/"):  # the XDG specification: relative paths are ignored
         home = os.path.expanduser("~")
         if not home.startswith("/"):
             return None
-        base = os.path.join(home, ".local", "state")
-    return _private(os.path.join(base, "interpose"))
+        base = os.path.join(home, in_home)
+    return private_directory(os.path.join(base, "interpose"))
 
 
-def _private(path: str) -> str | None:
+def private_directory(path: str) -> str | None:
     """The directory at `path`, made with mode 0700; None if it belongs to somebody else or is a link."""
     try:
         _make_levels(path)
@@ -71,7 +79,7 @@ def _make_levels(path: str) -> None:
 def experiments_directory() -> str | None:
     """Where experiments go when the wanted directory is not writable; None if there is no such place."""
     state = directory()
-    return state and _private(os.path.join(state, EXPERIMENTS))
+    return state and private_directory(os.path.join(state, EXPERIMENTS))
 
 
 def experiments_elsewhere() -> list[str]:

@@ -6,12 +6,14 @@ The self times of all rows, of the row `code` and of the row `overhead` (and, wh
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.calls.account import NOTHING, ProcessAccount, Share
+from interpose.analysis.calls.account import NOTHING, Share
 from interpose.analysis.calls.groupings import COUNTED, GROUPINGS, WHOLES, Grouping, row_of_kind, whole_labels
+from interpose.analysis.calls.parts import Labels, Part, not_kept_row
 from interpose.analysis.calls.rows import (
     BEFORE,
     CODE,
@@ -26,7 +28,7 @@ from interpose.analysis.calls.rows import (
     ranked,
 )
 from interpose.analysis.consolidation.records import Key, Record, Records, grouped
-from interpose.analysis.consolidation.sums import Sums, total
+from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.transactions.estimate import (
     ALWAYS,
     EXACT,
@@ -57,27 +59,25 @@ from interpose.kinds import KINDS
 class Profile:
     """The rows of a grouping, largest self wall time first, then `code`, `overhead` and similar rows.
 
-    Rows of calls that waited for work come last. A part of the calls, that of a label, is not a part of any total: it
-    has no closing rows, and its total is what the calls took. `estimate` exists if transactions were sampled: with
+    Rows of calls that waited for work come last. `part` is what they were made from, `analysis` what that was read
+    from, unless it was merged from partial results. A part of the calls, that of a label, is not a part of any total:
+    it has no closing rows, and its total is what the calls took. `estimate` exists if transactions were sampled: with
     `is_scaled`, counts and times are then estimated for all of them.
     """
 
-    analysis: Analysis
     rows: list[Row]
-    estimate: Estimate | None = None
+    part: Part
+    analysis: Analysis | None = None
 
     @property
     def total(self) -> Share:
         """All threads of all processes; of a part, its calls."""
-        if not self.analysis.is_part:
-            return self.analysis.total
-        sums = total(row.sums for row in self.rows)
-        return Share(sums.self_wall_ns, sums.self_cpu_ns, 0, 0, 0, 0)
+        return self.part.total
 
     @property
-    def passed(self) -> int:
-        """Calls of the kind `sync` that did not wait, and were not recorded."""
-        return sum(each.passed for each in self.analysis.accounts)
+    def estimate(self) -> Estimate | None:
+        """The basis of what is estimated."""
+        return self.part.estimate
 
 
 def profile(analysis: Analysis, by: str, is_scaled: bool = True) -> Profile:
@@ -86,6 +86,11 @@ def profile(analysis: Analysis, by: str, is_scaled: bool = True) -> Profile:
     If transactions were sampled, calls within those kept represent the calls within all of them, unless `is_scaled` is
     false. If only some calls are selected, they represent themselves.
     """
+    return finished(reduced(analysis, by, is_scaled), by, analysis)
+
+
+def reduced(analysis: Analysis, by: str, is_scaled: bool = True) -> Part:
+    """The part of a profile that an analysis has."""
     experiment, grouping = analysis.experiment, GROUPINGS[by]
     sampled = is_sampled(experiment)
     rows = _Sampled(grouping, by in WHOLES) if sampled and not analysis.is_part else _Rows()
@@ -93,18 +98,47 @@ def profile(analysis: Analysis, by: str, is_scaled: bool = True) -> Profile:
         rows.add_records(process, grouping, analysis.records_of_threads(process, grouping.needs))
     if analysis.is_part:
         estimate = _estimate_of(experiment, {}, is_scaled=False) if sampled else None
-        return Profile(analysis, ranked(sorted(rows.made, key=largest_first)), estimate)
+        return Part(rows.made, is_part=True, estimate=estimate)
     if by in WHOLES:
         rows.add_passed(by, experiment.processes)
     if by in COUNTED:
         rows.add_counted(grouping, experiment.processes)
     estimate = rows.finish(experiment, is_scaled) if isinstance(rows, _Sampled) else None
-    made = Profile(analysis, sorted(rows.made, key=largest_first), estimate)
+    passed = sum(each.passed for each in analysis.accounts)
+    return Part(rows.made, _shares_by(by, analysis), passed, _counted(experiment), estimate=estimate)
+
+
+def finished(part: Part, by: str, analysis: Analysis | None = None) -> Profile:
+    """The profile with the rows of `part`, sorted and closed."""
+    rows = sorted(part.rows, key=largest_first)
+    if part.is_part:
+        return Profile(ranked(rows), part, analysis)
     if by == "kind":
-        add_passed(made.rows, made.passed)
-    closing = closing_rows_by(by, analysis.accounts) if by in WHOLES else closing_rows(made.total)
-    made.rows = ranked([*made.rows, *closing])
-    return made
+        add_passed(rows, part.passed)
+    for row in rows:
+        if row.kind == NOT_KEPT and not row.is_of_calls and part.estimate:
+            row.comment = _comment_on_not_kept(part.estimate.population)
+    closing = closing_rows_by(part.shares) if by in WHOLES else closing_rows(part.total)
+    return Profile(ranked([*rows, *closing]), part, analysis)
+
+
+def _shares_by(by: str, analysis: Analysis) -> dict[Labels, Share]:
+    """The time of all threads by the labels of the rows that close the table."""
+    shares: dict[Labels, Share] = {}
+    for account in analysis.accounts:
+        for number, share in account.threads.items():
+            labels = tuple(whole_labels(account.process, number, by).items()) if by in WHOLES else ()
+            shares[labels] = shares.get(labels, NOTHING) + share
+    return shares
+
+
+def _counted(experiment: Experiment) -> Counter[str]:
+    """How many calls of each kind were counted and not timed."""
+    found: Counter[str] = Counter()
+    for process in experiment.processes:
+        for number, counted in process.counts.items():
+            found[process.intrinsic(number).kind] += counted
+    return found
 
 
 def add_passed(kinds: list[Row], passed: int) -> None:
@@ -215,16 +249,23 @@ class _Sampled(_Rows):
                 if not self._is_whole:
                     settle(list(parts.values()), population)
             elif not self._is_whole and population.passed_wall_ns:
-                self.made.append(_of_not_kept(population))
+                self._add_not_kept(population)
             for row, sums in parts.items():
                 self.made[row].sums.add(sums)
         made = _estimate_of(experiment, self._populations, is_scaled)
-        made.margins = together(self._margins()) if is_scaled else {}
+        margins = together(self._margins()) if is_scaled else {}
         for row, found in enumerate(self.made):
-            found.margin = made.margins.get((row, found.kind))
+            found.margin = margins.get((row, found.kind))
             if found.margin and self._is_whole:
                 found.margin.self_wall_ns = 0.0
+        made.margins = {what: margin for what, margin in margins.items() if what is None or isinstance(what, str)}
         return made
+
+    def _add_not_kept(self, population: Population) -> None:
+        row = not_kept_row(population.passed_wall_ns, population.passed_cpu_ns)
+        number = self.number(row)
+        if self.made[number] is not row:
+            self.made[number].sums.add(row.sums)
 
     def _margins(self) -> Iterator[tuple[Hashable, Margin]]:
         for name, population in self._populations.items():
@@ -249,10 +290,8 @@ class _Sampled(_Rows):
         return row_of
 
 
-def _of_not_kept(population: Population) -> Row:
-    """The row of what transactions took of which nothing else is known."""
-    comment = f"in transactions that were passed over: {population.kept:,} of {population.seen:,} kept"
-    return closing_row(NOT_KEPT, population.passed_wall_ns, population.passed_cpu_ns, comment)
+def _comment_on_not_kept(of: Population) -> str:
+    return f"in transactions that were passed over: {of.kept:,} of {of.seen:,} kept"
 
 
 def _estimate_of(experiment: Experiment, populations: Mapping[str, Population], is_scaled: bool) -> Estimate:
@@ -273,9 +312,10 @@ def by_kind(made: Profile) -> list[Row]:
             found = alike.made[alike.number(row_of_kind(kind))]
             found.sums.add(row.sums)
             found.margin = made.estimate.margins.get(kind) if made.estimate else None
-    alike.add_counted(GROUPINGS["kind"], made.analysis.experiment.processes)
+    for kind, counted in made.part.counted.items():
+        alike.made[alike.number(row_of_kind(kind))].counted += counted
     kinds = alike.made
-    add_passed(kinds, made.passed)
+    add_passed(kinds, made.part.passed)
     order = {kind: place for place, kind in enumerate(KINDS)}
     kinds.sort(key=lambda row: (order.get(row.kind or "", len(order)), row.kind))
     not_kept = [row for row in made.rows if row.kind == NOT_KEPT and not row.is_of_calls]
@@ -297,13 +337,8 @@ def closing_rows(whole: Share) -> list[Row]:
     return rows
 
 
-def closing_rows_by(by: str, accounts: Iterable[ProcessAccount]) -> list[Row]:
+def closing_rows_by(shares: Mapping[Labels, Share]) -> list[Row]:
     """The same rows of each thread, or of what threads are a part of, those that took most first."""
-    shares: dict[tuple[tuple[str, str], ...], Share] = {}
-    for account in accounts:
-        for number, share in account.threads.items():
-            labels = tuple(whole_labels(account.process, number, by).items())
-            shares[labels] = shares.get(labels, NOTHING) + share
     rows = [replace(row, labels=dict(labels)) for labels, share in shares.items() for row in closing_rows(share)]
     there = [row for row in rows if row.sums.self_wall_ns or row.sums.self_cpu_ns]
     order = {kind: place for place, kind in enumerate((CODE, OVERHEAD, BEFORE, PAUSED))}

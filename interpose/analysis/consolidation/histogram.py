@@ -6,7 +6,8 @@ every time in it. Times below 128 ns are exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 FINE_BITS = 6
 FINE = 1 << FINE_BITS  # buckets for each doubling
@@ -31,19 +32,14 @@ def middle_of(bucket: int) -> int:
     return (least + beyond - 1) // 2
 
 
+@dataclass(slots=True)
 class Histogram:
-    """How many times of about each length there are."""
+    """How many times of about each length there are; the counts given are copied."""
 
-    __slots__ = ("counts",)
+    counts: dict[int, int] = field(default_factory=dict)
 
-    def __init__(self, counts: Mapping[int, int] | None = None) -> None:
-        self.counts: dict[int, int] = dict(counts or {})
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Histogram) and self.counts == other.counts
-
-    def __repr__(self) -> str:
-        return f"Histogram({self.counts!r})"
+    def __post_init__(self) -> None:
+        self.counts = dict(self.counts)
 
     def count(self, time_ns: int) -> None:
         """Count one time more."""

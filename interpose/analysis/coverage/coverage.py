@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from interpose.analysis.coverage.exclusion import DEFAULTS
-from interpose.analysis.coverage.gathering import File, Gathered, gather
+from interpose.analysis.coverage.gathering import Gathering, Made
 from interpose.analysis.coverage.module import Module, Share, module_of, never_gone
+from interpose.analysis.coverage.parts import CoveragePart, File, Version, latest_files, merged, notes_on
 from interpose.analysis.coverage.paths import COMPILED, EXTENSIONS, SOURCES, Chosen, real_path
 from interpose.analysis.coverage.table import LARGEST_BYTES, Table, Unreadable, statement_table
+from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import open_plain
-from interpose.experiments.model.sources import decoded
+from interpose.experiments.model.sources import Sources, decoded
 
 NOTHING_RAN = "nothing of it ran"
 _NAMES_SHOWN = 3
+_BRANCHES = "INTERPOSE_BRANCHES"
 
 
 @dataclass
@@ -35,14 +39,33 @@ class Asked:
     place: str = field(default_factory=os.getcwd)
 
 
+    def packed(self) -> tuple[str, ...]:
+        """All but what is excluded, as texts: what matters when experiments are read."""
+        chosen = [list(each) for each in (self.directories, self.include, self.omit)]
+        context = self.context.pattern if self.context else None
+        return (json.dumps(chosen), json.dumps(context), self.place)
+
+
+def unpacked(given: Sequence[str]) -> Asked:
+    """What `packed` has made texts of."""
+    chosen, context, place = given
+    directories, include, omit = json.loads(chosen)
+    pattern = json.loads(context)
+    expression = None if pattern is None else re.compile(pattern, re.MULTILINE)
+    return Asked(directories, include, omit, expression, (), place)
+
+
 @dataclass
 class Coverage:
-    """The modules by path, remarks, the number of code objects seen, and whether branches were recorded."""
+    """The modules by path, remarks, the number of code objects seen, and whether branches were recorded; `was_asked`
+    says that coverage was to be recorded, and `wanted` of what."""
 
     modules: list[Module]
     notes: list[str]
     codes: int
     with_branches: bool
+    was_asked: bool = False
+    wanted: str = ""
 
     @property
     def own(self) -> Share:
@@ -67,19 +90,53 @@ class Coverage:
 
 def coverage(experiment: Experiment, asked: Asked) -> Coverage:
     """The coverage recorded in an experiment, or in several read as one."""
-    chosen = Chosen(asked.directories, asked.include, asked.omit, asked.place)
-    patterns = [re.compile(each, re.MULTILINE) for each in (*DEFAULTS, *asked.exclude)]
+    several = experiment.experiments if isinstance(experiment, Collection) else [experiment]
+    return finished(merged(reduced(each, asked) for each in several), asked)
+
+
+def reduced(experiment: Experiment, asked: Asked) -> CoveragePart:
+    """What one experiment has of the coverage."""
     wanted = asked.context
-    gathered = gather(experiment, lambda name: wanted is None or bool(wanted.search(name)), chosen.has)
-    modules = [_module(file, patterns, gathered.with_branches) for file in gathered.files.values()]
-    _give_made(modules, gathered, chosen)
+    found = Gathering(lambda name: wanted is None or bool(wanted.search(name)), _chosen(asked).has)
+    left_out = sum(found.add(process) for process in experiment.processes)
+    sources, log = Sources(experiment), experiment.founder.log
+    began = (log.time_ns, experiment.name)
+    what = ("coverage", "lines") if found.from_lines else ("coverage",)
+    missed = [why for each in experiment.processes for one in what for why in each.log.missed(one)]
+    asked_for = any(each.log.settings.get(_BRANCHES) == "1" for each in experiment.processes)
+    return CoveragePart(
+        {
+            path: [Version([began], sources.sought(process, file), seen)]
+            for path, (process, file, seen) in found.files.items()
+        },
+        found.made,
+        found.codes,
+        left_out,
+        asked_for or any(seen.jumps for _, _, seen in found.files.values()),
+        found.from_lines,
+        list(dict.fromkeys(missed)),
+        {each.log.collector.get("python", "") for each in experiment.processes} - {""},
+        any("coverage" in each.log.recorded for each in experiment.processes),
+        log.settings.get("INTERPOSE_COVERAGE", "own"),
+    )
+
+
+def finished(part: CoveragePart, asked: Asked) -> Coverage:
+    """The coverage by module, as `asked`."""
+    chosen = _chosen(asked)
+    patterns = [re.compile(each, re.MULTILINE) for each in (*DEFAULTS, *asked.exclude)]
+    files = list(latest_files(part))
+    modules = [_module(file, patterns, part.with_branches) for file in files]
+    _give_made(modules, part.made, chosen)
     seen = {real_path(module.path) for module in modules}
-    modules += [
-        _never_run(path, name, patterns, gathered.with_branches) for path, name in _others(chosen, seen)
-    ]
-    notes = [*gathered.notes, *_notes(experiment, gathered)]
+    modules += [_never_run(path, name, patterns, part.with_branches) for path, name in _others(chosen, seen)]
+    notes = [*notes_on(part), *_notes(part, files)]
     in_order = sorted(modules, key=lambda module: module.path)
-    return Coverage(in_order, notes, gathered.codes, gathered.with_branches)
+    return Coverage(in_order, notes, part.codes, part.with_branches, part.was_asked, part.wanted)
+
+
+def _chosen(asked: Asked) -> Chosen:
+    return Chosen(asked.directories, asked.include, asked.omit, asked.place)
 
 
 def _module(file: File, patterns: Sequence[re.Pattern[str]], with_branches: bool) -> Module:
@@ -92,12 +149,12 @@ def _module(file: File, patterns: Sequence[re.Pattern[str]], with_branches: bool
     return module_of(file.path, table, file.seen, with_branches, note=file.sought.note)
 
 
-def _give_made(modules: list[Module], gathered: Gathered, chosen: Chosen) -> None:
+def _give_made(modules: list[Module], generated: Mapping[str, Made], chosen: Chosen) -> None:
     """Give each module the code that was generated for it. Code generated for others, the library's, has a row per
     file."""
     by_name = {module.name: module for module in modules}
     others: dict[str, set[str]] = defaultdict(set)
-    for name, made in gathered.made.items():
+    for name, made in generated.items():
         if module := by_name.get(name):
             module.made = made
         else:
@@ -134,13 +191,12 @@ def _never_run(path: str, name: str, patterns: Sequence[re.Pattern[str]], with_b
     return Module(path, name, table, note=NOTHING_RAN, jumps=jumps, has_run=False)
 
 
-def _notes(experiment: Experiment, gathered: Gathered) -> Iterator[str]:
+def _notes(part: CoveragePart, files: Sequence[File]) -> Iterator[str]:
     here = ".".join(map(str, sys.version_info[:2]))
-    versions = {each.log.collector.get("python", here) for each in experiment.processes}
-    for version in sorted(versions):
-        if version.split(".")[:2] != here.split(".") and gathered.codes:
+    for version in sorted(part.pythons):
+        if version.split(".")[:2] != here.split(".") and part.codes:
             yield f"recorded by Python {version}; this is {here}, which may have code for other statements"
-    if gathered.from_lines:
+    if part.from_lines:
         yield "from line trace: statements on one line are not told apart"
-    if not all(file.seen.has_columns for file in gathered.files.values()):
+    if not all(file.seen.has_columns for file in files):
         yield "recorded without columns (-X no_debug_ranges): statements on one line are not told apart"

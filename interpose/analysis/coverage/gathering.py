@@ -1,24 +1,20 @@
-"""Combines what was seen to run by source file, over processes, experiments and contexts."""
+"""Combines what was seen to run by source file, over the processes and contexts of an experiment."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 
 from interpose.analysis.coverage.conditions import is_expression
 from interpose.experiments.format.covered import Code, Covered, Point
 from interpose.experiments.format.traces import Function, read_stretches
-from interpose.experiments.model.collection import Collection
-from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
-from interpose.experiments.model.sources import Sought, Sources, is_dynamic, path_of
+from interpose.experiments.model.sources import is_dynamic, path_of
 
 # Functions that libraries make from text, under the name of one of their files or of none.
 _MADE = re.compile(r"(?:^|\.)__create_fn__(?:\.|$)")
-
-_BRANCHES = "INTERPOSE_BRANCHES"
 
 
 @dataclass
@@ -30,7 +26,6 @@ class Seen:
     whose globals they use.
     """
 
-    process: Process
     modules: Counter[str] = field(default_factory=Counter)
     has_columns: bool = True
     known: set[Point] = field(default_factory=set)
@@ -65,81 +60,18 @@ class Made:
     executed: set[tuple[str, str, int, int]] = field(default_factory=set)
 
 
-@dataclass
-class File:
-    """A source file of the program: its path, what was seen of it, and its text or why it is missing."""
-
-    path: str
-    seen: Seen
-    sought: Sought
-
-
-@dataclass
-class Gathered:
-    """What was recorded: files by path, generated code by module, remarks, the number of code objects, whether there
-    are branches, and whether some files were seen by line trace alone."""
-
-    files: dict[str, File] = field(default_factory=dict)
-    made: dict[str, Made] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    codes: int = 0
-    with_branches: bool = False
-    from_lines: bool = False
-
-
-def gather(experiment: Experiment, wants_context: Callable[[str], bool], wants_file: Callable[[str], bool]) -> Gathered:
-    """What was recorded of the wanted files; what ran only in unwanted contexts counts as not executed.
+class Gathering:
+    """What the processes of one experiment saw of the wanted files; what ran only in unwanted contexts counts as not
+    executed.
 
     Line trace counts lines, without contexts. If it alone saw a file, an executed line stands for all statements on it.
-
-    If the text of a file differs between experiments, only the latest text counts.
     """
-    gathered, left_out = Gathered(), 0
-    for each in reversed(_by_age(experiment)):
-        sources, found = Sources(each), _Found(wants_context, wants_file, gathered.made)
-        for process in each.processes:
-            left_out += found.add(process)
-        gathered.codes += found.codes
-        gathered.from_lines |= found.from_lines
-        gathered.with_branches |= any(seen.jumps for _, seen in found.files.values())
-        for path, (file, seen) in found.files.items():
-            _join(gathered, File(path, seen, sources.sought(seen.process, file)), each.name)
-    gathered.with_branches |= any(each.log.settings.get(_BRANCHES) == "1" for each in experiment.processes)
-    if left_out:
-        gathered.notes.append(f"incomplete: for {left_out:,} code objects there was no room")
-    what = ("coverage", "lines") if gathered.from_lines else ("coverage",)
-    missed = [why for each in experiment.processes for one in what for why in each.log.missed(one)]
-    gathered.notes += [f"not recorded: {why}" for why in dict.fromkeys(missed)]
-    return gathered
 
-
-def _by_age(experiment: Experiment) -> Sequence[Experiment]:
-    several = experiment.experiments if isinstance(experiment, Collection) else [experiment]
-    return sorted(several, key=lambda each: each.founder.log.time_ns)
-
-
-def _join(gathered: Gathered, file: File, experiment: str) -> None:
-    there = gathered.files.setdefault(file.path, file)
-    if there is file:
-        return
-    ours, theirs = file.sought.source, there.sought.source
-    if (ours and ours.text) != (theirs and theirs.text):
-        why = "another text" if ours and theirs else "not known whether it was the same text"
-        gathered.notes.append(f"{file.path}: {why} in {experiment}, which is left out")
-    else:
-        there.seen.merge(file.seen)
-
-
-class _Found:
-    """What the processes of one experiment saw."""
-
-    def __init__(
-        self, wants_context: Callable[[str], bool], wants_file: Callable[[str], bool], made: dict[str, Made]
-    ) -> None:
-        self.files: dict[str, tuple[str, Seen]] = {}
+    def __init__(self, wants_context: Callable[[str], bool], wants_file: Callable[[str], bool]) -> None:
+        self.files: dict[str, tuple[Process, str, Seen]] = {}
         self.codes = 0
         self.from_lines = False
-        self._made = made
+        self.made: dict[str, Made] = {}
         self._wants_context = wants_context
         self._wants_file = wants_file
 
@@ -179,7 +111,7 @@ class _Found:
         return left_out
 
     def _count(self, process: Process, path: str, function: Function, is_covered: bool) -> None:
-        _, seen = self.files.setdefault(path, (function.file, Seen(process)))
+        _, _, seen = self.files.setdefault(path, (process, function.file, Seen()))
         for line in function.lines:
             seen.counts[line.line] += line.executed
         if is_covered:
@@ -196,13 +128,13 @@ class _Found:
         path = path_of(process, code.file)
         if not self._wants_file(path):
             return None
-        _, seen = self.files.setdefault(path, (code.file, Seen(process)))
+        _, _, seen = self.files.setdefault(path, (process, code.file, Seen()))
         seen.modules[code.module] += 1
         seen.has_columns &= bool(code.record.has_columns)
         return seen
 
     def _add_made(self, code: Code, line: int, was_executed: bool) -> None:
-        made = self._made.setdefault(code.module, Made())
+        made = self.made.setdefault(code.module, Made())
         key = code.file, code.function, code.record.first_line, line
         made.known.add(key)
         if was_executed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.consolidation.records import Record, Records
@@ -38,6 +38,18 @@ WITH_WHAT_IS_INSIDE = frozenset(("db", "net", "process"))
 NOT_SEEN = READS | BEGINS | ENDS | MARKED
 Group = TypeVar("Group", bound=Hashable)
 Item = TypeVar("Item")
+
+
+class Times(NamedTuple):
+    """What sentences compare with: all thread time, the part of it that waited for work, and the part that matters."""
+
+    whole_ns: int = 0
+    idle_ns: int = 0
+    matters_ns: int = 0
+
+    def __add__(self, other: tuple[object, ...]) -> Times:
+        assert isinstance(other, Times)
+        return Times(*(mine + more for mine, more in zip(self, other, strict=True)))
 
 
 class Survey:
@@ -73,6 +85,11 @@ class Survey:
         """Thread time without waiting for work, without that of users who think, and without pauses."""
         total = self.analysis.total
         return max(total.wall_ns - self.idle_ns - self.thinking_ns - total.paused_wall_ns, 1)
+
+    @property
+    def times(self) -> Times:
+        """All thread time, and its parts."""
+        return Times(self.analysis.total.wall_ns, self.idle_ns, self.matters_ns)
 
     @cached_property
     def elapsed_ns(self) -> int:

@@ -63,15 +63,15 @@ class Population:
 
 @dataclass
 class Estimate:
-    """The basis of an estimated profile. `margins` are by position of a row, by kind, and for `all`; there are none if
-    fewer than two transactions were kept, or single calls were not. `started` are the processes started in transactions
-    that were not sampled, and in any: the calls of the former outside of their own transactions are not estimated."""
+    """The basis of an estimated profile. `margins` are by kind and for `all`; there are none if fewer than two
+    transactions were kept, or single calls were not. `started` are the processes started in transactions that were not
+    sampled, and in any: the calls of the former outside of their own transactions are not estimated."""
 
     population: Population
     one_in: int
     seed: str
     is_scaled: bool
-    margins: dict[Hashable, Margin] = field(default_factory=dict)
+    margins: dict[str | None, Margin] = field(default_factory=dict)
     started: tuple[int, int] = (0, 0)
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from interpose.analysis.analysis import Analysis
@@ -27,7 +27,6 @@ from interpose.analysis.transactions.tracking import (
     roles_of,
     site_of,
 )
-from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process, Site
 from interpose.kinds import KINDS, ON_REQUEST
 
@@ -114,6 +113,17 @@ class Transaction:
         """The part of a kind, made where there was none."""
         return self.split.setdefault(kind, Share())
 
+    def add(self, other: Transaction) -> None:
+        """Add the transactions of `other`, of the same name, before anything is estimated."""
+        self.sums.add(other.sums)
+        for kind, share in other.split.items():
+            self.share(kind).add(share.wall_ns, share.cpu_ns)
+        self.thread_ns += other.thread_ns
+        self.overlap_ns += other.overlap_ns
+        if other.kept is not None:
+            self.kept = (self.kept or 0) + other.kept
+        self.unknown.add(other.unknown.wall_ns, other.unknown.cpu_ns)
+
 
 Found = dict[tuple[str, Site | None], Transaction]
 
@@ -146,37 +156,75 @@ class Transactions:
         return [kind for kind in known if kind in there]
 
 
+@dataclass
+class TransactionsPart:
+    """The transactions of one experiment or of several, before they are named apart, estimated and sorted.
+
+    `sampled` has, where they were sampled, N if one in N was kept, and the seed; `started` is as in `Estimate`.
+    """
+
+    found: Found = field(default_factory=dict)
+    has_cpu: bool = True
+    sampled: tuple[int, str] | None = None
+    started: tuple[int, int] = (0, 0)
+
+
 def transactions(analysis: Analysis, is_scaled: bool = True) -> Transactions:
     """The transactions of an analysis. If they were sampled, their number and duration are known for all; the time of
     those not kept is estimated with `is_scaled`."""
+    return finished(reduced(analysis), is_scaled)
+
+
+def reduced(analysis: Analysis) -> TransactionsPart:
+    """The transactions that an analysis has, by name."""
     experiment = analysis.experiment
-    found: Found = {}
-    made = Transactions([])
+    made = TransactionsPart()
     for process in experiment.processes:
         if process.events and "start_cpu_ns" not in process.events.layout.fields:
             made.has_cpu = False
-        _Splitter(analysis, process, found).split()
-    _tell_apart(found)
-    made.by_key = found
+        _Splitter(analysis, process, made.found).split()
     if is_sampled(experiment):
-        made.estimate = _estimated(experiment, found, is_scaled)
+        log = next(process.log for process in experiment.processes if process.log.one_in)
+        made.sampled = log.one_in, log.settings.get("INTERPOSE_SEED", "")
+        made.started = started_within(experiment)
+    return made
+
+
+def merged(parts: Iterable[TransactionsPart]) -> TransactionsPart:
+    """One part of all; those given do not change."""
+    made = TransactionsPart()
+    for part in parts:
+        for key, row in part.found.items():
+            made.found.setdefault(key, Transaction(key[0])).add(row)
+        made.has_cpu &= part.has_cpu
+        made.sampled = min(filter(None, (made.sampled, part.sampled)), default=None)
+        made.started = made.started[0] + part.started[0], made.started[1] + part.started[1]
+    return made
+
+
+def finished(part: TransactionsPart, is_scaled: bool = True) -> Transactions:
+    """The transactions of `part`, sorted, with estimates where they were sampled."""
+    found = part.found
+    made = Transactions([], part.has_cpu, by_key=found)
+    _tell_apart(found)
+    if part.sampled:
+        made.estimate = _estimated(part, is_scaled)
     made.thread_ns = sum(row.thread_ns for row in found.values())
     made.rows = sorted(found.values(), key=lambda row: (not row.is_named, -row.response_ns, row.name))
     return made
 
 
-def _estimated(experiment: Experiment, found: Found, is_scaled: bool) -> Estimate:
+def _estimated(part: TransactionsPart, is_scaled: bool) -> Estimate:
+    assert part.sampled is not None
     whole = Population()
-    for row in found.values():
+    for row in part.found.values():
         whole.seen += row.sums.calls if row.kept is not None else 0
         whole.kept += row.kept or 0
         if is_scaled:
             row.estimate()
         elif row.unknown.wall_ns:
             row.share(NOT_KEPT).add(row.unknown.wall_ns, row.unknown.cpu_ns)
-    log = next(process.log for process in experiment.processes if process.log.one_in)
-    seed = log.settings.get("INTERPOSE_SEED", "")
-    return Estimate(whole, log.one_in, seed, is_scaled, started=started_within(experiment))
+    return Estimate(whole, *part.sampled, is_scaled, started=part.started)
 
 
 def _tell_apart(found: Found) -> None:

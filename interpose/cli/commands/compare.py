@@ -10,6 +10,7 @@ from interpose.analysis.comparison.differences import RUNS_AT_LEAST, TOLERANCE
 from interpose.analysis.comparison.figures import GROUPED_BY, MEASURES
 from interpose.analysis.comparison.likeness import unlike
 from interpose.cli.experiment_choice import paths_of
+from interpose.cli.many.reading import add_many_arguments
 from interpose.cli.messages import say
 from interpose.cli.output import GITHUB, add_output_arguments, opened_output, positive, write_table
 from interpose.cli.parser import add_by_argument
@@ -58,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"exit with {FAILED} if it holds: 'p95(checkout) > +10%%', 'mean(all) > 200ms'; repeatable",
     )
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows")
+    add_many_arguments(parser)
     add_output_arguments(parser, GITHUB)
 
 
@@ -75,7 +77,7 @@ def _part(text: str) -> float:
 def run(arguments: argparse.Namespace) -> int:
     conditions = [parse_condition(text) for text in arguments.conditions]
     with_calls = any(MEASURES[each].needs_calls for each in (arguments.measure, *(c.measure for c in conditions)))
-    a, b = (Runs(paths, arguments.by, with_calls) for paths in _sides(arguments))
+    a, b = (Runs(paths, arguments.by, with_calls, arguments) for paths in _sides(arguments))
     differing = unlike(a.circumstances, b.circumstances)[:_WARNINGS_AT_MOST]
     for line in differing:
         say(line)

@@ -7,52 +7,64 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from io import StringIO
 from itertools import islice
 from pathlib import Path
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.groupings import GROUPINGS
-from interpose.analysis.calls.profile import profile
+from interpose.analysis.calls.profile import Profile, finished, profile
 from interpose.analysis.calls.selection import Within
 from interpose.analysis.calls.structure import structure
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
-from interpose.analysis.profile.rows import WITH_CODE, with_code
+from interpose.analysis.partial.partial import Question
+from interpose.analysis.partial.reductions import ROWS, TRANSACTIONS
+from interpose.analysis.profile.rows import WITH_CODE, finished_with_code, with_code
 from interpose.analysis.recording.secrets import revealed
-from interpose.analysis.transactions.response_times import transactions
+from interpose.analysis.transactions.response_times import Transactions, transactions
+from interpose.analysis.transactions.response_times import finished as finished_transactions
 from interpose.cli.experiment_choice import (
     add_experiments_argument,
     add_label_argument,
     labelled,
     note_clipped,
     note_damages,
+    note_one_in,
     note_sampled,
-    open_experiments,
+    open_paths,
+    paths_of,
     refuse_sampled,
 )
 from interpose.cli.following import follow
+from interpose.cli.many.reading import add_many_arguments, ask
+from interpose.cli.many.reductions import SCREEN
 from interpose.cli.messages import say
 from interpose.cli.output import (
     GITHUB,
     add_output_arguments,
     linking,
     opened_output,
+    paint_for,
     positive,
     screen_for,
     seconds,
     table_width,
+    width_of,
     write_table,
 )
 from interpose.cli.page import write_page, write_sheet
 from interpose.cli.parser import add_by_argument
 from interpose.errors import UsageError
+from interpose.experiments.metadata.log import Log
 from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
 from interpose.legacy.code_tables import NATURAL, with_codes
 from interpose.reports.formats import text
 from interpose.reports.formats.table import Table
 from interpose.reports.screen.github import write_report
+from interpose.reports.screen.many import ManyScreen, summary_of_many, whole_report_of_many
 from interpose.reports.screen.summary import summary
 from interpose.reports.screen.whole import whole_report
 from interpose.reports.tables.findings import findings_table
@@ -70,6 +82,7 @@ FOLLOWED_EACH_S = 2.0
 STRUCTURE, TRANSACTION, FINDING, SECRETS = "structure", "transaction", "finding", "secrets"
 WITH_CODES = ("kind", "intrinsic")
 UNSCALED = (STRUCTURE, FINDING, SECRETS)
+MERGED = (*GROUPINGS, TRANSACTION, FINDING)  # what is made from partial results of many experiments
 BY = (*GROUPINGS, TRANSACTION, STRUCTURE, FINDING, SECRETS)
 
 
@@ -96,6 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--open", action="store_true", help="open the HTML page in the browser; -o FILE keeps it"
     )
+    add_many_arguments(parser)
     advanced = parser.add_argument_group("advanced", "--format mashzone writes the sheet that MashZone reads.")
     advanced.add_argument(
         "--codes",
@@ -117,12 +131,17 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.follow = FOLLOWED_EACH_S
     if arguments.format in WHOLE and (arguments.by or arguments.label or arguments.sort or arguments.limit):
         raise UsageError(f"--format {arguments.format} excludes --by, --label, --sort and --limit")
-    experiment = open_experiments(arguments.experiments)
-    if arguments.follow and isinstance(experiment, Collection):
-        raise UsageError("--follow takes a single experiment")
     by = arguments.by or _by_when_not_said(arguments) or ("kind" if arguments.codes else None)
     if arguments.codes and by not in WITH_CODES:
         raise UsageError(f"--codes needs --by {' or '.join(WITH_CODES)}; interpose events --codes shows each event")
+    paths = paths_of(arguments.experiments)
+    if len(paths) > 1 and by in MERGED and not (arguments.label or arguments.follow):
+        return _report_many(paths, by, arguments)
+    if len(paths) > 1 and by is None and not arguments.follow and arguments.format in ("text", "json"):
+        return _report_first_screen_of_many(paths, arguments)
+    experiment = open_paths(paths)
+    if arguments.follow and isinstance(experiment, Collection):
+        raise UsageError("--follow takes a single experiment")
     if arguments.follow:
         experiment = follow(experiment, lambda now: _text(now, by, arguments), arguments.follow, sys.stdout)
     elif arguments.format in WHOLE:
@@ -141,6 +160,40 @@ def run(arguments: argparse.Namespace) -> int:
             note_sampled(experiment)
         write_table(_table(experiment, by, arguments), arguments)
     return note_damages(experiment)
+
+
+def _report_first_screen_of_many(paths: Sequence[str], arguments: argparse.Namespace) -> int:
+    many = ask(paths, Question(SCREEN), arguments)
+    with opened_output(arguments.output) as out:
+        screen = ManyScreen(many.partial.head, many.partial.value, many.failed, width_of(out), paint_for(out))
+        if arguments.format == "json":
+            out.write(json.dumps(whole_report_of_many(screen), indent=1) + "\n")
+        else:
+            out.writelines(f"{line}\n" for line in summary_of_many(screen))
+    return note_damages(many)
+
+
+def _report_many(paths: Sequence[str], by: str, arguments: argparse.Namespace) -> int:
+    """Write the table of many experiments."""
+    if by == TRANSACTION:
+        _refuse_sorting_transactions(arguments)
+        many = ask(paths, Question(TRANSACTIONS), arguments)
+        table = _transactions_table(finished_transactions(many.partial.value, not arguments.unscaled), arguments)
+    elif by == FINDING:
+        _refuse_sorting_findings(arguments)
+        many = ask(paths, Question(SCREEN), arguments)
+        screen = ManyScreen(many.partial.head, many.partial.value, many.failed)
+        table = findings_table(screen.findings[: arguments.limit], screen.part.times.matters_ns, many.log.cwd)
+        note_one_in(many.partial.head.one_in)
+    else:
+        question = Question(ROWS, by, is_scaled=not arguments.unscaled, with_code=True, several=True)
+        many = ask(paths, question, arguments)
+        finish = finished_with_code if by in WITH_CODE else finished
+        table = _rows_table(finish(many.partial.value, by), by, many.log, arguments)
+    if arguments.unscaled and by != FINDING:
+        note_one_in(many.partial.head.one_in)
+    write_table(table, arguments)
+    return note_damages(many)
 
 
 def private_file() -> str:
@@ -165,11 +218,8 @@ def _table(experiment: Experiment, by: str, arguments: argparse.Namespace) -> Ta
     if by == SECRETS:
         return _secrets(experiment, arguments)
     if by == TRANSACTION:
-        if arguments.label or arguments.sort:
-            raise UsageError(f"--by {TRANSACTION}: excludes --label and --sort (interpose transactions sorts)")
-        made_of = transactions(analysis, is_scaled=not arguments.unscaled)
-        made_of.rows = arranged_transactions(made_of.rows, None, arguments.limit)
-        return transactions_table(made_of)
+        _refuse_sorting_transactions(arguments)
+        return _transactions_table(transactions(analysis, is_scaled=not arguments.unscaled), arguments)
     if by == STRUCTURE:
         if arguments.label or arguments.sort:
             raise UsageError(f"--by {STRUCTURE}: excludes --label and --sort")
@@ -181,17 +231,35 @@ def _table(experiment: Experiment, by: str, arguments: argparse.Namespace) -> Ta
     else:
         made = profile(analysis, by, is_scaled=not arguments.unscaled)
         made = with_code(made, by) if by in WITH_CODE else made
+    return _rows_table(made, by, experiment.founder.log, arguments)
+
+
+def _rows_table(made: Profile, by: str, log: Log, arguments: argparse.Namespace) -> Table:
     made.rows = arranged(made.rows, arguments.sort, arguments.limit, with_rest=arguments.format == "text")
-    table = profile_table(made, by, experiment.founder.log)
+    table = profile_table(made, by, log)
     return with_codes(table) if arguments.codes else table
 
 
-def _findings(analysis: Analysis, arguments: argparse.Namespace) -> Table:
+def _refuse_sorting_transactions(arguments: argparse.Namespace) -> None:
     if arguments.label or arguments.sort:
-        raise UsageError("--by finding covers the whole experiment: it excludes --label and --sort")
+        raise UsageError(f"--by {TRANSACTION}: excludes --label and --sort (interpose transactions sorts)")
+
+
+def _transactions_table(made: Transactions, arguments: argparse.Namespace) -> Table:
+    made.rows = arranged_transactions(made.rows, None, arguments.limit)
+    return transactions_table(made)
+
+
+def _findings(analysis: Analysis, arguments: argparse.Namespace) -> Table:
+    _refuse_sorting_findings(arguments)
     survey = Survey(analysis)
     found = found_in(survey)[: arguments.limit]
     return findings_table(found, survey.matters_ns, analysis.experiment.founder.log.cwd)
+
+
+def _refuse_sorting_findings(arguments: argparse.Namespace) -> None:
+    if arguments.label or arguments.sort:
+        raise UsageError("--by finding covers the whole experiment: it excludes --label and --sort")
 
 
 def _secrets(experiment: Experiment, arguments: argparse.Namespace) -> Table:

@@ -5,9 +5,18 @@ from __future__ import annotations
 import argparse
 
 from interpose.analysis.analysis import Analysis
+from interpose.analysis.partial.partial import Question
+from interpose.analysis.partial.reductions import TRANSACTIONS
 from interpose.analysis.profile.by_transaction import code_by_transaction
-from interpose.analysis.transactions.response_times import transactions
-from interpose.cli.experiment_choice import add_experiments_argument, note_damages, open_experiments, refuse_sampled
+from interpose.analysis.transactions.response_times import Transactions, finished, transactions
+from interpose.cli.experiment_choice import (
+    add_experiments_argument,
+    note_damages,
+    open_paths,
+    paths_of,
+    refuse_sampled,
+)
+from interpose.cli.many.reading import add_many_arguments, ask
 from interpose.cli.messages import say
 from interpose.cli.output import add_output_arguments, positive, write_table
 from interpose.errors import UsageError
@@ -35,22 +44,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with sampled transactions: show no estimates; the time of the others is `not kept`",
     )
+    add_many_arguments(parser)
     add_output_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    experiment = open_experiments(arguments.experiments)
+    paths = paths_of(arguments.experiments)
+    if len(paths) > 1 and arguments.by == TRANSACTION:
+        many = ask(paths, Question(TRANSACTIONS), arguments)
+        _write(finished(many.partial.value, not arguments.unscaled), arguments)
+        return note_damages(many)
+    experiment = open_paths(paths)
     refuse_sampled(experiment)
     analysis = Analysis(experiment)
     made = transactions(analysis, is_scaled=not arguments.unscaled)
-    made.rows = arranged(made.rows, arguments.sort, arguments.limit)
     if arguments.by == FUNCTION:
+        made.rows = arranged(made.rows, arguments.sort, arguments.limit)
         rows = code_by_transaction(analysis, made)
         if not rows:
             raise UsageError("--by function: no Python code was sampled (record with interpose run --profile)")
         write_table(code_table(rows, experiment.founder.log), arguments)
+        _remark(made)
     else:
-        write_table(transactions_table(made), arguments)
+        _write(made, arguments)
+    return note_damages(experiment)
+
+
+def _write(made: Transactions, arguments: argparse.Namespace) -> None:
+    made.rows = arranged(made.rows, arguments.sort, arguments.limit)
+    write_table(transactions_table(made), arguments)
+    _remark(made)
+
+
+def _remark(made: Transactions) -> None:
+    """Say what is estimated, unknown, or more than the thread's time."""
     if made.estimate:
         of = made.estimate.population
         how = "what the others' time was is estimated from these (interpose report --by kind has the margins)"
@@ -60,4 +87,3 @@ def run(arguments: argparse.Namespace) -> int:
         say("CPU time between calls: not recorded by transaction (record again with this version)")
     if made.overlapped:
         say("transactions overlap: while one was suspended, its thread ran others; shares are of the thread's time")
-    return note_damages(experiment)

@@ -12,6 +12,7 @@ from interpose.analysis.comparison.figures import ALL, GROUPED_BY, MEASURES
 from interpose.analysis.comparison.likeness import unlike
 from interpose.analysis.comparison.trend import Trend
 from interpose.cli.experiment_choice import paths_of
+from interpose.cli.many.reading import add_many_arguments
 from interpose.cli.messages import say
 from interpose.cli.output import add_output_arguments, opened_output, write_table
 from interpose.cli.parser import add_by_argument
@@ -41,12 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--name", default=ALL, metavar="NAME", help="the row to follow: an intrinsic, site … (default: %(default)s)"
     )
     add_measure_argument(parser)
+    add_many_arguments(parser)
     add_output_arguments(parser, HTML)
 
 
 def run(arguments: argparse.Namespace) -> int:
     needs_calls = MEASURES[arguments.measure].needs_calls
-    found = Runs(paths_of(arguments.experiments), arguments.by, needs_calls)
+    found = Runs(paths_of(arguments.experiments), arguments.by, needs_calls, arguments)
     found.order_by_time()
     if named(found.runs, arguments.name) is None:
         known = sorted({part for each in found.runs for name in each.rows for part in name.parts})

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TextIO
 
-from interpose.analysis.calls.profile import Profile, by_kind
+from interpose.analysis.calls.profile import by_kind
 from interpose.analysis.comparison.comparison import Compared, Comparison
 from interpose.analysis.comparison.conditions import Outcome
 from interpose.analysis.comparison.differences import CHANGED, RUNS_AT_LEAST
@@ -47,7 +47,7 @@ def write_report(screen: Screen, out: TextIO) -> None:
     told = answer(screen)
     _write_block([*first_lines(screen), *totals(screen), *([""] if told else []), *told], out)
     out.write("\n")
-    rows = Profile(screen.analysis, by_kind(screen.profile), screen.profile.estimate)
+    rows = replace(screen.profile, rows=by_kind(screen.profile))
     github.write(profile_table(rows, "kind", screen.log), out, _WIDTH)
     if any(row.site for row in screen.profile.rows):
         with github.folded(f"The {_LINES} lines with the most time", out):

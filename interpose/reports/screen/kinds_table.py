@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from operator import itemgetter
 
-from interpose.analysis.calls.profile import by_kind
+from interpose.analysis.calls.profile import Profile, by_kind
 from interpose.analysis.calls.rows import BEFORE, CODE, OVERHEAD, Row, is_uncertain, wait_ns
 from interpose.analysis.profile.profiled import CONTAINERS, Function
 from interpose.experiments.metadata.log import Log
@@ -45,20 +46,32 @@ def what_shares_are_of(screen: Screen) -> list[str]:
 
 def kinds(screen: Screen) -> list[str]:
     """The table of the kinds; its column of wall times adds up to the thread time."""
-    whole = screen.profile.total
+    is_narrow = bool(screen.profiled.processes) and screen.width < _WIDE
+    return kinds_of(screen.profile, screen.log, screen.width, partial(code_cells, screen), is_narrow)
+
+
+def _nothing_below(row: Row, scale: Scale) -> Iterator[list[str]]:
+    return iter(())
+
+
+def kinds_of(
+    profile: Profile,
+    log: Log,
+    width: int,
+    below: Callable[[Row, Scale], Iterator[list[str]]] = _nothing_below,
+    is_narrow: bool = False,
+) -> list[str]:
+    """The same of a profile by site; `below` has the lines below a row, for which there is little room if `is_narrow`.
+    """
+    whole = profile.total
     scale = scale_for(whole.wall_ns)
-    rows = by_kind(screen.profile)
-    if screen.log.interval:
+    rows = by_kind(profile)
+    if log.interval:
         cells = [_sampled_cells(row, scale, whole.cpu_ns) for row in rows]
     else:
-        cells = [
-            line
-            for row in rows
-            for line in (_kind_cells(row, scale, screen.log, whole.wall_ns), *code_cells(screen, row, scale))
-        ]
-        if screen.profiled.processes and screen.width < _WIDE:
-            cells = _with_room(cells, screen.width - 1)
-    return [f" {line}" for line in lines(_KIND_COLUMNS, cells, screen.width - 1)]
+        cells = [line for row in rows for line in (_kind_cells(row, scale, log, whole.wall_ns), *below(row, scale))]
+        cells = _with_room(cells, width - 1) if is_narrow else cells
+    return [f" {line}" for line in lines(_KIND_COLUMNS, cells, width - 1)]
 
 
 def code_cells(screen: Screen, row: Row, scale: Scale) -> Iterator[list[str]]:

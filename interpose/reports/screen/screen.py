@@ -41,6 +41,7 @@ class Screen:
 
     @property
     def analysis(self) -> Analysis:
+        assert self.profile.analysis is not None
         return self.profile.analysis
 
     @property

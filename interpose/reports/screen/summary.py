@@ -48,7 +48,7 @@ def answer(screen: Screen) -> list[str]:
     """The verdict, where there are findings."""
     if screen.survey is None or not has_findings(screen):
         return []
-    return list(verdict(screen.survey, found_in(screen.survey), screen.log.cwd, screen.width, screen.shown))
+    return list(verdict(screen.survey.times, found_in(screen.survey), screen.log.cwd, screen.width, screen.shown))
 
 
 def notes(screen: Screen) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from interpose.analysis.findings.finding import Finding
-from interpose.analysis.findings.survey import Survey
+from interpose.analysis.findings.survey import Times
 from interpose.reports.formats.sentences import Sentences, told
 from interpose.reports.formats.short_paths import Shown
 from interpose.reports.formats.table import wrapped
@@ -22,14 +22,14 @@ _INDENT = "  "
 
 
 def verdict(
-    survey: Survey, findings: Sequence[Finding], cwd: str, width: int, shown: Shown | None = None
+    times: Times, findings: Sequence[Finding], cwd: str, width: int, shown: Shown | None = None
 ) -> Iterator[str]:
     """The lines of the verdict, wrapped at `width`; no sentence is cut. `shown` notes the lines of code they name."""
-    if idle := _idle(survey):
+    if idle := _idle(times):
         yield from wrapped(idle, width, _INDENT)
-    worth = [each for each in findings if each.bound_ns >= WORTH * survey.matters_ns]
-    words = Sentences(worth, cwd, survey.matters_ns, shown)
-    is_cause = bool(worth) and worth[0].bound_ns >= A_CAUSE * survey.matters_ns
+    worth = [each for each in findings if each.bound_ns >= WORTH * times.matters_ns]
+    words = Sentences(worth, cwd, times.matters_ns, shown)
+    is_cause = bool(worth) and worth[0].bound_ns >= A_CAUSE * times.matters_ns
     if not is_cause:
         nothing = f"Nothing stands out: no single cause takes {100 * A_CAUSE:.0f} % of the time."
         yield from wrapped(nothing, width, _INDENT)
@@ -41,9 +41,9 @@ def verdict(
         yield from wrapped(f"{more}: {BY_FINDING}", width, _INDENT)
 
 
-def _idle(survey: Survey) -> str:
+def _idle(times: Times) -> str:
     """A sentence where the program did little else than wait for work."""
-    idle_ns, whole_ns = survey.idle_ns, survey.analysis.total.wall_ns
+    idle_ns, whole_ns = times.idle_ns, times.whole_ns
     if idle_ns < MOSTLY * whole_ns or not idle_ns:
         return ""
     return f"It waited for work {percent(idle_ns, whole_ns)} of the time ({duration(idle_ns)} of {duration(whole_ns)})."

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from interpose.analysis.calls.profile import Profile, by_kind
+from interpose.analysis.calls.profile import by_kind
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.profile.memory import Memory, memories
 from interpose.analysis.recording.unfollowed_cpu import unfollowed_cpu
@@ -35,7 +36,7 @@ def whole_report(screen: Screen) -> dict[str, Any]:
 
 
 def _rows(screen: Screen) -> list[dict[str, Any]]:
-    made = Profile(screen.analysis, by_kind(screen.profile), screen.profile.estimate)
+    made = replace(screen.profile, rows=by_kind(screen.profile))
     table = profile_table(made, "kind", screen.log)
     return [dict(table.values(row)) for row in table.rows]
 

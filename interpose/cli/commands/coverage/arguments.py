@@ -6,8 +6,11 @@ import argparse
 import os
 import re
 
-from interpose.analysis.coverage.coverage import Asked, Coverage, coverage
-from interpose.cli.experiment_choice import add_experiments_argument, note_damages, open_experiments
+from interpose.analysis.coverage.coverage import Asked, Coverage, coverage, finished
+from interpose.analysis.partial.partial import Question
+from interpose.analysis.partial.reductions import COVERAGE
+from interpose.cli.experiment_choice import add_experiments_argument, note_damages, open_paths, paths_of
+from interpose.cli.many.reading import Many, add_many_arguments, ask
 from interpose.cli.messages import say
 from interpose.errors import ExperimentError, UsageError
 from interpose.experiments.model.experiment import Experiment
@@ -38,6 +41,7 @@ def add_asked_arguments(parser: argparse.ArgumentParser) -> None:
         help="also leave out lines that match, with the block below each, besides the usual ones"
         " (# pragma: no cover; bodies of three dots; if TYPE_CHECKING:); repeatable",
     )
+    add_many_arguments(parser)
 
 
 def add_threshold_argument(parser: argparse.ArgumentParser) -> None:
@@ -57,13 +61,12 @@ def add_branch_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def opened(arguments: argparse.Namespace) -> tuple[Experiment, Coverage]:
+def opened(arguments: argparse.Namespace) -> tuple[Experiment | Many, Coverage]:
     """The experiments and their coverage; remarks are printed. Raises InterposeError."""
     asked = _asked(arguments)
-    experiment = open_experiments(arguments.experiments)
-    found = coverage(experiment, asked)
+    experiment, found = _read(arguments, asked)
     if not found.codes:
-        raise ExperimentError(f"{experiment.name}: {_why_nothing(experiment, found)}")
+        raise ExperimentError(f"{experiment.name}: {_why_nothing(found)}")
     if not found.modules:
         raise ExperimentError(f"{experiment.name}: the options leave out everything that was recorded")
     for note in found.notes[:_NOTES_AT_MOST]:
@@ -76,7 +79,16 @@ def opened(arguments: argparse.Namespace) -> tuple[Experiment, Coverage]:
     return experiment, found
 
 
-def ended(experiment: Experiment, found: Coverage, arguments: argparse.Namespace) -> int:
+def _read(arguments: argparse.Namespace, asked: Asked) -> tuple[Experiment | Many, Coverage]:
+    paths = paths_of(arguments.experiments)
+    if len(paths) > 1:
+        many = ask(paths, Question(COVERAGE, options=asked.packed()), arguments)
+        return many, finished(many.partial.value, asked)
+    experiment = open_paths(paths)
+    return experiment, coverage(experiment, asked)
+
+
+def ended(experiment: Experiment | Many, found: Coverage, arguments: argparse.Namespace) -> int:
     """The exit code: that of damages, else whether less is covered than asked for, which is said."""
     damaged = note_damages(experiment)
     least = getattr(arguments, "fail_under", None)
@@ -91,12 +103,11 @@ def ended(experiment: Experiment, found: Coverage, arguments: argparse.Namespace
     return BELOW
 
 
-def _why_nothing(experiment: Experiment, found: Coverage) -> str:
+def _why_nothing(found: Coverage) -> str:
     if found.notes:
         return f"no coverage was recorded: {found.notes[0]}"
-    if any("coverage" in process.log.recorded for process in experiment.processes):
-        wanted = experiment.founder.log.settings.get("INTERPOSE_COVERAGE", "own")
-        return f"no code that ran matches INTERPOSE_COVERAGE={wanted}"
+    if found.was_asked:
+        return f"no code that ran matches INTERPOSE_COVERAGE={found.wanted}"
     return "no coverage was recorded: use interpose run --coverage own, or INTERPOSE=coverage"
 
 

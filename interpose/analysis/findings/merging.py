@@ -1,0 +1,40 @@
+"""Findings of many experiments: the same calls of several are one row of the evidence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+
+from interpose.analysis.findings.finding import Calls, Finding
+
+
+def with_like_rows_together(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings, in the evidence of which no two rows are of the same calls; those given do not change."""
+    return [replace(each, rows=_together(each.rows)) for each in findings]
+
+
+def _together(rows: Iterable[Calls]) -> tuple[Calls, ...]:
+    found: dict[Hashable, Calls] = {}
+    for row in rows:
+        key = (row.kind, row.intrinsic, row.site, row.detail, row.transaction, row.is_end)
+        into = found.get(key)
+        if into is None:
+            found[key] = replace(row, threads=set(row.threads), native_wait_ns=Counter(row.native_wait_ns))
+        else:
+            _add(into, row)
+    in_order = sorted(
+        found.values(),
+        key=lambda row: (-row.wall_ns, row.intrinsic, row.site.line if row.site else 0, row.transaction, row.detail),
+    )
+    return tuple(in_order)
+
+
+def _add(into: Calls, row: Calls) -> None:
+    into.calls += row.calls
+    into.wall_ns += row.wall_ns
+    into.cpu_ns += row.cpu_ns
+    into.bytes += row.bytes
+    into.threads |= row.threads
+    into.native_cpu_ns += row.native_cpu_ns
+    into.native_wait_ns.update(row.native_wait_ns)

@@ -1,0 +1,133 @@
+"""Reads experiments by several processes on this machine. Which one reads what does not matter for the answers.
+
+The processes are new interpreters that import nothing of the caller's; they exchange bytes with us, and nothing that is
+executed. If one is killed, the experiment that it read is reported as not read, and another process goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+
+from interpose.cli.many.frames import receive, send
+from interpose.cli.many.work import answered, failure
+from interpose.errors import ExperimentError
+
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from interpose.cli.many.reader import main; main()"
+)
+_TASKS_FOR_A_PROCESS = 2  # fewer are read here before a process has started
+
+
+def processors() -> int:
+    """The processors that we may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def answers(tasks: Sequence[tuple[str, bytes]], jobs: int) -> Iterator[tuple[int, bytes]]:
+    """The position of each task and its answer, in any order; tasks have the name of what they read."""
+    count = min(jobs, len(tasks) // _TASKS_FOR_A_PROCESS)
+    if count < 2:
+        yield from ((place, answered(task)) for place, (_, task) in enumerate(tasks))
+        return
+    readers = _Readers(tasks)
+    try:
+        yield from readers.answers(count)
+    finally:
+        readers.end()
+
+
+class _Reader:
+    """One process, and the position of the task that it has."""
+
+    def __init__(self) -> None:
+        environment = {name: value for name, value in os.environ.items() if name != "INTERPOSE"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _START, json.dumps(sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+        )
+        assert self.process.stdin and self.process.stdout
+        self.tasks, self.answers = self.process.stdin.fileno(), self.process.stdout.fileno()
+        self.place = -1
+
+    def end(self) -> int:
+        """Let it end, and wait for that; gives its exit status."""
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.close()
+        self.process.stdout.close()
+        return self.process.wait()
+
+
+class _Readers:
+    """The processes that answer some tasks."""
+
+    def __init__(self, tasks: Sequence[tuple[str, bytes]]) -> None:
+        self._tasks = tasks
+        self._next = 0
+        self._selector = selectors.DefaultSelector()
+
+    def answers(self, count: int) -> Iterator[tuple[int, bytes]]:
+        """The answers, by `count` processes."""
+        for _ in range(count):
+            self._start()
+        while self._selector.get_map():
+            for key, _ in self._selector.select():
+                reader: _Reader = key.data
+                answer = receive(reader.answers)
+                if answer is not None:
+                    yield reader.place, answer
+                    self._give(reader)
+                    continue
+                yield reader.place, self._lost(reader)
+                if self._next < len(self._tasks):
+                    self._start()
+
+    def end(self) -> None:
+        """Let every process end; one that still reads need not go on."""
+        for key in list(self._selector.get_map().values()):
+            key.data.process.kill()
+            self._forget(key.data)
+        self._selector.close()
+
+    def _start(self) -> None:
+        reader = _Reader()
+        self._selector.register(reader.answers, selectors.EVENT_READ, reader)
+        self._give(reader)
+
+    def _give(self, reader: _Reader) -> None:
+        """Give a process the next task; without one it ends."""
+        if self._next >= len(self._tasks):
+            self._forget(reader)
+            return
+        reader.place = self._next
+        self._next += 1
+        try:
+            send(reader.tasks, self._tasks[reader.place][1])
+        except OSError:
+            pass  # it was killed: there is no answer, which is seen at once
+
+    def _lost(self, reader: _Reader) -> bytes:
+        """The answer instead of that of a process that ended."""
+        status = self._forget(reader)
+        name = self._tasks[reader.place][0]
+        why = f"killed by {_name_of(-status)}" if status < 0 else f"ended with exit code {status}"
+        return failure(ExperimentError(f"{name}: the process that read it was {why}".replace("was ended", "ended")))
+
+    def _forget(self, reader: _Reader) -> int:
+        self._selector.unregister(reader.answers)
+        return reader.end()
+
+
+def _name_of(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,98 @@
+"""What a reader of many experiments does with one of them: from its path to an answer, in bytes.
+
+The same function answers here, in a process beside, and on a Dask cluster.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from interpose.analysis.partial.coding import NotThis, packed, unpacked
+from interpose.analysis.partial.partial import Head, Partial, Question, Reduction, reduced
+from interpose.cli.experiment_choice import open_experiment, refuse_sampled
+from interpose.cli.many.kept import Kept
+from interpose.cli.many.reductions import REDUCTIONS
+from interpose.cli.many.remote import fetched, is_remote
+from interpose.errors import ExperimentError, InterposeError, UsageError
+from interpose.experiments.model.files import Damages
+
+ANSWER, FAILED = b"A", b"F"
+
+
+def task(path: str, question: Question, kept: str | None) -> bytes:
+    """A task for `answered`: what to read, what is asked, and the directory where answers are kept, if they are."""
+    return packed((path, question, kept), tuple[str, Question, str | None])
+
+
+def answered(given: bytes) -> bytes:
+    """The answer to a task, or why there is none; never an error."""
+    path, question, kept = unpacked(given, tuple[str, Question, str | None])
+    try:
+        return ANSWER + _answer(path, question, Kept(kept) if kept else None)
+    except InterposeError as error:
+        return failure(error)
+    except MemoryError:
+        return failure(ExperimentError(f"{path}: there is not enough memory to read it"))
+
+
+def failure(error: InterposeError) -> bytes:
+    """What a reader says that has no answer."""
+    return FAILED + json.dumps([error.exit_code, str(error)]).encode()
+
+
+def understood(answer: bytes, reduction: Reduction[Any]) -> Partial[Any]:
+    """The partial result in an answer. Raises ExperimentError or UsageError if it has none, NotThis if it is none."""
+    if answer[:1] == FAILED:
+        code, text = json.loads(answer[1:])
+        raise (UsageError if code == UsageError.exit_code else ExperimentError)(text)
+    if answer[:1] != ANSWER:
+        raise NotThis("neither an answer nor a failure")
+    return read_partial(text_of(answer), reduction)
+
+
+def text_of(answer: bytes) -> bytes:
+    """The packed partial result in an answer."""
+    return answer[len(ANSWER) :]
+
+
+def read_partial(text: bytes, reduction: Reduction[Any]) -> Partial[Any]:
+    """The partial result that is packed in `text`. Raises NotThis."""
+    head, value = unpacked(text, tuple[Head, reduction.kind])  # type: ignore[name-defined]
+    return Partial(head, value)
+
+
+def _is_understood(text: bytes, reduction: Reduction[Any]) -> bool:
+    try:
+        read_partial(text, reduction)
+    except NotThis:
+        return False
+    return True
+
+
+def _answer(path: str, question: Question, kept: Kept | None) -> bytes:
+    if not is_remote(path):
+        return _read(path, question, kept)
+    stamp = kept.stamp(path, question) if kept else None
+    with fetched(path) as local:
+        text = _read(local, question, None)
+    if kept and stamp:
+        kept.keep(path, question, stamp, text)
+    return text
+
+
+def _read(path: str, question: Question, kept: Kept | None) -> bytes:
+    stamp = kept.stamp(path, question) if kept else None
+    reduction = REDUCTIONS[question.reduction]
+    known = kept.find_copy(path, question, stamp) if kept and stamp else None
+    if known is not None and _is_understood(known, reduction):
+        return known
+    experiment = open_experiment(path, damages=Damages())
+    if reduction.needs_all_calls:
+        refuse_sampled(experiment)
+    stamp = kept.stamp(path, question) if kept else None  # the first reader may add sources to it
+    found = reduced(experiment, question, reduction)
+    text = packed((found.head, found.value), tuple[Head, reduction.kind])  # type: ignore[name-defined]
+    if kept and stamp and not found.head.is_running:
+        kept.keep(path, question, stamp, text)
+    return text
