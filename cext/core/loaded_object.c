@@ -1,8 +1,11 @@
 #define _GNU_SOURCE
 #include "core/loaded_object.h"
 
+#include <errno.h>
+#include <linux/membarrier.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #if defined __x86_64__
@@ -164,10 +167,24 @@ static bool protect(void **address, bool read_only, int protection)
     return !read_only || mprotect((void *)page, page_bytes(), protection) == 0;
 }
 
+/* What was written before must be visible to each thread that jumps through the slot from now on. The jump does not
+   order that thread's reads, except on x86, so the kernel has every processor that runs one catch up. */
+static void publish(void)
+{
+#if !defined __x86_64__
+    int saved = errno;
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) && errno == EPERM &&
+        !syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0))
+        syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    errno = saved;
+#endif
+}
+
 bool slot_exchange(void **address, bool read_only, void *to)
 {
     if (!protect(address, read_only, PROT_READ | PROT_WRITE))
         return false;
+    publish();
     __atomic_store_n(address, to, __ATOMIC_RELEASE);
     return protect(address, read_only, PROT_READ);
 }

@@ -32,13 +32,13 @@ static uint32_t find(uintptr_t address)
 
 static uint32_t find_recent(uintptr_t address)
 {
-    uint64_t *kept = &callers.recent[(address ^ address >> 8) % RECENT], word = __atomic_load_n(kept, __ATOMIC_RELAXED);
+    uint64_t *kept = &callers.recent[(address ^ address >> 8) % RECENT], word = __atomic_load_n(kept, __ATOMIC_ACQUIRE);
     uint32_t place = (uint32_t)(word >> ADDRESS_BITS) - 1;
     if (LIKELY(word && word == word_of(address, place)))
         return place;
     place = find(address);
     if (place < CALLERS)
-        __atomic_store_n(kept, word_of(address, place), __ATOMIC_RELAXED);
+        __atomic_store_n(kept, word_of(address, place), __ATOMIC_RELEASE);
     return place;
 }
 

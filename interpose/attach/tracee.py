@@ -20,6 +20,7 @@ _VERSION = "Py_Version"
 _PYTHON = re.compile(r"(?:libpython|python)(\d+)\.(\d+)(t?)[^/]*$")
 _LIBC = re.compile(r"/libc(?:-[\d.]+)?\.so[^/]*$")
 _SCOPE = "/proc/sys/kernel/yama/ptrace_scope"
+_PROCESSORS, _AREAS = "/proc/cpuinfo", "/proc/{}/smaps"
 _READ_AT_MOST = 1 << 24
 _AUXILIARY, _ENTRY = struct.Struct("<QQ"), 9  # AT_ENTRY of <elf.h>
 
@@ -117,8 +118,19 @@ class Tracee:
 
     def refuse_shadow_stack(self) -> None:
         """Raises CannotAttach if the processor checks where functions return to: our calls would end the program."""
-        if "shstk" in self._status().get("x86_Thread_features", ""):
+        if "shstk" in self._status().get("x86_Thread_features", "") or self._has_guarded_stack():
             raise CannotAttach(f"{self.pid}: has a shadow stack, with which it can be reached from Python 3.14 on")
+
+    def _has_guarded_stack(self) -> bool:
+        """The same on arm64 (GCS), where only the memory's flags tell of it."""
+        try:
+            with open(_PROCESSORS) as processors, open(_AREAS.format(self.pid), errors="replace") as areas:
+                can_have = any(line.startswith("Features") and "gcs" in line.split() for line in processors)
+                return can_have and any(line.startswith("VmFlags:") and "ss" in line.split() for line in areas)
+        except PermissionError:
+            raise self.no_right() from None
+        except OSError:
+            return False
 
     @property
     def user(self) -> int:

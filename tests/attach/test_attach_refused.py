@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -175,6 +176,21 @@ def test_a_program_with_a_shadow_stack_is_refused(running, monkeypatch):
 
     with pytest.raises(CannotAttach, match=f"^{program.pid}: has a shadow stack"):
         by_ptrace(tracee, code("end", ()), 1.0)
+
+
+@by_ptrace_only
+@pytest.mark.parametrize(("flags", "is_refused"), [("rd wr mr mw me ss", True), ("rd wr mr mw me ac sd", False)])
+def test_a_shadow_stack_of_arm64_is_found_by_the_flags_of_its_memory(running, monkeypatch, tmp_path, flags, is_refused):
+    program = running(BUSY)
+    tracee = Tracee(program.pid)
+    files = {"_PROCESSORS": "Features\t: fp asimd gcs\n", "_AREAS": f"Rss: 4 kB\nVmFlags: {flags} \n"}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        monkeypatch.setattr(f"interpose.attach.tracee.{name}", str(tmp_path / name))
+
+    refused = pytest.raises(CannotAttach, match=f"^{program.pid}: has a shadow stack") if is_refused else nullcontext()
+    with refused:
+        tracee.refuse_shadow_stack()
 
 
 def test_another_users_program_is_refused(running, monkeypatch):

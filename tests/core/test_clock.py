@@ -218,6 +218,8 @@ def test_every_clock_records_the_same_calls_in_threads_and_after_fork(kind, trac
 
 @pytest.mark.parametrize("ahead_ns", [-5_000_000, 5_000_000])
 def test_cpu_is_never_negative_nor_more_than_wall_when_the_clock_is_wrong(ahead_ns, recorded):
+    if ahead_ns < 0 and clocks.Clock("auto").kind == "syscall":
+        pytest.skip("the clock asks the kernel at each reading here, so it is never behind")
     done = recorded(f"""
         import time
         from interpose.library import Intrinsic

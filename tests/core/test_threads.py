@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from machine import why_not_sanitized
 from tracing import environment, events_of
 
 from interpose import kinds
@@ -44,6 +45,8 @@ def build(directory, flags):
     compiler = shutil.which(os.environ.get("CC", "cc").split()[-1])
     if compiler is None:
         pytest.skip("there is no C compiler")
+    if flags and (why := why_not_sanitized(compiler, *flags)):
+        pytest.skip(why)
     program = directory / "threads"
     (directory / "kinds.h").write_text(kinds.c_header())
     sources = [*(TOP / "cext" / "core").glob("*.c"), Path(__file__).with_name("threads.c")]

@@ -1,0 +1,35 @@
+"""What the machine that runs the tests can do: tried out, as emulators and confined systems lack some of it."""
+
+import resource
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+LIMIT_BYTES = 1 << 29
+
+
+@cache
+def limits_memory() -> bool:
+    """Whether RLIMIT_AS is heeded; qemu ignores it."""
+    program = f"bytearray({2 * LIMIT_BYTES})"
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (LIMIT_BYTES, LIMIT_BYTES))
+
+    return bool(subprocess.run([sys.executable, "-c", program], preexec_fn=limit, stderr=subprocess.DEVNULL).returncode)
+
+
+@cache
+def why_not_sanitized(compiler: str, *flags: str) -> str | None:
+    """Why no program that is compiled with these flags runs here; None if one does."""
+    with TemporaryDirectory() as directory:
+        program = Path(directory) / "program"
+        program.with_suffix(".c").write_text("int main(void) { return 0; }\n")
+        words = [[compiler, *flags, f"{program}.c", "-o", str(program)], [str(program)]]
+        for each in words:
+            done = subprocess.run(each, capture_output=True, text=True)
+            if done.returncode:
+                return f"{' '.join(flags)}: {(done.stderr.splitlines() or [f'exit code {done.returncode}'])[-1]}"
+    return None
