@@ -173,7 +173,7 @@ def test_flask_under_waitress(traced):
     client.close()
     """)
 
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0 and "Traceback" not in done.stderr  # on a busy machine it speaks of its queue
     check(done, [f"GET /orders/{number}" for number in range(3)])
 
 
