@@ -170,6 +170,8 @@ def test_flask_under_waitress(traced):
     client = connected(server.effective_port)
     for number in range(3):
         ask(client, f"/orders/{number}")
+    client.request("GET", "/orders/9")  # by its answer the one before has ended
+    client.getresponse().read()
     client.close()
     """)
 
