@@ -97,7 +97,8 @@ cdef Installed put_known(object module, object intrinsic):
 
 
 cdef bint is_wanted(object intrinsic):
-    """Is any of its calls to be timed or counted, or changed, or is what they change to be known, or kept of the dialogue?"""
+    """Is any of its calls to be timed or counted, or changed, or is what they change to be known, or kept of the
+    dialogue?"""
     if intrinsic.library == PROPAGATION:
         return True
     if recorder_state.dialogue and intrinsic.bytes in ("result", "frame") and "screen" in intrinsic.kinds:

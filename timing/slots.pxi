@@ -71,7 +71,7 @@ cdef uint8_t subject_number(object intrinsic) except? 0:
 
 
 cdef bint find_headers(slot *slot, str text) except False:
-    """Where the headers of the request are that its calls serve: `self`, or an argument's number, and a path from there."""
+    """Where the headers of a request are that its calls serve: `self`, or an argument's number, and a path."""
     cdef object first, way
     first, _, way = text.partition(".")
     if first and first != "self" and not (first.isdecimal() and len(first) < 3):

@@ -61,7 +61,8 @@ const struct trace_context *trace_context_of(const struct thread *thread, uint32
 
 static struct carried *room_to_carry(void)
 {
-    void *memory = mmap(NULL, CARRIED * sizeof(struct carried), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t bytes = CARRIED * sizeof(struct carried);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 

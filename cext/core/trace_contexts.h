@@ -1,5 +1,5 @@
-/* The trace contexts that requests came with, by the call that serves the request: those in progress in memory, and each in
-   the file `trace_contexts` once its call has ended. */
+/* The trace contexts that requests came with, by the call that serves the request: those in progress in memory, and
+   each in the file `trace_contexts` once its call has ended. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,7 +22,8 @@ void trace_contexts_identify(void);
 
 /* The calling thread's call, in progress at `index` in its table, serves a request with that context. One that a call
    around it has already is not kept twice. */
-VISIBLE void trace_context_begin(struct thread *thread, uint32_t index, uint32_t call, const struct trace_context *context);
+VISIBLE void trace_context_begin(struct thread *thread, uint32_t index, uint32_t call,
+                                 const struct trace_context *context);
 
 /* A thread begins to record: it has none. */
 void trace_contexts_forget(struct thread *thread);
@@ -30,8 +31,9 @@ void trace_contexts_forget(struct thread *thread);
 /* That of a call; NULL if it has none, or if a thousand calls of the thread have had one since. */
 VISIBLE const struct trace_context *trace_context_of(const struct thread *thread, uint32_t call);
 
-/* What a request that the thread makes now is sent with: the trace that its transaction is in, or that of the experiment, and as
-   parent the innermost call in progress. False if the transaction is not sampled and came with nothing. */
+/* What a request that the thread makes now is sent with: the trace that its transaction is in, or that of the
+   experiment, and as parent the innermost call in progress. False if the transaction is not sampled and came with
+   nothing. */
 VISIBLE bool trace_context_here(const struct thread *thread, struct trace_context *context);
 
 /* The call ends, under that number: what it came with goes into the file. */

@@ -9,7 +9,7 @@ static uint64_t mixed(uint64_t number)
 
 uint64_t identity_seed(uint32_t pid, uint64_t start_ns, uint64_t time_ns)
 {
-    return mixed(mixed(mixed(pid + 1) + start_ns) + time_ns);
+    return mixed(mixed(mixed((uint64_t)pid + 1) + start_ns) + time_ns);
 }
 
 struct trace_identity identity_of_trace(uint64_t seed)

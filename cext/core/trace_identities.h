@@ -1,5 +1,6 @@
-/* The identities of traces and spans. They follow from what log.xml says of a process and from the numbers of an event, so
-   that a header can name a span before it is recorded. interpose/exports/identities.py has the same formulas. */
+/* The identities of traces and spans. They follow from what log.xml says of a process and from the numbers of an
+   event, so that a header can name a span before it is recorded. interpose/exports/identities.py has the same
+   formulas. */
 #pragma once
 
 #include <stdint.h>

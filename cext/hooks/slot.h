@@ -142,7 +142,7 @@ struct slot {
     PyObject *link; /* the versions that several libraries have of it, or NULL */
     PyObject *keyword;    /* the name of the argument that the detail is taken from, where it may be given by name; or NULL */
     PyObject *attributes; /* the paths to what is kept, a tuple of tuples of names; or NULL: the object itself */
-    PyObject *headers;    /* the path from what `caller` names to the headers of the request that it serves; NULL: that itself */
+    PyObject *headers;    /* the path from what `caller` names to the headers of its request; NULL: that itself */
     PyObject *route;      /* the ways, each of which may lead to what names it better once the call has ended; or NULL */
     uint32_t intrinsic;        /* its number for the first of its kinds */
     uint8_t numbers;           /* how many numbers it has; 0 if it is not an intrinsic */

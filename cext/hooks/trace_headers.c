@@ -35,7 +35,8 @@ static bool is_header(PyObject *name)
 /* The value in a name and a value; borrowed, or NULL if the name is another. */
 static PyObject *value_of(PyObject *pair)
 {
-    bool is_kept = PyTuple_CheckExact(pair) || (!IS_FREE_THREADED && PyList_CheckExact(pair)); /* as long as it is looked at */
+    /* A list may change while it is looked at, where threads run at once. */
+    bool is_kept = PyTuple_CheckExact(pair) || (!IS_FREE_THREADED && PyList_CheckExact(pair));
     bool is_pair = is_kept && PySequence_Fast_GET_SIZE(pair) == 2;
     return is_pair && is_header(PySequence_Fast_GET_ITEM(pair, 0)) ? PySequence_Fast_GET_ITEM(pair, 1) : NULL;
 }

@@ -1,5 +1,5 @@
-/* Reads texts, each behind its length in a byte, and prints for each the trace context that it is, or an empty line. Each text is in memory
-   of just its size, so that a sanitizer sees whatever is read behind it. */
+/* Reads texts, each behind its length in a byte, and prints for each the trace context that it is, or an empty line.
+   Each text is in memory of just its size, so that a sanitizer sees whatever is read behind it. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -54,7 +54,7 @@ def test_a_whole_log_is_read(reading, tmp_path):
     assert (log.call_ns, log.inside_ns, log.resolution_ns) == (70, 30, 1)
     assert (log.events[0].kind, log.events[0].signal, log.events[0].status) == ("exit", 9, None)
     tables = {"events", "threads", "overview", "children", "sites", "stacks", "strings", "events.zst", "dialogue"}
-    assert set(log.data) == tables | {"covered", "places", "branches"} | SAMPLED
+    assert set(log.data) == tables | {"covered", "places", "branches", "trace_contexts"} | SAMPLED
     assert list(log.data["events"].layout.fields) == [name for name, _ in fields("EVENT")]
     assert log.data["threads"].inner_records == OPEN_CALLS
 

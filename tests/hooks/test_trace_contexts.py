@@ -170,10 +170,12 @@ def test_flask_under_waitress(traced):
     client = connected(server.effective_port)
     for number in range(3):
         ask(client, f"/orders/{number}")
+    client.request("GET", "/orders/9")  # by its answer the one before has ended
+    client.getresponse().read()
     client.close()
     """)
 
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0 and "Traceback" not in done.stderr  # on a busy machine it speaks of its queue
     check(done, [f"GET /orders/{number}" for number in range(3)])
 
 
