@@ -2,16 +2,22 @@
 
 import contextlib
 import io
+import queue
 import subprocess
 import sys
+import threading
 
 import pytest
 from tracing import environment
 
 from interpose.analysis.calls.groupings import GROUPINGS
 from interpose.cli.main import main
+from interpose.errors import UsageError
+from interpose.experiments.model.experiment import Experiment
 from interpose.reports.tables.rows import SORTS
 from interpose.reports.tables.transactions import SORTS as TRANSACTION_SORTS
+from interpose.view.calls import CALLS, PAGES_KEPT, CallPages
+from interpose.view.loader import GaveWay, Loader
 from tests.build import SECOND, Build, event
 from tests.view.walking import walk_through
 
@@ -289,10 +295,7 @@ def test_keys_are_explained(recorded):
     walk_through(recorded, steps)
 
 
-def test_a_page_of_calls_is_all_that_is_kept(tmp_path):
-    from interpose.experiments.model.experiment import Experiment
-    from interpose.view.calls import CALLS, PAGES_KEPT, CallPages
-
+def test_few_pages_of_calls_are_kept(tmp_path):
     built = Build(tmp_path / "test.1.er")
     built.intrinsic("os.stat", "file")
     built.thread()
@@ -305,3 +308,43 @@ def test_a_page_of_calls_is_all_that_is_kept(tmp_path):
     assert not found[-1].rows
     assert len(pages._kept) == PAGES_KEPT
     assert [row.event.call for row in pages.page(0).rows] == [row.event.call for row in found[0].rows]
+
+
+def test_reading_calls_gives_way_and_can_be_taken_up_again(recorded):
+    waits = []
+    pages = CallPages(Experiment(str(recorded)), gives_way=lambda: bool(waits))
+    first = pages.page(0)
+
+    waits.append("something else")
+    with pytest.raises(GaveWay):
+        pages.page(1)
+    waits.clear()
+
+    assert pages.page(0) == first
+    assert pages.page(1).rows[0].event.start_ns >= first.rows[-1].event.start_ns
+
+
+def test_of_several_jobs_the_latest_is_done_and_an_error_is_a_result():
+    told, goes_on = queue.Queue(), threading.Event()
+    loader = Loader(lambda found, took_s: told.put(found))
+    is_busy = threading.Event()
+
+    def first():
+        is_busy.set()
+        goes_on.wait()
+        if loader.has_newer:
+            raise GaveWay
+
+    def failing():
+        raise UsageError("no")
+
+    loader.ask(first)
+    is_busy.wait()
+    loader.ask(lambda: "never done")
+    loader.ask(failing)
+    goes_on.set()
+
+    assert str(told.get(timeout=60)) == "no"
+    loader.ask(lambda: "done")
+    assert told.get(timeout=60) == "done"
+    assert told.empty()
