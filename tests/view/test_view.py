@@ -3,6 +3,7 @@
 import contextlib
 import io
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -185,7 +186,7 @@ def test_the_times_of_lines_add_up_to_the_rows_of_the_file(recorded, told):
 
     async def steps(walk):
         await walk.press("5")
-        there = [line.row for line in walk.listing().rows if line.row]
+        there = [line.figures for line in walk.listing().rows if line.figures]
         assert len(walk.listing().rows) == len(PROGRAM.splitlines())
         assert sum(row.sums.calls for row in there if row.is_of_calls) == sum_of(rows, "calls")
         assert sum(row.sums.self_wall_ns for row in there) == sum_of(rows, "self_wall_ns")
@@ -196,6 +197,34 @@ def test_the_times_of_lines_add_up_to_the_rows_of_the_file(recorded, told):
         return sum(int(each[heads.index(name)]) for each in cells if "app.py:" in each[heads.index("site")])
 
     walk_through(recorded, steps)
+
+
+TRACED = """
+def add(numbers):
+    total = 0
+    for number in numbers:
+        total += number
+    return total
+print(add(range(20_000)))
+"""
+
+
+def test_a_traced_source_has_the_figures_of_line_trace(tmp_path, told):
+    (tmp_path / "app.py").write_text(TRACED)
+    variables = environment(INTERPOSE="lines", XDG_STATE_HOME=str(tmp_path / "state"))
+    subprocess.run([sys.executable, "app.py"], cwd=tmp_path, env=variables, check=True)
+    path = tmp_path / "test.1.er"
+    shown = "\n".join(squeezed(told(120, "lines", path, "--annotate")))
+    annotated = re.findall(r"^(?:## )?(.*[1-9].*) (\d+)\. (.*)$", shown, re.M)
+
+    async def steps(walk):
+        await walk.press("5")
+        assert len(annotated) == 6
+        lines = squeezed(walk.listing().text_of(line) for line in walk.listing().rows if line.figures)
+        assert lines == [f"{figures} {number} {text}" for figures, number, text in annotated]
+        assert walk.chosen().endswith(" 5 total += number")
+
+    walk_through(path, steps)
 
 
 @pytest.mark.parametrize(("metric", "keys"), [("cpu", "4"), ("wall", "4c")])
