@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from rich.text import Text
 from textual.app import App
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Footer, Static, TabbedContent, TabPane
@@ -63,6 +63,7 @@ class View(App[None]):
         ("slash", "search", "Search"),
         ("s", "sort", "Sort"),
         ("escape", "out", "Back"),
+        Binding("ctrl+c", "quit", show=False),
     ]
 
     class Read(Message):

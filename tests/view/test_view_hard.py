@@ -166,6 +166,13 @@ def test_it_runs_in_a_terminal_and_leaves_it_as_it_was(small, tmp_path, size):
         assert b"Traceback" not in terminal.output
 
 
+def test_control_c_ends_it(small, tmp_path):
+    with in_terminal("view", "test.1.er", directory=tmp_path) as terminal:
+        terminal.read_until("by kind")
+        terminal.write("\x03")
+        assert terminal.wait() == 0
+
+
 def test_a_signal_that_ends_it_leaves_the_experiment_as_it_was(small, tmp_path):
     before = {each.name: each.read_bytes() for each in small.iterdir() if each.is_file()}
     with in_terminal("view", "test.1.er", directory=tmp_path) as terminal:
