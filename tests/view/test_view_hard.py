@@ -328,6 +328,11 @@ def test_it_follows_a_running_program_and_keeps_the_chosen_row(tmp_path):
         await walk.until(lambda: calls() > before + 100)
         await walk.settle()
         assert walk.listing().row.intrinsic == "os.stat"
+        await walk.press("question_mark")
+        before = calls()
+        await walk.until(lambda: calls() > before)  # below the help
+        await walk.press("escape")
+        assert walk.listing().row.intrinsic == "os.stat"
         await walk.press("3")
         first = walk.listing().rows[0].event.start_ns
         await walk.until(lambda: walk.listing().rows[0].event.start_ns > first)
