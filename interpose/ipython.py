@@ -1,4 +1,4 @@
-"""`%%interpose` in IPython and Jupyter: a cell is a transaction, and the table of its calls is shown below it.
+"""`%%interpose` in IPython and Jupyter: a cell is a transaction; the table and a flame graph of its calls are below it.
 
     %load_ext interpose.ipython
 
@@ -17,7 +17,9 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from interpose.analysis.analysis import Analysis
     from interpose.reports.formats.table import Table
+    from interpose.reports.page.markup import Markup
 
 NAME = "notebook"
 GROUPINGS = ("site", "intrinsic", "function", "detail", "statement", "file")
@@ -30,12 +32,14 @@ _loaded: dict[int, Magics] = {}
 
 class Done(NamedTuple):
     """A cell that has run: start and end on the monotonic clock, the CPU time of its thread, and the kernel numbers of
-    the other threads that existed before."""
+    the other threads that existed before; what the cell is called, and its file's name."""
 
     start_ns: int
     end_ns: int
     cpu_ns: int
     others: frozenset[int]
+    title: str
+    file: str
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -69,17 +73,18 @@ class Magics:
         """Run a cell, or a line, and show its calls: `%%interpose [BY]`, `%interpose STATEMENT`."""
         by = _by(line) if cell is not None else GROUPINGS[0]
         source = line if cell is None else cell
-        first, last = self._compiled(source)
+        file, first, last = self._compiled(source)
+        title = f"In[{self._number}]"
         shims = self._begin()
         others = frozenset(each.native_id or 0 for each in threading.enumerate()) - {threading.get_native_id()}
         start_ns, start_cpu_ns = time.monotonic_ns(), time.thread_time_ns()
         try:
-            with shims.transaction(f"In[{self._number}]"):
+            with shims.transaction(title):
                 exec(first, self._shell.user_ns)
                 return eval(last, self._shell.user_ns) if last else None
         finally:
             cpu_ns = time.thread_time_ns() - start_cpu_ns
-            self._show(Done(start_ns, time.monotonic_ns(), cpu_ns, others), by, shims)
+            self._show(Done(start_ns, time.monotonic_ns(), cpu_ns, others, title, file), by, shims)
 
     def end(self) -> None:
         """End the recording, if it was begun here."""
@@ -95,15 +100,16 @@ class Magics:
         """The number of the cell: `In` has its text. Some versions have the next one in `execution_count` already."""
         return len(self._shell.history_manager.input_hist_parsed) - 1
 
-    def _compiled(self, source: str) -> tuple[Any, Any]:
-        """The code of all statements, and that of the last one if it is an expression, whose value is shown."""
+    def _compiled(self, source: str) -> tuple[str, Any, Any]:
+        """The name of the cell's file, the code of all statements, and that of the last one if it is an expression,
+        whose value is shown."""
         compiler = self._shell.compile
         text = self._shell.transform_cell(source)
         name = compiler.cache(text, self._number, raw_code=source)
         tree = self._shell.transform_ast(compiler.ast_parse(text, filename=name))
         value = tree.body.pop().value if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         first = compiler(ast.Module(tree.body, []), name, "exec")
-        return first, compiler(ast.Expression(value), name, "eval") if value else None
+        return name, first, compiler(ast.Expression(value), name, "eval") if value else None
 
     def _begin(self) -> Any:
         """Record from here on. Raises UsageError of IPython's, in one line, where that cannot be."""
@@ -162,36 +168,60 @@ def _shown(directory: str, done: Done, by: str) -> dict[str, str]:
     from interpose.reports.formats.html import table_element
     from interpose.reports.page.markup import element
 
-    head, table = _calls(directory, done, by)
+    analysis = _analysis(directory, done)
+    head, table = _calls(analysis, done, by)
     plain = io.StringIO()
     text.write(table, plain, _WIDTH)
-    page = element("div", [element("p", head), table_element(table)])
+    page = element("div", [element("p", head), table_element(table), *_flame(analysis, done)])
     return {"text/plain": f"{head}\n{plain.getvalue()}", "text/html": page}
 
 
-def _calls(directory: str, done: Done, by: str) -> tuple[str, Table]:
-    """The calls of a cell: in a line, and as a table."""
+def _analysis(directory: str, done: Done) -> Analysis:
+    """The calls of a cell."""
     from interpose.analysis.analysis import Analysis
-    from interpose.analysis.calls.profile import profile
     from interpose.analysis.calls.selection import NotOfThreads, Within
     from interpose.experiments.metadata.labels import Window
     from interpose.experiments.model.experiment import Experiment
+
+    within = Within([Window(done.start_ns, done.end_ns)])
+    return Analysis(Experiment(directory), NotOfThreads(done.others, within))
+
+
+def _is_ours_or_idle(name: str, kind: str | None) -> bool:
+    """Whether a call says nothing of a cell."""
+    return kind == "idle" or name.startswith("interpose.")
+
+
+def _flame(analysis: Analysis, done: Done) -> list[Markup]:
+    """The flame graph of a cell's calls, by wall time, in a box that scrolls; none without calls."""
+    from interpose.analysis.calls.calltree import calls_of
+    from interpose.analysis.profile.flame import WALL, flame_within
+    from interpose.reports.flame.drawing import drawing
+    from interpose.reports.page.markup import element
+
+    made = flame_within(calls_of(analysis), WALL, done.file, _is_ours_or_idle)
+    if not made.total_ns:
+        return []
+    drawn = drawing(made, f"calls of {done.title}", analysis.experiment.founder.log.cwd, is_alone=True)
+    return [element("div", [drawn], style="overflow-x: auto")]
+
+
+def _calls(analysis: Analysis, done: Done, by: str) -> tuple[str, Table]:
+    """The calls of a cell: in a line, and as a table."""
+    from interpose.analysis.calls.profile import profile
     from interpose.reports.formats.units import count, duration
     from interpose.reports.screen.state import completeness, is_well
     from interpose.reports.tables.rows import arranged, profile_table
 
-    experiment = Experiment(directory)
-    within = Within([Window(done.start_ns, done.end_ns)])
-    analysis = Analysis(experiment, NotOfThreads(done.others, within))
     made = profile(analysis, by)
-    made.rows = [row for row in made.rows if not row.is_idle and not (row.intrinsic or "").startswith("interpose.")]
+    made.rows = [row for row in made.rows if not _is_ours_or_idle(row.intrinsic or "", row.kind)]
     calls, self_ns = sum(row.sums.calls for row in made.rows), sum(row.sums.self_wall_ns for row in made.rows)
     told = completeness(analysis)
     parts = [
         f"{duration(done.end_ns - done.start_ns)}, CPU {duration(done.cpu_ns)}",
         f"{count(calls, 'call')} {duration(self_ns)}",
-        experiment.name,
+        analysis.experiment.name,
         *([] if is_well(told) else [told]),
     ]
     made.rows = arranged(made.rows, None, ROWS)
-    return " · ".join(parts), profile_table(made, by, experiment.founder.log)
+    return " · ".join(parts), profile_table(made, by, analysis.experiment.founder.log)

@@ -25,9 +25,15 @@ from interpose.exports.formats import FORMATS
 from interpose.exports.raw import raw
 from interpose.reports.formats import text as table
 from interpose.reports.formats.colour import Paint
+from interpose.reports.formats.table import Table, lines
 from interpose.reports.screen.screen import Screen
 from interpose.reports.screen.summary import summary
 from interpose.reports.tables.processes import processes_table
+from interpose.view.bars import Bars
+from interpose.view.calls import CallPages
+from interpose.view.drilling import Step
+from interpose.view.reading import Reading
+from interpose.view.source import source_view
 from tests.build import START_NS, Build, compressed, event, size_of
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -126,6 +132,7 @@ class Place:
                 code, told = run([str(path) if word == ITSELF else word for word in (*words, ITSELF)])
                 assert code in REFUSED, (words, code, told)
                 assert not any(text in told for text in NEVER_TOLD), (words, told)
+            view(str(path))
             if path == self.experiment:
                 code, told = run(["check", "--repair", "--in-place", str(path)])
                 assert code in REFUSED, (code, told)
@@ -168,6 +175,26 @@ def read_all_of(path: str) -> None:
         for each in FORMATS.values():
             if each.function:
                 each.writer()(Analysis(opened), io.BytesIO())
+
+
+def view(path: str) -> None:
+    """Read what `interpose view` shows of the experiment at `path`, without a terminal."""
+    with contextlib.suppress(InterposeError):
+        reading = Reading(open_experiments([path]))
+        pages = CallPages(reading.experiment)
+        assert all(line.isprintable() for line in reading.heading(80).splitlines())
+        asked: list[Callable[[], Table | None]] = [
+            lambda: reading.rows(Step("site"), "calls"),
+            lambda: reading.transactions("name"),
+            lambda: pages.table(pages.page(0)),
+            lambda: pages.table(pages.latest()),
+            lambda: (found := source_view(reading, None)) and found.table,
+        ]
+        for ask in asked:
+            with contextlib.suppress(InterposeError):
+                if made := ask():
+                    assert all(line.isprintable() for line in lines(made.columns, made.rows, 80))
+        assert Bars(reading.flame("wall")).laid(0, 80)
 
 
 def run(words: list[str]) -> tuple[int, str]:

@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
+from rich.text import Text
 from textual.app import App
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Footer, Static, TabbedContent, TabPane
@@ -19,13 +20,14 @@ from interpose.view.drilling import Calls, Line
 from interpose.view.loader import Loader
 from interpose.view.panes.calls import CallsPane
 from interpose.view.panes.flame import FlamePane
-from interpose.view.panes.pane import Pane
+from interpose.view.panes.pane import READING, Pane
 from interpose.view.panes.rows import RowsPane
 from interpose.view.panes.source import SourcePane
 from interpose.view.panes.transactions import TransactionsPane
 from interpose.view.reading import Reading
 
 EVERY_S = 1.0
+PATIENT_S = 0.5  # if reading takes longer, the tab says so
 PART_OF_A_PROCESSOR = 3  # reading takes at most one third
 KEYS = (
     ("1 to 5", "the tabs: rows, transactions, calls, flame, source"),
@@ -61,6 +63,7 @@ class View(App[None]):
         ("slash", "search", "Search"),
         ("s", "sort", "Sort"),
         ("escape", "out", "Back"),
+        Binding("ctrl+c", "quit", show=False),
     ]
 
     class Read(Message):
@@ -83,7 +86,7 @@ class View(App[None]):
         for each in self._panes.values():
             each.gives_way = lambda: self._loader.has_newer
         self._is_running = False
-        self._next_s = 0.0
+        self._next_s = self._asked_s = 0.0
         self._text = ""
 
     def compose(self) -> Iterator[Widget]:
@@ -141,12 +144,13 @@ class View(App[None]):
 
     def on_view_read(self, message: View.Read) -> None:
         """Show what was read."""
+        self._asked_s = 0.0
         self._next_s = time.monotonic() + max(EVERY_S, PART_OF_A_PROCESSOR * message.took_s)
         if isinstance(message.made, Exception):
             self.pane.entitle(str(message.made))
             return
         pane, made, heading, self._is_running, self._reading = message.made
-        self.query_one("#heading", Static).update(heading)
+        self.query_one("#heading", Static).update(Text(heading))
         pane.show(made)
         self._tell()
 
@@ -193,15 +197,18 @@ class View(App[None]):
             self._tell()
 
     def _tell(self) -> None:
-        self.query_one("#told", Static).update(clean(self.pane.told))
+        self.query_one("#told", Static).update(Text(clean(self.pane.told)))
 
     def _tick(self) -> None:
+        if self._asked_s and time.monotonic() > self._asked_s + PATIENT_S:
+            self.pane.entitle(READING)
         if self._is_running and self._loader.is_idle and time.monotonic() >= self._next_s:
             self._load(self.pane, again=True)
 
     def _load(self, pane: Pane, again: bool = False) -> None:
         job: Callable[[Reading], Any] = pane.job()
         before, width = self._reading, max(self.size.width, 20)
+        self._asked_s = 0.0 if again else time.monotonic()
 
         def read() -> tuple[Pane, Any, str, bool, Reading]:
             reading = before.again() if again else before

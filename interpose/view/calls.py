@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from interpose.experiments.model.process import Site
 from interpose.reports.formats.table import Table
 from interpose.reports.tables.events import events_table
 from interpose.reports.tables.structure import structure_table
+from interpose.view.loader import GaveWay
 
 CALLS = 500  # of a page
 PAGES_KEPT = 20
@@ -38,11 +39,14 @@ class CallPages:
     """The calls that match `expression`, or all, in the order in which they began. Raises ExpressionError.
 
     They are read as far as somebody pages; an earlier page that is no longer kept is read again from the start. Where
-    single events were not kept, the pages are of consolidated records.
+    single events were not kept, the pages are of consolidated records. Reading raises GaveWay if `gives_way` says so.
     """
 
-    def __init__(self, experiment: Experiment, expression: str = "") -> None:
+    def __init__(
+        self, experiment: Experiment, expression: str = "", gives_way: Callable[[], bool] = lambda: False
+    ) -> None:
         self.experiment = experiment
+        self._gives_way = gives_way
         self.expression = expression
         self.is_of_records = is_consolidated_alone(experiment)
         if expression and self.is_of_records:
@@ -61,7 +65,7 @@ class CallPages:
         """The page with that number, from 0; an empty one behind the last."""
         if number not in self._kept:
             if number != self._next:
-                self._rows = self._all()
+                self._next, self._rows = None, self._all()
                 deque(islice(self._rows, number * CALLS), maxlen=0)
             self._keep(number, Page(list(islice(self._rows, CALLS)), number * CALLS))
         return self._kept[number]
@@ -83,11 +87,18 @@ class CallPages:
     def _all(self) -> Iterator[Any]:
         if self.is_of_records:
             return structure(Analysis(self.experiment))
-        rows: Iterator[Traced] = trace(self.experiment)
+        rows = self._watched(trace(self.experiment))
         if self._chosen:
             keeps = self._chosen.keeps
             rows = (row for row in rows if keeps(row.process, row.event, row.depth, row.state))
         return with_one_start(rows)
+
+    def _watched(self, rows: Iterator[Traced]) -> Iterator[Traced]:
+        for number, row in enumerate(rows):
+            if number % CALLS == 0 and self._gives_way():
+                self._next = None
+                raise GaveWay
+            yield row
 
 
 def key_of(row: Any) -> Hashable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, TypeVar
 
+from rich.text import Text
 from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
@@ -88,4 +89,4 @@ class Facts(_Above[None]):
         width = max((len(name) for name, _ in self._facts), default=0)
         lines = [f"{name:<{width}}  {value}" for name, value in self._facts]
         with VerticalScroll(classes="box wide"):
-            yield Static("\n".join([self._title, "", *lines]), markup=False)
+            yield Static(Text("\n".join([self._title, "", *lines])))

@@ -7,14 +7,18 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from interpose.errors import InterposeError
+from interpose.errors import Caught, InterposeError
 
 Job = Callable[[], Any]
 
 
+class GaveWay(Caught):
+    """A job stopped because another one waits; its result is not wanted."""
+
+
 class Loader:
     """Does jobs one at a time, in a thread that ends with the process; `tell` gets each job's result or error, and how
-    long it took in seconds. A job that waits gives way to a newer one."""
+    long it took in seconds. A job that waits gives way to a newer one, and a job in progress may."""
 
     def __init__(self, tell: Callable[[Any, float], object]) -> None:
         self._tell = tell
@@ -49,9 +53,12 @@ class Loader:
                 job, self._waiting, self._is_busy = self._waiting, None, True
             assert job is not None
             started_s = time.monotonic()
-            found = _done(job)
-            self._is_busy = False
-            self._tell(found, time.monotonic() - started_s)
+            try:
+                self._tell(_done(job), time.monotonic() - started_s)
+            except GaveWay:
+                pass
+            finally:
+                self._is_busy = False
 
 
 def _done(job: Job) -> Any:

@@ -8,7 +8,8 @@ from functools import cached_property
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.calltree import calls_of
 from interpose.analysis.calls.profile import Profile, profile
-from interpose.analysis.lines.line_sources import SourcesOfFiles
+from interpose.analysis.lines.line_rows import Trace, line_trace
+from interpose.analysis.lines.line_sources import LineFile, SourcesOfFiles, line_files
 from interpose.analysis.profile.flame import Flame, flame
 from interpose.analysis.profile.rows import WITH_CODE, with_code
 from interpose.analysis.transactions.response_times import Transactions, transactions
@@ -83,9 +84,23 @@ class Reading:
         return SourcesOfFiles(self.experiment)
 
     @cached_property
+    def traced(self) -> dict[str, LineFile]:
+        """The sources of which lines were traced, the dearest first."""
+        return {each.file: each for each in line_files(self.experiment, self._lines.lines)}
+
+    @property
+    def recording_percent(self) -> int:
+        """How much of the CPU time tracing lines took, if so much that times of lines are estimates; else 0."""
+        return self._lines.recorded_percent if self._lines.is_estimated else 0
+
+    @cached_property
+    def _lines(self) -> Trace:
+        return line_trace(self.experiment)
+
+    @cached_property
     def places(self) -> Places:
-        """Short names of the files that made calls."""
-        files = [row.site.file for row in self.profile("site").rows if row.site]
+        """Short names of the files that made calls, or of which lines were traced."""
+        files = [*self.traced, *(row.site.file for row in self.profile("site").rows if row.site)]
         return Places(files, self.experiment.founder.log.cwd)
 
     def heading(self, width: int) -> str:

@@ -1,5 +1,6 @@
 """`%%interpose` in a real kernel: a cell does what it does without, and the table of its calls is shown below it."""
 
+import html
 import json
 import os
 import re
@@ -108,7 +109,34 @@ def test_the_calls_of_a_cell_are_shown_below_it(notebook):
     }
     assert "12 calls" in text and "notebook.1.er" in text
     assert all(name in text for name in ("time.sleep", "load"))
-    assert Cells(page).elements == {"div", "p", "table", "thead", "tbody", "tr", "th", "td"}
+    table, _, _ = page.partition("<svg ")
+    assert Cells(table).elements == {"div", "p", "table", "thead", "tbody", "tr", "th", "td"}
+
+
+def frames(page):
+    """The depth, the width in nanoseconds and the name of each frame of the flame graph below a table."""
+    found = re.findall(r'data-w="(\d+)" data-d="(\d+)" data-n="([^"]*)"', page)
+    return [(int(depth), int(width), html.unescape(name)) for width, depth, name in found]
+
+
+def test_the_flame_graph_of_a_cell_has_its_calls_and_nothing_of_the_kernel(notebook, capsys):
+    load = "import time\ndef load():\n    time.sleep(0.001)"
+    _, _, cell = notebook(LOAD, load, "%%interpose\nload()\ntime.sleep(0.05)")
+
+    found = frames(shown(cell)[0])
+    names = [name for _, _, name in found]
+    assert names.count("time.sleep") == 2
+    assert set(names) <= {"<Total>", "<Truncated-stack>", "<module>", "load", "time.sleep"}
+    assert main(["report", "notebook.1.er", "--by", "intrinsic", "--format", "json"]) == 0
+    sleeps = [row for row in json.loads(capsys.readouterr().out) if row["intrinsic"] == "time.sleep"]
+    assert found[0] == (0, sleeps[0]["self_wall_ns"], "<Total>")
+    assert sum(width for _, width, name in found if name == "time.sleep") == found[0][1]
+
+
+def test_a_cell_without_calls_has_no_flame_graph(notebook):
+    _, cell = notebook(LOAD, "%%interpose\n1 + 1")
+
+    assert "<svg" not in shown(cell)[0]
 
 
 def test_a_cell_gives_prints_and_raises_what_it_does_without(notebook):

@@ -2,16 +2,23 @@
 
 import contextlib
 import io
+import queue
+import re
 import subprocess
 import sys
+import threading
 
 import pytest
 from tracing import environment
 
 from interpose.analysis.calls.groupings import GROUPINGS
 from interpose.cli.main import main
+from interpose.errors import UsageError
+from interpose.experiments.model.experiment import Experiment
 from interpose.reports.tables.rows import SORTS
 from interpose.reports.tables.transactions import SORTS as TRANSACTION_SORTS
+from interpose.view.calls import CALLS, PAGES_KEPT, CallPages
+from interpose.view.loader import GaveWay, Loader
 from tests.build import SECOND, Build, event
 from tests.view.walking import walk_through
 
@@ -179,7 +186,7 @@ def test_the_times_of_lines_add_up_to_the_rows_of_the_file(recorded, told):
 
     async def steps(walk):
         await walk.press("5")
-        there = [line.row for line in walk.listing().rows if line.row]
+        there = [line.figures for line in walk.listing().rows if line.figures]
         assert len(walk.listing().rows) == len(PROGRAM.splitlines())
         assert sum(row.sums.calls for row in there if row.is_of_calls) == sum_of(rows, "calls")
         assert sum(row.sums.self_wall_ns for row in there) == sum_of(rows, "self_wall_ns")
@@ -190,6 +197,35 @@ def test_the_times_of_lines_add_up_to_the_rows_of_the_file(recorded, told):
         return sum(int(each[heads.index(name)]) for each in cells if "app.py:" in each[heads.index("site")])
 
     walk_through(recorded, steps)
+
+
+TRACED = """
+def add(numbers):
+    total = 0
+    for number in numbers:
+        total += number
+    return total
+print(add(range(20_000)))
+"""
+
+
+def test_a_traced_source_has_the_figures_of_line_trace(tmp_path, told):
+    (tmp_path / "app.py").write_text(TRACED)
+    variables = environment(INTERPOSE="lines", XDG_STATE_HOME=str(tmp_path / "state"))
+    subprocess.run([sys.executable, "app.py"], cwd=tmp_path, env=variables, check=True)
+    path = tmp_path / "test.1.er"
+    shown = "\n".join(squeezed(told(120, "lines", path, "--annotate")))
+    annotated = re.findall(r"^(?:## )?(.*[1-9].*) (\d+)\. (.*)$", shown, re.M)
+
+    async def steps(walk):
+        await walk.press("5")
+        assert len(annotated) == 6
+        lines = squeezed(walk.listing().text_of(line) for line in walk.listing().rows if line.figures)
+        assert lines == [f"{figures} {number} {text}" for figures, number, text in annotated]
+        figures = [line.figures for line in walk.listing().rows if line.figures]
+        assert walk.listing().row.figures.self_cpu_ns == max(each.self_cpu_ns for each in figures)
+
+    walk_through(path, steps)
 
 
 @pytest.mark.parametrize(("metric", "keys"), [("cpu", "4"), ("wall", "4c")])
@@ -289,10 +325,7 @@ def test_keys_are_explained(recorded):
     walk_through(recorded, steps)
 
 
-def test_a_page_of_calls_is_all_that_is_kept(tmp_path):
-    from interpose.experiments.model.experiment import Experiment
-    from interpose.view.calls import CALLS, PAGES_KEPT, CallPages
-
+def test_few_pages_of_calls_are_kept(tmp_path):
     built = Build(tmp_path / "test.1.er")
     built.intrinsic("os.stat", "file")
     built.thread()
@@ -305,3 +338,43 @@ def test_a_page_of_calls_is_all_that_is_kept(tmp_path):
     assert not found[-1].rows
     assert len(pages._kept) == PAGES_KEPT
     assert [row.event.call for row in pages.page(0).rows] == [row.event.call for row in found[0].rows]
+
+
+def test_reading_calls_gives_way_and_can_be_taken_up_again(recorded):
+    waits = []
+    pages = CallPages(Experiment(str(recorded)), gives_way=lambda: bool(waits))
+    first = pages.page(0)
+
+    waits.append("something else")
+    with pytest.raises(GaveWay):
+        pages.page(1)
+    waits.clear()
+
+    assert pages.page(0) == first
+    assert pages.page(1).rows[0].event.start_ns >= first.rows[-1].event.start_ns
+
+
+def test_of_several_jobs_the_latest_is_done_and_an_error_is_a_result():
+    told, goes_on = queue.Queue(), threading.Event()
+    loader = Loader(lambda found, took_s: told.put(found))
+    is_busy = threading.Event()
+
+    def first():
+        is_busy.set()
+        goes_on.wait()
+        if loader.has_newer:
+            raise GaveWay
+
+    def failing():
+        raise UsageError("no")
+
+    loader.ask(first)
+    is_busy.wait()
+    loader.ask(lambda: "never done")
+    loader.ask(failing)
+    goes_on.set()
+
+    assert str(told.get(timeout=60)) == "no"
+    loader.ask(lambda: "done")
+    assert told.get(timeout=60) == "done"
+    assert told.empty()

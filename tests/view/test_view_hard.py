@@ -166,6 +166,13 @@ def test_it_runs_in_a_terminal_and_leaves_it_as_it_was(small, tmp_path, size):
         assert b"Traceback" not in terminal.output
 
 
+def test_control_c_ends_it(small, tmp_path):
+    with in_terminal("view", "test.1.er", directory=tmp_path) as terminal:
+        terminal.read_until("by kind")
+        terminal.write("\x03")
+        assert terminal.wait() == 0
+
+
 def test_a_signal_that_ends_it_leaves_the_experiment_as_it_was(small, tmp_path):
     before = {each.name: each.read_bytes() for each in small.iterdir() if each.is_file()}
     with in_terminal("view", "test.1.er", directory=tmp_path) as terminal:
@@ -320,6 +327,11 @@ def test_it_follows_a_running_program_and_keeps_the_chosen_row(tmp_path):
         before = calls()
         await walk.until(lambda: calls() > before + 100)
         await walk.settle()
+        assert walk.listing().row.intrinsic == "os.stat"
+        await walk.press("question_mark")
+        before = calls()
+        await walk.until(lambda: calls() > before)  # below the help
+        await walk.press("escape")
         assert walk.listing().row.intrinsic == "os.stat"
         await walk.press("3")
         first = walk.listing().rows[0].event.start_ns

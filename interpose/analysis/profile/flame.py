@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from interpose.analysis.calls.calltree import TRUNCATED, Calls, Frame, Function, Node, Tree
@@ -49,6 +49,21 @@ class Flame:
 def flame(calls: Calls, metric: str, before: Calls | None = None) -> Flame:
     """The frames of `calls`, as wide as their wall or CPU time, beside those of `before`."""
     return _Laying(drawn(calls), metric, drawn(before) if before else None).laid()
+
+
+def flame_within(calls: Calls, metric: str, file: str, leave_out: Callable[[str, str], bool]) -> Flame:
+    """The same of the calls that the code of `file` led to, without what called that code. `leave_out` says, by name
+    and kind, which calls do not count; what is around them is left out, too."""
+    tree = drawn(calls)
+    made = Tree(tree.figures)
+    for node in tree.nodes:
+        if node.own and not leave_out(node.frame.function.name, tree.figures.kind_of(node.own)):
+            path = _path(node)
+            functions = [each.frame.function for each in path]
+            begins = [place for place, each in enumerate(functions) if each.object == file]
+            ours = [place + 1 for place, each in enumerate(functions) if leave_out(each.name, "")]
+            made.add(_inside_all(made, path[max(begins[:1] or ours, default=0) :]), node.own)
+    return _Laying(made, metric, None).laid()
 
 
 def folded(calls: Calls, metric: str) -> Iterator[tuple[list[Function], int]]:

@@ -12,7 +12,7 @@ from interpose.errors import UsageError
 NAME = "completion"
 HELP = "print a script by which a shell completes commands, options and their values"
 EXAMPLE = "interpose completion bash"
-SHELLS = ("bash", "zsh", "tcsh")
+SHELLS = ("bash", "zsh", "tcsh", "fish")
 _PATHS = ("EXPERIMENT", "FILE", "DIRECTORY", "PROGRAM", "TARGET")
 
 
@@ -28,6 +28,8 @@ def run(arguments: argparse.Namespace) -> int:
         shtab = importlib.import_module("shtab")
     except ImportError:
         raise UsageError("completion needs the package shtab: pip install shtab") from None
+    if arguments.shell not in shtab.SUPPORTED_SHELLS:
+        raise UsageError(f"this shtab does not know {arguments.shell}: pip install --upgrade shtab")
     parser = main.make_parser(main.load_commands())
     for each in _parsers_below(parser):
         for action in each._actions:

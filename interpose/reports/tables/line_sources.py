@@ -16,7 +16,7 @@ from interpose.reports.page.still import still_page
 from interpose.reports.screen.source_view import annotated_table, source_lines
 
 
-class _Figure(NamedTuple):
+class LineFigure(NamedTuple):
     """A column: the lines of its head, its figure, and how that is shown."""
 
     head: tuple[str, ...]
@@ -32,12 +32,12 @@ def _time(ns: int) -> str:
     return duration(ns) if ns > 0 else "0."
 
 
-_FIGURES = (
-    _Figure(("Executed",), lambda figures: figures.executed, _count),
-    _Figure(("Entered",), lambda figures: figures.entered, _count),
-    _Figure(("Self", "CPU"), lambda figures: figures.self_cpu_ns, _time),
-    _Figure(("Self", "wall"), lambda figures: figures.self_wall_ns, _time),
-    _Figure(("Incl.", "wall"), lambda figures: max(figures.wall_ns, figures.self_wall_ns), _time),
+FIGURES = (
+    LineFigure(("Executed",), lambda figures: figures.executed, _count),
+    LineFigure(("Entered",), lambda figures: figures.entered, _count),
+    LineFigure(("Self", "CPU"), lambda figures: figures.self_cpu_ns, _time),
+    LineFigure(("Self", "wall"), lambda figures: figures.self_wall_ns, _time),
+    LineFigure(("Incl.", "wall"), lambda figures: max(figures.wall_ns, figures.self_wall_ns), _time),
 )
 
 
@@ -54,13 +54,13 @@ def _table(file: LineFile, name: str, hot_percent: int) -> Table:
     figures = {number: _shown(each) for number, each in file.lines.items()}
     hot = hot_lines(file, hot_percent)
     code = code_lines(text)
-    return annotated_table(title, text, code, [each.head for each in _FIGURES], figures, hot.__contains__)
+    return annotated_table(title, text, code, [each.head for each in FIGURES], figures, hot.__contains__)
 
 
 def hot_lines(file: LineFile, hot_percent: int) -> set[int]:
     """The lines of which a time is at least so much of the largest of its kind in the file."""
     found: set[int] = set()
-    for figure in _FIGURES:
+    for figure in FIGURES:
         if figure.shown is not _time:
             continue
         values = {number: figure.value(each) for number, each in file.lines.items()}
@@ -70,7 +70,7 @@ def hot_lines(file: LineFile, hot_percent: int) -> set[int]:
 
 
 def _shown(figures: Figures) -> list[str]:
-    return [figure.shown(figure.value(figures)) for figure in _FIGURES]
+    return [figure.shown(figure.value(figures)) for figure in FIGURES]
 
 
 def write_page(files: Sequence[LineFile], title: str, cwd: str, hot_percent: int, out: TextIO) -> None:
@@ -87,7 +87,7 @@ def _section(file: LineFile, name: str, hot_percent: int, is_open: bool) -> Mark
     text = source_lines(source.text) if source else []
     hot = hot_lines(file, hot_percent)
     numbers = [*range(1, len(text) + 1), *(each for each in sorted(file.lines) if each > len(text))]
-    heads = ["", *(" ".join(each.head) for each in _FIGURES), "Source"]
+    heads = ["", *(" ".join(each.head) for each in FIGURES), "Source"]
     rows = [_row(number, text, file.lines.get(number), number in hot) for number in numbers]
     table = element(
         "table",
@@ -103,7 +103,7 @@ def _section(file: LineFile, name: str, hot_percent: int, is_open: bool) -> Mark
 
 
 def _row(number: int, text: Sequence[str], figures: Figures | None, is_hot: bool) -> Markup:
-    shown = _shown(figures) if figures else [""] * len(_FIGURES)
+    shown = _shown(figures) if figures else [""] * len(FIGURES)
     cells = [element("td", str(number), class_="n"), *(element("td", each, class_="n") for each in shown)]
     line = text[number - 1] if number <= len(text) else "(not in this source)"
     cells.append(element("td", [element("code", lines(line))]))

@@ -62,7 +62,7 @@ class CallsPane(Pane):
             of = pages
             is_old = of is not None and of.experiment is not reading.experiment and number in (None, LATEST)
             if of is None or of.expression != expression or is_old:
-                of = CallPages(reading.experiment, expression)
+                of = CallPages(reading.experiment, expression, self.gives_way)
             wanted = number if number is not None else LATEST if reading.is_running else 0
             page = of.latest() if wanted == LATEST else of.page(wanted)
             while sought and page.is_full and wanted != LATEST and not self._has(of, page, sought):
@@ -71,11 +71,10 @@ class CallsPane(Pane):
 
         return read
 
-    def _has(self, pages: CallPages, page: Page, text: str) -> bool:
+    @staticmethod
+    def _has(pages: CallPages, page: Page, text: str) -> bool:
         columns = pages.table(page).columns
-        return self.gives_way() or any(
-            text.casefold() in column.show(row).casefold() for row in page.rows for column in columns
-        )
+        return any(text.casefold() in column.show(row).casefold() for row in page.rows for column in columns)
 
     def show(self, made: Made) -> None:
         if not made.page.rows and made.number > 0:  # the pages before it are all there are

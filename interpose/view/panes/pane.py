@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Protocol
 
+from rich.text import Text
 from textual.containers import Vertical
 from textual.message import Message
 from textual.widget import Widget
@@ -77,7 +78,7 @@ class Pane(Vertical):
 
     def entitle(self, text: str) -> None:
         """Say what is shown, or why nothing is."""
-        self._title.update(clean(text))
+        self._title.update(Text(clean(text)))
 
     def sort(self) -> None:
         """Take the next order of rows."""
