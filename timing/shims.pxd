@@ -68,6 +68,9 @@ from interpose.timing.recorder cimport (
     thread_rewind,
 )
 
+cdef extern from "<string.h>":
+    size_t strnlen(const char *, size_t)
+
 cdef extern from "core/detail_levels.h":
     ctypedef int c_kind "enum kind"
     c_kind KIND_logic
@@ -347,6 +350,7 @@ cdef extern from "interpose_collector.h":
         INTERPOSE_FORCED_SIZE
         INTERPOSE_SCRATCH_BYTES
         INTERPOSE_SECTIONS
+        INTERPOSE_NAME_BYTES
         EYE_CATCHER_BYTES "INTERPOSE_EYE_CATCHER_BYTES"
     const char *INTERPOSE_COLLECTOR_EYE_CATCHER
     const char *INTERPOSE_COLLECTOR_SYMBOL
@@ -399,6 +403,7 @@ cdef extern from "collectors/identification.h":
     void identified_forget()
 
 cdef extern from "collectors/collector_trial.h":
+    enum: TRIAL_WELL, TRIAL_LEFT, TRIAL_HANGS
     int try_collector(const char *)
 
 cdef extern from "collectors/collector_calls.h":
