@@ -3,7 +3,7 @@
 from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memset, strcmp, strncmp, strncpy
+from libc.string cimport memset, strcmp, strlen, strncmp, strncpy
 
 from interpose.timing.clock cimport (
     CLOCK_KINDS,
@@ -73,10 +73,12 @@ cdef extern from "<string.h>":
 
 cdef extern from "core/detail_levels.h":
     ctypedef int c_kind "enum kind"
+    c_kind KIND_file
     c_kind KIND_logic
     uint32_t argument_intern(c_kind, const char *, size_t)
     ctypedef int how_much "enum how_much"
     void arguments_choose(c_kind, how_much)
+    void arguments_cost(uint32_t)
 
 cdef extern from "core/redact.h":
     const char *redact_choose(const char *)
