@@ -4,9 +4,8 @@ def native_collector(str path, make):
     """The data collector in C of a shared library, as a list for `make`: function, programs, pseudo-sections, when it
     is called and its address; and what is wrong with it."""
     cdef const interpose_collector *found = NULL
-    cdef int signal_number = try_collector(os.fsencode(path))
-    if signal_number:
-        return [], f"it was tried in a child, which was ended by signal {signal_number}"
+    if why := why_not_native(try_collector(os.fsencode(path))):
+        return [], f"it was tried in a child, {why}"
     cdef void *library = dlopen(os.fsencode(path), RTLD_NOW | RTLD_LOCAL)
     if library == NULL:
         return [], dlerror().decode("utf-8", "replace")
@@ -23,6 +22,14 @@ def native_collector(str path, make):
         return [], f"ValueError: {error}"
 
 
+cdef str why_not_native(int outcome):
+    if outcome == TRIAL_LEFT:
+        return "which it ended"
+    if outcome == TRIAL_HANGS:
+        return "where it did not return"
+    return f"which was ended by signal {outcome}" if outcome != TRIAL_WELL else ""
+
+
 cdef str native_per(const interpose_collector *found):
     for name, number in PER.items():
         if number == found.per:
@@ -30,11 +37,16 @@ cdef str native_per(const interpose_collector *found):
     return f"{found.per}"
 
 
+cdef str native_text(const char *text):
+    """A name, cut where one must end."""
+    return text[:strnlen(text, INTERPOSE_NAME_BYTES - 1)].decode("utf-8", "replace") if text != NULL else ""
+
+
 cdef tuple native_programs(const interpose_collector *found):
     cdef int place = 0
     names = []
     while found.programs != NULL and found.programs[place] != NULL:
-        names.append(found.programs[place].decode("utf-8", "replace"))
+        names.append(native_text(found.programs[place]))
         place += 1
     return tuple(names) if found.programs != NULL else ("*",)
 
@@ -43,8 +55,7 @@ cdef dict native_sections(const interpose_collector *found):
     cdef int place = 0
     prefixes = {}
     while found.sections != NULL and found.sections[place].name != NULL and place <= INTERPOSE_SECTIONS:
-        name = found.sections[place].name.decode("utf-8", "replace")
         prefix = found.sections[place].prefix
-        prefixes.setdefault(name, []).append(prefix.decode("utf-8", "replace") if prefix != NULL else "")
+        prefixes.setdefault(native_text(found.sections[place].name), []).append(native_text(prefix))
         place += 1
     return prefixes

@@ -3,7 +3,7 @@
 from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memset, strcmp, strncmp, strncpy
+from libc.string cimport memset, strcmp, strlen, strncmp, strncpy
 
 from interpose.timing.clock cimport (
     CLOCK_KINDS,
@@ -68,12 +68,17 @@ from interpose.timing.recorder cimport (
     thread_rewind,
 )
 
+cdef extern from "<string.h>":
+    size_t strnlen(const char *, size_t)
+
 cdef extern from "core/detail_levels.h":
     ctypedef int c_kind "enum kind"
+    c_kind KIND_file
     c_kind KIND_logic
     uint32_t argument_intern(c_kind, const char *, size_t)
     ctypedef int how_much "enum how_much"
     void arguments_choose(c_kind, how_much)
+    void arguments_cost(uint32_t)
 
 cdef extern from "core/redact.h":
     const char *redact_choose(const char *)
@@ -357,6 +362,7 @@ cdef extern from "interpose_collector.h":
         INTERPOSE_FORCED_SIZE
         INTERPOSE_SCRATCH_BYTES
         INTERPOSE_SECTIONS
+        INTERPOSE_NAME_BYTES
         EYE_CATCHER_BYTES "INTERPOSE_EYE_CATCHER_BYTES"
     const char *INTERPOSE_COLLECTOR_EYE_CATCHER
     const char *INTERPOSE_COLLECTOR_SYMBOL
@@ -409,6 +415,7 @@ cdef extern from "collectors/identification.h":
     void identified_forget()
 
 cdef extern from "collectors/collector_trial.h":
+    enum: TRIAL_WELL, TRIAL_LEFT, TRIAL_HANGS
     int try_collector(const char *)
 
 cdef extern from "collectors/collector_calls.h":

@@ -17,6 +17,8 @@
 #include "interpose_collector.h"
 
 enum { LOOKS = 5000, LOOK_NS = 200000 }; /* it has a second */
+enum { HANGS_MS = 250 };                 /* of CPU time: no call may have more */
+enum { RETURNED = 42 };                  /* the child's exit status if the collector has not ended it */
 
 static volatile size_t bytes_read; /* or the compiler would not read them */
 
@@ -76,23 +78,39 @@ static void be_quiet(void)
     syscall(SYS_close_range, 3u, ~0u, 0u);
 }
 
-/* How the child ended; one that takes too long is killed, and tells nothing. */
-static int signal_of(pid_t child)
+static int outcome_of(int status)
+{
+    if (WIFSIGNALED(status))
+        return WTERMSIG(status);
+    return WEXITSTATUS(status) == RETURNED ? TRIAL_WELL : TRIAL_LEFT;
+}
+
+/* One that waits may wait for another thread, which the child does not have: that tells nothing. */
+static int outcome_of_killed(pid_t child)
+{
+    struct rusage used = {.ru_maxrss = 0};
+    int status;
+    kill(child, SIGKILL);
+    while (wait4(child, &status, __WALL, &used) < 0 && errno == EINTR)
+        continue;
+    long milliseconds = used.ru_utime.tv_sec * 1000 + used.ru_utime.tv_usec / 1000;
+    return milliseconds > HANGS_MS ? TRIAL_HANGS : TRIAL_WELL;
+}
+
+/* How the child ended; one that takes too long is killed. */
+static int outcome(pid_t child)
 {
     struct timespec pause = {0, LOOK_NS};
     int status = 0;
     for (unsigned looks = 0; looks < LOOKS; looks++) {
         pid_t ended = waitpid(child, &status, WNOHANG | __WALL);
         if (ended == child)
-            return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+            return outcome_of(status);
         if (ended < 0 && errno != EINTR)
-            return 0;
+            return TRIAL_WELL;
         nanosleep(&pause, NULL);
     }
-    kill(child, SIGKILL);
-    while (waitpid(child, &status, __WALL) < 0 && errno == EINTR)
-        continue;
-    return 0;
+    return outcome_of_killed(child);
 }
 
 /* Not by fork(3), so that no fork handlers run; and its end sends no signal. */
@@ -103,9 +121,9 @@ int try_collector(const char *path)
     if (child == 0) {
         be_quiet();
         run_trial(path);
-        syscall(SYS_exit_group, 0);
+        syscall(SYS_exit_group, RETURNED);
     }
-    int number = child > 0 ? signal_of(child) : 0;
+    int how = child > 0 ? outcome(child) : TRIAL_WELL;
     errno = saved;
-    return number;
+    return how;
 }

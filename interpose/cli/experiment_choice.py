@@ -235,7 +235,7 @@ def _say_what_is_newer(experiment: str, directory: str) -> None:
         return
     name = os.path.basename(experiment)
     if elsewhere := _newest_elsewhere(directory, written_s):
-        say(f"newer than {name}: {elsewhere}; {directory} could not be used for it")
+        say(f"newer than {name}: {elsewhere}; the directory wanted for it could not be used")
     noted = state.not_recorded_in(directory, absolute("."))
     if noted and noted[-1].time_s > written_s:
         say(f"newer than {name}: {noted[-1]}")

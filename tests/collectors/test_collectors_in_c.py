@@ -412,6 +412,55 @@ except ChildProcessError: print("no child")
     assert library.why_not.startswith("it was tried in a child, which was ended by signal ")
 
 
+@pytest.mark.parametrize(
+    ("act", "why"),
+    [("_exit(0);", "which it ended"), ("exit(3);", "which it ended"), ("for (;;);", "where it did not return")],
+)
+def test_one_that_does_not_return_when_it_is_tried_is_not_used(compiled, act, why):
+    source = f"""
+#include <stdlib.h>
+#include <unistd.h>
+static void collect(struct interpose_area *area)
+{{
+    area->work = 0;
+    {act}
+}}
+const struct interpose_collector interpose_collector = INTERPOSE_COLLECTOR(.name = "bad", .collect = collect);
+"""
+
+    done = compiled(source, "print('goes on')")
+
+    (library,) = done.experiment.founder.libraries
+    assert (done.returncode, done.stdout, done.stderr) == (0, "goes on\n", "")
+    assert library.why_not == f"it was tried in a child, {why}"
+
+
+def test_names_without_an_end_are_cut(compiled):
+    source = """
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static char page[2][65536] __attribute__((aligned(65536)));
+static const char *programs[2] = {page[0], NULL};
+static void collect(struct interpose_area *area)
+{
+    area->module = page[0];
+}
+__attribute__((constructor)) static void fill(void)
+{
+    memset(page[0], 'p', sizeof page[0]);
+    page[0][1] = '*';
+    mprotect(page[1], sizeof page[1], PROT_NONE);
+}
+const struct interpose_collector interpose_collector =
+    INTERPOSE_COLLECTOR(.name = page[0], .collect = collect, .programs = programs);
+"""
+
+    done = compiled(source, "probe('/probe/1'); print('goes on')")
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "goes on\n", "")
+
+
 def test_one_whose_declaration_leads_nowhere_is_not_used(compiled):
     source = f"""
 static void collect(struct interpose_area *area) {{ (void)area; }}

@@ -16,7 +16,9 @@ import pytest
 from interpose.analysis.coverage.conditions import EXIT
 from interpose.analysis.coverage.coverage import Asked, Coverage, coverage
 from interpose.analysis.coverage.module import Module
+from interpose.cli.commands.coverage import sources
 from interpose.cli.main import main
+from interpose.errors import InterposeError
 from interpose.experiments.maintenance.archives import Archive
 from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
@@ -414,6 +416,26 @@ def test_pages_colour_lines_and_hold_nothing_that_runs(shop, capsys):
     assert 'class="yellow" id="L3"' in shown and 'class="red" id="L7"' in shown
     assert f'href="{page.name}"' in (shop.directory / "pages" / "index.html").read_text()
     assert "<script" not in shown and "default-src &#x27;none&#x27;" in shown
+
+
+@pytest.mark.parametrize("before", [[], ["mine.txt"]])
+def test_pages_that_do_not_all_fit_on_the_disk_leave_none(shop, capsys, monkeypatch, before):
+    written = sources.opened_output
+
+    def full(path):
+        if path.endswith("index.html"):
+            raise InterposeError(f"{path}: No space left on device")
+        return written(path)
+
+    monkeypatch.setattr(sources, "opened_output", full)
+    for name in before:
+        (shop.directory / "pages").mkdir()
+        (shop.directory / "pages" / name).touch()
+
+    assert main(["coverage", "html", str(shop.run()), "-o", "pages"]) == 1
+    assert capsys.readouterr().err.endswith("index.html: No space left on device\n")
+    assert (shop.directory / "pages").exists() == bool(before)
+    assert [path.name for path in shop.directory.glob("pages/*")] == before
 
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\n::error::%,.py"

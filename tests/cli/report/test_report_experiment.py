@@ -127,7 +127,7 @@ def test_a_newer_experiment_that_had_no_place_in_the_directory_is_told(interpose
     code, out, err = interpose("report")
 
     assert (code, out[:9]) == (0, "test.1.er")
-    assert err == f"interpose: newer than test.1.er: {ours}; {work} could not be used for it\n"
+    assert err == f"interpose: newer than test.1.er: {ours}; the directory wanted for it could not be used\n"
 
 
 @pytest.mark.parametrize(

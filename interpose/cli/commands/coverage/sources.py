@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from interpose import __version__
 from interpose.cli.commands.coverage.arguments import (
@@ -48,15 +50,38 @@ def html(arguments: argparse.Namespace) -> int:
     experiment, found = opened(arguments)
     directory = arguments.output
     refuse_within_experiments(os.path.join(directory, "x"))
-    try:
-        os.makedirs(directory, exist_ok=True)
-        unseen = [] if os.listdir(directory) else [_UNSEEN]
+    with _new_files(directory) as there:
+        unseen = [] if there else [_UNSEEN]
         for name, text in [*unseen, *pages(found, experiment.name, os.getcwd(), __version__, arguments.branch)]:
             with opened_output(os.path.join(directory, name)) as file:
                 file.write(text)
-    except OSError as error:
-        raise InterposeError(f"{error.filename or directory}: {error.strerror}") from error
     return ended(experiment, found, arguments)
+
+
+@contextmanager
+def _new_files(directory: str) -> Iterator[list[str]]:
+    """What is in the directory, which is made if it is missing. If writing to it fails, whatever is new is removed: a
+    part of the pages would look like all. Raises InterposeError."""
+    is_new = not os.path.lexists(directory)
+    there = None
+    try:
+        os.makedirs(directory, exist_ok=True)
+        there = os.listdir(directory)
+        yield there
+    except BaseException as error:
+        if there is not None:
+            _remove_new(directory, there, is_new)
+        if isinstance(error, OSError):
+            raise InterposeError(f"{error.filename or directory}: {error.strerror}") from error
+        raise
+
+
+def _remove_new(directory: str, there: list[str], is_new: bool) -> None:
+    with suppress(OSError):
+        for name in set(os.listdir(directory)) - set(there):
+            os.unlink(os.path.join(directory, name))
+        if is_new:
+            os.rmdir(directory)
 
 
 SUBCOMMANDS = (
