@@ -51,7 +51,7 @@ def add_experiments_argument(parser: argparse.ArgumentParser) -> None:
 
 def add_label_argument(parser: argparse.ArgumentParser) -> None:
     """The option --label."""
-    parser.add_argument("--label", metavar="NAME", help="only the parts of calls within the windows of this label")
+    parser.add_argument("--label", metavar="NAME", help="only the parts of calls within the periods of this label")
 
 
 def labelled(experiment: Experiment, name: str | None) -> list[Window] | None:
