@@ -169,7 +169,7 @@ def _one_member(path: str, damages: Damages) -> Experiment:
     """The experiment that a group names, where only one can be read. Raises ExperimentError for several."""
     members = group.members(path)
     if len(members) > 1:
-        raise ExperimentError(f"{path}: names {len(members):,} experiments; this reads one at a time")
+        raise ExperimentError(f"{path}: names {len(members):,} experiments; this command reads one")
     return _named(members[0], damages)
 
 
