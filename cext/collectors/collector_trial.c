@@ -9,11 +9,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "core/system_calls.h"
 #include "interpose_collector.h"
 
 enum { LOOKS = 5000, LOOK_NS = 200000 }; /* it has a second */

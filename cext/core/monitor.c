@@ -13,13 +13,13 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/open_file.h"
 #include "core/recorder.h"
 #include "core/session.h"
+#include "core/system_calls.h"
 
 enum { STACK_BYTES = 64 * 1024, NICE = 10, LAST_SIGNAL = 64 };
 enum { IOPRIO_WHO_PROCESS = 1, IOPRIO_IDLE = 3 << 13 };

@@ -65,9 +65,16 @@ void session_restart(void)
     __atomic_store_n(&stopped, 0, __ATOMIC_RELAXED);
 }
 
+/* It takes no lock and allocates nothing, as strerror may; since glibc 2.32. */
+extern const char *strerrordesc_np(int) __attribute__((weak));
+
 static const char *in_words(int reason)
 {
-    return reason == RESERVE_REACHED ? "too little disk is free" : strerrordesc_np(reason);
+    if (reason == RESERVE_REACHED)
+        return "too little disk is free";
+    if (strerrordesc_np)
+        return strerrordesc_np(reason);
+    return reason == ENOSPC ? "No space left on device" : reason == EDQUOT ? "Disk quota exceeded" : "an error of the system";
 }
 
 void session_stop(int error)

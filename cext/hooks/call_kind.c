@@ -45,13 +45,15 @@ static int number_of_argument(const struct call *call, Py_ssize_t place)
     return number && PyLong_Check(number) ? descriptor_of_number(number) : -1;
 }
 
+enum { BY_DESCRIPTOR = 3 }; /* P_PIDFD, which glibc has since 2.36 */
+
 /* Who waits for one child needs it; who waits for whichever ends first is a master, and waits for work. */
 static enum kind kind_of_wait_for_child(const struct call *call)
 {
     if (call->slot->effect != EFFECT_waitid)
         return number_of_argument(call, 0) > 0 ? KIND_process : KIND_idle;
     int way = number_of_argument(call, 0);
-    return way == P_PID || way == P_PIDFD ? KIND_process : KIND_idle;
+    return way == P_PID || way == BY_DESCRIPTOR ? KIND_process : KIND_idle;
 }
 
 /* Is it multiprocessing's pool of threads, which has all from the one of processes? */

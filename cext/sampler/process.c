@@ -5,9 +5,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/system_calls.h"
 #include "sampler/memory.h"
 #include "sampler/native_code.h"
 #include "sampler/thread_list.h"

@@ -54,7 +54,7 @@ def add_experiments_argument(parser: argparse.ArgumentParser) -> None:
 
 def add_label_argument(parser: argparse.ArgumentParser) -> None:
     """The option --label."""
-    parser.add_argument("--label", metavar="NAME", help="only the parts of calls within the windows of this label")
+    parser.add_argument("--label", metavar="NAME", help="only the parts of calls within the periods of this label")
 
 
 def labelled(experiment: Experiment, name: str | None) -> list[Window] | None:
@@ -205,7 +205,7 @@ def _one_member(path: str, damages: Damages) -> Experiment:
     """The experiment that a group names, where only one can be read. Raises ExperimentError for several."""
     members = group.members(path)
     if len(members) > 1:
-        raise ExperimentError(f"{path}: names {len(members):,} experiments; this reads one at a time")
+        raise ExperimentError(f"{path}: names {len(members):,} experiments; this command reads one")
     return _named(members[0], damages)
 
 

@@ -15,7 +15,7 @@ from typing import Protocol, TextIO
 
 from interpose import __version__
 from interpose.cli.messages import tell
-from interpose.cli.parser import Parser
+from interpose.cli.parser import Parser, sentence
 from interpose.cli.suggestions import did_you_mean
 from interpose.errors import InterposeError, UsageError
 
@@ -162,7 +162,7 @@ def make_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
         prog="interpose", dest="command", metavar="COMMAND", required=True, help=argparse.SUPPRESS
     )
     for name, command in commands.items():
-        made = parsers.add_parser(name, help=command.HELP, description=command.HELP, example=command.EXAMPLE)
+        made = parsers.add_parser(name, help=command.HELP, description=sentence(command.HELP), example=command.EXAMPLE)
         command.add_arguments(made)
     return parser
 

@@ -11,6 +11,11 @@ from interpose.cli.suggestions import did_you_mean
 from interpose.errors import UsageError
 
 
+def sentence(words: str) -> str:
+    """What a command does, as its help begins with it."""
+    return f"{words[0].upper()}{words[1:]}."
+
+
 class _OfLines(argparse.Action):
     """Stores what to group by: what users call a line is a site."""
 

@@ -103,7 +103,7 @@ class Settings:
         default="0",
         meaning="what to record: calls (also 1, yes, true, on), native (calls, and the calls that C"
         " code makes), lines, coverage, profile, heap, or several of them with commas; 0, no, false, off or empty"
-        " records nothing. `interpose run` uses 1 unless you say otherwise",
+        " records nothing. `interpose run` uses 1 by default",
     )
     dir = setting(
         values.parse_directory,
@@ -252,7 +252,7 @@ class Settings:
         key="transactions",
         form="all|1/N",
         default="all",
-        meaning="sample transactions: one in N (1/10) is recorded whole, of the others only when they ran;"
+        meaning="sample transactions: one in N (1/10) is recorded whole, the others only with their times;"
         " everything outside transactions is recorded. Reports estimate counts and times, with a margin of error",
         excludes=("interval", "calls are sampled already (INTERPOSE_INTERVAL)"),
     )
@@ -452,8 +452,8 @@ class Settings:
         default="usual",
         meaning="how much to keep of what calls of a kind were about (statement, path, address, command;"
         " db=whole,file=shape): nothing; shape (`SELECT`, `/*/*.csv`, `*:443`); normalised (literals become `?`,"
-        " numbers `*`, of a command the program stays); whole (with values and arguments); usual is normalised for"
-        " db and process, whole for others. process=whole also keeps the program's own command line",
+        " numbers `*`, of a command only the program is kept); whole (with values and arguments); usual is normalised"
+        " for db and process, whole for others. process=whole also keeps the program's own command line",
     )
     redact = setting(
         values.parse_redact,

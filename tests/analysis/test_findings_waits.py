@@ -209,3 +209,19 @@ def test_a_wait_for_a_processor_comes_after_own_causes_that_explain_as_much(
     found = found_in(Survey(Analysis(Experiment(str(build.write())))), 0.05)
 
     assert [each.rule for each in found if each.rule != "unexplained wait"] == rules
+
+
+@pytest.mark.parametrize(("delay_ms", "first"), [(600, "repeated work"), (900, "wait for a processor")])
+def test_a_wait_for_a_processor_in_repeated_calls_would_go_with_them(tmp_path, delay_ms, first):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    opening, stack = build.intrinsic("io.FileIO", "file"), build.stack(build.site("/home/u/a.py", 3, "f"))
+    path = build.string("/etc/shop.conf")
+    calls = [event(at * MS, 5 * MS, MS, intrinsic=opening, stack=stack, detail=path) for at in range(0, 400, 5)]
+    build.events(calls)
+    ends = {"end_ns": START_NS + SECOND, "end_cpu_ns": 100 * MS}
+    build.thread(**ends, run_delay_ns=delay_ms * MS, main=1, tid=812, recorded=len(calls))
+    build.ended(SECOND, 100 * MS)
+
+    found = found_in(Survey(Analysis(Experiment(str(build.write())))))
+
+    assert next(each.rule for each in found if each.rule != "unexplained wait") == first

@@ -16,7 +16,7 @@ from tests.build import Build, event
 
 pytestmark = pytest.mark.any_python
 COMMANDS = (
-    *("report", "report --by site", "report --format html", "report --format json", "report --format csv"),
+    *("report", "report --by line", "report --format html", "report --format json", "report --format csv"),
     *("report --format markdown", "events", "events --format csv", "export", "list", "processes", "profile", "doctor"),
 )
 

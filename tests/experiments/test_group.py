@@ -147,7 +147,7 @@ def test_commands_that_read_one_take_a_group_of_one(tmp_path, capsys):
 
     assert main(["events", "one.erg"]) == 0
     assert main(["events", "two.erg"]) == 1
-    assert "names 2 experiments; this reads one at a time" in capsys.readouterr().err
+    assert "names 2 experiments; this command reads one" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,13 @@ def test_the_first_screens_that_are_shown_give_the_advice_of_today(screen):
     assert [each for each in told if not each.endswith(tuple(EVERY_ADVICE))] == []
 
 
+def test_each_program_of_the_first_screens_is_there_and_each_that_is_there_is_shown():
+    shown = re.findall(r"^<!-- (\w+\.py)", (DOCS / "first-screens.md").read_text(encoding="utf-8"), re.M)
+
+    assert sorted(shown) == sorted(each.name for each in (DOCS.parent / "examples" / "slow").glob("*.py"))
+    assert len(SCREENS) == len(shown) == 10
+
+
 def test_the_first_screen_that_is_shown_has_the_rows_of_today():
     (table,) = [part for part in SCREENS[0].split("\n\n") if "self wall" in part]
     rows = re.findall(r"^ (\w+) .* %", table, re.M)

@@ -1,5 +1,7 @@
 """tools/wheels: which interpreters it builds for, and what it says where it cannot."""
 
+import re
+import shutil
 import subprocess
 import sys
 from importlib.machinery import SourceFileLoader
@@ -7,6 +9,8 @@ from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 
 import pytest
+
+import interpose
 
 pytestmark = pytest.mark.any_python
 
@@ -51,3 +55,26 @@ def test_free_threaded_interpreters_are_found_beside_the_others_from_the_first_t
 
     assert {f"{tmp_path}/{name}" for name in answers if name != "python3.13t"} <= set(found)
     assert f"{tmp_path}/python3.13t" not in found
+
+
+# Functions of older C libraries as well: there, they were inline and called others, or had a version of their own.
+FUNCTIONS_BEFORE = {"stat", "fstat", "lstat", "stat64", "fstat64", "lstat64"}
+
+
+def versions_of(file):
+    """The versions that a file has of each function of the C library, or wants; what is weak is not wanted."""
+    told = subprocess.run(["objdump", "-T", file], capture_output=True, text=True, check=True).stdout
+    found = re.findall(r"^\S+ +(\w?) .*\(?GLIBC_(\d+)\.(\d+)[.\d]*\)? +(\w+)$", told, re.M)
+    return [(name, (int(major), int(minor))) for kind, major, minor, name in found if kind != "w"]
+
+
+@pytest.mark.skipif(not shutil.which("objdump"), reason="needs objdump")
+def test_the_libraries_call_only_what_the_c_library_of_manylinux_2_28_has():
+    package = Path(interpose.__file__).parent
+    wanted = {each for library in package.rglob("*.so") for each in versions_of(library)}
+    newer = {name for name, version in wanted if version > (2, 28)} - FUNCTIONS_BEFORE
+    loaded = re.findall(r"\S+/lib[cm]\.so\.\S+", Path("/proc/self/maps").read_text())
+    older = {name for file in set(loaded) for name, version in versions_of(file) if version <= (2, 28)}
+
+    assert wanted
+    assert newer <= older

@@ -94,9 +94,11 @@ def unseen_waits(survey: Survey) -> Iterator[Finding]:
 
 
 def explained_ns(survey: Survey, finding: Finding) -> int:
-    """The time that goes with a cause: code that computes less waits less for a processor, too."""
+    """The time that goes with a cause, and the waits for a processor that would go with it: code that computes less
+    waits less, and so do fewer calls."""
     if finding.rule != "computing":
-        return finding.wall_ns
+        waited_ns = sum(max(row.wall_ns - row.cpu_ns, 0) for row in finding.rows) if finding.units else 0
+        return finding.wall_ns + min(waited_ns, survey.unseen.in_calls_ns)
     used_ns = sum(share.program_cpu_ns for each in survey.analysis.accounts for share in each.threads.values())
     return finding.wall_ns + survey.unseen.processor_ns * finding.wall_ns // max(used_ns, finding.wall_ns)
 

@@ -19,7 +19,7 @@ from interpose.experiments.model.sources import Done
 from interpose.reports.formats.units import count
 
 NAME = "archive"
-HELP = "copy the sources that experiments refer to into them"
+HELP = "copy sources into the experiments that refer to them"
 EXAMPLE = "interpose archive test.1.er"
 
 

@@ -19,10 +19,10 @@ NAME = "attach"
 HELP = "record a Python program that is already running (experimental before Python 3.14)"
 EXAMPLE = "interpose attach 4711"
 DESCRIPTION = """\
-Begins recording the running program PID, with the settings given here. From Python 3.14 on the program itself is
-asked (sys.remote_exec). Before, it is stopped for a moment where it is safe to run code in it (ptrace): that is
-experimental.
-`interpose detach PID` ends the recording, and the program runs on as it was."""
+Starts recording the running program PID, with the settings given here. From Python 3.14 on, the program itself does so
+when asked (sys.remote_exec). Before, interpose stops it for a moment where it is safe to run code in it (ptrace): this
+is experimental.
+`interpose detach PID` ends the recording, and the program continues as before."""
 WAIT_S = 10.0
 OF_LINES = ("lines", "lines_depth", "lines_system", "statements", "coverage", "branches", "contexts", "probes")
 

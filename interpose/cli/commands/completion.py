@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from interpose.errors import UsageError
 
 NAME = "completion"
-HELP = "print a script by which a shell completes commands, options and their values"
+HELP = "print a shell script that completes commands, options and their values"
 EXAMPLE = "interpose completion bash"
 SHELLS = ("bash", "zsh", "tcsh", "fish")
 _PATHS = ("EXPERIMENT", "FILE", "DIRECTORY", "PROGRAM", "TARGET")

@@ -9,12 +9,12 @@ from interpose.cli.commands.attach import add_process_arguments
 from interpose.reports.formats.units import duration
 
 NAME = "detach"
-HELP = "stop recording a program, which runs on (experimental before Python 3.14)"
+HELP = "stop recording a program, which continues (experimental before Python 3.14)"
 EXAMPLE = "interpose detach 4711"
 DESCRIPTION = """\
-Ends the recording of the running program PID, whether it was attached to or recorded from its beginning on. Its
-functions and types are again what they were, and the experiment's files are closed. docs/limits.md lists what remains.
-Before Python 3.14 it is experimental, as attaching is."""
+Ends the recording of the running program PID, whether it was recorded from its start or by `interpose attach`. The
+program's functions and types are restored, and the experiment's files are closed. docs/limits.md lists what remains.
+Before Python 3.14 this is experimental, like attach."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=(HTML, SVG),
         metavar="FORMAT",
         default=HTML,
-        help="html (a page with zoom and search) or svg; `interpose export --to folded` has the stacks as text",
+        help="html (a page with zoom and search) or svg; `interpose export --to folded-cpu` writes the stacks as text",
     )
     add_output_argument(parser)
     parser.add_argument("--open", action="store_true", help="open the page in the browser; -o FILE keeps it")

@@ -26,7 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sort",
         choices=tuple(SORTS),
         default="peak",
-        help="most memory first: in use at the peak (default), still in use at the end, or allocated in all",
+        metavar="COLUMN",
+        help="most memory first: in use at the peak (default), still in use at the end, or allocated in total",
     )
     parser.add_argument(
         "--limit", type=positive, metavar="N", help=f"at most N rows of each process (default for people: {_ROWS})"

@@ -17,7 +17,7 @@ from interpose.quantities import A_DURATION
 from interpose.reports.formats.table import clean
 
 NAME = "label"
-HELP = "name windows of time in an experiment, or list them"
+HELP = "name periods of time in an experiment, or list them"
 EXAMPLE = "interpose label -n warm -t start=10s"
 
 

@@ -36,12 +36,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="one row for each line or function",
     )
     parser.add_argument(
-        "--apart", choices=APART, action="append", default=[], help="separate rows for each process, thread or task"
+        "--apart",
+        choices=APART,
+        action="append",
+        default=[],
+        metavar="WHAT",
+        help="separate rows for each process, thread or task",
     )
     parser.add_argument(
         "--function", metavar="PATTERN", help="only functions whose qualified name matches, with * and ?"
     )
-    parser.add_argument("--sort", choices=SORTS, default="cpu", help="sort rows; line: in the order of the source")
+    parser.add_argument(
+        "--sort",
+        choices=SORTS,
+        default="cpu",
+        metavar="COLUMN",
+        help=f"sort rows by {', '.join(SORTS)} (the order of the source); default: cpu",
+    )
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows of lines or functions")
     parser.add_argument(
         "--annotate",
@@ -61,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="",
         metavar="GLOBAL",
-        help="store what was counted as GT.M does, in the file of sqlite that -o names: ^lvtr(\"MYTRACE\",$J), or the"
+        help="store what was counted as GT.M does, in the SQLite file that -o names: ^lvtr(\"MYTRACE\",$J), or the"
         " globals that the program named; `interpose display zwr` shows it",
     )
     add_output_arguments(parser, HTML)

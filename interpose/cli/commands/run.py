@@ -32,8 +32,8 @@ HELP = "run a program and record it"
 EXAMPLE = "interpose run app.py"
 USAGE = "interpose run [options] [--] (-m MODULE | SCRIPT.py | COMMAND) [arguments of the program]"
 DESCRIPTION = """\
-Everything after the program belongs to the program. Its exit code is passed through. A script and a module
-are run with the interpreter that interpose itself is installed for, another command is looked for in PATH."""
+Everything after the program belongs to the program. Its exit code is passed through. Scripts, modules and
+directories run with the interpreter that interpose is installed for; other commands are looked up in PATH."""
 NOTES_AT_MOST = 10
 
 

@@ -11,7 +11,7 @@ from interpose.errors import UsageError
 from interpose.exports.queries import Database
 
 NAME = "sql"
-HELP = "ask in SQL (DuckDB): tables calls, sites, statements, errors, slowest, report, transactions, processes, usage"
+HELP = "query in SQL (DuckDB): tables calls, sites, statements, errors, slowest, report, transactions, processes, usage"
 EXAMPLE = "interpose sql 'select intrinsic, sum(wall_ns) from calls group by 1 order by 2 desc limit 5'"
 
 

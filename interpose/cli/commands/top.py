@@ -16,7 +16,7 @@ from interpose.reports.formats.units import SECOND_NS
 from interpose.reports.tables.recent import recent_lines
 
 NAME = "top"
-HELP = "follow a running program: functions and calls of the last seconds"
+HELP = "follow a running program: its functions and calls in the last seconds"
 EXAMPLE = "interpose top"
 EVERY_S, LAST_S, ROWS = 2.0, 5.0, 10
 
@@ -37,7 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help=f"seconds to look back (default: {LAST_S:g})",
     )
-    parser.add_argument("--limit", type=positive, default=ROWS, metavar="N", help=f"at most N rows each ({ROWS})")
+    limit = f"at most N rows each (default: {ROWS})"
+    parser.add_argument("--limit", type=positive, default=ROWS, metavar="N", help=limit)
     parser.add_argument("--once", action="store_true", help="show once and exit")
 
 

@@ -24,7 +24,7 @@ from interpose.reports.page.trend import trend_page
 from interpose.reports.tables.trend import change_line, trend_table
 
 NAME = "trend"
-HELP = "show a figure of each of many runs over time, and where it changed"
+HELP = "follow a figure over many runs, and show where it changed"
 EXAMPLE = "interpose trend 'nightly.*.er'"
 HTML = "html"
 _UNLIKE_AT_MOST = 3
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_by_argument(parser, GROUPED_BY, "intrinsic", "what --name is the name of:")
     parser.add_argument(
-        "--name", default=ALL, metavar="NAME", help="the row to follow: an intrinsic, site … (default: %(default)s)"
+        "--name", default=ALL, metavar="NAME", help="the row to follow: an intrinsic, a line … (default: %(default)s)"
     )
     add_measure_argument(parser)
     add_many_arguments(parser)

@@ -19,7 +19,7 @@ SECTIONS = (
     ("summary", "Summary"),
     ("findings", "Findings"),
     ("time", "Time by kind"),
-    ("timeline", "Time-line"),
+    ("timeline", "Timeline"),
     ("transactions", "Transactions"),
     ("calls", "Calls"),
     ("sources", "Sources"),

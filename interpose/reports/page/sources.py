@@ -37,7 +37,7 @@ def sources(material: Material, anchors: Anchors) -> Markup:
     ]
     if len(files) > FILES_AT_MOST:
         left = count(len(files) - FILES_AT_MOST, "more file")
-        shown.append(note(f"{left} with less time: interpose report --by site"))
+        shown.append(note(f"{left} with less time: interpose report --by line"))
     return section("sources", "Sources", *shown)
 
 

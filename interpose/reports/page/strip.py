@@ -27,7 +27,7 @@ def strip(material: Material, anchors: Anchors) -> Markup:
     remarks = [
         f"{count(len(made.lanes), 'thread')}, slices of {duration(made.slice_ns)}. The {len(made.calls):,} longest"
         " calls appear one by one when you zoom in; click a call to see its line in the sources. In the upper chart,"
-        " drag to choose a stretch. In the lanes, drag to move; zoom with Ctrl and the wheel, or with two fingers."
+        " drag to select a time range. In the lanes, drag to move; zoom with Ctrl and the wheel, or with two fingers."
     ]
     if not any(each.events for each in material.experiment.processes):
         remarks = ["Not recorded: calls were consolidated during the run (record without INTERPOSE_CONSOLIDATE)."]
@@ -40,7 +40,7 @@ def strip(material: Material, anchors: Anchors) -> Markup:
         remarks.append(" Estimated: where calls are very many, their sums are spread evenly.")
     if made.left_out:
         remarks.append(f" {count(made.left_out, 'more thread')} with less time in calls: not shown.")
-    hidden = element("noscript", note("The time-line needs JavaScript."))
+    hidden = element("noscript", note("The timeline needs JavaScript."))
     canvas = element(
         "canvas",
         id="lanes",
@@ -64,7 +64,7 @@ def strip(material: Material, anchors: Anchors) -> Markup:
         note(*remarks),
         data("timeline-data", timeline_data(made, material.usages, material.experiment.founder.log.cwd, anchors)),
     ]
-    return section("timeline", "Time-line", *parts)
+    return section("timeline", "Timeline", *parts)
 
 
 def timeline_data(made: Timeline, usages: Sequence[Usage], cwd: str, anchors: Anchors) -> dict[str, Any]:

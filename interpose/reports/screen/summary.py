@@ -16,7 +16,7 @@ from interpose.reports.screen.verdict import verdict
 
 # Commands to run next, by what was recorded.
 NEXT = {
-    "calls": ("interpose events", "interpose report --by site", "interpose report --by detail"),
+    "calls": ("interpose events", "interpose report --by line", "interpose report --by detail"),
     "lines": ("interpose lines",),
     "coverage": ("interpose coverage report",),
 }

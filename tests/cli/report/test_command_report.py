@@ -53,7 +53,7 @@ def test_the_first_screen(interpose):
         " unexplained wait  230 ms  in code: no known cause (docs/limits.md)",
         " your lines   5.00 s  100 x sqlite3.Cursor.execute  orders.py:88 save_order",
         "              2.00 s  100 x os.write  orders.py:88 save_order",
-        " next: interpose events · interpose report --by site · interpose list",
+        " next: interpose events · interpose report --by line · interpose list",
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from interpose.cli.commands.coverage import formats, report, sources
-from interpose.cli.parser import Parser
+from interpose.cli.parser import Parser, sentence
 
 NAME = "coverage"
 HELP = "show which statements ran and which did not (INTERPOSE=coverage)"
@@ -16,7 +16,7 @@ SUBCOMMANDS = (*report.SUBCOMMANDS, *sources.SUBCOMMANDS, *formats.SUBCOMMANDS)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parsers = parser.add_subparsers(dest="what", metavar="WHAT", required=True, parser_class=Parser)
     for each in SUBCOMMANDS:
-        parser = parsers.add_parser(each.name, help=each.help, description=each.help, example=each.example)
+        parser = parsers.add_parser(each.name, help=each.help, description=sentence(each.help), example=each.example)
         each.add_arguments(parser)
 
 

@@ -34,7 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--show-missing", action="store_true", help="show the lines that were missed")
     add_branch_argument(parser)
     parser.add_argument("--skip-covered", action="store_true", help="leave out modules with full coverage")
-    parser.add_argument("--sort", choices=SORTS, default="file", help="sort modules")
+    parser.add_argument(
+        "--sort", choices=SORTS, metavar="COLUMN", default="file", help=f"sort modules by {', '.join(SORTS)}"
+    )
     add_threshold_argument(parser)
     add_output_arguments(parser, GITHUB)
 
