@@ -100,7 +100,7 @@ class Kept:
                     return None
                 data = file.read(LARGEST_BYTES)
                 return _text(data)
-        except (OSError, _Damaged, MemoryError):
+        except (OSError, _NotKept, MemoryError):
             return None
 
     def _write(self, name: str, text: bytes) -> None:
@@ -122,7 +122,7 @@ class Kept:
             os.link(os.path.join(self.directory, name), target)
 
 
-class _Damaged(Caught):
+class _NotKept(Caught):
     """A file is not one that was written here."""
 
 
@@ -133,14 +133,14 @@ def _file(text: bytes) -> bytes:
 
 def _text(data: bytes) -> bytes:
     if not data.startswith(FORMAT):
-        raise _Damaged("of another format")
+        raise _NotKept("of another format")
     end = len(FORMAT) + hashlib.sha256().digest_size
     try:
         text = decompress(data[end:], LARGEST_TEXT_BYTES)
     except (zstandard_module().ZstdError, Caught, ValueError) as error:
-        raise _Damaged(str(error)) from error
+        raise _NotKept(str(error)) from error
     if hashlib.sha256(text).digest() != data[len(FORMAT) : end]:
-        raise _Damaged("of another content")
+        raise _NotKept("of another content")
     return text
 
 
