@@ -42,6 +42,7 @@ BENCHMARKS = (
     "start",
     "attach",
     "reading",
+    "many",
     "compression",
     "exports",
     "filtering",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import BinaryIO
 from xml.parsers import expat
 
 from interpose.errors import ExperimentError
@@ -29,19 +30,31 @@ def read_elements(
     end: Callable[[str], None],
 ) -> None:
     """Pass the elements of the file to the three functions, as long as it is well-formed. Raises OSError."""
+    with open(open_plain(path), "rb") as file:
+        parse_elements(file, place, damages, begin, text, end)
+
+
+def parse_elements(
+    file: BinaryIO,
+    place: str,
+    damages: Damages,
+    begin: Callable[[str, Attributes], None],
+    text: Callable[[str], None],
+    end: Callable[[str], None],
+) -> None:
+    """The same for an open file."""
     parser = _guarded_parser(place, begin, text, end)
     left = LARGEST_XML_BYTES
-    with open(open_plain(path), "rb") as file:
-        try:
-            while left > 0 and (chunk := file.read(min(_CHUNK_BYTES, left))):
-                parser.Parse(chunk, False)
-                left -= len(chunk)
-            if not left:
-                damages.add(place, f"longer than {LARGEST_XML_BYTES >> 20} MiB, the rest was not read")
-            else:
-                parser.Parse(b"", True)
-        except expat.ExpatError as error:
-            damages.add(place, f"line {error.lineno}: {expat.ErrorString(error.code)}")
+    try:
+        while left > 0 and (chunk := file.read(min(_CHUNK_BYTES, left))):
+            parser.Parse(chunk, False)
+            left -= len(chunk)
+        if not left:
+            damages.add(place, f"longer than {LARGEST_XML_BYTES >> 20} MiB, the rest was not read")
+        else:
+            parser.Parse(b"", True)
+    except expat.ExpatError as error:
+        damages.add(place, f"line {error.lineno}: {expat.ErrorString(error.code)}")
 
 
 def _guarded_parser(

@@ -16,6 +16,7 @@ LONGEST_STRING_BYTES = 16 * 1024
 STRINGS_AT_MOST = 1 << 24
 NEXT_WINDOW = 0xFFFFFFFF
 _KEPT_STRINGS = 64 * 1024
+_AHEAD_BYTES = 16 * 1024
 
 
 def read_head(file: DataFile, data: DataType, head: Layout | None) -> FileHead | None:
@@ -56,15 +57,25 @@ class RecordTable(Generic[Record]):
         self.head = found
         self.readable = found is not None
         self.first = max(found.first, 1) if found else 1
+        self._ahead = 0, b""
         self._note_a_broken_end()
 
     def get(self, number: int) -> Record | None:
         """The record `number`."""
         if number < self.first or not self.readable:
             return None
-        size = self._unpacker.record_bytes
-        data = self._file.read(self._data.offset_of(number - self.first), size)
+        size, offset = self._unpacker.record_bytes, self._data.offset_of(number - self.first)
+        data = self._read_ahead(offset, size)
         return self._unpacker.one(data) if len(data) == size else None
+
+    def _read_ahead(self, offset: int, size: int) -> bytes:
+        """So many bytes, and those behind them for the next call; what was still all zeros is read again."""
+        start, ahead = self._ahead
+        data = ahead[offset - start : offset - start + size] if offset >= start else b""
+        if len(data) < size or not any(data):
+            self._ahead = offset, self._file.read(offset, max(size, _AHEAD_BYTES))
+            data = self._ahead[1][:size]
+        return data
 
     def all(self) -> Iterator[tuple[int, Record, bytes]]:
         """Each record that is not all zeros: its number, the record, and its bytes."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from interpose.experiments.format import compressed
 from interpose.experiments.format.blocks import EventFile
@@ -116,6 +116,28 @@ class Thread:
         return self.record.made == counted
 
 
+class _Traits(NamedTuple):
+    """What is asked of all frames of a stack: its innermost site, the innermost of the program's own code, and whether
+    all of it is built in, or some is of the interpreter's module `site`."""
+
+    innermost: Site | None = None
+    own: Site | None = None
+    is_built_in: bool = True
+    has_site_module: bool = False
+
+    def around(self, site: Site) -> _Traits:
+        """The traits of the stack in which this one called `site`."""
+        return _Traits(
+            site,
+            site if site.own else self.own,
+            self.is_built_in and _BUILT_IN.fullmatch(site.file) is not None,
+            self.has_site_module or site.file == _SITE_MODULE,
+        )
+
+
+_NO_FRAMES = _Traits()
+
+
 class Process:
     """One process of an experiment.
 
@@ -219,19 +241,14 @@ class Process:
 
     def own_line(self, stack: int) -> Site | None:
         """The first site of the program's own code, going outward; else the innermost, if any."""
-        if stack not in self._own_lines:
-            self._own_lines[stack] = self._find_own_line(stack)
-        return self._own_lines[stack]
+        found = self._traits_of(stack)
+        return found.own or found.innermost
 
     def is_start_up(self, stack: int) -> bool:
         """Whether calls from that site belong to the interpreter's own start, before the program's first line: from its
         module `site` and what that runs, or from built-in code that looks for the program."""
-        if stack not in self._start_ups:
-            frames = list(self.frames(stack))
-            is_built_in = bool(frames) and all(_BUILT_IN.fullmatch(site.file) for site in frames)
-            is_of_site = any(site.file == _SITE_MODULE for site in frames) and not any(site.own for site in frames)
-            self._start_ups[stack] = is_built_in or is_of_site
-        return self._start_ups[stack]
+        found = self._traits_of(stack)
+        return found.innermost is not None and (found.is_built_in or (found.has_site_module and not found.own))
 
     def site(self, number: int) -> Site:
         """The site `number`; one with `?` if it is not there."""
@@ -509,20 +526,26 @@ class Process:
         return {}
 
     @cached_property
-    def _start_ups(self) -> dict[int, bool]:
+    def _traits(self) -> dict[int, _Traits]:
         return {}
 
-    @cached_property
-    def _own_lines(self) -> dict[int, Site | None]:
-        return {}
-
-    def _find_own_line(self, stack: int) -> Site | None:
-        innermost: Site | None = None
-        for site in self.frames(stack):
-            if site.own:
-                return site
-            innermost = innermost or site
-        return innermost
+    def _traits_of(self, stack: int) -> _Traits:
+        """What all frames of a stack say together; stacks share their outer parts, which are looked at once."""
+        inner: list[tuple[int, int]] = []
+        while stack and stack not in self._traits and len(inner) < DEEPEST_STACK:
+            record = self._stack(stack)
+            if record is None:
+                self._missing("stacks", stack, None)
+                stack = 0
+                break
+            inner.append((stack, record.site))
+            if record.outer >= stack:
+                self.damages.add(f"{self.place}/stacks", f"stack {stack} is called from {record.outer}")
+            stack = record.outer if record.outer < stack else 0
+        found = self._traits.get(stack, _NO_FRAMES)
+        for number, site in reversed(inner):
+            found = self._traits[number] = found.around(self.site(site))
+        return found
 
     def _stack(self, number: int) -> StackRecord | None:
         if number not in self._stacks_seen:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from functools import cache
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from interpose.analysis.consolidation.histogram import Histogram
@@ -115,16 +116,32 @@ def _mapping(kind: Any, key: _Coder, value: _Coder) -> _Coder:
 
 
 def _record(make: Callable[[Any], Any], read: Callable[[Any], Sequence[Any]], inner: Sequence[_Coder]) -> _Coder:
-    """Of something with a fixed number of parts."""
-    packs, unpacks = [each.pack for each in inner], [each.unpack for each in inner]
+    """Of something with a fixed number of parts; numbers and texts among them are checked at once."""
+    packs = [each.pack for each in inner]
+    alike = {kind: [place for place, each in enumerate(inner) if each is _coder(kind)] for kind in (int, str)}
+    at_once = [(kind, itemgetter(*places)) for kind, places in alike.items() if len(places) > 1]
+    checked = {place for places in alike.values() if len(places) > 1 for place in places}
+    others = [(place, each.unpack) for place, each in enumerate(inner) if place not in checked]
 
     def pack(value: Any) -> list[Any]:
         return [pack(part) for pack, part in zip(packs, read(value), strict=True)]
 
     def unpack(given: Any) -> Any:
-        return make([unpack(part) for unpack, part in zip(unpacks, _list(given), strict=True)])
+        parts = _list(given)[:]
+        if len(parts) != len(inner):
+            raise NotThis("a record of another length")
+        for kind, pick in at_once:
+            _check_all(kind, pick(parts))
+        for place, unpack in others:
+            parts[place] = unpack(parts[place])
+        return make(parts)
 
     return _Coder(pack, unpack)
+
+
+def _check_all(kind: type, given: Sequence[Any]) -> None:
+    if {*map(type, given)} != {kind} or (kind is int and not -LARGEST < min(given) <= max(given) < LARGEST):
+        raise NotThis(f"something else than {kind.__name__}")
 
 
 def _histogram() -> _Coder:

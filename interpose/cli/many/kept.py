@@ -49,6 +49,7 @@ class Kept:
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
+        self._contents: dict[str, str] = {}  # the second names that have been made, by the first
 
     def stamp(self, path: str, question: Question) -> str | None:
         """The first name of the answer of the experiment at `path`; None if that cannot be read."""
@@ -61,14 +62,17 @@ class Kept:
     def find_copy(self, path: str, question: Question, stamp: str) -> bytes | None:
         """The answer of a copy of the experiment at `path`; then it is found by its first name, too."""
         content = _name("content", path, question, _samples)
-        found = self._read(content) if content else None
-        if found is not None and content:
+        if content is None:
+            return None
+        self._contents[stamp] = content
+        found = self._read(content)
+        if found is not None:
             self._link(content, stamp)
         return found
 
     def keep(self, path: str, question: Question, stamp: str, text: bytes) -> None:
         """Keep an answer, unless the experiment has changed since it had that first name."""
-        content = _name("content", path, question, _samples)
+        content = self._contents.get(stamp) or _name("content", path, question, _samples)
         if content is None or self.stamp(path, question) != stamp:
             return
         with contextlib.suppress(OSError):
@@ -100,7 +104,7 @@ class Kept:
                     return None
                 data = file.read(LARGEST_BYTES)
                 return _text(data)
-        except (OSError, _NotWrittenHere, MemoryError):
+        except (OSError, _NotKept, MemoryError):
             return None
 
     def _write(self, name: str, text: bytes) -> None:
@@ -122,7 +126,7 @@ class Kept:
             os.link(os.path.join(self.directory, name), target)
 
 
-class _NotWrittenHere(Caught):
+class _NotKept(Caught):
     """A file is not one that was written here."""
 
 
@@ -133,14 +137,14 @@ def _file(text: bytes) -> bytes:
 
 def _text(data: bytes) -> bytes:
     if not data.startswith(FORMAT):
-        raise _NotWrittenHere("of another format")
+        raise _NotKept("of another format")
     end = len(FORMAT) + hashlib.sha256().digest_size
     try:
         text = decompress(data[end:], LARGEST_TEXT_BYTES)
     except (zstandard_module().ZstdError, Caught, ValueError) as error:
-        raise _NotWrittenHere(str(error)) from error
+        raise _NotKept(str(error)) from error
     if hashlib.sha256(text).digest() != data[len(FORMAT) : end]:
-        raise _NotWrittenHere("of another content")
+        raise _NotKept("of another content")
     return text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -9,10 +10,13 @@ import sys
 from interpose.cli.many.frames import receive, send
 from interpose.cli.many.work import answered
 
+_COLLECTED_EACH = 100_000  # objects more: experiments are many small ones, and most go by themselves
+
 
 def main() -> None:
     """Answer tasks until there are no more. What anything prints goes to standard error."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    gc.set_threshold(_COLLECTED_EACH)
     answers = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     while (task := receive(sys.stdin.fileno())) is not None:
