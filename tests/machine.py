@@ -1,5 +1,6 @@
 """What the machine that runs the tests can do: tried out, as emulators and confined systems lack some of it."""
 
+import os
 import resource
 import subprocess
 import sys
@@ -33,3 +34,19 @@ def why_not_sanitized(compiler: str, *flags: str) -> str | None:
             if done.returncode:
                 return f"{' '.join(flags)}: {(done.stderr.splitlines() or [f'exit code {done.returncode}'])[-1]}"
     return None
+
+
+def has_user(number: int) -> bool:
+    """Whether this user exists in our namespace."""
+    ranges = (map(int, line.split()) for line in Path("/proc/self/uid_map").read_text().splitlines())
+    return any(first <= number < first + count for first, _outside, count in ranges)
+
+
+@cache
+def spawns_in_shared_memory() -> bool:
+    """Whether a new child shares our memory until it is another program, as vfork(2) says; qemu forks it instead."""
+    try:
+        os.waitpid(os.posix_spawn("/nonexistent", ["nothing"], {}), 0)
+    except FileNotFoundError:
+        return True
+    return False
