@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import cached_property
 
 from interpose.analysis.analysis import Analysis
@@ -57,7 +58,7 @@ class Reading:
         """The table of `interpose report --by`, of it the rows that `step` keeps."""
         made = self.profile(step.by)
         kept = [row for row in made.rows if step.keeps(row)]
-        chosen = Profile(made.analysis, arranged(kept, sort, ROWS_AT_MOST, with_rest=True), made.estimate)
+        chosen = replace(made, rows=arranged(kept, sort, ROWS_AT_MOST, with_rest=True))
         return profile_table(chosen, step.by, self.experiment.founder.log)
 
     def transactions(self, sort: str | None) -> Table:
