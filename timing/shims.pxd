@@ -3,7 +3,8 @@
 from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memset, strcmp, strlen, strncmp, strncpy
+from libc.string cimport memset, strcmp, strncmp, strncpy
+from posix.unistd cimport access
 
 from interpose.timing.clock cimport (
     CLOCK_KINDS,
@@ -73,7 +74,6 @@ cdef extern from "<string.h>":
 
 cdef extern from "core/detail_levels.h":
     ctypedef int c_kind "enum kind"
-    c_kind KIND_file
     c_kind KIND_logic
     uint32_t argument_intern(c_kind, const char *, size_t)
     ctypedef int how_much "enum how_much"
@@ -233,6 +233,7 @@ cdef extern from "hooks/call.h":
     enum:
         SHAPE_NOTHING
         SHAPE_ONE
+        DETAIL_path
         SHAPE_TUPLE
         SHAPE_METHOD
     PyObject *first_of(PyObject *)

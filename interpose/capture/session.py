@@ -399,7 +399,6 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
         variables=variables_of(wanted),
     )
     call_ns, inside_ns, read_ns = shims.calibrate()
-    shims.calibrate_details()
     cost = {"call_ns": call_ns, "inside_ns": inside_ns, "wait_above_ns": wait_above_ns}
     if wanted.statements:
         cost["statement_ns"] = shims.calibrate_statements()
