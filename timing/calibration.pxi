@@ -35,12 +35,12 @@ cdef uint64_t least_wall(c_block *block, uint32_t first):
     return least
 
 
-cdef uint64_t time_calls(c_thread *thread, pair_function stub):
-    """Mean time of a call of nothing through a stub, in nanoseconds."""
+cdef uint64_t time_calls(c_thread *thread, pair_function stub, PyObject *about):
+    """Mean time of a call of nothing through a stub, with `about` as its argument, in nanoseconds."""
     cdef reading begin = clock_read(&thread.clock), end
     cdef int index
     for index in range(TIMED):
-        stub(NULL, <PyObject *>None)
+        stub(NULL, about)
     end = clock_read(&thread.clock)
     return (end.wall_ns - begin.wall_ns) // TIMED
 
@@ -55,9 +55,33 @@ cdef uint64_t time_readings(c_thread *thread):
     return (end.wall_ns - begin.wall_ns) // TIMED
 
 
+cdef PyObject *look_at_root(PyObject *module, PyObject *argument) noexcept:
+    access(b"/", 0)
+    return argument
+
+
+cdef uint64_t cost_of_a_path(c_thread *thread, slot *plain, pair_function stub):
+    """The cost of a recorded call that is about a path and asks the kernel: less is in the caches after that. The median
+    of several differences, because the machine may be slower for a while."""
+    cdef str path = "/calibrated/path/to/a.file"
+    arguments_cost(0)
+    plain.real = <void *>look_at_root
+    plain.detail = DETAIL_path
+    plain.shape = SHAPE_ONE
+    stub(NULL, <PyObject *>path)
+    differences = []
+    for _ in range(ROUNDS + 1):
+        recorded_ns = time_calls(thread, stub, <PyObject *>path)
+        differences.append(max(recorded_ns - <int64_t>time_calls(thread, look_at_root, <PyObject *>path), 0))
+    plain.detail = plain.shape = 0
+    plain.real = <void *>do_nothing
+    return sorted(differences)[ROUNDS // 2]
+
+
 def calibrate():
     """The cost of a recorded call that does nothing, the part of it between its own two clock readings, and the cost of
-    one reading: (call, inside, reading) in nanoseconds, each the least of several measurements."""
+    one reading: (call, inside, reading) in nanoseconds, each the least of several measurements. What it costs more if it
+    is about a text is charged whenever one is kept."""
     cdef c_thread *thread = recording()
     cdef slot *slot = new_slot(SIGNATURE_pair, <void *>time_pair, <void *>do_nothing)
     cdef pair_function stub = <pair_function>slot_stub(SIGNATURE_pair, slot)
@@ -65,9 +89,11 @@ def calibrate():
     slot.real = <void *>do_nothing
     slot_is_fit(slot)
     stub(NULL, <PyObject *>None)
-    call_ns = min([time_calls(thread, stub) for _ in range(ROUNDS)])
+    call_ns = min([time_calls(thread, stub, <PyObject *>None) for _ in range(ROUNDS)])
     read_ns = min([time_readings(thread) for _ in range(ROUNDS)])
     inside_ns = min(least_wall(thread.block, mark.used), call_ns) if thread.block != NULL else read_ns
+    path_ns = min(cost_of_a_path(thread, slot, stub), 3 * call_ns)
+    arguments_cost(max(path_ns, call_ns) - call_ns)
     slot.taken = 0
     thread_rewind(thread, mark)
     return call_ns, inside_ns, read_ns

@@ -4,6 +4,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset, strcmp, strncmp, strncpy
+from posix.unistd cimport access
 
 from interpose.timing.clock cimport (
     CLOCK_KINDS,
@@ -77,6 +78,7 @@ cdef extern from "core/detail_levels.h":
     uint32_t argument_intern(c_kind, const char *, size_t)
     ctypedef int how_much "enum how_much"
     void arguments_choose(c_kind, how_much)
+    void arguments_cost(uint32_t)
 
 cdef extern from "core/redact.h":
     const char *redact_choose(const char *)
@@ -224,6 +226,7 @@ cdef extern from "hooks/call.h":
     enum:
         SHAPE_NOTHING
         SHAPE_ONE
+        DETAIL_path
         SHAPE_TUPLE
         SHAPE_METHOD
     PyObject *first_of(PyObject *)

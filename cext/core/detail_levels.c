@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "core/recorder.h"
+#include "core/thread_notes.h"
 
 enum { ARGUMENT_BYTES = 4096, LONGEST_ENDING = 8, SHORTEST_HEX = 8 };
 
 static uint8_t kept[KIND_COUNT];
+static uint32_t detail_ns; /* what a text costs */
 
 void arguments_choose(enum kind kind, enum how_much how_much)
 {
@@ -151,8 +153,22 @@ static uint32_t intern_name(const char *text, size_t bytes)
     return detail_intern(text + before, bytes - before);
 }
 
+void arguments_cost(uint32_t ns)
+{
+    detail_ns = ns;
+}
+
+/* What is timed as recording's own includes it. */
+static void charge_detail(void)
+{
+    struct thread *thread = current_thread;
+    if (detail_ns && thread && thread->recording && !thread->own_depth)
+        thread_charge_own(thread, detail_ns, detail_ns);
+}
+
 uint32_t argument_intern(enum kind kind, const char *text, size_t bytes)
 {
+    charge_detail();
     char left[ARGUMENT_BYTES];
     enum how_much how_much = arguments_kept(kind);
     if (how_much == KEEP_nothing)

@@ -20,6 +20,10 @@ enum how_much { HOW_MUCH(NUMBER_OF_HOW_MUCH) };
 VISIBLE void arguments_choose(enum kind kind, enum how_much how_much);
 VISIBLE enum how_much arguments_kept(enum kind kind);
 
+/* From now on each text that is to be kept adds so much to what recording cost on its thread: calls have more to do if
+   they are about a path, an address or the like than calibration's calls, which are about nothing. */
+VISIBLE void arguments_cost(uint32_t ns);
+
 /* The number of what may be kept of a text; 0 for nothing. */
 VISIBLE uint32_t argument_intern(enum kind kind, const char *text, size_t bytes);
 

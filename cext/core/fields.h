@@ -150,7 +150,7 @@
     X(uint64_t, made,         "calls begun") \
     X(uint64_t, recorded,     "events in blocks") \
     X(uint64_t, dropped,      "events for which there was no room") \
-    X(uint64_t, own_wall_ns,  "measured wall time of recording, besides the calibrated cost of calls") \
+    X(uint64_t, own_wall_ns,  "wall time of recording: measured, and calibrated for details, besides the calibrated cost of calls") \
     X(uint64_t, own_cpu_ns,   "CPU time in the same way") \
     X(uint64_t, syncs,        "synchronisations of the clock with the kernel's") \
     X(uint64_t, behind_ns,    "sum of the amounts by which synchronisations were behind the previous reading") \

@@ -98,3 +98,36 @@ def test_what_recording_takes_is_what_the_calls_take_longer(traced):
 
     longer = [sum(figures[2] - figures[1] for figures in json.loads(done.stdout).values()) for done in (few, many)]
     assert own_ns(many) - own_ns(few) == pytest.approx(longer[1] - longer[0], rel=0.4)
+
+
+PATHS = """
+import json, os, sys
+from time import thread_time_ns
+import interpose
+
+def took_ns():
+    begin = thread_time_ns()
+    for _ in range(2000):
+        os.stat("/usr/lib")
+    return thread_time_ns() - begin
+
+longer_ns, turns = 0, int(sys.argv[1])
+interpose.pause()
+took_ns()
+for _ in range(turns):
+    interpose.pause()
+    unrecorded_ns = took_ns()
+    interpose.resume()
+    longer_ns += took_ns() - unrecorded_ns
+print(json.dumps([longer_ns, 2000 * turns]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.truth
+def test_calls_about_paths_cost_what_they_take_longer(traced):
+    few, many = (traced(PATHS, turns, INTERPOSE="1") for turns in ("5", "100"))
+
+    longer_ns, calls = (b - a for a, b in zip(json.loads(few.stdout), json.loads(many.stdout), strict=True))
+    inside_ns = many.experiment.founder.log.inside_ns
+    assert (own_ns(many) - own_ns(few)) / calls + inside_ns == pytest.approx(longer_ns / calls, rel=0.3)
