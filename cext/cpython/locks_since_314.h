@@ -21,6 +21,11 @@ static inline bool is_nobodys(const PyMutex *mutex)
     return !(__atomic_load_n(&mutex->_bits, __ATOMIC_ACQUIRE) & _Py_LOCKED);
 }
 
+static inline bool plain_lock_fits(PyObject *lock)
+{
+    return Py_TYPE(lock)->tp_basicsize == (Py_ssize_t)sizeof(struct plain_lock);
+}
+
 static inline bool is_free_plain(PyObject *lock)
 {
     return is_nobodys(&((const struct plain_lock *)(const void *)lock)->lock);

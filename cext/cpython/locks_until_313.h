@@ -1,9 +1,10 @@
-/* How CPython 3.11 to 3.13 lay out their locks (cpython/version.h). */
+/* How CPython 3.11 to 3.13 lay out their locks (cpython/version.h). From 3.13.1 on a plain one is a mutex
+   (cpython/version_313.h). */
 #pragma once
 
 #include <semaphore.h>
 
-struct plain_lock {
+struct semaphore_lock {
     PyObject_HEAD
     void *lock;
     PyObject *weak_references;
@@ -27,9 +28,19 @@ static inline bool is_nobodys(void *semaphore)
     return sem_getvalue(semaphore, &value) == 0 && value > 0;
 }
 
-static inline bool is_free_plain(PyObject *lock)
+static inline bool has_size(PyObject *lock, size_t bytes)
 {
-    const struct plain_lock *fields = (const void *)lock;
+    return Py_TYPE(lock)->tp_basicsize == (Py_ssize_t)bytes;
+}
+
+static inline bool is_semaphore_lock(PyObject *lock)
+{
+    return has_size(lock, sizeof(struct semaphore_lock));
+}
+
+static inline bool is_free_semaphore_lock(PyObject *lock)
+{
+    const struct semaphore_lock *fields = (const void *)lock;
     return !fields->locked && is_nobodys(fields->lock);
 }
 

@@ -26,7 +26,7 @@
 
        LOCK_OF(interpreter)       its lock, which may be that of others as well (cpython/interpreter_lock.c)
 
-       struct plain_lock, struct recursive_lock, COUNT_OF_FIRST, is_free_plain(lock), is_free_recursive(lock)  locks, from within
+       struct recursive_lock, COUNT_OF_FIRST, plain_lock_fits(lock), is_free_plain(lock), is_free_recursive(lock)  locks, from within
 
        HAS_MONITORING             is there sys.monitoring? Else there are trace functions
        HAS_PYTHONS_BUFFERS        may Python code make a buffer (`__buffer__`)?

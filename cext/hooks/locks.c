@@ -30,8 +30,7 @@ static bool is_unowned(PyObject *lock)
 
 bool plain_lock_is_known(PyObject *lock)
 {
-    bool fits = Py_TYPE(lock)->tp_basicsize == (Py_ssize_t)sizeof(struct plain_lock);
-    return fits && is_seen_by(lock, is_free_plain);
+    return plain_lock_fits(lock) && is_seen_by(lock, is_free_plain);
 }
 
 bool recursive_lock_is_known(PyObject *lock)

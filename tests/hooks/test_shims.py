@@ -112,12 +112,29 @@ SLOTS = """
 """
 
 
+def iterators_of_a_comprehension():
+    """How many it asks for: newer CPythons of 3.13 ask the iterator for its own."""
+    asked = []
+
+    class Empty:
+        def __iter__(self):
+            asked.append(self)
+            return self
+
+        def __next__(self):
+            raise StopIteration
+
+    made = [each for each in Empty()]  # noqa: C416
+    assert made == []
+    return len(asked)
+
+
 def test_slots_are_caught_in_subclasses_made_before_and_after_and_through_super(recorded):
     done = recorded(SLOTS)
 
     assert done.stderr == ""
     assert len(done.events("next")) == 4 * 3 + 2
-    assert len(done.events("iter")) == 4
+    assert len(done.events("iter")) == 4 * iterators_of_a_comprehension()
     assert [event.error != 0 for event in done.events("init")] == [False] * 4 + [True]
     assert not any(event.error for event in done.events("next"))
 
