@@ -1,5 +1,5 @@
-/* How CPython 3.11 to 3.13 lay out their locks (cpython/version.h). From 3.13.1 on a plain one is a mutex; what is
-   built for 3.13 serves both. */
+/* How CPython 3.11 to 3.13 lay out their locks (cpython/version.h). From 3.13.1 on a plain one is a mutex
+   (cpython/version_313.h). */
 #pragma once
 
 #include <semaphore.h>
@@ -33,45 +33,15 @@ static inline bool has_size(PyObject *lock, size_t bytes)
     return Py_TYPE(lock)->tp_basicsize == (Py_ssize_t)bytes;
 }
 
-#if PY_VERSION_HEX >= 0x030d0000
-struct mutex_lock {
-    PyObject_HEAD
-    PyMutex lock;
-};
-
-static inline bool is_mutex(PyObject *lock)
+static inline bool is_semaphore_lock(PyObject *lock)
 {
-    return has_size(lock, sizeof(struct mutex_lock));
+    return has_size(lock, sizeof(struct semaphore_lock));
 }
 
-static inline bool is_free_mutex(PyObject *lock)
-{
-    const struct mutex_lock *fields = (const void *)lock;
-    return !(__atomic_load_n(&fields->lock._bits, __ATOMIC_ACQUIRE) & _Py_LOCKED);
-}
-#else
-static inline bool is_mutex(PyObject *lock)
-{
-    (void)lock;
-    return false;
-}
-
-static inline bool is_free_mutex(PyObject *lock)
-{
-    (void)lock;
-    return false;
-}
-#endif
-
-static inline bool plain_lock_fits(PyObject *lock)
-{
-    return is_mutex(lock) || has_size(lock, sizeof(struct semaphore_lock));
-}
-
-static inline bool is_free_plain(PyObject *lock)
+static inline bool is_free_semaphore_lock(PyObject *lock)
 {
     const struct semaphore_lock *fields = (const void *)lock;
-    return is_mutex(lock) ? is_free_mutex(lock) : !fields->locked && is_nobodys(fields->lock);
+    return !fields->locked && is_nobodys(fields->lock);
 }
 
 /* Also to who has it already. */

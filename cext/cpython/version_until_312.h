@@ -3,6 +3,16 @@
 
 #include "cpython/version_until_313.h"
 
+static inline bool plain_lock_fits(PyObject *lock)
+{
+    return is_semaphore_lock(lock);
+}
+
+static inline bool is_free_plain(PyObject *lock)
+{
+    return is_free_semaphore_lock(lock);
+}
+
 #define HAS_ENTRY_REFERENCES 0
 #define SPAWN_TAKES_NONE 0
 

@@ -113,15 +113,19 @@ SLOTS = """
 
 
 def iterators_of_a_comprehension():
-    """How many it asks for: two from CPython 3.13.1 on."""
+    """How many it asks for: newer CPythons of 3.13 ask the iterator for its own."""
     asked = []
 
     class Empty:
         def __iter__(self):
             asked.append(self)
-            return iter(())
+            return self
 
-    assert [each for each in Empty()] == []  # noqa: C416
+        def __next__(self):
+            raise StopIteration
+
+    made = [each for each in Empty()]  # noqa: C416
+    assert made == []
     return len(asked)
 
 
