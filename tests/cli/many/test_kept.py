@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from pathlib import Path
 from random import Random
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from interpose.analysis.partial.partial import Question
 from interpose.cli.many import work
 from interpose.cli.many.kept import FORMAT, Kept, _file
+from tests.build import Build
 from tests.cli.many.conftest import an_experiment
 
 pytestmark = pytest.mark.any_python
@@ -215,3 +217,13 @@ def test_a_cache_that_cannot_be_used_is_done_without(experiments, interpose, tmp
     rows, done = interpose(*ASKED)
 
     assert done.returncode == 0 and rows
+
+
+def test_a_result_of_a_program_that_still_runs_is_not_kept(experiments, place, interpose, read):
+    Build(place / "shop.77.er", pid=os.getpid(), host=os.uname().nodename, time_ns=time.time_ns()).write()
+    interpose(*ASKED)
+    read.clear()
+
+    interpose(*ASKED)
+
+    assert read == ["shop.77.er"]
