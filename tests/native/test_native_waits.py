@@ -44,7 +44,7 @@ def test_of_a_command_the_program_is_told(native):
 
     assert done.stdout == f"{3 << 8} 0 True\n"
     founder = done.experiment.founder
-    assert [founder.string(event.detail) for name, event in named(done) if name == "system"] == ["exit", "", ""]
+    assert [founder.string(event.detail) for name, event in named(done) if name == "system"] == ["exit", "true", ""]
 
 
 def test_errors_are_as_they_would_be(native):
