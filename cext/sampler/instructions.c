@@ -5,12 +5,14 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-enum { NOTES_BYTES = 4096 }; /* behind the kernel's page about them; a power of two */
-
-/* The shortest that the kernel takes, and longer than anybody lives. */
-static const uint64_t AN_INSTANT_NS = 10000, NEVER_NS = 1ull << 60;
+enum {
+    AN_INSTANT_NS = 10000, /* the kernel takes no shorter one */
+    THREADS_AT_MOST = 32, /* a process may have few descriptors, and locked memory */
+};
+static unsigned threads;
 
 /* As it was ordered (PERF_SAMPLE_IP). */
 struct note {
@@ -18,35 +20,62 @@ struct note {
     uint64_t address;
 };
 
-struct instructions instructions_begin(int clock)
+static int open_event(uint32_t tid)
 {
-    size_t bytes = (size_t)sysconf(_SC_PAGESIZE) + NOTES_BYTES;
-    void *notes = clock < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, clock, 0);
-    return (struct instructions){notes == MAP_FAILED ? NULL : notes};
+    struct perf_event_attr event = {
+        .type = PERF_TYPE_SOFTWARE,
+        .size = sizeof event,
+        .config = PERF_COUNT_SW_TASK_CLOCK,
+        .exclude_kernel = 1, /* other users than root may not request more */
+        .exclude_hv = 1,
+        .disabled = 1,
+        .sample_period = AN_INSTANT_NS,
+        .sample_type = PERF_SAMPLE_IP,
+        .wakeup_events = 1,
+    };
+    return (int)syscall(SYS_perf_event_open, &event, (pid_t)tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-void instructions_end(struct instructions instructions)
+/* Of the notes, and of what the kernel tells about them in front. */
+static size_t page_bytes(void)
 {
-    if (instructions.notes)
-        munmap(instructions.notes, (size_t)sysconf(_SC_PAGESIZE) + NOTES_BYTES);
+    return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static void set_period(int clock, uint64_t cpu_ns)
+struct instructions instructions_begin(uint32_t tid)
 {
-    ioctl(clock, PERF_EVENT_IOC_PERIOD, &cpu_ns);
+    struct instructions made = {.event = threads < THREADS_AT_MOST ? open_event(tid) : -1};
+    void *notes = made.event < 0 ? MAP_FAILED : mmap(NULL, 2 * page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, made.event, 0);
+    if (notes != MAP_FAILED) {
+        made.notes = notes;
+        threads++;
+    } else if (made.event >= 0) {
+        close(made.event);
+    }
+    return made;
 }
 
-void instructions_order(struct instructions instructions, int clock)
+void instructions_end(struct instructions *instructions)
 {
-    if (instructions.notes)
-        set_period(clock, AN_INSTANT_NS);
+    if (!instructions->notes)
+        return;
+    munmap(instructions->notes, 2 * page_bytes());
+    close(instructions->event);
+    instructions->notes = NULL;
+    threads--;
+}
+
+void instructions_order(struct instructions *instructions)
+{
+    if (instructions->notes && !instructions->is_ordered)
+        instructions->is_ordered = ioctl(instructions->event, PERF_EVENT_IOC_REFRESH, 1) == 0;
 }
 
 /* Notes follow each other, and the last may go on at the beginning. */
 static void copy_notes(const struct perf_event_mmap_page *notes, uint64_t from, void *into, size_t bytes)
 {
-    const char *first = (const char *)notes + sysconf(_SC_PAGESIZE);
-    size_t place = from % NOTES_BYTES, left = NOTES_BYTES - place;
+    const char *first = (const char *)notes + page_bytes();
+    size_t place = from % page_bytes(), left = page_bytes() - place;
     size_t before_end = bytes < left ? bytes : left;
     memcpy(into, first + place, before_end);
     memcpy((char *)into + before_end, first, bytes - before_end);
@@ -69,10 +98,10 @@ static bool first_note(struct perf_event_mmap_page *notes, uint64_t *address)
     return is_found;
 }
 
-bool instructions_take(struct instructions instructions, int clock, uint64_t *address)
+bool instructions_take(struct instructions *instructions, uint64_t *address)
 {
-    if (!instructions.notes)
-        return false;
-    set_period(clock, NEVER_NS);
-    return first_note(instructions.notes, address);
+    bool is_made = instructions->notes && first_note(instructions->notes, address);
+    if (is_made)
+        instructions->is_ordered = false;
+    return is_made;
 }

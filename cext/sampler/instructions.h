@@ -6,17 +6,19 @@
 
 struct perf_event_mmap_page;
 
-/* The notes of one thread; NULL if it has none. */
+/* The notes of one thread: a perf event, and what the kernel writes; NULL if it has none. */
 struct instructions {
+    int event;
+    bool is_ordered;
     struct perf_event_mmap_page *notes;
 };
 
-/* The notes of the thread whose clock this is, a perf event that was opened for them. None if the kernel gives no memory. */
-struct instructions instructions_begin(int clock);
-void instructions_end(struct instructions instructions);
+/* None if the kernel permits none, or if many threads have some. */
+struct instructions instructions_begin(uint32_t tid);
+void instructions_end(struct instructions *instructions);
 
-/* Note where the thread is when it has used an instant more of CPU time; then the clock can be read (poll). */
-void instructions_order(struct instructions instructions, int clock);
+/* Make one note, when the thread has used an instant more of CPU time; then the event can be read (poll). */
+void instructions_order(struct instructions *instructions);
 
-/* The address of the first note since the last call, after which no more are made; false if there was none. */
-bool instructions_take(struct instructions instructions, int clock, uint64_t *address);
+/* The address of the note that was ordered; false if it has not been made. */
+bool instructions_take(struct instructions *instructions, uint64_t *address);

@@ -90,7 +90,7 @@ bool native_code_ask(struct sampled_thread *thread, uint64_t mark, const struct 
     if (!thread->instructions.notes || !mark)
         return false;
     if (!asked->count)
-        instructions_order(thread->instructions, thread->files.clock);
+        instructions_order(&thread->instructions);
     asked->samples[asked->count++] = *sample;
     asked->mark = mark;
     return true;
@@ -106,7 +106,7 @@ void native_code_tell(struct sampled_process *process, struct sampled_thread *th
 {
     uint64_t address;
     struct asked *asked = &thread->asked;
-    if (!instructions_take(thread->instructions, thread->files.clock, &address) || !asked->count || !asked->mark)
+    if (!instructions_take(&thread->instructions, &address) || !asked->count || !asked->mark)
         return;
     uint32_t site = has_not_moved(process, thread) ? site_at(process, address) : NO_FUNCTION;
     uint32_t stack = site != NO_FUNCTION ? tables_stack(&process->tables, site, asked->samples[0].stack, false) : 0;

@@ -48,6 +48,15 @@ static void add(struct objects *objects, const struct mapped *part, const char *
     }
 }
 
+/* The kernel says so of a file that has no name any more; another may have it. */
+static void cut_deleted(char *path)
+{
+    static const char deleted[] = " (deleted)";
+    size_t bytes = strlen(path);
+    if (bytes > sizeof deleted && strcmp(path + bytes - (sizeof deleted - 1), deleted) == 0)
+        path[bytes - (sizeof deleted - 1)] = 0;
+}
+
 /* Adds the part if it can be executed. Returns its path, empty if it is of no file. */
 static const char *read_line(struct objects *objects, char *line, struct mapped *part)
 {
@@ -58,6 +67,7 @@ static const char *read_line(struct objects *objects, char *line, struct mapped 
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n", &part->begin, &part->end, permissions,
                &part->offset, &part->inode, &path) < 5 || !path || line[path] != '/')
         return "";
+    cut_deleted(line + path);
     if (permissions[2] == 'x')
         add(objects, part, line + path);
     return line + path;

@@ -161,7 +161,7 @@ static void tell(struct sampler *sampler, uint32_t tid)
     }
 }
 
-/* False if somebody has requested the end. Threads whose clocks wake us are looked at at once: by and by they are elsewhere. */
+/* False if somebody has requested the end. Threads that notes are about are looked at at once: by and by they are elsewhere. */
 static bool wait_until(struct sampler *sampler, uint64_t time_ns)
 {
     uint32_t tid;

@@ -16,9 +16,6 @@ static int open_of_thread(pid_t process, uint32_t tid, const char *name)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* It can also note instructions (instructions.h); until that is ordered, never in a life. */
-static const uint64_t NO_PERIOD_NS = 1ull << 60;
-
 static int open_clock(uint32_t tid)
 {
     struct perf_event_attr clock = {
@@ -27,9 +24,6 @@ static int open_clock(uint32_t tid)
         .config = PERF_COUNT_SW_TASK_CLOCK,
         .exclude_kernel = 1, /* other users than root may not request more; the clock counts anyway */
         .exclude_hv = 1,
-        .sample_period = NO_PERIOD_NS,
-        .sample_type = PERF_SAMPLE_IP,
-        .wakeup_events = 1,
     };
     return (int)syscall(SYS_perf_event_open, &clock, (pid_t)tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }

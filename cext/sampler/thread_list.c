@@ -45,11 +45,9 @@ static bool read_interpreters(const struct sampled_process *process, struct inte
 /* Have the kernel note where the thread executes, and wake the sampler. */
 static void begin_instructions(const struct sampled_process *process, struct sampled_thread *thread)
 {
-    thread->instructions = instructions_begin(thread->files.clock);
-    if (thread->instructions.notes && !waking_add(process->waking, thread->files.clock, thread->tid)) {
-        instructions_end(thread->instructions);
-        thread->instructions.notes = NULL;
-    }
+    thread->instructions = instructions_begin(thread->tid);
+    if (thread->instructions.notes && !waking_add(process->waking, thread->instructions.event, thread->tid))
+        instructions_end(&thread->instructions);
 }
 
 static struct sampled_thread *thread_of(struct sampled_process *process, uint32_t tid)
@@ -109,7 +107,7 @@ static void forget_thread(struct sampled_process *process, uint32_t index)
 {
     struct sampled_thread *thread = &process->threads[index];
     thread_write_pending(process, thread);
-    instructions_end(thread->instructions);
+    instructions_end(&thread->instructions);
     schedule_close(thread->files);
     *thread = process->threads[--process->thread_count];
 }

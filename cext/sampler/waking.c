@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A clock is told by its descriptor and its thread's number. */
+/* An event is told by its descriptor and its thread's number. */
 static const uint64_t BY_STOP = UINT64_MAX, BY_TIMER = UINT64_MAX - 1;
 
 static bool add(const struct waking *waking, int file, uint64_t by)
@@ -43,9 +43,9 @@ void waking_stop(const struct waking *waking)
     (void)!write(waking->stop, &(uint64_t){1}, sizeof(uint64_t));
 }
 
-bool waking_add(const struct waking *waking, int clock, uint32_t tid)
+bool waking_add(const struct waking *waking, int event, uint32_t tid)
 {
-    return add(waking, clock, (uint64_t)(uint32_t)clock << 32 | tid);
+    return add(waking, event, (uint64_t)(uint32_t)event << 32 | tid);
 }
 
 enum woken waking_wait(const struct waking *waking, uint64_t time_ns, uint32_t *tid)

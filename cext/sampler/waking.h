@@ -1,4 +1,4 @@
-/* What wakes the sampler: the time of the next sample, the clock of a thread that has noted an instruction, or somebody who wants it
+/* What wakes the sampler: the time of the next sample, a perf event that has noted where a thread is, or somebody who wants it
    to end. */
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct waking {
-    int stop, timer, all; /* `all` is an epoll of the others, and of the clocks */
+    int stop, timer, all; /* `all` is an epoll of the others, and of the events */
 };
 
 enum woken { WOKEN_TO_END, WOKEN_TO_SAMPLE, WOKEN_BY_THREAD };
@@ -18,8 +18,8 @@ void waking_end(struct waking *waking);
 /* Any thread may say so. */
 void waking_stop(const struct waking *waking);
 
-/* Have the clock of a thread wake it, until that is closed. */
-bool waking_add(const struct waking *waking, int clock, uint32_t tid);
+/* Have an event of a thread wake it, until that is closed. */
+bool waking_add(const struct waking *waking, int event, uint32_t tid);
 
 /* Sleep until there is something to do, at `time_ns` at the latest; `tid` is the thread that has woken it. */
 enum woken waking_wait(const struct waking *waking, uint64_t time_ns, uint32_t *tid);

@@ -128,9 +128,10 @@ def test_a_stripped_object_is_named_without_the_function(library, turns):
 
 def test_a_file_that_was_replaced_names_no_functions(library, turns):
     library()
-    replace = "import os, shutil; os.rename('libspin.so', 'old'); shutil.copy('old', 'libspin.so')"
+    replace = "import os, shutil; shutil.copy('libspin.so', 'new'); os.replace('new', 'libspin.so')"
     _, experiment = turns(0.02, 1.5, replace)
 
+    assert ("libspin.so", "libspin.so") in natives_in(experiment)
     assert "turn" not in {function for function, _ in natives_in(experiment)}
 
 
