@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 from textual.binding import BindingType
-from textual.widget import Widget
 
 from interpose.reports.formats.table import Table
 from interpose.view.calls import CALLS, CallPages, Page, key_of, site_of
 from interpose.view.choice import Question
 from interpose.view.drilling import Line
 from interpose.view.listing import Listing
-from interpose.view.panes.pane import Pane
+from interpose.view.panes.list_pane import ListPane
 from interpose.view.reading import Reading
 
 LATEST = -1
@@ -28,32 +27,19 @@ class Made(NamedTuple):
     table: Table
 
 
-class CallsPane(Pane):
+class CallsPane(ListPane):
     """Calls in the order in which they began. While the program runs, the latest of them until somebody pages."""
 
     NAME = "calls"
     BINDINGS: ClassVar[list[BindingType]] = [("f", "filter", "Filter")]
 
     def __init__(self) -> None:
-        super().__init__()
-        self._listing = Listing(key_of, id=f"shown-{self.NAME}")
+        super().__init__(key_of)
         self._pages: CallPages | None = None
         self._expression = ""
         self._number: int | None = None
         self._at: int | None = None
         self._sought: str | None = None
-
-    @property
-    def body(self) -> Widget:
-        return self._listing
-
-    @property
-    def searched(self) -> Listing:
-        return self._listing
-
-    @property
-    def told(self) -> str:
-        return self._listing.told
 
     def job(self) -> Callable[[Reading], Made]:
         pages, number, expression, sought = self._pages, self._number, self._expression, self._sought

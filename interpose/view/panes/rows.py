@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from textual.binding import BindingType
-from textual.widget import Widget
 
 from interpose.analysis.calls.groupings import GROUPINGS
 from interpose.analysis.calls.rows import Row
@@ -15,38 +14,25 @@ from interpose.reports.tables.rows import SORTS
 from interpose.view.choice import Choice
 from interpose.view.drilling import Step, behind
 from interpose.view.listing import Listing
-from interpose.view.panes.pane import Pane
+from interpose.view.panes.list_pane import ListPane
 from interpose.view.reading import Reading
 
 BY_HEAD = {"self wall": "wall", "self CPU": "cpu", **{name: name for name in SORTS}}
 TITLES = {"line" if by == "site" else by: by for by in GROUPINGS}
 
 
-class RowsPane(Pane):
+class RowsPane(ListPane):
     """Rows of calls and code."""
 
     NAME = "rows"
     BINDINGS: ClassVar[list[BindingType]] = [("b", "choose_by", "By")]
 
     def __init__(self) -> None:
-        super().__init__()
-        self._listing = Listing(lambda row: row.likeness, id=f"shown-{self.NAME}")
+        super().__init__(lambda row: row.likeness)
         self._steps = [Step("kind")]
         self._places: list[int] = []
         self._sort: str | None = None
         self._at: int | None = 0
-
-    @property
-    def body(self) -> Widget:
-        return self._listing
-
-    @property
-    def searched(self) -> Listing:
-        return self._listing
-
-    @property
-    def told(self) -> str:
-        return self._listing.told
 
     def job(self) -> Callable[[Reading], Table]:
         step, sort = self._steps[-1], self._sort

@@ -4,33 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from textual.widget import Widget
-
 from interpose.view.drilling import Line
-from interpose.view.listing import Listing
-from interpose.view.panes.pane import Pane
+from interpose.view.panes.list_pane import ListPane
 from interpose.view.reading import Reading
 from interpose.view.source import SourceView, source_view
 
 
-class SourcePane(Pane):
+class SourcePane(ListPane):
     """The source of the line that was chosen elsewhere; at first of your line that took most."""
 
     NAME = "source"
 
     def __init__(self) -> None:
-        super().__init__()
-        self._listing = Listing(lambda line: line.number, id=f"shown-{self.NAME}")
+        super().__init__(lambda line: line.number)
         self._wanted: Line | None = None
         self._is_new = True
-
-    @property
-    def body(self) -> Widget:
-        return self._listing
-
-    @property
-    def searched(self) -> Listing:
-        return self._listing
 
     @property
     def told(self) -> str:

@@ -5,40 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from textual.widget import Widget
-
 from interpose.reports.formats.table import Table, clean
 from interpose.reports.formats.units import duration
 from interpose.reports.tables.transactions import SORTS
 from interpose.view.choice import Facts
 from interpose.view.listing import Listing
-from interpose.view.panes.pane import Pane
+from interpose.view.panes.list_pane import ListPane
 from interpose.view.reading import Reading
 
 
-class TransactionsPane(Pane):
+class TransactionsPane(ListPane):
     """Transactions by name."""
 
     NAME = "transactions"
 
     def __init__(self) -> None:
-        super().__init__()
-        self._listing = Listing(lambda row: row.name, id=f"shown-{self.NAME}")
+        super().__init__(lambda row: row.name)
         self._table: Table | None = None
         self._sort: str | None = None
         self._at: int | None = 0
-
-    @property
-    def body(self) -> Widget:
-        return self._listing
-
-    @property
-    def searched(self) -> Listing:
-        return self._listing
-
-    @property
-    def told(self) -> str:
-        return self._listing.told
 
     def job(self) -> Callable[[Reading], Table]:
         sort = self._sort
