@@ -113,8 +113,8 @@ def spin(seconds):
     until = time.thread_time() + seconds
     while time.thread_time() < until: sum(range(1000))
 
-def first(): spin(0.4)
-def second(): spin(0.2)
+def first(): spin(0.8)
+def second(): spin(0.5)
 
 threads = [threading.Thread(target=each) for each in (first, second)]
 for each in threads: each.start()
