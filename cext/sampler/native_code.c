@@ -87,10 +87,13 @@ bool native_code_is_same(const struct asked *asked, uint64_t mark)
 bool native_code_ask(struct sampled_thread *thread, uint64_t mark, const struct sample *sample)
 {
     struct asked *asked = &thread->asked;
+    uint64_t earlier;
     if (!thread->instructions.notes || !mark)
         return false;
-    if (!asked->count)
+    if (!asked->count) {
+        instructions_take(&thread->instructions, &earlier); /* made for a sample before this one, and not yet looked at */
         instructions_order(&thread->instructions);
+    }
     asked->samples[asked->count++] = *sample;
     asked->mark = mark;
     return true;

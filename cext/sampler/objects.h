@@ -9,7 +9,7 @@
 
 enum { SYMBOL_BYTES = 256 };
 
-/* Code of a shared object: a function, or what lies between functions that have symbols. The addresses are the process's. */
+/* Code of a shared object: a function, or what lies between functions with symbols. The addresses are the process's. */
 struct native_function {
     uint64_t begin, end;
     const char *path; /* of the object; NULL if it is the interpreter, the loader or one of interpose's: their parts are not told apart */
@@ -25,8 +25,8 @@ struct objects {
     uint64_t read_ns;
 };
 
-/* What has the address; false if it is in no object. `runtime` is an address in the interpreter's data. It is read again where
-   an address is unknown, once a second at most; `is_new` says so: what was found before may be elsewhere now. */
+/* What has the address; false if it is in no object. `runtime` is an address in the interpreter's data. What is mapped is
+   read again for an unknown address, once a second at most; `is_new` says so: what was found before may be elsewhere. */
 bool objects_find(struct objects *objects, pid_t pid, uint64_t runtime, uint64_t address, struct native_function *found,
                   bool *is_new);
 

@@ -29,13 +29,14 @@ static bool find_part(int file, const ElfW(Ehdr) *head, uint64_t offset, ElfW(Ph
         return false;
     for (unsigned index = 0; index < head->e_phnum; index++) {
         *part = parts[index];
-        if (part->p_type == PT_LOAD && (part->p_flags & PF_X) && offset >= part->p_offset && offset - part->p_offset < part->p_filesz)
+        bool is_code = part->p_type == PT_LOAD && (part->p_flags & PF_X);
+        if (is_code && offset >= part->p_offset && offset - part->p_offset < part->p_filesz)
             return true;
     }
     return false;
 }
 
-/* The whole table of symbols if it was not stripped, else that of what it exports; its type is SHT_NULL if there is none. */
+/* The whole table of symbols if it was not stripped, else that of what it exports; of type SHT_NULL if there is none. */
 static ElfW(Shdr) find_table(int file, const ElfW(Ehdr) *head, ElfW(Shdr) *names)
 {
     ElfW(Shdr) section, found = {.sh_type = SHT_NULL};

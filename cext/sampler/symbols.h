@@ -1,5 +1,5 @@
-/* The symbols of functions in an ELF file, read where they stand: the file is another program's, so no number in it is believed
-   before it is checked. */
+/* The symbols of functions in an ELF file, read where they stand: the file is another program's, so no number in it is
+   believed before it is checked. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,6 +11,6 @@ struct symbol {
     uint64_t begin, end;
 };
 
-/* The symbol of the function that has the byte at `offset` in the file; `name` is empty if there is none. False if that is no ELF
-   file of this machine's sort. */
+/* The symbol of the function that has the byte at `offset` in the file; `name` is empty if there is none. False if that is
+   no ELF file of this machine's sort. */
 bool symbols_find(int file, uint64_t offset, struct symbol *found, char *name, size_t name_bytes);

@@ -59,8 +59,8 @@ static void keep_asked(struct sampled_process *process, struct sampled_thread *t
 /* Whether the thread has waited since its last sample: then its stack has not changed. */
 static bool has_only_waited(const struct sampled_thread *thread, const struct schedule *now)
 {
-    return !thread->asked.count && thread->pending.time_ns && thread->pending.state == SAMPLE_WAITS && now->slices == thread->schedule.slices &&
-           now->cpu_ns == thread->schedule.cpu_ns && now->slices;
+    bool waited = !thread->asked.count && thread->pending.time_ns && thread->pending.state == SAMPLE_WAITS;
+    return waited && now->slices == thread->schedule.slices && now->cpu_ns == thread->schedule.cpu_ns && now->slices;
 }
 
 /* Since when the thread has been off the processor, if it did nothing but run and wait for one since the last sample; else
