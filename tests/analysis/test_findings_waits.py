@@ -104,6 +104,16 @@ def test_a_convoy_names_the_line_that_holds_the_lock(shop):
     )
 
 
+def test_a_library_that_holds_the_lock_has_as_short_a_path_as_other_lines(shop):
+    held = "held by thread 3 at /usr/lib/python3.12/concurrent/futures/thread.py:89 _worker"
+    for thread in (1, 2):
+        shop.call("threading.Lock.acquire", "sync", held, times=6, each_ns=5 * MS, thread=thread)
+
+    (finding,) = [each for each in found_in(shop.survey()) if each.rule == "lock convoy"]
+
+    assert "for a lock held at thread.py:89 _worker (" in Sentences([finding], "/home/u/shop", SECOND).of(finding)
+
+
 def test_a_few_waits_or_an_unknown_holder_are_no_convoy(shop):
     shop.call("threading.Lock.acquire", "sync", HELD, times=9)
     shop.call("threading.Lock.acquire", "sync", "held by thread 3", times=50)

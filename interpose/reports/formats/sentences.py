@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from interpose.analysis.findings.event_loops import BEFORE
@@ -52,6 +53,8 @@ _BLOCKING_CALL = "Await an asynchronous form of it, or run it in a thread: async
 _BLOCKING_CODE = "Run it in a process, or let other tasks run in between: await asyncio.sleep(0)."
 _LOCK_ADVICE = "Only one thread at a time runs Python code. Move this work to processes."
 
+_LINE = re.compile(r"(?P<file>/.+):(?P<line>[0-9]{1,9}) (?P<function>.+)")  # as the recorder names a line
+
 _OTHER_ADVICE = (_SEE_CALLS, _HOT_ADVICE, _FEW_SAMPLES_ADVICE, _BLOCKING_CALL, _BLOCKING_CODE, _LOCK_ADVICE)
 EVERY_ADVICE = frozenset((*_ADVICE.values(), *_ADVICE_BY_KIND.values(), *_OTHER_ADVICE))
 
@@ -93,6 +96,7 @@ class Sentences:
         sites = {row.site for each in listed for row in each.rows if row.site}
         sites |= {site for each in listed for site in (each.site, *each.callers.lines) if site}
         sites |= {each.inner.site for each in listed if each.inner}
+        sites |= {site for each in listed if (site := _holder(each))}
         self._places = Places([site.file for site in sites], cwd, shown)
         self.shown = self._places.shown
         self._cwd = cwd
@@ -201,10 +205,17 @@ def _sleep(words: Sentences, finding: Finding) -> str:
 
 
 def _convoy(words: Sentences, finding: Finding) -> str:
-    holder, threads = words.path(finding.about), count(finding.units, "thread")
+    site, threads = _holder(finding), count(finding.units, "thread")
+    holder = words.line(site) if site else words.path(finding.about)
     lock = "Python's interpreter lock, which was" if _is_of_interpreter(finding) else "a lock"
     waited = f"{threads} waited {count(finding.calls, 'time')} at {words.lines(finding)}"
     return f"{waited} for {lock} held at {holder} ({words.took(finding)})."
+
+
+def _holder(finding: Finding) -> Site | None:
+    """The line that held the lock; None if the recorder's text names another sort of place."""
+    line = _LINE.fullmatch(finding.about) if finding.rule == "lock convoy" else None
+    return Site(line["file"], int(line["line"]), line["function"], True) if line else None
 
 
 def _again(words: Sentences, finding: Finding) -> str:
