@@ -22,6 +22,7 @@
     X(step_frame)         /* and there in it */ \
     X(thread_chunk)       /* the memory of its frames */ \
     X(thread_top)         /* the end of its used part */ \
+    X(thread_limit)       /* its own end */ \
     X(thread_task)        /* the task that asyncio runs; 0 if it keeps these in a dictionary */ \
     X(running_tasks)      /* address of the address of that dictionary */ \
     X(dictionary_keys)    /* in a dictionary: where its keys and values are */ \

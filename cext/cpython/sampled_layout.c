@@ -32,6 +32,7 @@ static void tell_objects(struct interpreter_layout *layout)
     layout->thread_tid = offsetof(PyThreadState, native_thread_id);
     layout->thread_chunk = offsetof(PyThreadState, datastack_chunk);
     layout->thread_top = offsetof(PyThreadState, datastack_top);
+    layout->thread_limit = offsetof(PyThreadState, datastack_limit);
     layout->thread_bytes = sizeof(PyThreadState) < THREAD_STATE_BYTES_AT_MOST ? sizeof(PyThreadState) : THREAD_STATE_BYTES_AT_MOST;
     layout->frame_bytes = offsetof(frame, localsplus);
     layout->frame_previous = offsetof(frame, previous);

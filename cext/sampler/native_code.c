@@ -99,9 +99,9 @@ bool native_code_ask(struct sampled_thread *thread, uint64_t mark, const struct 
     return true;
 }
 
-static bool has_not_moved(struct sampled_process *process, const struct sampled_thread *thread)
+static bool has_not_moved(struct sampled_process *process, struct sampled_thread *thread)
 {
-    struct found_stack stack = stack_of(process, thread->address);
+    struct found_stack stack = stack_of(process, thread);
     return !stack.torn && stack.mark == thread->asked.mark;
 }
 

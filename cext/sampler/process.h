@@ -10,6 +10,7 @@
 #include "sampler/instructions.h"
 #include "sampler/objects.h"
 #include "sampler/schedule.h"
+#include "sampler/stack_memory.h"
 #include "sampler/tables.h"
 #include "sampler/waking.h"
 
@@ -29,6 +30,7 @@ struct asked {
 /* A thread: its last state, and the sample that is not written yet because the next may be equal. */
 struct sampled_thread {
     uint64_t address; /* its state in the interpreter */
+    struct stack_place stack;
     uint32_t tid;
     struct schedule_files files;
     struct instructions instructions;

@@ -4,11 +4,9 @@
 
 enum {
     FRAMES_AT_MOST = 128, /* of a deeper stack the innermost ones are read */
-    CHUNK_BYTES_AT_MOST = 16 * 1024,
     FRAME_BYTES_AT_MOST = 256,
     TRIES = 5,
     CODES_AT_A_TIME = 32,
-    STATE_BYTES_AT_MOST = 1024,
     MARKED_BYTES = 1024,
 };
 
@@ -19,34 +17,11 @@ struct read_frame {
 
 struct reading_of_stack {
     struct sampled_process *process;
-    char state[STATE_BYTES_AT_MOST]; /* of the thread */
-    uint64_t chunk_address;
-    size_t chunk_bytes;
-    char chunk[CHUNK_BYTES_AT_MOST];
+    struct stack_memory memory;
     struct read_frame frames[FRAMES_AT_MOST];
     unsigned count;
     bool cut;
 };
-
-static uint64_t of_state(const struct reading_of_stack *reading, uint64_t offset)
-{
-    return word_at(reading->state, reading->process->layout.thread_bytes, offset);
-}
-
-/* Most frames are in one piece of memory; if its beginning is farther away than is read, they are read one by
-   one. */
-static void read_chunk(struct reading_of_stack *reading)
-{
-    uint64_t begin = of_state(reading, reading->process->layout.thread_chunk);
-    uint64_t end = of_state(reading, reading->process->layout.thread_top);
-    if (end > begin && end - begin > CHUNK_BYTES_AT_MOST)
-        begin = end - CHUNK_BYTES_AT_MOST;
-    reading->chunk_bytes = 0;
-    if (begin && end > begin && remote_read(reading->process->pid, begin, reading->chunk, end - begin)) {
-        reading->chunk_address = begin;
-        reading->chunk_bytes = end - begin;
-    }
-}
 
 /* The frame at the address; NULL if it cannot be read. */
 static const char *frame_at(const struct reading_of_stack *reading, uint64_t address, char into[FRAME_BYTES_AT_MOST])
@@ -54,17 +29,10 @@ static const char *frame_at(const struct reading_of_stack *reading, uint64_t add
     size_t bytes = reading->process->layout.frame_bytes;
     if (bytes > FRAME_BYTES_AT_MOST)
         return NULL;
-    if (address >= reading->chunk_address && address + bytes <= reading->chunk_address + reading->chunk_bytes)
-        return reading->chunk + (address - reading->chunk_address);
+    const struct stack_memory *memory = &reading->memory;
+    if (address >= memory->chunk_address && address + bytes <= memory->chunk_address + memory->chunk_bytes)
+        return memory->chunk + (address - memory->chunk_address);
     return remote_read(reading->process->pid, address, into, bytes) ? into : NULL;
-}
-
-static bool innermost(const struct reading_of_stack *reading, uint64_t *address)
-{
-    const struct interpreter_layout *layout = &reading->process->layout;
-    *address = of_state(reading, layout->thread_frame);
-    return !layout->thread_steps || !*address ||
-           remote_read(reading->process->pid, *address + layout->step_frame, address, sizeof *address);
 }
 
 static uint8_t owner_of(const struct reading_of_stack *reading, const char *frame)
@@ -91,16 +59,15 @@ static void keep_frame(struct reading_of_stack *reading, uint64_t address, const
 }
 
 /* The frames from the innermost outward; false if one of them cannot be read. */
-static bool read_frames(struct reading_of_stack *reading, uint64_t state)
+static bool read_frames(struct reading_of_stack *reading, struct sampled_thread *thread)
 {
     char one[FRAME_BYTES_AT_MOST];
-    uint64_t address, bytes = reading->process->layout.thread_bytes;
+    const struct sampled_process *process = reading->process;
     reading->count = 0;
     reading->cut = false;
-    if (bytes > sizeof reading->state || !remote_read(reading->process->pid, state, reading->state, bytes) ||
-        !innermost(reading, &address))
+    if (!stack_memory_read(process->pid, &process->layout, thread->address, &thread->stack, &reading->memory))
         return false;
-    read_chunk(reading);
+    uint64_t address = reading->memory.innermost;
     for (unsigned steps = 0; address; steps++) {
         if (reading->count == FRAMES_AT_MOST || steps == 2 * FRAMES_AT_MOST)
             return reading->cut = true;
@@ -136,10 +103,10 @@ static bool read_sites(struct reading_of_stack *reading, unsigned first, unsigne
     return true;
 }
 
-static bool read_stack(struct reading_of_stack *reading, uint64_t state, uint32_t *number)
+static bool read_stack(struct reading_of_stack *reading, struct sampled_thread *thread, uint32_t *number)
 {
     uint32_t sites[FRAMES_AT_MOST];
-    if (!read_frames(reading, state))
+    if (!read_frames(reading, thread))
         return false;
     for (unsigned first = 0; first < reading->count; first += CODES_AT_A_TIME) {
         unsigned left = reading->count - first;
@@ -180,20 +147,21 @@ static void tell_tasks(const struct reading_of_stack *reading, struct found_stac
 /* Variables and places of the innermost frames. What goes on changes them, unless it is native code. */
 static uint64_t mark_of(const struct reading_of_stack *reading)
 {
-    size_t bytes = reading->chunk_bytes < MARKED_BYTES ? reading->chunk_bytes : MARKED_BYTES;
-    uint64_t variables = key_of_text(reading->chunk + reading->chunk_bytes - bytes, bytes);
+    const struct stack_memory *memory = &reading->memory;
+    size_t bytes = memory->chunk_bytes < MARKED_BYTES ? memory->chunk_bytes : MARKED_BYTES;
+    uint64_t variables = key_of_text(memory->chunk + memory->chunk_bytes - bytes, bytes);
     const struct read_frame *innermost = reading->frames;
     return reading->count ? key_of(variables, key_of(innermost->address, innermost->place)) : variables;
 }
 
-struct found_stack stack_of(struct sampled_process *process, uint64_t state)
+struct found_stack stack_of(struct sampled_process *process, struct sampled_thread *thread)
 {
     static __thread struct reading_of_stack reading;
     struct found_stack found = {0};
     reading.process = process;
     found.torn = true;
     for (int tries = 0; found.torn && tries < TRIES; tries++)
-        found.torn = !read_stack(&reading, state, &found.number);
+        found.torn = !read_stack(&reading, thread, &found.number);
     if (found.torn) {
         found.number = STACK_NOT_READ;
     } else {

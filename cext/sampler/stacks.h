@@ -12,5 +12,4 @@ struct found_stack {
     uint32_t outermost_function;  /* the same of the outermost frame; 0 if that was not read */
 };
 
-/* `state` is the address of what the interpreter knows of the thread. */
-struct found_stack stack_of(struct sampled_process *process, uint64_t state);
+struct found_stack stack_of(struct sampled_process *process, struct sampled_thread *thread);

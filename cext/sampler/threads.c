@@ -97,7 +97,7 @@ static uint64_t sample_what_runs(struct sampled_process *process, struct sampled
     struct found_stack stack = {0};
     bool is_settled = false;
     for (int tries = 0; !is_settled && tries < TRIES; tries++) {
-        stack = stack_of(process, thread->address);
+        stack = stack_of(process, thread);
         is_settled = find_task_name(process, thread->address, call.greenlet, &stack, &sample->task);
     }
     uint64_t before_ns = thread->last.time_ns ? thread->last.cpu_ns : 0;

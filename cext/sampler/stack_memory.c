@@ -1,0 +1,75 @@
+#include "sampler/stack_memory.h"
+
+#include "sampler/remote.h"
+
+enum { TRIES = 4, MORE_BYTES = 4096 }; /* frames may have been added since it was read last */
+
+static uint64_t of_state(const struct stack_memory *memory, const struct interpreter_layout *layout, uint64_t offset)
+{
+    return word_at(memory->state, layout->thread_bytes, offset);
+}
+
+/* Where frames of the thread are by its state, which was read just now. If the beginning of their memory is farther away than
+   can be read, it is left out. */
+static struct stack_place place_of(const struct stack_memory *memory, const struct interpreter_layout *layout)
+{
+    struct stack_place place = {.chunk = of_state(memory, layout, layout->thread_chunk)};
+    uint64_t top = of_state(memory, layout, layout->thread_top), limit = of_state(memory, layout, layout->thread_limit);
+    if (layout->thread_steps)
+        place.step = of_state(memory, layout, layout->thread_frame);
+    if (!place.chunk || top < place.chunk || limit < top)
+        return place;
+    place.end = limit - top < MORE_BYTES ? limit : top + MORE_BYTES;
+    place.begin = place.end - place.chunk > CHUNK_BYTES_AT_MOST ? place.end - CHUNK_BYTES_AT_MOST : place.chunk;
+    return place;
+}
+
+/* The state first: what it says is to be true of the rest. */
+static bool read_at_once(pid_t pid, const struct interpreter_layout *layout, uint64_t state, const struct stack_place *place,
+                         struct stack_memory *into)
+{
+    struct remote_piece pieces[3] = {{state, into->state, layout->thread_bytes}};
+    unsigned count = 1;
+    if (place->step)
+        pieces[count++] = (struct remote_piece){place->step + layout->step_frame, &into->innermost, sizeof into->innermost};
+    if (place->end > place->begin)
+        pieces[count++] = (struct remote_piece){place->begin, into->chunk, place->end - place->begin};
+    return remote_read_pieces(pid, pieces, count);
+}
+
+static bool is_there(const struct stack_place *known, const struct stack_place *now, uint64_t top)
+{
+    bool has_top = known->begin == known->end || (known->begin <= top && top <= known->end);
+    return known->step == now->step && known->chunk == now->chunk && has_top;
+}
+
+static void finish(const struct interpreter_layout *layout, const struct stack_place *known, struct stack_memory *into)
+{
+    if (!layout->thread_steps)
+        into->innermost = of_state(into, layout, layout->thread_frame);
+    else if (!known->step)
+        into->innermost = 0;
+    into->chunk_address = known->begin;
+    into->chunk_bytes = known->end > known->begin ? of_state(into, layout, layout->thread_top) - known->begin : 0;
+}
+
+bool stack_memory_read(pid_t pid, const struct interpreter_layout *layout, uint64_t state, struct stack_place *known,
+                       struct stack_memory *into)
+{
+    if (layout->thread_bytes > sizeof into->state)
+        return false;
+    for (int tries = 0; tries < TRIES; tries++) {
+        struct stack_place now = {0};
+        if (read_at_once(pid, layout, state, known, into)) {
+            now = place_of(into, layout);
+            if (is_there(known, &now, of_state(into, layout, layout->thread_top))) {
+                finish(layout, known, into);
+                return true;
+            }
+        } else if (!known->step && known->end == known->begin) {
+            return false;
+        }
+        *known = now;
+    }
+    return false;
+}

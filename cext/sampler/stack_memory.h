@@ -1,0 +1,29 @@
+/* What the interpreter knows of a thread, and the memory of the thread's Python frames, read by one system call: between two, a
+   thread calls several functions, and the frames would be others than those that it was in. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/interpreter_layout.h"
+
+enum { STATE_BYTES_AT_MOST = 1024, CHUNK_BYTES_AT_MOST = 16 * 1024 };
+
+/* Where it was when it was read last: it is mostly there again. */
+struct stack_place {
+    uint64_t step, chunk, begin, end;
+};
+
+struct stack_memory {
+    char state[STATE_BYTES_AT_MOST];
+    uint64_t innermost; /* the address of the innermost frame, or 0 */
+    uint64_t chunk_address;
+    size_t chunk_bytes; /* up to the end of the innermost frame; 0: frames are read one by one */
+    char chunk[CHUNK_BYTES_AT_MOST];
+};
+
+/* Of the thread with that state; false if it cannot be read, or is elsewhere each time. */
+bool stack_memory_read(pid_t pid, const struct interpreter_layout *layout, uint64_t state, struct stack_place *known,
+                       struct stack_memory *into);

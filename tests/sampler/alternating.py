@@ -1,0 +1,52 @@
+"""Two functions take turns, one directly, one through another; prints their shares by themselves, in percent.
+
+Usage: alternating.py MICROSECONDS SECONDS: how long a call of the first takes; the second takes three times as long.
+"""
+
+import json
+import sys
+import time
+
+
+def first(numbers):
+    total = 0
+    for number in numbers:
+        total += number
+    return total
+
+
+def second(numbers):
+    total = 0
+    for number in numbers:
+        total += number
+    return total
+
+
+def around(numbers):
+    return second(numbers)
+
+
+def cpu_s(function, numbers, calls):
+    """The CPU time of a call."""
+    began = time.thread_time()
+    for _ in range(calls):
+        function(numbers)
+    return (time.thread_time() - began) / calls
+
+
+def main():
+    wanted_s, seconds = float(sys.argv[1]) / 1e6, float(sys.argv[2])
+    cpu_s(first, range(1000), 1000)  # it has been specialised then
+    some = range(max(int(1000 * wanted_s / cpu_s(first, range(1000), 1000)), 1))
+    more = range(3 * len(some))
+    calls = int(0.3 / wanted_s)
+    spent = {"first": cpu_s(first, some, calls), "second": cpu_s(around, more, calls // 3)}
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        for _ in range(200):
+            first(some)
+            around(more)
+    print(json.dumps(spent))
+
+
+main()
