@@ -6,6 +6,7 @@ It makes the same calls in turns while nothing is recorded, and while they are.
 from __future__ import annotations
 
 import json
+from statistics import median
 
 import pytest
 from tracing import Traced
@@ -126,8 +127,12 @@ print(json.dumps([longer_ns, 2000 * turns]))
 @pytest.mark.slow
 @pytest.mark.truth
 def test_calls_about_paths_cost_what_they_take_longer(traced):
-    few, many = (traced(PATHS, turns, INTERPOSE="1") for turns in ("5", "100"))
+    ratios = []
+    for _ in range(5):  # what a call costs is measured once a run, and this machine may be slower just then
+        few, many = (traced(PATHS, turns, INTERPOSE="1") for turns in ("5", "100"))
+        longer_ns, calls = (b - a for a, b in zip(json.loads(few.stdout), json.loads(many.stdout), strict=True))
+        inside_ns = many.experiment.founder.log.inside_ns
+        ratios.append(((own_ns(many) - own_ns(few)) / calls + inside_ns) / (longer_ns / calls))
 
-    longer_ns, calls = (b - a for a, b in zip(json.loads(few.stdout), json.loads(many.stdout), strict=True))
-    inside_ns = many.experiment.founder.log.inside_ns
-    assert (own_ns(many) - own_ns(few)) / calls + inside_ns == pytest.approx(longer_ns / calls, rel=0.3)
+    print(ratios)
+    assert median(ratios) == pytest.approx(1, rel=0.3)
