@@ -60,10 +60,11 @@ static bool is_process(const struct rule *rule, const void *lineage)
 
 void filter_forget(void)
 {
+    if (filter.on)
+        memset(filter.left_out, 0, sizeof filter.left_out);
     filter.on = filter.changes = 0;
     rules_forget();
     filter.serial++;
-    memset(filter.left_out, 0, sizeof filter.left_out);
 }
 
 static void decide(const char *lineage)
@@ -79,9 +80,10 @@ static void decide(const char *lineage)
     bool others = filter.by_site || filter.by_transaction || filter.by_thread || filter.by_block || filter.by_time;
     filter.looks = filter.by_within || others;
     filter.only_within = filter.by_within && !others;
-    for (uint32_t number = 1; number < COUNTED_NUMBERS; number++)
+    bool on = rules_in_force()->count > 0;
+    for (uint32_t number = 1; on && number < COUNTED_NUMBERS; number++) /* else nothing is left out */
         decide_number(number);
-    filter.on = rules_in_force()->count > 0;
+    filter.on = on;
 }
 
 void filter_read(const char *directory, const char *lineage, uint32_t changes)

@@ -72,21 +72,23 @@ static bool is_closed(const struct slot *slot, uint32_t but)
     return true;
 }
 
-void slot_watch(struct slot *slot)
+static enum watched how_to_watch(const struct slot *slot)
 {
     bool changes = slot->lock || (slot->effect != EFFECT_none && !slot->traffic);
-    bool looks = filter.looks || chosen.one_in;
-    if (slot->watched == WATCHED_unfit)
-        return;
-    slot->watched = WATCHED_not;
     if ((!filter.on && !chosen.one_in) || slot->sampled || !slot->through || !slot->numbers || changes || keeps_dialogue(slot))
-        return;
+        return WATCHED_not;
     if (is_closed(slot, 0))
-        slot->watched = WATCHED_closed;
-    else if (slot->kinds[KIND_db] && is_closed(slot, slot->intrinsic + slot->kinds[KIND_db]))
-        slot->watched = WATCHED_outside_db;
-    else if (looks)
-        slot->watched = WATCHED_look;
+        return WATCHED_closed;
+    if (slot->kinds[KIND_db] && is_closed(slot, slot->intrinsic + slot->kinds[KIND_db]))
+        return WATCHED_outside_db;
+    return filter.looks || chosen.one_in ? WATCHED_look : WATCHED_not;
+}
+
+void slot_watch(struct slot *slot)
+{
+    enum watched how = how_to_watch(slot);
+    if (slot->watched != WATCHED_unfit && slot->watched != how) /* a forked child writes, and copies, as little as can be */
+        slot->watched = (uint8_t)how;
 }
 
 bool is_left_out_at_once(const struct slot *slot)

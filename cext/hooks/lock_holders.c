@@ -32,11 +32,13 @@ void release_sites(void *known)
         free(sites);
 }
 
-bool holders_unknown;
+bool holders_kept, holders_unknown;
 
 void forget_holders(void)
 {
     holders_unknown = false;
+    if (!__atomic_exchange_n(&holders_kept, false, __ATOMIC_RELAXED))
+        return;
     for (unsigned place = 0; place < HOLDERS; place++)
         if (holders[place].lock && side_begin(side_lock_of(place))) {
             holders[place] = (struct holder){0};

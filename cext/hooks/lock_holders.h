@@ -24,6 +24,7 @@ struct holder {
 };
 
 extern struct holder holders[HOLDERS];
+extern bool holders_kept; /* one was, since all were forgotten */
 
 static inline unsigned place_of_holder(const PyObject *lock)
 {
@@ -55,6 +56,8 @@ static inline void holder_keep(const struct holder *holder)
     if (UNLIKELY(holder->sites && !holder->sites->holds))
         holder->sites->holds = 1;
     *holder_of(holder->lock) = *holder;
+    if (UNLIKELY(!__atomic_load_n(&holders_kept, __ATOMIC_RELAXED)))
+        __atomic_store_n(&holders_kept, true, __ATOMIC_RELAXED);
     side_end(side);
 }
 

@@ -26,7 +26,7 @@ static bool goes_straight_on(const struct slot *slot)
 
 /* There are thousands of stubs, so each is as small as can be, and jumps to what they share. */
 #define STUB(index, name, result, declared, passed) \
-    static result stub_##name##_##index declared \
+    __attribute__((section("interpose_stubs"))) static result stub_##name##_##index declared \
     { \
         return enter_##name(&slots_##name[0x##index], STRIP passed); \
     }
@@ -69,6 +69,17 @@ static const struct stub_pool {
     void *const *stubs;
 } stub_pools[SIGNATURE_COUNT] = {SIGNATURES(ENTRY_OF_POOL)};
 
+/* How many slots of each pool were ever taken: the first ones. Nobody touches the memory of the others. */
+static unsigned ever_taken[SIGNATURE_COUNT];
+
+static void note_taken(enum signature signature, unsigned count)
+{
+    unsigned known = __atomic_load_n(&ever_taken[signature], __ATOMIC_RELAXED);
+    while (known < count && !__atomic_compare_exchange_n(&ever_taken[signature], &known, count, false,
+                                                         __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
+}
+
 /* Where threads run at once one may still be on its way through the stub to the function that it stood for last. */
 static bool may_stand_for(const struct slot *slot, const void *real)
 {
@@ -79,8 +90,10 @@ struct slot *slot_take(enum signature signature, const void *real)
 {
     for (unsigned index = 0; index < STUBS; index++) {
         struct slot *slot = &stub_pools[signature].slots[index];
-        if (may_stand_for(slot, real) && !__atomic_exchange_n(&slot->taken, 1, __ATOMIC_ACQUIRE))
+        if (may_stand_for(slot, real) && !__atomic_exchange_n(&slot->taken, 1, __ATOMIC_ACQUIRE)) {
+            note_taken(signature, index + 1);
             return slot;
+        }
     }
     return NULL;
 }
@@ -94,23 +107,23 @@ bool slots_lower(uint32_t number, enum level level)
 {
     bool found = false;
     for (unsigned signature = 0; signature < SIGNATURE_COUNT; signature++)
-        for (unsigned index = 0; index < STUBS; index++)
+        for (unsigned index = 0; index < __atomic_load_n(&ever_taken[signature], __ATOMIC_ACQUIRE); index++)
             found |= slot_lower(&stub_pools[signature].slots[index], number, level);
     return found;
-}
-
-int is_stub(const void *function)
-{
-    for (unsigned signature = 0; signature < SIGNATURE_COUNT; signature++)
-        for (unsigned index = 0; index < STUBS; index++)
-            if (stub_pools[signature].stubs[index] == function)
-                return 1;
-    return 0;
 }
 
 void slots_each(void (*act)(struct slot *slot))
 {
     for (unsigned signature = 0; signature < SIGNATURE_COUNT; signature++)
-        for (unsigned index = 0; index < STUBS; index++)
+        for (unsigned index = 0; index < __atomic_load_n(&ever_taken[signature], __ATOMIC_ACQUIRE); index++)
             act(&stub_pools[signature].slots[index]);
+}
+
+/* The linker gives the ends of the stubs' section. */
+extern const char __start_interpose_stubs[] __attribute__((visibility("hidden")));
+extern const char __stop_interpose_stubs[] __attribute__((visibility("hidden")));
+
+int is_stub(const void *function)
+{
+    return (const char *)function >= __start_interpose_stubs && (const char *)function < __stop_interpose_stubs;
 }

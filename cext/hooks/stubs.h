@@ -55,5 +55,5 @@ bool slots_lower(uint32_t number, enum level level);
 /* Is this function one of the stubs? */
 int is_stub(const void *function);
 
-/* Every slot of every pool. */
+/* Every slot that was ever taken. */
 void slots_each(void (*act)(struct slot *slot));
