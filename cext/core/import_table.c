@@ -21,16 +21,22 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *data)
 }
 
 struct search {
-    struct import *import;
+    struct import *const *imports;
     const struct loaded_object *object;
-    const char *name;
 };
+
+static struct import *import_named(struct import *const imports[], const char *name)
+{
+    while (*imports && strcmp((*imports)->name, name) != 0)
+        imports++;
+    return *imports;
+}
 
 static void keep_slot(void *data, const struct import_place *place)
 {
     const struct search *search = data;
-    struct import *import = search->import;
-    if (place->in_data || import->count == IMPORT_SLOTS || strcmp(place->name, search->name) != 0)
+    struct import *import = place->foreign && !place->in_data ? import_named(search->imports, place->name) : NULL;
+    if (!import || import->count == IMPORT_SLOTS)
         return;
     void *before = __atomic_load_n(place->address, __ATOMIC_ACQUIRE);
     import->slots[import->count++] = (struct import_slot){place->address, before, place->read_only};
@@ -38,16 +44,17 @@ static void keep_slot(void *data, const struct import_place *place)
         import->real = before;
 }
 
-const char *import_find(struct import *import, const void *within, const char *name)
+const char *imports_find(struct import *const imports[], const void *within)
 {
     struct wanted wanted = {.within = (uintptr_t)within};
-    *import = (struct import){.count = 0};
+    for (struct import *const *each = imports; *each; each++)
+        **each = (struct import){.name = (*each)->name};
     if (!dl_iterate_phdr(look_at_object, &wanted) || !wanted.object.dynamic)
         return "the loaded object has no import table";
     if (!wanted.object.symbols)
         return "the import table of the loaded object is unknown";
-    object_imports(&wanted.object, keep_slot, &(struct search){import, &wanted.object, name});
-    return import->count ? NULL : "the function is not in the import table";
+    object_imports(&wanted.object, keep_slot, &(struct search){imports, &wanted.object});
+    return NULL;
 }
 
 /* --- exchanging */

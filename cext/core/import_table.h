@@ -16,14 +16,16 @@ struct import_slot {
 };
 
 struct import {
+    const char *name; /* of the function */
     struct import_slot slots[IMPORT_SLOTS];
     unsigned count;
     void *to; /* what was put there */
     void *real; /* the original function; NULL if the loader has not resolved it yet */
 };
 
-/* The slots of the function `name` in the table of the object that contains `within`. NULL, or why there are none. */
-VISIBLE const char *import_find(struct import *import, const void *within, const char *name);
+/* Find, in one pass, the slots of these functions, the last of which is NULL, in the table of the object that contains
+   `within`; one that is not in the table has none. NULL, or why there is no table. */
+VISIBLE const char *imports_find(struct import *const imports[], const void *within);
 
 /* Put `to` in all of them. False if the memory cannot be written to; then all is as it was. */
 VISIBLE bool import_put(struct import *import, void *to);

@@ -64,13 +64,12 @@ static int wait_for_id(idtype_t type, id_t id, siginfo_t *info, int options)
 /* --- exchanging */
 
 static struct {
-    const char *name;
-    void *ours;
     struct import import;
+    void *ours;
 } waits[] = {
-    {"waitpid", (void *)wait_for_pid, {.count = 0}}, {"wait", (void *)wait_for_any, {.count = 0}},
-    {"wait3", (void *)wait_of_three, {.count = 0}},  {"wait4", (void *)wait_of_four, {.count = 0}},
-    {"waitid", (void *)wait_for_id, {.count = 0}},
+    {{.name = "waitpid"}, (void *)wait_for_pid}, {{.name = "wait"}, (void *)wait_for_any},
+    {{.name = "wait3"}, (void *)wait_of_three},  {{.name = "wait4"}, (void *)wait_of_four},
+    {{.name = "waitid"}, (void *)wait_for_id},
 };
 enum { WAITS = sizeof waits / sizeof *waits };
 
@@ -89,12 +88,27 @@ static bool is_of_the_c_library(const void *function)
 static void exchange(unsigned number)
 {
     struct import *import = &waits[number].import;
-    if (!is_of_the_c_library(dlsym(RTLD_DEFAULT, waits[number].name)) ||
-        import_find(import, (const void *)PyEval_RestoreThread, waits[number].name))
-        return;
     bool taken = (!import->real || is_of_the_c_library(import->real)) && import_put(import, waits[number].ours);
     if (!taken)
         import->count = 0;
+}
+
+static void exchange_all(void)
+{
+    struct import *wanted[WAITS + 1] = {NULL};
+    bool is_wanted[WAITS] = {false};
+    for (unsigned number = 0, count = 0; number < WAITS; number++) {
+        struct import *import = &waits[number].import;
+        /* else ours could not be taken out, and is called still */
+        is_wanted[number] = !import->count && is_of_the_c_library(dlsym(RTLD_DEFAULT, import->name));
+        if (is_wanted[number])
+            wanted[count++] = import;
+    }
+    if (imports_find(wanted, (const void *)PyEval_RestoreThread))
+        return;
+    for (unsigned number = 0; number < WAITS; number++)
+        if (is_wanted[number] && waits[number].import.count)
+            exchange(number);
 }
 
 void child_waits_begin(void)
@@ -105,9 +119,7 @@ void child_waits_begin(void)
     if (!is_of_the_c_library(wait))
         return;
     real_wait = (wait_function *)wait;
-    for (unsigned number = 0; number < WAITS; number++)
-        if (!waits[number].import.count) /* else ours could not be taken out, and is called still */
-            exchange(number);
+    exchange_all();
 }
 
 bool child_waits_end(void)

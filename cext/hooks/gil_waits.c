@@ -38,6 +38,9 @@ static struct {
 } waits = {.timed_wait = pthread_cond_timedwait,
            .plain_wait = pthread_cond_wait,
            .signal = pthread_cond_signal,
+           .timed = {.name = "pthread_cond_timedwait"},
+           .plain = {.name = "pthread_cond_wait"},
+           .signalled = {.name = "pthread_cond_signal"},
            .level = LEVEL_off};
 
 /* --- who had the lock */
@@ -217,12 +220,12 @@ static const char *prepare(void)
 
 static const char *find_imports(void)
 {
-    const void *interpreter = (const void *)PyEval_RestoreThread;
-    const char *wrong = import_find(&waits.timed, interpreter, "pthread_cond_timedwait");
-    wrong = wrong ? wrong : import_find(&waits.plain, interpreter, "pthread_cond_wait");
-    wrong = wrong ? wrong : import_find(&waits.signalled, interpreter, "pthread_cond_signal");
+    struct import *const imports[] = {&waits.timed, &waits.plain, &waits.signalled, NULL};
+    const char *wrong = imports_find(imports, (const void *)PyEval_RestoreThread);
     if (wrong)
         return wrong;
+    if (!waits.timed.count || !waits.plain.count || !waits.signalled.count)
+        return "the function is not in the import table";
     if (waits.timed.real)
         waits.timed_wait = (timed_wait_function *)waits.timed.real;
     if (waits.plain.real)

@@ -24,6 +24,7 @@ class Slot(ctypes.Structure):
 
 class Import(ctypes.Structure):
     _fields_ = (
+        ("name", ctypes.c_char_p),
         ("slots", Slot * 4),
         ("count", ctypes.c_uint),
         ("to", ctypes.c_void_p),
@@ -43,8 +44,8 @@ def address(function):
 @pytest.fixture(scope="module")
 def ours():
     library = ctypes.CDLL(os.path.join(os.path.dirname(cext.__file__), "libinterpose.so"))
-    library.import_find.restype = ctypes.c_char_p
-    library.import_find.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
+    library.imports_find.restype = ctypes.c_char_p
+    library.imports_find.argtypes = (ctypes.POINTER(ctypes.POINTER(Import)), ctypes.c_void_p)
     library.import_put.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
     library.import_put.restype = library.import_restore.restype = ctypes.c_bool
     library.import_restore.argtypes = (ctypes.c_void_p,)
@@ -63,9 +64,15 @@ def loaded(request, tmp_path):
     return ctypes.CDLL(str(tmp_path / "it.so"))
 
 
-def found_in(ours, loaded, name=b"getppid"):
-    found = Import()
-    return found, ours.import_find(ctypes.byref(found), address(loaded.parent), name)
+def found_in(ours, loaded):
+    found, wrong = find(ours, address(loaded.parent), b"getppid")
+    return found[0], wrong
+
+
+def find(ours, within, *names):
+    found = [Import(name) for name in names]
+    ended = (ctypes.POINTER(Import) * (len(names) + 1))(*map(ctypes.pointer, found))
+    return found, ours.imports_find(ended, within)
 
 
 def protections(loaded):
@@ -120,8 +127,13 @@ def test_somebody_elses_own_is_left(ours, loaded):
     assert ours.import_restore(ctypes.byref(found))
 
 
-def test_what_is_not_there_is_told(ours, loaded):
-    assert found_in(ours, loaded, b"getuid")[1] == b"the function is not in the import table"
-    assert ours.import_find(ctypes.byref(Import()), ctypes.c_void_p(8), b"getppid") == (
-        b"the loaded object has no import table"
-    )
+def test_what_is_not_there_has_no_slots_whatever_else_is_looked_for(ours, loaded):
+    (absent, present), wrong = find(ours, address(loaded.parent), b"getuid", b"getppid")
+
+    assert wrong is None
+    assert absent.count == 0
+    assert values(present) == values(found_in(ours, loaded)[0]) != []
+
+
+def test_an_object_that_is_not_loaded_is_told(ours):
+    assert find(ours, ctypes.c_void_p(8), b"getppid")[1] == b"the loaded object has no import table"
