@@ -39,7 +39,7 @@ class Finder:
             return None
         file, below, _, end = self._places[name]
         below = [self._within + each for each in below] if below else None
-        loader = self if end else None  # a compiled library is loaded from its file
+        loader = self if end else None  # the others are loaded from their files
         return self._external.spec_from_file_location(
             name, self._within + file, loader=loader, submodule_search_locations=below
         )
@@ -91,7 +91,7 @@ def open_bundle(directory):
     """A finder for the modules of the package in this directory. It finds none without a bundle, as in a checkout, or
     with a damaged one: they are then read from their files."""
     try:
-        with open(f"{directory}/{BUNDLE}", "rb") as file:
+        with open(f"{directory}/{BUNDLE}", "rb", 0) as file:
             content = file.read()
         places = sys.modules["marshal"].loads(content[int.from_bytes(content[-8:], "little") :])
         return Finder(places, memoryview(content), f"{directory}/")

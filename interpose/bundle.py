@@ -1,7 +1,7 @@
-"""The modules that the start of a recording takes, compiled, one after the other in one piece: the bundle.
+"""The modules that the start of a recording takes, compiled, in one piece: the bundle.
 
-To find and read thirty files costs more than to execute them. An installed package has the bundle as a file, which
-`setup.py` makes and `interpose.boot` reads; `interpose attach` sends it into the program.
+To find and read thirty files costs more than to execute them. An installed package has a file with those that every
+start imports, which `setup.py` makes and `interpose.boot` reads. `interpose attach` sends all that any start may take.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import marshal
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import MAGIC_NUMBER
 from pkgutil import iter_modules
@@ -35,9 +35,9 @@ class Source(NamedTuple):
 
 class Bundle(NamedTuple):
     """Where each module's code is in the whole `code`: by name the file, the directories of submodules or None, the
-    begin and the end; the end of a compiled library is 0. The empty name has the type of the code. `<start>` has what
-    every start imports: the names in the order in which they can be executed, and the position of the codes of all, as
-    one tuple."""
+    begin and the end; the end is 0 for a compiled library, and for a module of `<start>`, which has what every start
+    imports: the names in the order in which they can be executed, and the position of the codes of all, as one tuple.
+    The empty name has the type of the code."""
 
     places: dict[str, object]
     code: bytes
@@ -47,30 +47,32 @@ class Bundle(NamedTuple):
         return b"".join([self.code, marshal.dumps(self.places), len(self.code).to_bytes(8, "little")])
 
 
-def make(directories: list[str], within: str = "", without: Collection[str] = ()) -> Bundle:
-    """The bundle of the package in these directories; its paths continue after `within`. It has no code of the modules
-    `without`, which are read from their files."""
+def make(directories: list[str], within: str = "") -> Bundle:
+    """The bundle of the package in these directories; its paths continue after `within`."""
     places: dict[str, object] = {"": MAGIC_NUMBER}
     code = b""
     for name, source in sorted(_sources(directories).items()):
-        file = source.file.removeprefix(within)
-        compiled = marshal.dumps(_compiled(source.file, file)) if source.is_python and name not in without else b""
-        below = [source.directory.removeprefix(within)] if source.directory else None
-        end = len(code) + len(compiled) if compiled else 0
-        places[name] = (file, below, len(code), end)
+        compiled = marshal.dumps(_compiled(source.file, source.file.removeprefix(within))) if source.is_python else b""
+        places[name] = _place(source, within, len(code), len(code) + len(compiled) if compiled else 0)
         code += compiled
     return Bundle(places, code)
 
 
 def make_for_start(directories: list[str], within: str = "") -> Bundle:
-    """The same, with one piece for everything that every start imports, which is read and executed faster."""
+    """One piece for everything that every start imports, and where the compiled libraries are. Others are read from
+    their files."""
     names = [name for name in _in_order(START, directories) if name not in ("interpose", "interpose.boot")]
-    sources = [_find(name, directories) for name in names]
-    codes = [_compiled(source.file, source.file.removeprefix(within)) for source in sources if source]
-    together = marshal.dumps(tuple(codes))
-    others = make(directories, within, without=names)
-    begin = len(others.code)
-    return Bundle({**others.places, "<start>": (tuple(names), begin, begin + len(together))}, others.code + together)
+    found = _sources(directories)
+    codes = [_compiled(found[name].file, found[name].file.removeprefix(within)) for name in names]
+    code = marshal.dumps(tuple(codes))
+    places: dict[str, object] = {"": MAGIC_NUMBER, "<start>": (tuple(names), 0, len(code))}
+    places.update({name: _place(found[name], within) for name in found if name in names or not found[name].is_python})
+    return Bundle(places, code)
+
+
+def _place(source: Source, within: str, begin: int = 0, end: int = 0) -> tuple[str, list[str] | None, int, int]:
+    below = [source.directory.removeprefix(within)] if source.directory else None
+    return source.file.removeprefix(within), below, begin, end
 
 
 def _in_order(name: str, directories: list[str], found: dict[str, bool] | None = None) -> list[str]:

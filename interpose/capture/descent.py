@@ -56,7 +56,7 @@ def recorded_in(pid: int) -> tuple[str, str] | None:
 
 def _read(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", 0) as file:
             return file.read()
     except OSError:
         return b""

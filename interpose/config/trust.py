@@ -74,7 +74,7 @@ def has_other_rights() -> bool:
     if len({*os.getresuid()}) > 1 or len({*os.getresgid()}) > 1:
         return True
     try:
-        with open("/proc/self/auxv", "rb") as file:
+        with open("/proc/self/auxv", "rb", 0) as file:
             words = file.read()
     except PermissionError:
         return True  # such a program may not even read of itself

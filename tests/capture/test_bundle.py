@@ -108,6 +108,15 @@ def test_its_code_is_all_there(made):
 
 # --- what every start imports
 
+def test_an_installed_package_has_that_in_its_bundle_and_the_compiled_libraries_alone():
+    made = bundle.make_for_start([*map(str, interpose.__path__)])
+    names, _, _ = made.places["<start>"]
+    others = {each for each in made.places if each.startswith("interpose.")} - {*names}
+
+    assert {"interpose.capture.session", "interpose.config.precedence"} < {*names}
+    assert "interpose.timing.shims" in others
+    assert [each for each in others if made.places[each][0].endswith(".py")] == []
+
 STARTED = """
 import sys
 from interpose import boot, bundle
