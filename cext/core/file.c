@@ -10,18 +10,32 @@
 #include "core/open_file.h"
 #include "core/reserve.h"
 
-int file_create(struct grown_file *file, const char *directory, const char *name)
+/* Its descriptor; -1 with errno set. */
+static int create(struct grown_file *file, const char *directory, const char *name)
 {
     struct stat status;
     int opened = file_open_in(file->path, directory, name, O_RDWR | O_CREAT | O_EXCL);
     if (opened < 0)
-        return errno;
-    int failed = file_give_mode(opened) || fstat(opened, &status) ? errno : 0;
+        return -1;
+    if (file_give_mode(opened) || fstat(opened, &status)) {
+        int failed = errno;
+        close(opened);
+        errno = failed;
+        return -1;
+    }
     file->device = status.st_dev;
     file->inode = status.st_ino;
     file->bytes = 0;
+    return opened;
+}
+
+int file_create(struct grown_file *file, const char *directory, const char *name)
+{
+    int opened = create(file, directory, name);
+    if (opened < 0)
+        return errno;
     close(opened);
-    return failed;
+    return 0;
 }
 
 /* For file systems without fallocate(2). */
@@ -141,11 +155,11 @@ int file_grow(struct grown_file *file, uint64_t bytes)
     return failed;
 }
 
-void *file_map(struct grown_file *file, uint64_t offset, size_t bytes, size_t real)
+/* The descriptor is closed. */
+static void *map(struct grown_file *file, int opened, uint64_t offset, size_t bytes, size_t real)
 {
     void *mapped = MAP_FAILED;
     int failed = 0;
-    int opened = file_open(file->path, O_RDWR);
     if (opened < 0)
         return NULL;
     if (!still_ours(file, opened))
@@ -159,6 +173,16 @@ void *file_map(struct grown_file *file, uint64_t offset, size_t bytes, size_t re
     close(opened);
     errno = failed;
     return failed ? NULL : mapped;
+}
+
+void *file_map(struct grown_file *file, uint64_t offset, size_t bytes, size_t real)
+{
+    return map(file, file_open(file->path, O_RDWR), offset, bytes, real);
+}
+
+void *file_create_mapped(struct grown_file *file, const char *directory, const char *name, size_t bytes, size_t real)
+{
+    return map(file, create(file, directory, name), 0, bytes, real);
 }
 
 static bool is_a_head(const struct file_head *head, size_t bytes)

@@ -24,6 +24,9 @@ int file_grow(struct grown_file *file, uint64_t bytes);
 /* Map `bytes` at `offset`, growing the file so that the first `real` of them are there. NULL with errno set. */
 void *file_map(struct grown_file *file, uint64_t offset, size_t bytes, size_t real);
 
+/* Create it, and map its first `bytes`, of which `real` are there. NULL with errno set. */
+void *file_create_mapped(struct grown_file *file, const char *directory, const char *name, size_t bytes, size_t real);
+
 /* Map the head of another process's file, as long as that one is its owner's; NULL if it is not. */
 struct file_head *file_map_head(const char *directory, const char *name, size_t bytes);
 

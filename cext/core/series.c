@@ -26,10 +26,7 @@ int series_create(struct series *series, const char *directory, const struct dat
     memset(series, 0, sizeof *series);
     series->window_bytes = type->block_bytes;
     snprintf(anew, sizeof anew, "%s.new", type->name);
-    int failed = file_create(&series->file, directory, anew);
-    if (failed)
-        return failed;
-    series->window = file_map(&series->file, 0, series->window_bytes, SPACE_BYTES);
+    series->window = file_create_mapped(&series->file, directory, anew, series->window_bytes, SPACE_BYTES);
     if (!series->window)
         return errno;
     series->head = (struct file_head *)series->window;
