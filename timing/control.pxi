@@ -28,11 +28,14 @@ cdef void forget_events():
     _events = _statements = None
 
 
-cdef bint know_for_filter(object intrinsic, unsigned offset) except False:
-    """Its calls of that kind are known to the filter; waiting for work is of the first of its kinds."""
+cdef bint know_for_filter(object intrinsic) except False:
+    """Its calls are known to the filter, by kind; waiting for work is of the first of its kinds."""
+    cdef uint32_t number = intrinsic.number
+    cdef list kinds = intrinsic.kinds
     name = (intrinsic.name + intrinsic.suffix).encode("utf-8", "replace")
-    kind = intrinsic.kinds[0 if intrinsic.kinds[offset] == "idle" else offset].encode()
-    filter_know(intrinsic.number + offset, name, kind)
+    for kind in kinds:
+        filter_know(number, name, (kinds[0] if kind == "idle" else kind).encode())
+        number += 1
     return True
 
 

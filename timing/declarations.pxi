@@ -1,5 +1,14 @@
 # What is declared: names with patterns, which stand for what a module has, and all of it for commands.
 
+cdef bint declare(object intrinsic) except False:
+    """Note it under its module. Ours refer to nothing but texts, so they are in no cycle: the collector, which would go
+    through all their fields each time, need not know of them."""
+    if intrinsic.library == "system" and not intrinsic.others:
+        PyObject_GC_UnTrack(<PyObject *>intrinsic)
+    _declared.setdefault(intrinsic.module, []).append(intrinsic)
+    return True
+
+
 cdef list names_under(object module, str qualified):
     """What there is in the module that a pattern may stand for: functions and methods that are its own."""
     found = [("", module)]

@@ -11,6 +11,7 @@ cdef str ABSENT = "this Python has no such name"
 cdef str UNKNOWN = "its module has no such name"
 
 
+@no_gc  # weak references are in no cycle
 cdef class Installed:
     """A stub in the place of a function or of a type's slot, and its undo."""
 

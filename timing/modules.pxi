@@ -19,45 +19,57 @@ cdef bint is_always_recorded(object intrinsic) except? True:
 
 cdef str map_entry(object intrinsic, str by, str why):
     # To format a number runs the handlers of signals that have come; this does not.
-    number = PyUnicode_FromFormat("%u", <unsigned>intrinsic.number)
-    fields = [("number", number), ("name", intrinsic.name + intrinsic.suffix), ("kind", "".join(intrinsic.kinds[:1]))]
-    if len(intrinsic.kinds) > 1:
-        fields.append(("kinds", " ".join(intrinsic.kinds)))
-    if intrinsic.bytes in ("row", "rows"):
-        fields.append(("moves", "rows"))
-    fields += [("library", intrinsic.library), ("by", by), ("installed", "0" if why else "1")]
-    more = [("why", why), ("passes_on", intrinsic.passes_on), ("place", intrinsic.place)]
-    if intrinsic.place:
-        more.append(("target", intrinsic.target))
-    more += [("transaction", intrinsic.transaction), ("terminal", intrinsic.terminal)]
-    more += [("sampled", "1" if intrinsic.sampled else ""), ("always", "1" if is_always_recorded(intrinsic) else "")]
-    fields += [(name, text) for name, text in more if text]
-    written = "".join([f' {name}="{escape(value)}"' for name, value in fields])
-    return f"  <intrinsic{written}/>\n"
+    cdef str number = PyUnicode_FromFormat("%u", <unsigned>intrinsic.number)
+    cdef list kinds = intrinsic.kinds
+    cdef str place = intrinsic.place
+    return "".join([
+        '  <intrinsic number="', number, '"',
+        attribute("name", intrinsic.name + intrinsic.suffix),
+        attribute("kind", kinds[0]) if kinds else ' kind=""',
+        attribute("kinds", " ".join(kinds)) if len(kinds) > 1 else "",
+        ' moves="rows"' if intrinsic.bytes in ("row", "rows") else "",
+        attribute("library", intrinsic.library),
+        ' by="', by, '" installed="', "0" if why else "1", '"',
+        attribute("why", why),
+        attribute("passes_on", intrinsic.passes_on),
+        attribute("place", place),
+        attribute("target", intrinsic.target) if place else "",
+        attribute("transaction", intrinsic.transaction),
+        attribute("terminal", intrinsic.terminal),
+        ' sampled="1"' if intrinsic.sampled else "",
+        ' always="1"' if is_always_recorded(intrinsic) else "",
+        "/>\n",
+    ])
+
+
+cdef str attribute(str name, str text):
+    """As it stands in an element; nothing without a text."""
+    return f' {name}="{escape(text)}"' if text else ""
 
 
 cdef str interpose_intrinsic(object module, object intrinsic):
     """Interpose it, and give its entry for the map, if that has none yet."""
     cdef Installed installed
+    cdef str way = intrinsic.by
     by, why = "", ""
     try:
         if not is_wanted(intrinsic):
             raise NotInterposed(NOT_ASKED_FOR)
-        if intrinsic.by == "mark":
+        if way == "mark":
             know_marks(intrinsic)
             by = "itself"
-        elif intrinsic.by == "event":
+        elif way == "event":
             know_events(intrinsic)
             by = "itself"
-        elif intrinsic.by == "line":
+        elif way == "line":
             know_statements(intrinsic)
             by = "itself"
-        elif intrinsic.by == "collector":
+        elif way == "collector":
             by = "itself"
-        elif intrinsic.by == "import":
+        elif way == "import":
             know_gil_waits(intrinsic)
             by = "import table"
-        elif intrinsic.by == "native":
+        elif way == "native":
             know_native(intrinsic)
             by = "import table"
         elif _wrappers is None:
@@ -103,8 +115,13 @@ cdef bint is_wanted(object intrinsic):
         return True
     if recorder_state.dialogue and intrinsic.bytes in ("result", "frame") and "screen" in intrinsic.kinds:
         return True
-    levels = [level for each in (intrinsic, *intrinsic.others) for level in each.levels]
-    return bool(intrinsic.effect or intrinsic.passes) or any([level != "off" for level in levels])
+    if intrinsic.effect or intrinsic.passes:
+        return True
+    for each in (intrinsic, *intrinsic.others):
+        for level in each.levels:
+            if level != "off":
+                return True
+    return False
 
 
 cdef str interpose_all(str name, object module):
@@ -202,7 +219,7 @@ cdef bint declare_package(str package) except False:
     thread.quiet += 1
     try:
         for intrinsic in _packages.declare(package, _next_number):
-            _declared.setdefault(intrinsic.module, []).append(intrinsic)
+            declare(intrinsic)
             _next_number = number_after(intrinsic)
     except Exception:
         pass  # nothing of it is recorded
@@ -275,18 +292,27 @@ cdef bint rehash(list replaced) except False:
 
 cdef int keep_holder(PyObject *object, void *wanted) noexcept:
     """Put it into the second of `wanted`, a list, where it holds a function of the first, definitions."""
-    holder = <object>object
-    try:
-        if (type(holder) is set or type(holder) is dict) and has_function(holder, <set>(<tuple>wanted)[0]):
-            (<list>(<tuple>wanted)[1]).append(holder)
-    except Exception:
-        pass
+    if type(<object>object) is set or type(<object>object) is dict:
+        keep_if_holder(<object>object, <tuple>wanted)
     return True
 
 
+cdef void keep_if_holder(object holder, tuple wanted) noexcept:
+    try:
+        if has_function(holder, <set>wanted[0]):
+            (<list>wanted[1]).append(holder)
+    except Exception:
+        pass
+
+
 cdef bint has_function(object holder, set definitions) except -1:
-    if not holder or type(next(iter(holder))) is str:
-        return False  # names, as nearly everywhere
+    cdef Py_ssize_t place = 0
+    cdef PyObject *first = NULL
+    if type(holder) is dict:
+        if not PyDict_Next(holder, &place, &first, NULL) or type(<object>first) is str:
+            return False  # names, as nearly everywhere
+    elif not holder or type(next(iter(holder))) is str:
+        return False
     for key in holder:
         if type(key) is builtin_function and <size_t>definition_of(key) in definitions:
             return True

@@ -554,6 +554,8 @@ cdef extern from "Python.h":
     void PyErr_SetObject(object, object)
     void Py_DECREF(object)
     object PyUnicode_FromFormat(const char *, ...)
+    int PyDict_Next(object, Py_ssize_t *, PyObject **, PyObject **)
+    void PyObject_GC_UnTrack(PyObject *)
     PyObject *PyObject_Call(object, object, object)
     Py_ssize_t PyVectorcall_NARGS(size_t)
     void PyType_Modified(PyTypeObject *)

@@ -1,3 +1,5 @@
+# cython: binding=False
+# (Plain functions: the start of each recorded program would take two objects more for each of the hundred here.)
 """The shims: the timing code that replaces an intrinsic, and how it is installed and removed.
 
 Each shim has one of a few bodies, by the signature of its C function. A body says only: begin, real call, end;
@@ -165,7 +167,7 @@ def interpose(intrinsics, modules, wrappers=None, catch_all=None, packages=None)
     if UNSUPPORTED != NULL:
         note(UNSUPPORTED.decode())
     for intrinsic in intrinsics:
-        _declared.setdefault(intrinsic.module, []).append(intrinsic)
+        declare(intrinsic)
     _next_number = max([number_after(intrinsic) for intrinsic in intrinsics], default=1)
     libraries_begin(intrinsics, modules, catch_all)
     look_at_locks(modules)

@@ -31,7 +31,9 @@ cdef bint free_dead_slots() except False:
 cdef uint8_t number_of(const char *const *words, str word) except 255:
     """The place of a word in one of the lists of words."""
     cdef uint8_t number = 0
-    cdef bytes encoded = word.encode()
+    if not word and words[0][0] == 0:
+        return 0
+    encoded = word.encode()
     while words[number] != NULL:
         if strcmp(words[number], encoded) == 0:
             return number
@@ -52,6 +54,11 @@ cdef PyObject *kept_for_ever(object what) except? NULL:
         what = tuple([tuple([intern_text(name) for name in way]) for way in what])
     kept = _kept_for_ever.setdefault(what, what)
     return <PyObject *>kept
+
+
+cdef PyObject *paths_for_ever(str paths) except? NULL:
+    """The paths of attributes, with spaces between them, as tuples of names."""
+    return kept_for_ever(tuple([tuple(each.split(".")) for each in paths.split()])) if paths else NULL
 
 
 cdef str RESULT = "result"
@@ -83,13 +90,15 @@ cdef bint find_headers(slot *slot, str text) except False:
 
 cdef bint fit(slot *slot, object intrinsic) except False:
     """Tell a slot what its intrinsic is like."""
-    cdef int kind
-    if not intrinsic.kinds:
+    cdef int kind, offset, own_kinds
+    cdef uint32_t number = intrinsic.number
+    cdef list kinds = intrinsic.kinds
+    if not kinds:
         raise NotInterposed("it is of no kind")
     slot.detail = number_of(detail_words, intrinsic.detail)
     slot.keyword = kept_for_ever(intrinsic.keyword)
-    slot.attributes = kept_for_ever(tuple([tuple(each.split(".")) for each in intrinsic.attribute.split()]))
-    slot.route = kept_for_ever(tuple([tuple(each.split(".")) for each in intrinsic.route.split()]))
+    slot.attributes = paths_for_ever(intrinsic.attribute)
+    slot.route = paths_for_ever(intrinsic.route)
     slot.subject = subject_number(intrinsic)
     find_headers(slot, intrinsic.headers)
     slot.request = REQUEST_named if intrinsic.detail == "served" or slot.route != NULL else 0
@@ -104,25 +113,25 @@ cdef bint fit(slot *slot, object intrinsic) except False:
         slot.waits = WAITS_rows
     for kind in range(KIND_COUNT):
         slot.kinds[kind] = 0
-    own_kinds = len(intrinsic.kinds) - intrinsic.sampled
-    for offset, word in enumerate(intrinsic.kinds):
+    own_kinds = len(kinds) - intrinsic.sampled
+    for offset, word in enumerate(kinds):
         kind = number_of(kind_words, word)
         if offset < own_kinds:
             slot.kinds[kind] = offset
             if intrinsic.sampled:
-                chosen_know(intrinsic.number + offset, own_kinds - offset)
-        number_is_of(intrinsic.number + offset, kind)
-        know_for_filter(intrinsic, offset)
+                chosen_know(number + offset, own_kinds - offset)
+        number_is_of(number + offset, kind)
         if intrinsic.transaction == "is":
-            transaction_add(intrinsic.number + offset)
-        note_boundary(intrinsic.number + offset, intrinsic, word == "screen")
-    slot.intrinsic = intrinsic.number
-    slot.numbers = len(intrinsic.kinds)
+            transaction_add(number + offset)
+        note_boundary(number + offset, intrinsic, word == "screen")
+    know_for_filter(intrinsic)
+    slot.intrinsic = number
+    slot.numbers = len(kinds)
     slot.sampled = intrinsic.sampled and chosen_state.one_in > 0
-    slot.lowered = 0
+    slot.lowered = intrinsic.headers != ""
     for offset, word in enumerate(intrinsic.levels):
         slot.levels[offset] = number_of(level_words, word)
-        slot.lowered |= slot.levels[offset] != LEVEL_time or intrinsic.headers != ""
+        slot.lowered |= slot.levels[offset] != LEVEL_time
     slot.traffic = is_traffic(slot)
     slot.asks = intrinsic.terminal != ""
     return True

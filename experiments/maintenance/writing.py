@@ -158,7 +158,7 @@ def _data() -> Iterable[str]:
     about = {"record_bytes": events.record_bytes, "head_bytes": 0, "block_bytes": WINDOW_BYTES}
     yield describe.opening("data", 1, name="events", **about)
     yield from describe.group("block", _fields(block), 2, bytes=block.record_bytes)
-    yield from list(describe.group("data", _fields(events)))[1:]
+    yield from describe.group("data", _fields(events))[1:]
 
 
 def _fields(layout: Layout) -> list[tuple[str, str, int, str]]:

@@ -71,8 +71,7 @@ def _streams():
 
 
 def _layout(types, file_head, control, block_heads, open_call):
-    yield from group("head", file_head)
-    yield from group("control", control, offset=_end(file_head))
+    lines = [*group("head", file_head), *group("control", control, offset=_end(file_head))]
     for name, record_bytes, head_bytes, block_bytes, fields in types:
         attributes = {
             "name": name,
@@ -80,7 +79,7 @@ def _layout(types, file_head, control, block_heads, open_call):
             "head_bytes": head_bytes,
             "block_bytes": block_bytes,
         }
-        inner = list(_fields(fields, 2))
+        inner = _fields(fields, 2)
         if block_head := block_heads.get(name):
             inner += group("block", block_head, 2, bytes=_end(block_head))
         if name == "threads":
@@ -88,11 +87,10 @@ def _layout(types, file_head, control, block_heads, open_call):
             entries = (record_bytes - table_at) // entry_bytes
             inner += group("table", open_call, 2, offset=table_at, record_bytes=entry_bytes, records=entries)
         if inner:
-            yield opening("data", **attributes)
-            yield from inner
-            yield "  </data>"
+            lines += [opening("data", **attributes), *inner, "  </data>"]
         else:
-            yield element("data", **attributes)
+            lines.append(element("data", **attributes))
+    return lines
 
 
 def _end(fields):
@@ -102,16 +100,16 @@ def _end(fields):
 
 
 def group(tag, fields, depth=1, **attributes):
-    yield opening(tag, depth, **attributes)
-    yield from _fields(fields, depth + 1)
-    yield f"{'  ' * depth}</{tag}>"
+    return [opening(tag, depth, **attributes), *_fields(fields, depth + 1), f"{'  ' * depth}</{tag}>"]
 
 
 def _fields(fields, depth):
     """Names and titles are our own (cext/core/fields.h), and need no escaping."""
     begin = f"{'  ' * depth}<field "
-    for name, kind, offset, title in fields:
-        yield f'{begin}name="{name}" type="{kind}" offset="{offset}" title="{title}"/>'
+    return [
+        f'{begin}name="{name}" type="{kind}" offset="{offset}" title="{title}"/>'
+        for name, kind, offset, title in fields
+    ]
 
 
 def _command(arguments, redacted):

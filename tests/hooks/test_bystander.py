@@ -63,6 +63,18 @@ def test_nothing_heavy_is_imported(traced):
     assert not heavy & set(done.stdout.split())
 
 
+def test_the_collector_does_not_go_through_what_is_interposed(traced):
+    source = """
+        import gc, selectors, sqlite3
+        declared = [each for each in gc.get_objects() if type(each).__name__ == "Intrinsic"]
+        print(*[each.name for each in declared if each.number])
+    """
+    done = traced(source)
+
+    assert done.stdout == "\n"
+    assert len(done.experiment.founder.numbered_intrinsics()) > 100
+
+
 def test_the_environment_has_one_more_variable_and_only_for_children(seen):
     off, on = seen
     added = set(on["C environment"]) - set(off["C environment"])
