@@ -640,7 +640,7 @@ def test_a_pattern_that_no_function_matches_is_told(traced):
 
     words = [sys.executable, "-m", "interpose", "lines", done.path, "--function", "g*"]
     shown = subprocess.run(words, capture_output=True, text=True, check=True)
-    assert shown.stderr == "interpose: no function that was traced matches --function g*\n"
+    assert "interpose: no function that was traced matches --function g*\n" in shown.stderr
 
 
 @pytest.mark.parametrize(
