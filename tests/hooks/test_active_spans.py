@@ -166,7 +166,8 @@ class Tracer:
 sys.modules[names[2]].ContextVarsRuntimeContext = ContextVarsRuntimeContext
 sys.modules["ddtrace._trace.tracer"].Tracer = Tracer
 variable = contextvars.ContextVar("x")
-for value, context in ((Odd(), Odd()), (Span(), types.SimpleNamespace(_current_context=variable)), ({"key": Span()}, 5)):
+holder = types.SimpleNamespace(_current_context=variable)
+for value, context in ((Odd(), Odd()), (Span(), holder), ({"key": Span()}, 5), ({"key": Span()}, holder)):
     variable.set(value)
     sys.modules["opentelemetry.context"]._RUNTIME_CONTEXT = context
     sys.modules["opentelemetry.trace.propagation"]._SPAN_KEY = []

@@ -59,8 +59,8 @@ class _Waiting(NamedTuple):
 def trace(experiment: Experiment, since_ns: int = 0, has_wanted: HasWanted | None = None) -> Iterator[Traced]:
     """The events that began at the monotonic `since_ns` or later, in the order of their beginnings.
 
-    `has_wanted` says whether one of the events of a block is wanted. Most of those in other blocks are left out; the rest
-    have the depth that they have among all.
+    `has_wanted` says whether one of the events of a block is wanted. Most of those in other blocks are left out; the
+    rest have the depth that they have among all.
     """
     entries = _Entries(experiment, has_wanted)
     waiting = sorted(entries.blocks(lambda head: head.first_ns, since_ns))
@@ -136,8 +136,8 @@ class _Entries:
 
     @staticmethod
     def _around_others(found: Sequence[Event]) -> list[Event]:
-        """The events of a block that may be around calls of another: they began before the first of the block ended, or a
-        task made them, whose calls may end after what is around them."""
+        """The events of a block that may be around calls of another: they began before the first of the block ended, or
+        a task made them, whose calls may end after what is around them."""
         first_ns = found[0].start_ns + found[0].wall_ns if found else 0
         return [event for event in found if event.start_ns <= first_ns or event.task]
 
