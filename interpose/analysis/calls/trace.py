@@ -128,16 +128,17 @@ class _Entries:
         """The events of a block."""
         process = self._processes[waiting.process]
         block = process.events.block(waiting.place) if process.events else None
-        found: Iterable[Event] = process.events.events(block) if process.events and block else ()
-        if self._has_wanted and not self._has_wanted(process, found := list(found)):
-            found = self._around_others(found)
-        for event in found:
+        found = process.events.events(block) if process.events and block else ()
+        for event in self._needed(process, list(found), self._has_wanted) if self._has_wanted else found:
             yield self._entry(waiting.process, event, ENDED)
 
     @staticmethod
-    def _around_others(found: Sequence[Event]) -> list[Event]:
-        """The events of a block that may be around calls of another: they began before the first of the block ended, or
-        a task made them, whose calls may end after what is around them."""
+    def _needed(process: Process, found: Sequence[Event], has_wanted: HasWanted) -> Sequence[Event]:
+        """The events of a block if one of them is wanted. Otherwise those that may be around calls of another: they
+        began before the first of the block ended, or a task made them, whose calls may end after what is around them.
+        """
+        if has_wanted(process, found):
+            return found
         first_ns = found[0].start_ns + found[0].wall_ns if found else 0
         return [event for event in found if event.start_ns <= first_ns or event.task]
 
