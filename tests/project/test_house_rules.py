@@ -308,6 +308,7 @@ C_MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "coverage": ("core", "cpython"),
     "heap": ("core", "cpython"),
     "sampler": ("core",),
+    "program": ("core", "hooks", "native"),
 }
 LINES_AT_MOST = 10  # of code, of a function in a header
 EACH_READING = "every reading of the clocks is one"

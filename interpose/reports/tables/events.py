@@ -167,7 +167,7 @@ def _site(row: Traced) -> Site | None:
 
 def _where(row: Traced, places: Places) -> str:
     site = None if row.starting else _site(row)
-    return f"{places.line(site)} {site.function}" if site else ""
+    return places.named(site) if site else ""
 
 
 def _open(state: str) -> str:

@@ -105,7 +105,7 @@ def _site(row: Called) -> Site | None:
 
 def _where(row: Called, places: Places) -> str:
     site = _site(row)
-    return f"{places.line(site)} {site.function}" if site else ""
+    return places.named(site) if site else ""
 
 
 def _detail(row: Called) -> str:
