@@ -53,7 +53,7 @@ def events_table(experiment: Experiment, rows: Iterable[Traced]) -> Table:
         Column("inclusive", lambda row: _shown(row.event.wall_ns if _has_wall(row) else None)),
         Column("bytes", _shown_moved, optional=True),
         Column("intrinsic", lambda row: clean("  " * row.depth + _name(row)), right=False, flexible=True),
-        Column("where", lambda row: clean(_where(row, places)), right=False, flexible=True),
+        Column("site", lambda row: clean(_where(row, places)), right=False, flexible=True),
         Column("detail", lambda row: clean(_detail(row)), right=False, flexible=True),
     ]
     return Table(NAMES, lambda row: _values(row, start_ns, labels), columns, rows, shown=places.shown)
