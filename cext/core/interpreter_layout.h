@@ -34,6 +34,8 @@
     X(frame_tag)          /* bits of that address that are flags */ \
     X(frame_previous)     /* the frame around it */ \
     X(frame_place)        /* the address of its current instruction */ \
+    X(frame_depth)        /* how many values are on its stack, 32 bits; -1 while it runs itself; 0: it has no such thing */ \
+    X(frame_entry)        /* whether C code called it, 8 bits; 0: then another frame is around it */ \
     X(frame_owner)        /* its owner, 8 bits */ \
     X(frame_no_code)      /* from this owner on it has no code of its own; 256: none is so */ \
     X(frame_of_generator) /* the owner where it is a generator or a coroutine */ \

@@ -67,6 +67,8 @@ static void tell_frames(struct interpreter_layout *layout)
     layout->frame_code = offsetof(frame, FRAME_CODE);
     layout->frame_place = offsetof(frame, FRAME_PLACE);
     layout->frame_tag = FRAME_TAG;
+    layout->frame_depth = FRAME_DEPTH;
+    layout->frame_entry = FRAME_ENTRY;
     layout->frame_no_code = FRAME_NO_CODE;
 }
 

@@ -35,7 +35,8 @@
        SPAWN_TAKES_NONE           may the environment of os.posix_spawn be None?
        THREADS_HAVE_CONTEXTS      does a thread run what it is for in a context of its own?
 
-       THREAD_FRAME, THREAD_STEPS, STEP_FRAME, FRAME_CODE, FRAME_PLACE, FRAME_TAG, FRAME_NO_CODE, THREAD_TASK
+       THREAD_FRAME, THREAD_STEPS, STEP_FRAME, FRAME_CODE, FRAME_PLACE, FRAME_TAG, FRAME_DEPTH, FRAME_ENTRY,
+       FRAME_NO_CODE, THREAD_TASK
                                   where who samples from outside finds frames and tasks (cpython/sampled_layout.c)
 
    and lists: opcodes of jumps that may not be taken, backward alone or not; of what returns; of what ends a statement, beside

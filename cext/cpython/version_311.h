@@ -10,6 +10,7 @@
 #define VISITS_OBJECTS 0
 #define HAS_PYTHONS_BUFFERS 0
 #define FRAME_NO_CODE 256 /* no owner */
+#define FRAME_ENTRY offsetof(frame, is_entry)
 #define FUNCTIONS_ENTERED ENTERED_all
 
 static inline void function_set_vectorcall(PyFunctionObject *function, vectorcallfunc to)

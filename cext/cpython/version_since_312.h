@@ -2,6 +2,7 @@
 #pragma once
 
 #define VISITS_OBJECTS 1
+#define FRAME_ENTRY 0
 #define HAS_PYTHONS_BUFFERS 1
 
 #define LOCK_OF(interpreter) ((interpreter)->ceval.gil)

@@ -6,6 +6,7 @@
 #include "cpython/version_since_313.h"
 
 #define FRAME_TAG 3
+#define FRAME_DEPTH 0
 #define FRAME_NO_CODE FRAME_OWNED_BY_INTERPRETER
 #define THREAD_TASK offsetof(_PyThreadStateImpl, asyncio_running_task)
 

@@ -5,6 +5,7 @@
 
 #define THREADS_HAVE_CONTEXTS 0
 #define FRAME_TAG 0
+#define FRAME_DEPTH offsetof(frame, stacktop)
 #define THREAD_TASK 0
 
 static inline PyCodeObject *code_keep(PyCodeObject *code)

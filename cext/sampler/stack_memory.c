@@ -24,16 +24,19 @@ static struct stack_place place_of(const struct stack_memory *memory, const stru
     return place;
 }
 
-/* The state first: what it says is to be true of the rest. */
 static bool read_at_once(pid_t pid, const struct interpreter_layout *layout, uint64_t state, const struct stack_place *place,
                          struct stack_memory *into)
 {
-    struct remote_piece pieces[3] = {{state, into->state, layout->thread_bytes}};
+    uint64_t where = !layout->thread_steps ? state + layout->thread_frame : place->step ? place->step + layout->step_frame : 0;
+    struct remote_piece pieces[4] = {{state, into->state, layout->thread_bytes}};
     unsigned count = 1;
-    if (place->step)
-        pieces[count++] = (struct remote_piece){place->step + layout->step_frame, &into->innermost, sizeof into->innermost};
+    into->innermost = into->innermost_after = 0;
+    if (where)
+        pieces[count++] = (struct remote_piece){where, &into->innermost, sizeof into->innermost};
     if (place->end > place->begin)
         pieces[count++] = (struct remote_piece){place->begin, into->chunk, place->end - place->begin};
+    if (where)
+        pieces[count++] = (struct remote_piece){where, &into->innermost_after, sizeof into->innermost_after};
     return remote_read_pieces(pid, pieces, count);
 }
 
@@ -45,12 +48,9 @@ static bool is_there(const struct stack_place *known, const struct stack_place *
 
 static void finish(const struct interpreter_layout *layout, const struct stack_place *known, struct stack_memory *into)
 {
-    if (!layout->thread_steps)
-        into->innermost = of_state(into, layout, layout->thread_frame);
-    else if (!known->step)
-        into->innermost = 0;
     into->chunk_address = known->begin;
-    into->chunk_bytes = known->end > known->begin ? of_state(into, layout, layout->thread_top) - known->begin : 0;
+    into->chunk_bytes = known->end - known->begin;
+    into->used_bytes = into->chunk_bytes ? of_state(into, layout, layout->thread_top) - known->begin : 0;
 }
 
 bool stack_memory_read(pid_t pid, const struct interpreter_layout *layout, uint64_t state, struct stack_place *known,

@@ -1,5 +1,6 @@
 /* What the interpreter knows of a thread, and the memory of the thread's Python frames, read by one system call: between two, a
-   thread calls several functions, and the frames would be others than those that it was in. */
+   thread calls several functions, and the frames would be others than those that it was in. While one is made, it calls some as
+   well; so what changes most is read before and after the frames. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,9 +19,10 @@ struct stack_place {
 
 struct stack_memory {
     char state[STATE_BYTES_AT_MOST];
-    uint64_t innermost; /* the address of the innermost frame, or 0 */
+    uint64_t innermost, innermost_after; /* the address of the innermost frame before the frames were read, and after; 0: none */
     uint64_t chunk_address;
-    size_t chunk_bytes; /* up to the end of the innermost frame; 0: frames are read one by one */
+    size_t chunk_bytes; /* 0: frames are read one by one */
+    size_t used_bytes;  /* up to the end of the innermost frame */
     char chunk[CHUNK_BYTES_AT_MOST];
 };
 

@@ -23,15 +23,21 @@ struct reading_of_stack {
     bool cut;
 };
 
+/* The frame at the address; NULL if it is not in the memory that was read at once. */
+static const char *frame_in_chunk(const struct reading_of_stack *reading, uint64_t address)
+{
+    const struct stack_memory *memory = &reading->memory;
+    uint64_t bytes = reading->process->layout.frame_bytes, offset = address - memory->chunk_address;
+    return address >= memory->chunk_address && offset <= memory->chunk_bytes && bytes <= memory->chunk_bytes - offset ? memory->chunk + offset : NULL;
+}
+
 /* The frame at the address; NULL if it cannot be read. */
 static const char *frame_at(const struct reading_of_stack *reading, uint64_t address, char into[FRAME_BYTES_AT_MOST])
 {
     size_t bytes = reading->process->layout.frame_bytes;
-    if (bytes > FRAME_BYTES_AT_MOST)
-        return NULL;
-    const struct stack_memory *memory = &reading->memory;
-    if (address >= memory->chunk_address && address + bytes <= memory->chunk_address + memory->chunk_bytes)
-        return memory->chunk + (address - memory->chunk_address);
+    const char *frame = frame_in_chunk(reading, address);
+    if (frame || bytes > FRAME_BYTES_AT_MOST)
+        return frame;
     return remote_read(reading->process->pid, address, into, bytes) ? into : NULL;
 }
 
@@ -41,12 +47,42 @@ static uint8_t owner_of(const struct reading_of_stack *reading, const char *fram
     return layout->frame_owner < layout->frame_bytes ? (uint8_t)frame[layout->frame_owner] : 0;
 }
 
+static uint64_t code_of(const struct reading_of_stack *reading, const char *frame)
+{
+    const struct interpreter_layout *layout = &reading->process->layout;
+    return word_at(frame, layout->frame_bytes, layout->frame_code) & ~layout->frame_tag;
+}
+
+/* Whether the frame had not ended yet when its memory was read. The code of one that has ended is 0, or the frame around it runs
+   again, which shows. */
+static bool was_alive(const struct reading_of_stack *reading, const char *frame)
+{
+    const struct interpreter_layout *layout = &reading->process->layout;
+    if (!layout->frame_depth)
+        return code_of(reading, frame) != 0;
+    const char *around = frame_in_chunk(reading, word_at(frame, layout->frame_bytes, layout->frame_previous));
+    bool is_entry = layout->frame_entry && layout->frame_entry < layout->frame_bytes && frame[layout->frame_entry];
+    return !around || is_entry || half_word_at(around, layout->frame_bytes, layout->frame_depth) != UINT32_MAX;
+}
+
+/* The frame that was the innermost one when the memory of frames was read: which of the two that were so before and after. If it
+   cannot be told, that before. */
+static uint64_t innermost_of(const struct reading_of_stack *reading)
+{
+    uint64_t before = reading->memory.innermost, after = reading->memory.innermost_after;
+    uint64_t deeper = before > after ? before : after, other = before > after ? after : before;
+    const char *frame = frame_in_chunk(reading, deeper);
+    if (before == after || !frame || !frame_in_chunk(reading, other))
+        return before;
+    return was_alive(reading, frame) ? deeper : other;
+}
+
 static void keep_frame(struct reading_of_stack *reading, uint64_t address, const char *frame)
 {
     const struct interpreter_layout *layout = &reading->process->layout;
     size_t bytes = layout->frame_bytes;
     uint8_t owner = owner_of(reading, frame);
-    uint64_t code = word_at(frame, bytes, layout->frame_code) & ~layout->frame_tag;
+    uint64_t code = code_of(reading, frame);
     bool has_ended = !code && reading->count == 0; /* meanwhile: its caller continues */
     if (owner >= layout->frame_no_code || has_ended)
         return;
@@ -58,16 +94,12 @@ static void keep_frame(struct reading_of_stack *reading, uint64_t address, const
     };
 }
 
-/* The frames from the innermost outward; false if one of them cannot be read. */
-static bool read_frames(struct reading_of_stack *reading, struct sampled_thread *thread)
+/* The frames from that at the address outward; false if one of them cannot be read. */
+static bool follow_frames(struct reading_of_stack *reading, uint64_t address)
 {
     char one[FRAME_BYTES_AT_MOST];
-    const struct sampled_process *process = reading->process;
     reading->count = 0;
     reading->cut = false;
-    if (!stack_memory_read(process->pid, &process->layout, thread->address, &thread->stack, &reading->memory))
-        return false;
-    uint64_t address = reading->memory.innermost;
     for (unsigned steps = 0; address; steps++) {
         if (reading->count == FRAMES_AT_MOST || steps == 2 * FRAMES_AT_MOST)
             return reading->cut = true;
@@ -101,6 +133,15 @@ static bool read_sites(struct reading_of_stack *reading, unsigned first, unsigne
             return false;
     }
     return true;
+}
+
+static bool read_frames(struct reading_of_stack *reading, struct sampled_thread *thread)
+{
+    const struct sampled_process *process = reading->process;
+    if (!stack_memory_read(process->pid, &process->layout, thread->address, &thread->stack, &reading->memory))
+        return false;
+    uint64_t innermost = innermost_of(reading), after = reading->memory.innermost_after;
+    return follow_frames(reading, innermost) || (after && after != innermost && follow_frames(reading, after));
 }
 
 static bool read_stack(struct reading_of_stack *reading, struct sampled_thread *thread, uint32_t *number)
@@ -148,8 +189,8 @@ static void tell_tasks(const struct reading_of_stack *reading, struct found_stac
 static uint64_t mark_of(const struct reading_of_stack *reading)
 {
     const struct stack_memory *memory = &reading->memory;
-    size_t bytes = memory->chunk_bytes < MARKED_BYTES ? memory->chunk_bytes : MARKED_BYTES;
-    uint64_t variables = key_of_text(memory->chunk + memory->chunk_bytes - bytes, bytes);
+    size_t bytes = memory->used_bytes < MARKED_BYTES ? memory->used_bytes : MARKED_BYTES;
+    uint64_t variables = key_of_text(memory->chunk + memory->used_bytes - bytes, bytes);
     const struct read_frame *innermost = reading->frames;
     return reading->count ? key_of(variables, key_of(innermost->address, innermost->place)) : variables;
 }

@@ -124,7 +124,8 @@ def _is_of_ranks(directory: str) -> bool:
 def _refuse_what_is_none(directory: str) -> None:
     name = os.path.basename(os.path.abspath(directory))
     if not os.path.lexists(directory):
-        raise ExperimentError(f"{directory}: no such experiment", directory, experiments_beside(directory))
+        named = directory or "''"
+        raise ExperimentError(f"{named}: no such experiment", directory, experiments_beside(directory))
     if not os.path.isdir(directory):
         raise ExperimentError(f"{directory}: is a file; an experiment is a directory")
     try:

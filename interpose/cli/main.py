@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import errno
 import importlib
 import io
@@ -49,6 +50,7 @@ ELSEWHERE = {
     "flamegraph": "flame",
 }
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # errors of a closed or full output
+PLAIN = {"·": "|", "…": "*", "±": "+-", "▇": "#"}  # what reports use, for encodings without it
 BROKEN_PIPE = 141  # as a shell tells it: 128 and SIGPIPE
 INTERRUPTED = 130
 
@@ -191,9 +193,16 @@ def load(name: str) -> Command:
 
 
 def _never_fail_to_print(stream: TextIO | Closed) -> None:
-    """Letters that the encoding of `stream` does not have are shown as escapes."""
+    """Letters that the encoding of `stream` does not have are shown as others that look alike, or as escapes."""
+    codecs.register_error("interpose", _plain)
     if reconfigure := getattr(stream, "reconfigure", None):
-        reconfigure(errors="backslashreplace")
+        reconfigure(errors="interpose")
+
+
+def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
+    if isinstance(error, UnicodeEncodeError) and (alike := PLAIN.get(error.object[error.start])):
+        return alike, error.start + 1
+    return codecs.backslashreplace_errors(error)
 
 
 def _is_of_output(error: OSError) -> bool:

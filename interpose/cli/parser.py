@@ -23,6 +23,14 @@ class _OfLines(argparse.Action):
         setattr(namespace, self.dest, "site" if values == "line" else values)
 
 
+def list_below(parser: argparse.ArgumentParser, title: str, rows: Iterable[tuple[str, str]]) -> None:
+    """List words with their meanings at the end of the help, each on a line of its own."""
+    told = list(rows)
+    width = max(len(word) for word, _ in told)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = "\n".join([f"{title}:", *(f"  {word:<{width}}  {meaning}" for word, meaning in told)])
+
+
 def add_by_argument(parser: argparse.ArgumentParser, choices: Iterable[str], default: str | None, told: str) -> None:
     """The option --by; `told` says what the `choices` are for. `line` stands for `site`, which is accepted."""
     words = ["line" if each == "site" else each for each in choices]

@@ -5,23 +5,25 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from interpose.analysis.comparison.figures import MEASURES, meanings
+from interpose.analysis.comparison.figures import MEASURES
 from interpose.analysis.partial.partial import Question
 from interpose.analysis.partial.reductions import RUNS, OneRun
 from interpose.cli.experiment_choice import note_damages, note_one_in
 from interpose.cli.many.reading import ask
 from interpose.cli.messages import say
+from interpose.cli.parser import list_below
 
 
 def add_measure_argument(parser: argparse.ArgumentParser) -> None:
-    """The option --measure."""
+    """The option --measure, whose values are listed at the end of the help."""
     parser.add_argument(
         "--measure",
         choices=tuple(MEASURES),
         metavar="MEASURE",
         default="total",
-        help=meanings().replace("%", "%%"),
+        help="the figure of a row, one of those below (default: %(default)s)",
     )
+    list_below(parser, "measures", ((name, measure.meaning) for name, measure in MEASURES.items()))
 
 
 class Runs:

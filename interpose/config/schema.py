@@ -373,7 +373,7 @@ class Settings:
         default="own",
         meaning="the functions whose lines are counted and timed when lines are recorded: modules and qualified"
         " names, with `*` and `?` (shop, shop.orders:Client.*, *:main); own is your own code. A module includes"
-        " those below it. Other functions run at full speed",
+        " those below it. Other functions run at full speed. `interpose run --lines` also records lines",
     )
     lines_depth = setting(
         values.parse_depth,
@@ -416,7 +416,8 @@ class Settings:
         values.parse_choices,
         form="own|MODULE[:FUNCTION],...",
         default="own",
-        meaning="the functions for which coverage records executed statements; written as for `INTERPOSE_LINES`",
+        meaning="the functions for which coverage records executed statements; written as for `INTERPOSE_LINES`."
+        " `interpose run --coverage` also records coverage",
     )
     branches = setting(
         values.parse_switch,

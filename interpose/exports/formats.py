@@ -44,16 +44,16 @@ FORMATS = {
     each.name: each
     for each in (
         Format("raw", "every record of every file, as text", takes_many=False),
-        Format("perfetto", "ui.perfetto.dev: calls on the tracks of threads", False, takes_many=False),
-        Format("chrome", "chrome://tracing and viewers of its format: the same", takes_many=False),
-        Format("otlp", "OpenTelemetry: calls as spans; --endpoint sends them", takes_many=False),
-        Format("pprof", "`go tool pprof`, Pyroscope, Parca: stacks with their times and calls", False),
-        Format("speedscope", "speedscope.app: the same stacks"),
-        Format("firefox", "profiler.firefox.com: the same stacks"),
-        Format("callgrind", "KCachegrind, `callgrind_annotate`: the same by line, with who called whom"),
-        Format("parquet", "DuckDB, pandas, Polars: a directory of tables", False, "", takes_many=False),
-        Format("folded", "flamegraph.pl, inferno: stacks with wall time"),
+        Format("perfetto", "for ui.perfetto.dev: each call on the track of its thread", False, takes_many=False),
+        Format("chrome", "for chrome://tracing and viewers of its format: the same", takes_many=False),
+        Format("otlp", "for OpenTelemetry: calls as spans; --endpoint sends them", takes_many=False),
+        Format("pprof", "for go tool pprof, Pyroscope, Parca: stacks with their times", False),
+        Format("speedscope", "for speedscope.app: the same stacks"),
+        Format("firefox", "for profiler.firefox.com: the same stacks"),
+        Format("callgrind", "for KCachegrind, callgrind_annotate: the same by line"),
+        Format("parquet", "for DuckDB, pandas, Polars: a directory of tables", False, "", takes_many=False),
+        Format("folded", "for flamegraph.pl, inferno: stacks with wall time"),
         Format("folded-cpu", "the same with CPU time", function="write_cpu", module="folded"),
-        Format("otlp-profiles", "OpenTelemetry's profiles, experimental", False, module="otlp_profiles"),
+        Format("otlp-profiles", "for readers of OpenTelemetry profiles; experimental", False, module="otlp_profiles"),
     )
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -32,6 +33,8 @@ def write_nodes(path: str, nodes: Iterable[Node]) -> int:
 
 def read_nodes(path: str) -> Iterator[Node]:
     """The nodes of the file at `path`. Raises InterposeError if it is something else."""
+    if not os.path.isfile(path):
+        raise InterposeError(f"{path}: {'not a file' if os.path.exists(path) else 'no such file'}")
     try:
         with closing(sqlite3.connect(f"file:{_escaped(path)}?mode=ro", uri=True)) as tree:
             found = tree.execute("SELECT name, subscripts, value FROM nodes LIMIT ?", (_NODES_AT_MOST,)).fetchall()

@@ -76,6 +76,16 @@ def test_a_file_is_written_where_standard_output_is_closed(experiment):
     assert (experiment / "out").read_text().count("os.stat") == 2_000
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "iso-8859-1"])
+def test_an_encoding_without_a_letter_gets_one_that_looks_alike(experiment, encoding):
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = run(experiment, "report", stdout=subprocess.PIPE, encoding=encoding, env=environment)
+
+    separator = "|" if encoding == "ascii" else "·"
+    assert f"{separator} interpose list" in done.stdout
+    assert "\\" not in done.stdout
+
+
 def small_files() -> None:
     """As if the disk were full from there on."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))

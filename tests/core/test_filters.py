@@ -390,6 +390,7 @@ def test_times_are_those_of_the_monotonic_clock_and_counts_are_not():
     ]
 
 
+@pytest.mark.any_python
 @given(st.text(max_size=60))
 def test_any_text_is_a_filter_or_is_refused_in_one_line(text):
     try:

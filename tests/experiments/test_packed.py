@@ -21,6 +21,8 @@ from interpose.experiments.model.files import Damages
 from tests.build import Build, event
 from tests.experiments.test_hostile import small
 
+pytestmark = pytest.mark.any_python
+
 
 @pytest.fixture(autouse=True)
 def temporary(place, monkeypatch):

@@ -11,7 +11,7 @@ from tracing import environment, events_of
 
 from interpose.experiments.model.experiment import Experiment
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.xdist_group("servers")]
 
 
 # --- beside others that do the like

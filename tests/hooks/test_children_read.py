@@ -11,6 +11,8 @@ from interpose.experiments.format.children import EXEC, FORK, SPAWN, split_linea
 from interpose.experiments.model.experiment import Experiment
 from tests.build import SECOND, START_NS, Build
 
+pytestmark = pytest.mark.any_python
+
 
 @pytest.fixture
 def interpose(interpose_here):

@@ -17,6 +17,8 @@ from interpose.reports.formats.screening import Sieve
 from interpose.reports.tables.dialogue import readable
 from tests.build import BLOCK_BYTES, START_NS, Build
 
+pytestmark = pytest.mark.any_python
+
 SHOWN, TYPED, UNSEEN, SIZE = 1, 2, 3, 4
 
 

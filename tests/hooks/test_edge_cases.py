@@ -3,7 +3,7 @@
 import pytest
 from edges import CONNECT, counts, need
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.xdist_group("servers")]
 
 
 # --- types that C code checks, and ways to a statement that are easily overlooked

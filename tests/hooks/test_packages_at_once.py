@@ -5,7 +5,7 @@ import json
 import pytest
 from edges import CONNECT, counts, need
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.xdist_group("servers")]
 
 
 def details(done, name):

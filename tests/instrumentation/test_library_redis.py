@@ -9,7 +9,7 @@ import pytest
 from exercises import assert_recorded_as_said, source_of
 from servers import need_server
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.xdist_group("servers")]
 
 
 @pytest.fixture(autouse=True)

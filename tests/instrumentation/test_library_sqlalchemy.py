@@ -3,7 +3,7 @@
 import pytest
 from servers import need_server
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.xdist_group("servers")]
 
 # The driver, its server, the address, and the intrinsics that run statements.
 POSTGRES = "postgres:sesame@127.0.0.1/test"

@@ -7,7 +7,7 @@ from exercises import assert_recorded_as_said, source_of
 from servers import need_server
 from tracing import events_of
 
-pytestmark = pytest.mark.packages
+pytestmark = [pytest.mark.packages, pytest.mark.xdist_group("servers")]
 
 
 def test_tasks_are_recorded_where_they_are_sent_and_where_they_are_run(traced):

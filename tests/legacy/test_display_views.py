@@ -289,7 +289,7 @@ def test_output_goes_to_a_file_and_back(display, tmp_path):
         (["-sort", "i.dbb"], "dbb is not a metric; did you mean db?"),
         (["-csingle", "sav"], "sav: no such function; did you mean save?"),
         (["-object_hide", "order.py"], "order.py: no such object"),
-        (["-limit", "x"], "'x' is not a number from 0 to 1000000000"),
+        (["-limit", "x"], "limit: 'x' is not a number from 0 to 1000000000"),
         (["-limit"], "limit: N is missing"),
         (["-printmode", "pdf"], "pdf: must be text, html, delimiter, or a single character"),
         (["-outfile", "/nowhere/x"], "/nowhere/x: No such file or directory"),

@@ -243,6 +243,18 @@ def test_the_help_has_the_commands_in_five_groups_and_four_examples(capsys):
     assert re.findall(r"^  interpose .*\S {2,}\S", groups[-1][1], re.M)
     assert groups[-1][1].count("  interpose ") == 4
     assert max(map(len, shown.splitlines())) <= 80
+    assert sum(rows.count("\n") for _, rows in groups[:5]) == len(COMMANDS)  # a line each
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_options_of_every_command_fit_a_terminal(name, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([name, "--help"])
+
+    _, _, options = capsys.readouterr().out.partition("\noptions:\n")
+    too_long = [line for line in options.splitlines() if len(line) > 80 and not line.startswith("  -")]
+    assert too_long == []  # but for options whose values are many
 
 
 @pytest.mark.parametrize("command", ["report", "compare", "lines"])

@@ -120,3 +120,60 @@ def test_every_command_option_and_setting_of_the_page_is_one(capsys):
 
 def test_the_page_is_short_enough_to_be_read():
     assert len(README.splitlines()) <= 150
+
+
+def tables(page: str) -> list[list[str]]:
+    """The cells of each row of a page's tables."""
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("|")]
+
+
+def costs() -> dict[str, tuple[str, str]]:
+    """What interpose costs and what others do, by what was measured, as the page says."""
+    section = README.partition("## What it costs")[2].partition("\n## ")[0]
+    return {row[0]: (row[1], row[2]) for row in tables(section) if len(row) == 3}
+
+
+def measured(name: str) -> list[list[str]]:
+    return tables((TOP / "docs" / name).read_text(encoding="utf-8"))
+
+
+def test_the_costs_of_calls_starts_and_services_are_those_that_were_measured():
+    calls = {row[0]: row[1].split()[0] for row in measured("performance/calls.md") if row[1].startswith("+")}
+    service = {row[0]: row[2] for row in measured("performance.md") if len(row) == 6}
+
+    def us(what: str, digits: int) -> str:
+        return f"{int(calls[what].replace(',', '')) / 1000:+.{digits}f} us"
+
+    found = costs()
+    own, wrapper = found["a call, both clocks and its line"]
+    assert own == us("own line", 2) and wrapper.endswith(us("wrapt, two clocks", 1))
+    on, off = float(calls["INTERPOSE=1"]), float(calls["INTERPOSE not set"])
+    assert found["start of a program"][0] == f"{on:+.0f} ms; {off:+.1f} ms if recording is off"
+    assert found["a Flask service under gunicorn"] == (
+        f"{service['`INTERPOSE_RING=64MiB`']} the requests a second",
+        f"OpenTelemetry {service['OpenTelemetry']}, ddtrace {service['ddtrace']}",
+    )
+
+
+def test_the_costs_of_line_trace_and_sampling_are_those_that_were_measured():
+    lines = [row for row in measured("performance/lines.md") if len(row) == 9 and row[0].startswith("3.12")]
+
+    def between(column: int, digits: int = 2) -> str:
+        found = [float(row[column].split()[0]) for row in lines]
+        return " to ".join(f"{each:.{digits}g}" if each < 10 else f"{each:.0f}" for each in (min(found), max(found)))
+
+    own, others = costs()["line trace"]
+    assert len(lines) == 4
+    assert [float(each) for each in own.split()[:3:2]] == [float(each) for each in between(2).split(" to ")]
+    assert others == f"line_profiler {between(6)} x, coverage.py {between(7)} x"
+    sampled = {row[0]: row[1] for row in measured("profile.md") if len(row) == 4}
+    assert costs()["sampling your code under `interpose run`"][0].startswith(sampled["interpose"].removesuffix(" %"))
+
+
+def test_the_page_of_other_tools_has_the_same_figures():
+    beside = {row[0]: row[1:] for row in measured("comparison.md") if len(row) == 3}
+
+    assert beside["line trace"] == list(costs()["line trace"])
+    assert beside["a call, both clocks and its line"] == list(costs()["a call, both clocks and its line"])
+    figures = [re.findall(r"[\d.]+", " ".join(row)) for name, row in beside.items() if "gunicorn" in name]
+    assert figures == [re.findall(r"[\d.]+", " ".join(costs()["a Flask service under gunicorn"]))]

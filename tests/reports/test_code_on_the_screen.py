@@ -222,3 +222,10 @@ def test_the_chain_of_callers_that_has_most_of_it_is_named(tmp_path):
 
     assert "app.py:3 parse computes: CPU time of its own code (1.00 s of 1.00 s), " in told[0]
     assert "called from app.py:30 load, below app.py:40 run (80 % of it)." in told[0]
+
+
+def test_a_row_below_stands_only_where_there_is_room_for_its_figure(batch):
+    narrow, wide = rows_of(screen_of(batch, 40)), rows_of(screen_of(batch, 80))
+
+    assert [line for line in wide if line.startswith("parse")]
+    assert [line for line in narrow if line.startswith(("parse", "wait for CPU", "aggregate"))] == []

@@ -83,7 +83,7 @@ def test_it_is_written_as_tables(tmp_path, capsys):
     assert main(["top", path, "--last", "1"]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
 
-    assert lines[0] == "the last 1.00 s: 1 thread did something, CPU 81 % of a processor"
+    assert lines[0] == "the last 1.00 s: 1 active thread, CPU 81 % of a processor"
     assert lines[2:4] == ["CPU samples functions line", "80.8 % 101 new app.py:9"]
     assert lines[-1] == "no calls"
 

@@ -147,6 +147,23 @@ def test_reports_name_the_object_and_the_function(library, turns, interpose):
     assert re.search(r"app\.py:\d+ spin computes, \d+ % of it in libspin\.so turn", " ".join(first.split()))
 
 
+def test_the_first_screen_has_the_rows_that_the_page_shows(library, turns, interpose):
+    library()
+    turns(0.02, 1.5)
+    page = (TOP / "docs" / "profile.md").read_text().partition("## Native code")[2]
+
+    told = interpose("report").stdout
+
+    assert set(rows_of_functions(page)) == {("turn", "libspin.so"), ("add", "app.py:17"), ("spin", "app.py:12")}
+    assert set(rows_of_functions(told)) >= set(rows_of_functions(page))
+    assert re.search(r"app\.py:\d+ spin computes", page)[0] in " ".join(told.split())
+
+
+def rows_of_functions(screen):
+    """The functions below `code` in a first screen, with their places."""
+    return re.findall(r"^ +(\w+) +[\d.]+ m?s +(\S+)$", screen, re.M)
+
+
 # --- symbols
 
 

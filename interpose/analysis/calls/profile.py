@@ -326,7 +326,7 @@ def closing_rows(whole: Share) -> list[Row]:
     """The rows `code`, `overhead`, the time before a ring, and the time of pauses."""
     before = closing_row(BEFORE, whole.before_wall_ns, whole.before_cpu_ns, "its calls were overwritten")
     rows = [
-        closing_row(CODE, whole.program_wall_ns, whole.program_cpu_ns, "between the calls"),
+        closing_row(CODE, whole.program_wall_ns, whole.program_cpu_ns, "between calls"),
         closing_row(
             OVERHEAD, whole.own_wall_ns, whole.own_cpu_ns, "recording: start measured, calls estimated"
         ),

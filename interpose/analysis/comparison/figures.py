@@ -95,12 +95,6 @@ MEASURES = {
 }
 
 
-def meanings() -> str:
-    """The measures with their meanings, for help."""
-    told = [f"{name}: {measure.meaning}" for name, measure in MEASURES.items() if name not in PERCENTILES]
-    return f"{'; '.join(told)}; {', '.join(PERCENTILES)}: wall time that 50, 90, 95 or 99 % of the calls did not exceed"
-
-
 @dataclass
 class Run:
     """The rows of one run, by name. Rows that are `aside` are not the program's doing: waiting for work, and the cost

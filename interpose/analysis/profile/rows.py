@@ -113,4 +113,4 @@ def _program_not_sampled(part: Part) -> Iterator[Row]:
     wall_ns = part.total.program_wall_ns - part.code.spent_wall_ns
     cpu_ns = part.total.program_cpu_ns - part.code.spent_cpu_ns
     if wall_ns or cpu_ns:
-        yield closing_row(CODE, wall_ns, cpu_ns, "between the calls")
+        yield closing_row(CODE, wall_ns, cpu_ns, "between calls")

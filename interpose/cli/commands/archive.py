@@ -19,7 +19,7 @@ from interpose.experiments.model.sources import Done
 from interpose.reports.formats.units import count
 
 NAME = "archive"
-HELP = "copy sources into the experiments that refer to them"
+HELP = "copy sources into an experiment, or pack it into one file"
 EXAMPLE = "interpose archive test.1.er"
 
 

@@ -9,20 +9,19 @@ import shlex
 from interpose.attach.reach import reach
 from interpose.attach.tracee import CannotAttach
 from interpose.cli.commands.run import add_settings, check_patterns
-from interpose.cli.output import positive
+from interpose.cli.output import only_seconds, positive
 from interpose.cli.running.experiment import place_of
 from interpose.config import precedence, schema
 from interpose.errors import UsageError
 from interpose.reports.formats.units import duration
 
 NAME = "attach"
-HELP = "record a Python program that is already running (experimental before Python 3.14)"
+HELP = "record a running program (experimental before Python 3.14)"
 EXAMPLE = "interpose attach 4711"
 DESCRIPTION = """\
-Starts recording the running program PID, with the settings given here. From Python 3.14 on, the program itself does so
-when asked (sys.remote_exec). Before, interpose stops it for a moment where it is safe to run code in it (ptrace): this
-is experimental.
-`interpose detach PID` ends the recording, and the program continues as before."""
+Start to record the running program PID, with the settings given here. `interpose detach PID` ends the recording, and
+the program continues as before. From Python 3.14 on, the program itself starts the recording (sys.remote_exec). Before,
+interpose stops the program for a moment (ptrace), which is experimental."""
 WAIT_S = 10.0
 OF_LINES = ("lines", "lines_depth", "lines_system", "statements", "coverage", "branches", "contexts", "probes")
 
@@ -47,9 +46,9 @@ def add_process_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wait",
         metavar="SECONDS",
-        type=float,
+        type=only_seconds,
         default=WAIT_S,
-        help="how long to wait until a thread can be interrupted (default: %(default)g)",
+        help="give up after this long if no thread can be interrupted (default: %(default)g)",
     )
 
 

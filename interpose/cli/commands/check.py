@@ -19,7 +19,7 @@ from interpose.reports.formats.table import clean
 from interpose.reports.formats.units import count
 
 NAME = "check"
-HELP = "check whether an experiment is complete and undamaged, and repair a copy of it"
+HELP = "check whether an experiment is undamaged, and repair a copy"
 EXAMPLE = "interpose check test.1.er"
 DAMAGED = 3
 

@@ -20,7 +20,7 @@ from interpose.reports.screen.github import Comment, write_comparison
 from interpose.reports.tables.comparison import MODES, comparison_table, outcome_line
 
 NAME = "compare"
-HELP = "show what changed between runs, and whether it is more than chance"
+HELP = "show what changed between two runs, or between two sets of runs"
 EXAMPLE = "interpose compare before.1.er after.1.er"
 FAILED = 4  # a condition of --fail-if holds
 _WARNINGS_AT_MOST = 10
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=MODES,
         metavar="MODE",
         default="on",
-        help="show the second side as it is (on), as delta or as ratio",
+        help="the column B: the second side (on, default), delta or ratio",
     )
     parser.add_argument(
         "--tolerance",
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="CONDITION",
-        help=f"exit with {FAILED} if it holds: 'p95(checkout) > +10%%', 'mean(all) > 200ms'; repeatable",
+        help=f"exit code {FAILED} if it holds: 'p95(checkout) > +10%%', 'mean(all) > 200ms'; repeatable",
     )
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows")
     add_many_arguments(parser)

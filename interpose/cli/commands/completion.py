@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from interpose.errors import UsageError
 
 NAME = "completion"
-HELP = "print a shell script that completes commands, options and their values"
+HELP = "print a script that makes a shell complete commands and options"
 EXAMPLE = "interpose completion bash"
 SHELLS = ("bash", "zsh", "tcsh", "fish")
 _PATHS = ("EXPERIMENT", "FILE", "DIRECTORY", "PROGRAM", "TARGET")
@@ -18,7 +18,7 @@ _PATHS = ("EXPERIMENT", "FILE", "DIRECTORY", "PROGRAM", "TARGET")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "shell", choices=SHELLS, metavar="SHELL", help=f"{', '.join(SHELLS)}; needs shtab: pip install shtab"
+        "shell", choices=SHELLS, metavar="SHELL", help=f"{', '.join(SHELLS)} (needs the package shtab)"
     )
 
 

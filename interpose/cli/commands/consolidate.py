@@ -25,7 +25,7 @@ from interpose.experiments.model.process import Process
 from interpose.reports.formats.units import count
 
 NAME = "consolidate"
-HELP = "combine like calls into records that are kept in the experiment"
+HELP = "combine like calls into one record each, with count and times"
 EXAMPLE = "interpose consolidate test.1.er"
 _NAMED = 10  # the names of the merged experiments, in its notes
 
@@ -97,6 +97,8 @@ def _merge(arguments: argparse.Namespace) -> int:
         code = max(code, note_damages(experiment))
     try:
         name = _write(arguments.output, list(merged.values()), paths)
+    except FileExistsError:
+        raise InterposeError(f"{arguments.output}: already exists") from None
     except OSError as error:
         raise InterposeError(f"{arguments.output}: {error.strerror}") from error
     of = f"{count(len(paths), 'experiment')}, {count(processes, 'process', 'processes')}"

@@ -23,7 +23,7 @@ from interpose.legacy.codes import STATEMENT
 from interpose.reports.formats.table import clean
 
 NAME = "control"
-HELP = "pause, resume, filter or sample the recording of a running program"
+HELP = "pause, resume or filter the recording of a running program"
 EXAMPLE = "interpose control test.1.er pause"
 USAGE = "interpose control [--file FILE] [PID|EXPERIMENT] [ACT [TEXT]]"
 DESCRIPTION = """\

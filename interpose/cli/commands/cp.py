@@ -9,7 +9,7 @@ from interpose.cli.commands.save import copy
 from interpose.cli.destinations import add_places_arguments, do, targets
 
 NAME = "cp"
-HELP = "copy an experiment to a new name, or several into a directory"
+HELP = "copy an experiment, or several into a directory"
 EXAMPLE = "interpose cp test.1.er before.1.er"
 
 

@@ -9,12 +9,12 @@ from interpose.cli.commands.attach import add_process_arguments
 from interpose.reports.formats.units import duration
 
 NAME = "detach"
-HELP = "stop recording a program, which continues (experimental before Python 3.14)"
+HELP = "stop recording a program (experimental before Python 3.14)"
 EXAMPLE = "interpose detach 4711"
 DESCRIPTION = """\
-Ends the recording of the running program PID, whether it was recorded from its start or by `interpose attach`. The
-program's functions and types are restored, and the experiment's files are closed. docs/limits.md lists what remains.
-Before Python 3.14 this is experimental, like attach."""
+Stop recording the running program PID, whether it was recorded from its start or by `interpose attach`. interpose
+restores the program's functions and types, and closes the experiment. docs/limits/attaching.md lists what remains in
+the program. Before Python 3.14 this is experimental, as attach is."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

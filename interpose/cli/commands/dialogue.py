@@ -18,7 +18,7 @@ from interpose.reports.formats.units import SECOND_NS, count
 from interpose.reports.tables.dialogue import asciicast, lines_table, pieces_table
 
 NAME = "dialogue"
-HELP = "print or replay what terminals showed and what was typed"
+HELP = "show what a terminal showed (needs INTERPOSE_DIALOGUE=1)"
 EXAMPLE = "interpose dialogue --replay"
 CAST = "asciicast"
 TABLES_OF_LINES = ("text", "markdown")
@@ -28,8 +28,8 @@ LONGEST_WAIT_S = 60.0  # of the recorded pauses; nobody wants to watch a lunch b
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_argument(parser)
-    parser.add_argument("--replay", action="store_true", help="replay it at its original speed")
-    parser.add_argument("--speed", type=_speed, metavar="N", help="with --replay: this many times as fast")
+    parser.add_argument("--replay", action="store_true", help="show it again in this terminal, at its original speed")
+    parser.add_argument("--speed", type=_speed, metavar="N", help="with --replay: N times as fast")
     add_output_arguments(parser, CAST)
 
 

@@ -18,13 +18,13 @@ from interpose.cli.er_print.prompt import Step, converse, read_defaults, read_sc
 from interpose.cli.er_print.views import Session, standard_output
 from interpose.cli.experiment_choice import note_damages, note_sampled, open_experiments, refuse_sampled
 from interpose.cli.main import Command
-from interpose.cli.parser import Parser
+from interpose.cli.parser import Parser, list_below, sentence
 from interpose.errors import UsageError
 from interpose.experiments.maintenance.packed import SUFFIX
 from interpose.experiments.metadata import names
 
 NAME = "display"
-HELP = "show functions, callers, lines, sources and I/O with the commands of er_print"
+HELP = "show functions, callers, sources, I/O with er_print's commands"
 EXAMPLE = "interpose display -functions"
 SUBJECTS: dict[str, Command] = {statistics.NAME: statistics, zwr.NAME: zwr}
 VIEWS = "views"
@@ -42,13 +42,19 @@ class Asked:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "interpose display [EXPERIMENT …] [-COMMAND [WORD …]] … [-script FILE] [-]"
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = "commands:\n" + "\n".join(f"  {verb.usage:<28}{verb.help}" for verb in VERBS)
-    parsers = parser.add_subparsers(dest="subject", metavar="SUBJECT", parser_class=Parser)
+    list_below(parser, "commands", ((verb.usage, verb.help) for verb in VERBS))
+    parsers = parser.add_subparsers(
+        title="with options of their own",
+        prog="interpose display",
+        dest="subject",
+        metavar="SUBJECT",
+        parser_class=Parser,
+    )
     for name, subject in SUBJECTS.items():
-        below = parsers.add_parser(name, help=subject.HELP, description=subject.HELP, example=subject.EXAMPLE)
+        told = sentence(subject.HELP)
+        below = parsers.add_parser(name, help=subject.HELP, description=told, example=subject.EXAMPLE)
         subject.add_arguments(below)
-    views = parsers.add_parser(VIEWS, help="all other words")
+    views = parsers.add_parser(VIEWS)
     views.add_argument("words", nargs="*")
 
 

@@ -41,20 +41,20 @@ HELP_WANTED = "help"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_argument(parser)
-    parser.add_argument("--last", type=positive, metavar="N", help="only the last N")
+    parser.add_argument("--last", type=positive, metavar="N", help="only the last N calls")
     parser.add_argument(
         "--since",
         metavar="WHEN",
-        help="only calls since this long after the start (500ms, 2.5s, 3m), or a time (10:02)",
+        help="only calls from then on: since the start (500ms, 2.5s, 3m), or a time (10:02)",
     )
-    parser.add_argument("--slowest", action="store_true", help="the slowest calls of a consolidated experiment")
+    parser.add_argument("--slowest", action="store_true", help="the slowest calls, if the experiment is consolidated")
     add_label_argument(parser)
     parser.add_argument(
         "--filter",
         metavar="EXPRESSION",
-        help="only calls that match: \"KIND == 'db' && WALL > 5ms\"; `help` explains the language",
+        help="only calls that match: \"KIND == 'db' && WALL > 5ms\"; --filter help explains it",
     )
-    parser.add_argument("--startup", action="store_true", help="with text: each call of the interpreter's own start")
+    parser.add_argument("--startup", action="store_true", help="list each call at Python's start, not one row for all")
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows")
     add_output_arguments(parser)
     advanced = parser.add_argument_group("advanced")

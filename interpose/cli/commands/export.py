@@ -15,6 +15,7 @@ from interpose.cli.experiment_choice import (
 from interpose.cli.following_spans import follow_spans
 from interpose.cli.messages import say
 from interpose.cli.output import add_output_argument, opened_bytes, refuse_within_experiments
+from interpose.cli.parser import list_below
 from interpose.errors import UsageError
 from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
@@ -29,8 +30,10 @@ RAW, OTLP = "raw", "otlp"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiments_argument(parser)
-    told = "; ".join(f"{each.name} ({each.meaning})" for each in FORMATS.values())
-    parser.add_argument("--to", choices=FORMATS, metavar="FORMAT", default=RAW, help=told)
+    parser.add_argument(
+        "--to", choices=FORMATS, metavar="FORMAT", default=RAW, help="one of those below (default: %(default)s)"
+    )
+    list_below(parser, "formats", ((each.name, each.meaning) for each in FORMATS.values()))
     add_output_argument(parser, "; parquet: the directory to make")
     parser.add_argument("--endpoint", metavar="URL", help="with --to otlp: send to this collector, by HTTP")
     parser.add_argument("--follow", action="store_true", help="with --endpoint: send while the program runs")
@@ -40,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="'NAME: VALUE'",
-        help="with --endpoint: a header of the requests, for example for authorization; repeatable",
+        help="with --endpoint: add this header to the requests; repeatable",
     )
 
 

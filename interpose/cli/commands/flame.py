@@ -26,21 +26,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "experiments",
         nargs="*",
         metavar="EXPERIMENT",
-        help="default: the newest; with two, the second one, coloured by its differences from the first",
+        help="one (default: the newest), or two: the second is shown, coloured by what differs from the first",
     )
     times = parser.add_mutually_exclusive_group()
-    times.add_argument("--cpu", dest="metric", action="store_const", const=CPU, help="widths are CPU time (default)")
-    times.add_argument("--wall", dest="metric", action="store_const", const=WALL, help="widths are wall time")
+    for option, metric, told in (("--cpu", CPU, "CPU time (default)"), ("--wall", WALL, "wall time")):
+        wide = f"a frame is as wide as its {told}"
+        times.add_argument(option, dest="metric", action="store_const", const=metric, help=wide)
     parser.set_defaults(metric=CPU)
     parser.add_argument(
-        "--tasks", action="store_true", help="a frame for each task of asyncio's and each greenlet, around what it ran"
+        "--tasks", action="store_true", help="put a frame for each asyncio task and greenlet around what it ran"
     )
     parser.add_argument(
         "--format",
         choices=(HTML, SVG),
         metavar="FORMAT",
         default=HTML,
-        help="html (a page with zoom and search) or svg; `interpose export --to folded-cpu` writes the stacks as text",
+        help="html (a page with zoom and search), svg",
     )
     add_output_argument(parser)
     parser.add_argument("--open", action="store_true", help="open the page in the browser; -o FILE keeps it")

@@ -12,7 +12,7 @@ from interpose.errors import ExperimentError
 from interpose.reports.tables.heap import SORTS, heap_rows, heap_table, summary
 
 NAME = "heap"
-HELP = "show which lines allocated the memory in use (INTERPOSE=heap)"
+HELP = "show which lines allocated memory (needs INTERPOSE=heap)"
 EXAMPLE = "interpose heap --sort end"
 _ROWS = 20
 
@@ -20,17 +20,21 @@ _ROWS = 20
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiments_argument(parser)
     parser.add_argument(
-        "--by", choices=("line", "function"), metavar="WHAT", default="line", help="one row for each line or function"
+        "--by",
+        choices=("line", "function"),
+        metavar="WHAT",
+        default="line",
+        help="one row for each line (default), or function",
     )
     parser.add_argument(
         "--sort",
         choices=tuple(SORTS),
         default="peak",
         metavar="COLUMN",
-        help="most memory first: in use at the peak (default), still in use at the end, or allocated in total",
+        help="sort rows by memory in use at the peak (default), at the end, or allocated in all",
     )
     parser.add_argument(
-        "--limit", type=positive, metavar="N", help=f"at most N rows of each process (default for people: {_ROWS})"
+        "--limit", type=positive, metavar="N", help=f"at most N rows of each process (default of text: {_ROWS})"
     )
     add_output_arguments(parser)
 

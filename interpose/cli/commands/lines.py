@@ -21,7 +21,7 @@ from interpose.reports.tables.line_sources import source_tables, write_page
 from interpose.reports.tables.lines import SORTS, LineRow, closing_rows, function_rows, line_rows, lines_table
 
 NAME = "lines"
-HELP = "show how often each line ran and how long it took (INTERPOSE=lines)"
+HELP = "show the count and time of each line (needs INTERPOSE=lines)"
 EXAMPLE = "interpose lines --annotate"
 APART = ("process", "thread", "task")
 
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("line", "function"),
         metavar="WHAT",
         default="line",
-        help="one row for each line or function",
+        help="one row for each line (default), or function",
     )
     parser.add_argument(
         "--apart",
@@ -51,20 +51,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=SORTS,
         default="cpu",
         metavar="COLUMN",
-        help=f"sort rows by {', '.join(SORTS)} (the order of the source); default: cpu",
+        help=f"sort rows by {', '.join(SORTS)} (default: %(default)s)",
     )
-    parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows of lines or functions")
+    parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows")
     parser.add_argument(
         "--annotate",
         action="store_true",
-        help="show sources with figures beside each line, hot ones marked ##; at most --limit files",
+        help="show sources, with figures beside each line, and ## beside hot ones",
     )
     parser.add_argument(
         "--hot",
         type=_percent,
         default=HOT_PERCENT,
         metavar="PERCENT",
-        help=f"a line is hot from this percentage of its file's largest time (default: {HOT_PERCENT})",
+        help=f"a line is hot from this share of its file's largest time on (default: {HOT_PERCENT})",
     )
     parser.add_argument(
         "--global",
@@ -72,8 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="",
         metavar="GLOBAL",
-        help="store what was counted as GT.M does, in the SQLite file that -o names: ^lvtr(\"MYTRACE\",$J), or the"
-        " globals that the program named; `interpose display zwr` shows it",
+        help="store the counts as GT.M does, in the SQLite file -o (interpose display zwr shows it)",
     )
     add_output_arguments(parser, HTML)
 
@@ -90,6 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not trace.lines:
         wanted = experiment.founder.log.settings.get("INTERPOSE_LINES", "own")
         say(f"no function that ran matches INTERPOSE_LINES={wanted}")
+    elif not any(fnmatch.fnmatchcase(each.place.function, arguments.function or "*") for each in trace.lines):
+        say(f"no function that was traced matches --function {arguments.function}")
     if trace.is_estimated:
         say(f"recording took {trace.recorded_percent} % of the CPU time: times marked ~ are estimates")
     if arguments.annotate or arguments.format == HTML:

@@ -17,20 +17,20 @@ from interpose.instrumentation.mapping import Mapped, Row
 from interpose.reports.tables.map import map_table
 
 NAME = "map"
-HELP = "list the intrinsics: the library of each, and how it is interposed, or why not"
+HELP = "list the functions that are timed, and why others are not"
 EXAMPLE = "interpose map --for app.py"
 NOT_THERE = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "target", nargs="?", metavar="TARGET", help="only this intrinsic, by name or target; `*` is a wildcard"
+        "target", nargs="?", metavar="TARGET", help="only this function, class or module; * stands for any text"
     )
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument(
-        "--for", dest="program", metavar="PROGRAM", help="what this script or command would get; it is not run"
+        "--for", dest="program", metavar="PROGRAM", help="ask the interpreter of this program; it is not run"
     )
-    chosen.add_argument("--experiment", metavar="EXPERIMENT", help="what the program of an experiment got")
+    chosen.add_argument("--experiment", metavar="EXPERIMENT", help="show what was timed in this experiment")
     add_output_arguments(parser)
 
 

@@ -15,7 +15,7 @@ EXAMPLE = "interpose mv test.1.er before.1.er"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_places_arguments(parser)
-    parser.add_argument("-f", dest="force", action="store_true", help="also while the program runs")
+    parser.add_argument("-f", dest="force", action="store_true", help="move it even while its program runs")
 
 
 def run(arguments: argparse.Namespace) -> int:

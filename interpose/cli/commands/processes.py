@@ -10,7 +10,7 @@ from interpose.cli.output import add_output_arguments, write_table
 from interpose.reports.tables.processes import processes_table
 
 NAME = "processes"
-HELP = "show the tree of processes, including those that were not recorded"
+HELP = "show the tree of child processes, also those not recorded"
 EXAMPLE = "interpose processes"
 
 

@@ -19,7 +19,7 @@ from interpose.reports.screen.section import Section
 from interpose.reports.screen.sections import SECTIONS, SLICES, Profiled, told_unasked
 
 NAME = "profile"
-HELP = "show resource demand, activity over time, waits and CPU as STROBE does"
+HELP = "show CPU time, waits and activity over time in STROBE's sections"
 EXAMPLE = "interpose profile"
 ALONE = ("json", "csv")  # formats of which a file holds one table
 
@@ -30,10 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--section",
         action="append",
         choices=tuple(SECTIONS),
-        help="only this section; repeatable (default: all)",
+        metavar="SECTION",
+        help=f"only this section; repeatable: {', '.join(SECTIONS)}",
     )
-    parser.add_argument("--slices", type=positive, default=SLICES, metavar="N", help="slices of time of the activity")
-    parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows; the rest is .OTHER")
+    slices = "divide the time into N parts in the section activity (default: %(default)s)"
+    parser.add_argument("--slices", type=positive, default=SLICES, metavar="N", help=slices)
+    parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows; the row .OTHER sums the others")
     add_output_arguments(parser)
 
 

@@ -88,7 +88,7 @@ BY = (*GROUPINGS, TRANSACTION, STRUCTURE, FINDING, SECRETS)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiments_argument(parser)
-    add_by_argument(parser, BY, None, "a table with one row for each")
+    add_by_argument(parser, BY, None, "show a table instead of the first screen, with one row for each")
     add_label_argument(parser)
     parser.add_argument("--sort", choices=SORTS, metavar="COLUMN", help=f"sort rows by {', '.join(SORTS)}")
     parser.add_argument(
@@ -97,13 +97,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         const=FOLLOWED_EACH_S,
         metavar="SECONDS",
-        help=f"repeat every SECONDS (default: {FOLLOWED_EACH_S:g}) until the program has ended",
+        help=f"refresh every SECONDS (default: {FOLLOWED_EACH_S:g}) until the program has ended",
     )
-    parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows of calls")
+    parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows; one more row sums the others")
     parser.add_argument(
         "--unscaled",
         action="store_true",
-        help="with sampled transactions: show only what was recorded, without estimates",
+        help="if transactions were sampled: show what was recorded, without estimates",
     )
     add_output_arguments(parser, GITHUB, *WHOLE)
     parser.add_argument(

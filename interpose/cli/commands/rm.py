@@ -11,7 +11,7 @@ from interpose.experiments.maintenance.copying import refuse_what_is_none, remov
 from interpose.experiments.metadata import group
 
 NAME = "rm"
-HELP = "remove experiments, or groups with their experiments"
+HELP = "remove experiments, or groups with all their experiments"
 EXAMPLE = "interpose rm test.1.er"
 
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-f",
         dest="force",
         action="store_true",
-        help="also running and with foreign files in it; ignore missing experiments",
+        help="also remove running ones and files of others in them; ignore missing ones",
     )
 
 

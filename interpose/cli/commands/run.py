@@ -39,8 +39,9 @@ NOTES_AT_MOST = 10
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
     """An option for each setting."""
+    group = parser.add_argument_group("settings", "Each of them is also an environment variable: docs/settings.md.")
     for setting in schema.SETTINGS:
-        parser.add_argument(
+        group.add_argument(
             *setting.options,
             dest=setting.name,
             metavar=setting.form,

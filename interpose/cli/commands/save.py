@@ -13,7 +13,7 @@ from interpose.experiments.metadata import names
 from interpose.experiments.model.experiment import Experiment
 
 NAME = "save"
-HELP = "copy an experiment in its present state, while its program runs"
+HELP = "copy an experiment as it is now, while its program runs"
 EXAMPLE = "interpose save test.1.er"
 
 

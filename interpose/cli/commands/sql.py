@@ -11,12 +11,14 @@ from interpose.errors import UsageError
 from interpose.exports.queries import Database
 
 NAME = "sql"
-HELP = "query in SQL (DuckDB): tables calls, sites, statements, errors, slowest, report, transactions, processes, usage"
+HELP = "answer a question in SQL (needs the package duckdb)"
 EXAMPLE = "interpose sql 'select intrinsic, sum(wall_ns) from calls group by 1 order by 2 desc limit 5'"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", metavar="QUERY", help="`describe calls` shows the columns of a table")
+    parser.add_argument(
+        "query", metavar="QUERY", help="`show tables` lists the tables, `describe calls` the columns of one"
+    )
     parser.add_argument(
         "experiments",
         nargs="*",

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from interpose.analysis.profile.recent import last_seconds
-from interpose.cli.experiment_choice import note_damages, open_experiments, refuse_sampled
+from interpose.cli.experiment_choice import add_experiment_argument, note_damages, open_experiments, refuse_sampled
 from interpose.cli.following import follow
 from interpose.cli.output import only_seconds, positive, width_of
 from interpose.errors import UsageError
@@ -16,34 +16,34 @@ from interpose.reports.formats.units import SECOND_NS
 from interpose.reports.tables.recent import recent_lines
 
 NAME = "top"
-HELP = "follow a running program: its functions and calls in the last seconds"
+HELP = "show what a running program does now: its functions and calls"
 EXAMPLE = "interpose top"
 EVERY_S, LAST_S, ROWS = 2.0, 5.0, 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("experiments", nargs="?", metavar="EXPERIMENT", help="default: the newest")
+    add_experiment_argument(parser)
     parser.add_argument(
         "--every",
         type=only_seconds,
         default=EVERY_S,
         metavar="SECONDS",
-        help=f"between updates (default: {EVERY_S:g})",
+        help=f"refresh every SECONDS (default: {EVERY_S:g})",
     )
     parser.add_argument(
         "--last",
         type=only_seconds,
         default=LAST_S,
         metavar="SECONDS",
-        help=f"seconds to look back (default: {LAST_S:g})",
+        help=f"show the last SECONDS (default: {LAST_S:g})",
     )
-    limit = f"at most N rows each (default: {ROWS})"
+    limit = f"at most N functions and N calls (default: {ROWS})"
     parser.add_argument("--limit", type=positive, default=ROWS, metavar="N", help=limit)
-    parser.add_argument("--once", action="store_true", help="show once and exit")
+    parser.add_argument("--once", action="store_true", help="show this once, and end")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    experiment = open_experiments([arguments.experiments] if arguments.experiments else [])
+    experiment = open_experiments([arguments.experiment] if arguments.experiment else [])
     if isinstance(experiment, Collection):
         raise UsageError("top takes a single experiment")
     refuse_sampled(experiment)

@@ -35,14 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=(TRANSACTION, FUNCTION),
         metavar="WHAT",
         default=TRANSACTION,
-        help="one row for each transaction (default), or for each function that ran in it, with its CPU time",
+        help="one row for each transaction (default), or function: the CPU time of each one in it",
     )
     parser.add_argument("--sort", choices=SORTS, metavar="COLUMN", help=f"sort rows by {', '.join(SORTS)}")
-    parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows of transactions with a name")
+    parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows of transactions that have a name")
     parser.add_argument(
         "--unscaled",
         action="store_true",
-        help="with sampled transactions: show no estimates; the time of the others is `not kept`",
+        help="if transactions were sampled: show what was recorded, without estimates",
     )
     add_many_arguments(parser)
     add_output_arguments(parser)

@@ -11,7 +11,7 @@ from interpose.cli.experiment_choice import add_experiment_argument, note_damage
 from interpose.errors import UsageError
 
 NAME = "view"
-HELP = "walk through an experiment in the terminal, also while the program runs"
+HELP = "walk through an experiment in the terminal (needs textual)"
 EXAMPLE = "interpose view"
 
 

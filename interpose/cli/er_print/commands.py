@@ -248,16 +248,16 @@ def _dsort(session: Session, given: Sequence[str]) -> None:
 
 
 def _limit(session: Session, given: Sequence[str]) -> None:
-    session.limit = _whole(given[0], 0, 10**9)
+    session.limit = _whole("limit", given[0], 0, 10**9)
 
 
 def _sthresh(session: Session, given: Sequence[str]) -> None:
-    session.hot_percent = _whole(given[0], 1, 100)
+    session.hot_percent = _whole("sthresh", given[0], 1, 100)
 
 
-def _whole(text: str, least: int, most: int) -> int:
+def _whole(name: str, text: str, least: int, most: int) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 12 and least <= int(text) <= most):
-        raise UsageError(f"{text!r} is not a number from {least} to {most}")
+        raise UsageError(f"{name}: {text!r} is not a number from {least} to {most}")
     return int(text)
 
 
@@ -331,54 +331,54 @@ def _quit(session: Session, given: Sequence[str]) -> None:
 
 
 VERBS: tuple[Verb, ...] = (
-    Verb("functions", (), "functions, exclusive and inclusive", _functions),
+    Verb("functions", (), "functions, with exclusive and inclusive metrics", _functions),
     Verb("callers-callees", (), "callers and callees of each function", _callers),
     Verb("csingle", (_FUNCTION, "[N]"), "callers and callees of one function", _csingle),
-    Verb("cprepend", (_FUNCTION, "[N]"), "the same where that function called it", _cprepend),
-    Verb("cappend", (_FUNCTION, "[N]"), "the same where it called that function", _cappend),
-    Verb("crmfirst", (), "the same without the first function", lambda s, given: _shorter(s, slice(1, None))),
-    Verb("crmlast", (), "the same without the last function", lambda s, given: _shorter(s, slice(None, -1))),
+    Verb("cprepend", (_FUNCTION, "[N]"), "the same, where FUNCTION called that one", _cprepend),
+    Verb("cappend", (_FUNCTION, "[N]"), "the same, where that one called FUNCTION", _cappend),
+    Verb("crmfirst", (), "the same, without the first function", lambda s, given: _shorter(s, slice(1, None))),
+    Verb("crmlast", (), "the same, without the last function", lambda s, given: _shorter(s, slice(None, -1))),
     Verb("fsingle", (_FUNCTION, "[N]"), "all metrics of one function", _fsingle),
     Verb("fsummary", (), "all metrics of each function", _fsummary),
-    Verb("calltree", (), "who called whom, as a tree", _calltree),
+    Verb("calltree", (), "calls as a tree", _calltree),
     Verb("lines", (), "lines that made calls", _lines),
-    Verb("source", (f"{_FUNCTION}|{_FILE}", "[N]"), "a source with metrics left of its lines", _source),
-    Verb("objects", (), "files of the program, and modules of what was called", _objects),
-    Verb("threads", (), "threads", _threads),
-    Verb("processes", (), "processes", _processes),
-    Verb("experiments", (), "the experiments", _experiments),
+    Verb("source", (f"{_FUNCTION}|{_FILE}", "[N]"), "a source, with metrics left of its lines", _source),
+    Verb("objects", (), "files of the program, and modules of the calls", _objects),
+    Verb("threads", (), "threads with their metrics", _threads),
+    Verb("processes", (), "processes with their metrics", _processes),
+    Verb("experiments", (), "experiments that are shown", _experiments),
     Verb("experiment_list", (), "the same", _experiments),
-    Verb("iostat", (), "input and output: counts, times and sizes of each operation", _iostat),
+    Verb("iostat", (), "input and output: count, time and size by operation", _iostat),
     Verb("ioactivity", (), "the same by file", _ioactivity),
     Verb("iodetail", (), "the same by file and call", _iodetail),
-    Verb("heap", (), "memory in use at the peak, by the line that allocated it", _heap),
-    Verb("leaks", (), "the same of what was in use at the end", _leaks),
-    Verb("header", (), "notes, and how it was recorded", _header),
-    Verb("overview", (), "the total of each metric; * where it is hot", _overview),
-    Verb("statistics", (), "the recording's own figures", _statistics),
+    Verb("heap", (), "memory at the peak, by the line that allocated it", _heap),
+    Verb("leaks", (), "the same for memory at the end", _leaks),
+    Verb("header", (), "notes, and how the experiment was recorded", _header),
+    Verb("overview", (), "totals of metrics; * marks much of the wall time", _overview),
+    Verb("statistics", (), "events recorded and dropped, use of the pool", _statistics),
     Verb("samples", (), "what the processes used, second by second", _samples),
-    Verb("metrics", (f"[{_METRICS}]",), "choose the columns: e.%wall:i+cpu:name; default", _metrics, sets=True),
+    Verb("metrics", (f"[{_METRICS}]",), "choose columns: e.%wall:i+cpu:name, or default", _metrics, sets=True),
     Verb("metric_list", (), "list the metrics", _metric_list),
-    Verb("sort", ("METRIC",), "sort rows by a metric: i.wall, -e.cpu (least first), name; default", _sort, sets=True),
-    Verb("limit", ("N",), "show at most N rows; 0: all", _limit, sets=True),
-    Verb("filters", ("[EXPRESSION]",), "only calls that match; off", _filters, takes_line=True),
-    Verb("object_show", (_OBJECTS,), "show all functions of objects (also: all, library)", _object_show, sets=True),
-    Verb("object_hide", (_OBJECTS,), "show objects as one entry each", _object_hide, sets=True),
-    Verb("object_api", (_OBJECTS,), "show of objects what was entered first", _object_api, sets=True),
-    Verb("api", (_OBJECTS,), "the same; api library: no frames inside of libraries", _object_api, sets=True),
-    Verb("object_select", (_OBJECTS,), "show these objects, hide all others", _object_select, sets=True),
-    Verb("object_list", (), "list the objects and how they are shown", _object_list),
-    Verb("sthresh", ("PERCENT",), "mark source lines from this share of the largest on", _sthresh, sets=True),
-    Verb("printmode", ("MODE",), "text, html, delimiter, or the sign between cells", _printmode, sets=True),
-    Verb("outfile", (_FILE,), "write what follows to a file; - to standard output", _outfile),
-    Verb("appendfile", (_FILE,), "add what follows to a file", _appendfile),
-    Verb("setpath", ("DIRECTORY:…",), "look for sources there; $expts: those in the experiments", _setpath, sets=True),
-    Verb("addpath", ("DIRECTORY:…",), "look for sources there as well", _addpath, sets=True),
-    Verb("pathmap", ("FROM", "TO"), "sources below FROM are below TO here", _pathmap, sets=True),
-    Verb("dmetrics", (_METRICS,), "the default columns", _dmetrics, sets=True),
-    Verb("dsort", ("METRIC",), "the default order of rows", _dsort, sets=True),
-    Verb("describe", (), "what an expression can contain", _describe),
-    Verb("help", ("[COMMAND]",), "this list", _help),
+    Verb("sort", ("METRIC",), "sort rows by METRIC: i.wall, -e.cpu (least first)", _sort, sets=True),
+    Verb("limit", ("N",), "show at most N rows; 0 shows all", _limit, sets=True),
+    Verb("filters", ("[EXPRESSION]",), "show only calls that match; off shows all", _filters, takes_line=True),
+    Verb("object_show", (_OBJECTS,), "show all functions of these objects (all, library)", _object_show, sets=True),
+    Verb("object_hide", (_OBJECTS,), "show each of these objects as one row", _object_hide, sets=True),
+    Verb("object_api", (_OBJECTS,), "show only the outermost function of these objects", _object_api, sets=True),
+    Verb("api", (_OBJECTS,), "the same; api library hides what libraries call", _object_api, sets=True),
+    Verb("object_select", (_OBJECTS,), "show these objects, and hide all others", _object_select, sets=True),
+    Verb("object_list", (), "list the objects, and how each is shown", _object_list),
+    Verb("sthresh", ("PERCENT",), "mark source lines from PERCENT of the largest on", _sthresh, sets=True),
+    Verb("printmode", ("MODE",), "text, html, delimiter, or a character between cells", _printmode, sets=True),
+    Verb("outfile", (_FILE,), "write what follows to FILE; - is standard output", _outfile),
+    Verb("appendfile", (_FILE,), "append what follows to FILE", _appendfile),
+    Verb("setpath", ("DIRECTORY:…",), "look for sources there; $expts is the experiment", _setpath, sets=True),
+    Verb("addpath", ("DIRECTORY:…",), "look for sources there, too", _addpath, sets=True),
+    Verb("pathmap", ("FROM", "TO"), "look for sources of FROM in TO", _pathmap, sets=True),
+    Verb("dmetrics", (_METRICS,), "set the default columns", _dmetrics, sets=True),
+    Verb("dsort", ("METRIC",), "set the default order of rows", _dsort, sets=True),
+    Verb("describe", (), "list what an EXPRESSION can contain", _describe),
+    Verb("help", ("[COMMAND]",), "list the commands, or explain one", _help),
     Verb("quit", (), "end", _quit),
     Verb("exit", (), "end", _quit),
 )

@@ -10,7 +10,7 @@ from interpose.cli.output import add_output_arguments, write_table
 from interpose.reports.tables.statistics import statistics_table
 
 NAME = "statistics"
-HELP = "what was recorded, dropped and waited for, how the pool fared, what is on disk"
+HELP = "show what was recorded, dropped and waited for, and what is on disk"
 EXAMPLE = "interpose display statistics"
 
 

@@ -9,12 +9,12 @@ from interpose.legacy.keytree import read_nodes
 from interpose.legacy.zwr import zwr
 
 NAME = "zwr"
-HELP = "globals that `interpose lines --global` stored, as M's ZWRITE shows them"
+HELP = "show what `interpose lines --global` stored, as M's ZWRITE does"
 EXAMPLE = "interpose display zwr trace.db"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="the file of sqlite")
+    parser.add_argument("file", metavar="FILE", help="the SQLite file that `interpose lines --global -o FILE` wrote")
     add_output_argument(parser)
 
 

@@ -6,28 +6,59 @@ executed. If one is killed, the experiment that it read is reported as not read,
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import selectors
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from interpose.cli.many.frames import receive, send
+from interpose.cli.many.remote import is_remote
 from interpose.cli.many.work import answered, failure
 from interpose.errors import ExperimentError
+from interpose.experiments.maintenance.parts import parts
 
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from interpose.cli.many.reader import main; main()"
 )
 _TASKS_FOR_A_PROCESS = 2  # fewer are read here before a process has started
+_READ_MEANWHILE_BYTES = 8 << 20  # as much is read here while two processes start and read half of it each
+_COMPRESSED = ".zst"
+_LARGER_UNCOMPRESSED = 8  # times, about
 
 
-def processors() -> int:
-    """The processors that we may use."""
-    return len(os.sched_getaffinity(0))
+def worth_starting(paths: Iterable[str]) -> int:
+    """By how many processes the experiments at `paths` are read soonest: one per processor that we may use, or 1 where
+    all are read before others have started."""
+    read_bytes = 0
+    for path in paths:
+        if is_remote(path):
+            return len(os.sched_getaffinity(0))
+        for file in _files_of(path):
+            read_bytes += _size_bytes(file)
+            if read_bytes > _READ_MEANWHILE_BYTES:
+                return len(os.sched_getaffinity(0))
+    return 1
+
+
+def _files_of(path: str) -> Iterator[str]:
+    if not os.path.isdir(path):
+        yield path
+        return
+    with contextlib.suppress(OSError):
+        yield from (part.path for part in parts(path))
+
+
+def _size_bytes(file: str) -> int:
+    try:
+        size = os.stat(file).st_size
+    except OSError:
+        return 0
+    return size * _LARGER_UNCOMPRESSED if file.endswith(_COMPRESSED) else size
 
 
 def answers(tasks: Sequence[tuple[str, bytes]], jobs: int) -> Iterator[tuple[int, bytes]]:

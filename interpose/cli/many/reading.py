@@ -50,7 +50,12 @@ class Many:
 def add_many_arguments(parser: argparse.ArgumentParser) -> None:
     """The options for how many experiments are read."""
     group = parser.add_argument_group("many experiments")
-    group.add_argument("--jobs", type=positive, metavar="N", help="read by N processes (default: one per processor)")
+    group.add_argument(
+        "--jobs",
+        type=positive,
+        metavar="N",
+        help="read by N processes (default: one per processor if there is much to read)",
+    )
     group.add_argument("--dask", metavar="ADDRESS", help="read on the Dask cluster whose scheduler is at ADDRESS")
     group.add_argument(
         "--no-cache", action="store_true", help="read every experiment again, and keep no partial results"
@@ -80,7 +85,7 @@ class _Asking:
         self._paths = [os.path.abspath(path) if arguments.dask and not is_remote(path) else path for path in paths]
         self._question = question
         self._kept = kept
-        self._jobs = arguments.jobs or processes.processors()
+        self._jobs: int | None = arguments.jobs
         self._dask: str | None = arguments.dask
 
     @property
@@ -134,7 +139,11 @@ class _Asking:
         if not others:
             return
         tasks = [self._task(place) for place in others]
-        read = cluster.answers(tasks, self._dask) if self._dask else processes.answers(tasks, self._jobs)
+        if self._dask:
+            read = cluster.answers(tasks, self._dask)
+        else:
+            jobs = self._jobs or processes.worth_starting(self._paths[place] for place in others)
+            read = processes.answers(tasks, jobs)
         yield from ((others[number], answer) for number, answer in read)
         if self._kept:
             self._kept.tidy()

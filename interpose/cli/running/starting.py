@@ -70,4 +70,6 @@ def not_started(words: Sequence[str], error: OSError) -> CannotStart:
     is_missing = error.errno == errno.ENOENT
     is_command = is_missing and "/" not in words[0]
     why = "command not found" if is_command else error.strerror or str(error)
+    if os.path.isfile(words[0]) and (is_command or error.errno in (errno.ENOEXEC, errno.EACCES)):
+        why += f"; if it is Python: interpose run python {words[0]}"
     return CannotStart(f"{words[0]}: {why}", NO_COMMAND if is_missing else NOT_STARTED)

@@ -11,7 +11,7 @@ from interpose.analysis.calls.rows import BEFORE, CODE, OVERHEAD, Row, is_uncert
 from interpose.analysis.profile.profiled import CONTAINERS, Function
 from interpose.experiments.metadata.log import Log
 from interpose.reports.formats.short_paths import Places
-from interpose.reports.formats.table import Column, clean, columns_of, lines, shortened, wrapped
+from interpose.reports.formats.table import Column, clean, columns_of, layout_of, lines, shortened, wrapped
 from interpose.reports.formats.units import Scale, duration, margin_of_samples, margin_percent, percent, scale_for
 from interpose.reports.screen.screen import Screen, has_idle
 
@@ -71,6 +71,8 @@ def kinds_of(
     else:
         cells = [line for row in rows for line in (_kind_cells(row, scale, log, whole.wall_ns), *below(row, scale))]
         cells = _with_room(cells, width - 1) if is_narrow else cells
+    shown = layout_of(_KIND_COLUMNS, cells, width - 1).columns
+    cells = [each for each in cells if any(column.show(each) for column in shown[1:])]  # else there is only a name
     return [f" {line}" for line in lines(_KIND_COLUMNS, cells, width - 1)]
 
 

@@ -15,7 +15,7 @@ def recent_lines(found: Seconds, cwd: str, width: int, limit: int) -> Iterator[s
     """The table as lines, at most `limit` rows of code and of calls; the first line is a header."""
     cpu = sum(each.cpu_ns for each in found.rows)
     busy = f"CPU {100 * cpu / max(found.length_ns, 1):.0f} % of a processor"
-    yield f"the last {duration(found.length_ns)}: {count(found.threads, 'thread')} did something, {busy}"
+    yield f"the last {duration(found.length_ns)}: {count(found.threads, 'active thread')}, {busy}"
     places = Places([each.site.file for each in found.rows if each.site], cwd)
     for title, rows in (
         ("functions", [each for each in found.rows if each.kind == CODE]),

@@ -59,6 +59,17 @@ def test_groups_patterns_and_names_together_have_each_experiment_once(experiment
     assert {row["experiment"] for row in rows if row["experiment"]} == {f"shop.{n}.er" for n in (1, 2, 3)}
 
 
+@pytest.mark.parametrize(("more_bytes", "code"), [(0, 0), (9 << 20, 3)], ids=["little", "much"])
+def test_processes_are_started_where_there_is_much_to_read(experiments, interpose, monkeypatch, more_bytes, code):
+    monkeypatch.setattr(processes, "_START", KILLED)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
+    os.truncate(experiments[0] / "events", (experiments[0] / "events").stat().st_size + more_bytes)
+
+    _, done = interpose("report", "runs/*.er", "--by", "experiment")
+
+    assert (done.returncode, "was killed" in done.stderr) == (code, code == 3)
+
+
 def test_an_experiment_whose_reader_is_killed_is_left_out_with_a_line(experiments, interpose, monkeypatch):
     monkeypatch.setattr(processes, "_START", KILLED)
 

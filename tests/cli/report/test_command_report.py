@@ -47,7 +47,7 @@ def test_the_first_screen(interpose):
         "           calls  self wall  self CPU    wait  share",
         " db          100     5.00 s    1.20 s  3.80 s   25 %",
         " file        100     2.00 s    0.05 s  1.95 s   10 %",
-        " code               12.98 s   12.75 s  0.23 s   65 %  between the calls",
+        " code               12.98 s   12.75 s  0.23 s   65 %  between calls",
         " overhead            0.02 s    0.00 s  0.02 s    0 %  estimated",
         "",
         " unexplained wait  230 ms  in code: no known cause (docs/limits.md)",

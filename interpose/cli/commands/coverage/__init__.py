@@ -8,7 +8,7 @@ from interpose.cli.commands.coverage import formats, report, sources
 from interpose.cli.parser import Parser, sentence
 
 NAME = "coverage"
-HELP = "show which statements ran and which did not (INTERPOSE=coverage)"
+HELP = "show which statements ran (needs INTERPOSE=coverage)"
 EXAMPLE = "interpose coverage report"
 SUBCOMMANDS = (*report.SUBCOMMANDS, *sources.SUBCOMMANDS, *formats.SUBCOMMANDS)
 

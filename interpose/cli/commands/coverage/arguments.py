@@ -50,7 +50,7 @@ def add_threshold_argument(parser: argparse.ArgumentParser) -> None:
         "--fail-under",
         type=_percent,
         metavar="PERCENT",
-        help=f"exit with {BELOW} if coverage is below this percentage (with --branch: including branches)",
+        help=f"exit code {BELOW} if coverage is below this (with --branch: including branches)",
     )
 
 

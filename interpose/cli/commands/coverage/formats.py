@@ -76,28 +76,28 @@ def combine(arguments: argparse.Namespace) -> int:
 SUBCOMMANDS = (
     Subcommand(
         "lcov",
-        "a tracefile of LCOV's",
+        "write a tracefile for LCOV",
         "interpose coverage lcov -o coverage.info",
         _add_format_arguments,
         _writes(_write_lcov),
     ),
     Subcommand(
         "json",
-        "JSON as coverage.py has it",
+        "write JSON as coverage.py does",
         "interpose coverage json -o coverage.json",
         _add_json_arguments,
         _writes(_write_json),
     ),
     Subcommand(
         "xml",
-        "XML as Cobertura has it",
+        "write XML as Cobertura does",
         "interpose coverage xml -o coverage.xml",
         _add_format_arguments,
         _writes(_write_xml),
     ),
     Subcommand(
         "combine",
-        "one .coverage file of experiments, by coverage.py's package",
+        "write a .coverage file (needs the package coverage)",
         "interpose coverage combine test.1.er test.2.er",
         _add_combine_arguments,
         combine,

@@ -64,7 +64,7 @@ def _table(found: Coverage, arguments: argparse.Namespace) -> Table:
 SUBCOMMANDS = (
     Subcommand(
         "report",
-        "a table of modules, of lines or of contexts",
+        "print a table of modules, lines or contexts",
         "interpose coverage report --by line",
         add_arguments,
         run,

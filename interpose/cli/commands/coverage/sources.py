@@ -87,14 +87,14 @@ def _remove_new(directory: str, there: list[str], is_new: bool) -> None:
 SUBCOMMANDS = (
     Subcommand(
         "annotate",
-        "sources with a mark before each line: > covered, ~ partly, ! missed, - left out",
+        "print sources with a mark before each line: > covered, ~ partly, ! missed, - excluded",
         "interpose coverage annotate -o annotated.txt",
         add_annotate_arguments,
         annotate,
     ),
     Subcommand(
         "html",
-        "pages for a browser: lines green, yellow or red",
+        "write pages for a browser: lines are green, yellow or red",
         "interpose coverage html",
         add_html_arguments,
         html,
