@@ -30,7 +30,10 @@ CPYTHON_LIBRARY = "interpose.cext.libinterpose_cpython"
 VERSION_TAG = sysconfig.get_config_var("EXT_SUFFIX").removesuffix(".so")
 BOOT_LIBRARY = "interpose.cext.libinterpose_boot"
 BOOT_SOURCE = os.path.join("cext", "boot", "boot.c")
-PLAIN_FILES = {LIBRARY: LIBRARY_FILE, BOOT_LIBRARY: os.path.join("interpose", "cext", "libinterpose_boot.so")}
+PROGRAM_LIBRARY = "interpose.cext.libinterpose_program"
+PLAIN_FILES = {LIBRARY: LIBRARY_FILE} | {
+    name: os.path.join(*name.split(".")) + ".so" for name in (BOOT_LIBRARY, PROGRAM_LIBRARY)
+}
 
 # The part without Python: it may run on any thread, and is one library for each process.
 PLAIN_SOURCES = [
@@ -123,6 +126,23 @@ def boot_library():
     )
 
 
+def program_library():
+    """The library that records programs which are not Python; the linker refuses it if it needs Python."""
+    native = set(sources_of("native")) - {"cext/native/native_in_python.c"}
+    hooks = [f"cext/hooks/{name}.c" for name in ("descriptors", "open_calls", "slot", "without_lock")]
+    return Extension(
+        PROGRAM_LIBRARY,
+        [*sources_of("program"), *sorted(native), *hooks],
+        depends=[*glob("cext/*/*.h"), KINDS_FILE],
+        include_dirs=INCLUDES,
+        libraries=["interpose"],
+        extra_compile_args=[*FLAGS, *WERROR],
+        extra_link_args=[
+            *LINK_FLAGS, "-Wl,-soname,libinterpose_program.so", "-Wl,-rpath,$ORIGIN", "-Wl,-z,nodelete,-z,defs"
+        ],
+    )
+
+
 def generated(source, link=(), **options):
     """An extension in Cython, named after its source, with its C sources."""
     name = os.path.splitext(source)[0].replace(os.sep, ".")
@@ -178,6 +198,7 @@ class BuildExt(build_ext):
         libraries = [ext for ext in self.extensions if ext.name in LIBRARIES]
         generated = [ext for ext in self.extensions if ext.name not in LIBRARIES]
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as self.compilers:
+            self.compiled = {}
             objects = {ext.name: self.compile_plain(ext) for ext in self.extensions if self.is_stale(ext)}
             self.generate_c(generated)
             for ext in sorted(generated, key=size_of_sources, reverse=True):
@@ -185,7 +206,7 @@ class BuildExt(build_ext):
                     objects[ext.name] = self.compile_plain(ext)
                 if ext.name in objects:
                     objects[ext.name] += self.compile_generated(ext)
-            made = sum(map(len, objects.values()))
+            made = len({each for found in objects.values() for each in found})
             self.say(f"compiling {made} C files, {len(os.sched_getaffinity(0))} at a time" if made else "up to date")
             for ext in self.extensions:
                 # Together with what they were made from: setuptools looks whether that is newer.
@@ -193,7 +214,8 @@ class BuildExt(build_ext):
                 ext.extra_objects = [each for found in objects.get(ext.name, ()) for each in found.result()]
                 ext.sources = []
                 ext.library_dirs = [os.path.dirname(self.get_ext_fullpath(LIBRARY))]
-        self.extensions = [*sorted(libraries, key=lambda ext: ext.name == CPYTHON_LIBRARY), *generated]
+        linked = (CPYTHON_LIBRARY, PROGRAM_LIBRARY)  # against the first
+        self.extensions = [*sorted(libraries, key=lambda ext: ext.name in linked), *generated]
         self.say(f"linking {len(objects)} libraries")
         super().build_extensions()
 
@@ -208,7 +230,10 @@ class BuildExt(build_ext):
     def compile_plain(self, ext):
         """Have the sources of an extension in plain C compiled, and warned about: what gives the object files."""
         flags = [flag for flag in ext.extra_compile_args if flag not in (*GENERATED, *QUICK)]
-        return [self.compile(ext, each, flags) for each in ext.sources if each.startswith("cext")]
+        for source in ext.sources:
+            if source.startswith("cext") and source not in self.compiled:  # several extensions may have it
+                self.compiled[source] = self.compile(ext, source, flags)
+        return [self.compiled[source] for source in ext.sources if source.startswith("cext")]
 
     def compile_generated(self, ext):
         """The same of the sources that Cython made."""
@@ -343,6 +368,7 @@ setup(
         library(),
         cpython_library(),
         boot_library(),
+        program_library(),
         *(shim(source) for source in sorted(glob("timing/*.pyx"))),
         *(generated(source) for source in sorted(glob("experiments/**/*.pyx", recursive=True))),
         *(generated(source) for source in sorted(glob("interpose/**/*.pyx", recursive=True))),

@@ -23,6 +23,8 @@ cdef bint know_native(object intrinsic) except False:
                 raise NotInterposed("the C library has no such function")
             natives[number].slot.numbers = 0
             fit(&natives[number].slot, intrinsic)
+            entry = map_entry(intrinsic, "import table", "")
+            _natives.append((name.decode(), intrinsic.number, intrinsic.levels, entry))
             return True
     raise NotInterposed(ABSENT)
 

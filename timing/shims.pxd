@@ -107,6 +107,7 @@ cdef extern from "core/follow.h":
 
 cdef extern from "core/preload.h":
     const char *preload_library()
+    void preload_choose_programs(bint)
     bint preload_is_needed(const char *, const char *const *, bint)
 
 cdef extern from "core/child_variables.h":

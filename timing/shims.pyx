@@ -58,6 +58,7 @@ include "packing.pxi"
 include "traces.pxi"
 include "monitor.pxi"
 include "descendants.pxi"
+include "programs.pxi"
 include "unrecorded.pxi"
 
 
@@ -113,6 +114,8 @@ def begin(wanted, *, libraries, roots, bytes variables=b"", **found):
         name = field.name.decode()
         kept.append(put_setting(&settings, field, found.pop(name) if name in found else getattr(wanted, name)))
         field += 1
+    if "native" in wanted.record:
+        tell_programs_of_settings(&settings)
     if found:
         raise TypeError(f"no fields of the settings: {', '.join(found)}")
     if side_locks_prepare():

@@ -1,11 +1,13 @@
 /* libinterpose_boot.so, preloaded into an interpreter that reads no start-up file of ours: it begins the recording as one
-   would, before the program's first line.
+   would, before the program's first line. Into a program in another language, where native calls are recorded, it loads
+   libinterpose_program.so, which stays out of all others.
 
    It is linked against nothing of Python's: an interpreter may be one file, or a library. PySys_AddAuditHook may be
    called before Py_Initialize; just before the program is run the hook hears one of the events "cpython.run_…". A hook
    cannot be taken out again; afterwards it returns at once. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -186,15 +188,43 @@ static bool is_wanted(void)
     return said && *said && strcmp(said, "0") != 0 && dlsym(RTLD_DEFAULT, "Py_Version");
 }
 
+/* --- a program in another language */
+
+static const char program_library[] = "libinterpose_program.so";
+
+static bool says_native(void)
+{
+    const char *said = getenv("INTERPOSE");
+    return said && strstr(said, "native");
+}
+
+/* Beside our own library. Where it cannot be loaded, the program runs as it would. */
+static void begin_program(const char *path, int count, char **arguments)
+{
+    char beside[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    size_t directory = slash ? (size_t)(slash + 1 - path) : 0;
+    if (!directory || directory + sizeof program_library > sizeof beside)
+        return;
+    memcpy(beside, path, directory);
+    memcpy(beside + directory, program_library, sizeof program_library);
+    void *loaded = dlopen(beside, RTLD_NOW | RTLD_LOCAL);
+    void (*start)(int, char **) = loaded ? dlsym(loaded, "interpose_program_begin") : NULL;
+    if (start)
+        start(count, arguments);
+}
+
 __attribute__((constructor)) static void begin(int count, char **arguments, char **environment)
 {
     Dl_info library;
-    (void)count;
-    (void)arguments;
+    int saved = errno;
     if (!dladdr((void *)begin, &library) || !library.dli_fname)
         return;
     restore_preload(environment, library.dli_fname);
     int (*add)(audit_hook, void *) = dlsym(RTLD_DEFAULT, "PySys_AddAuditHook");
     if (add && is_wanted() && find_place(library.dli_fname))
         add_hook(add);
+    if (!add && says_native())
+        begin_program(library.dli_fname, count, arguments);
+    errno = saved;
 }

@@ -5,9 +5,11 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "core/visible.h"
+
 /* Append `count` pieces to the file in one write; it is created if it does not exist, and stays below `most` bytes.
    0 or the error number. */
-int file_add(const char *directory, const char *name, const struct iovec *pieces, int count, uint64_t most);
+VISIBLE int file_add(const char *directory, const char *name, const struct iovec *pieces, int count, uint64_t most);
 
 /* Have `name` be a copy of the file at `source`, up to `most` bytes. */
 void file_copy(const char *directory, const char *name, const char *source, size_t most);

@@ -32,6 +32,12 @@ struct filter {
 };
 VISIBLE extern struct filter filter;
 
+/* Are calls of that number left out wherever they are made? */
+static inline bool is_left_out(uint32_t intrinsic)
+{
+    return UNLIKELY(filter.on) && (filter.none || (intrinsic < COUNTED_NUMBERS && filter.left_out[intrinsic]));
+}
+
 /* Read the filter in `directory`, for the process of that lineage (empty: the founder). The caller holds the exclusive
    lock, as for the next. */
 void filter_read(const char *directory, const char *lineage, uint32_t changes);

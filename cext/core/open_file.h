@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/visible.h"
+
 enum { PATH_BYTES = 4096, HIGH_DESCRIPTOR = 700 };
 
 /* So often a call that a signal interrupts is made again. One that always is interrupted is not waited for. */
@@ -14,13 +16,13 @@ enum { FILE_TRIES = 8 };
 void files_begin(bool group_reads);
 
 /* Make a directory with that mode, whatever the umask. 0 or the error number. */
-int directory_create(const char *path);
+VISIBLE int directory_create(const char *path);
 
 /* Whether its file system has more free space than the reserve: 0, RESERVE_REACHED, or the error number. */
 int directory_may_grow(const char *path);
 
 /* Remove an experiment's directory with the files that one has. */
-void directory_discard(const char *path);
+VISIBLE void directory_discard(const char *path);
 
 /* Read a file of the kernel as text that ends with a zero byte. False if there is none. */
 bool file_read(const char *path, char *text, size_t bytes);
@@ -31,8 +33,8 @@ int file_open_to_read(const char *path);
 /* --- for what writes the files of an experiment */
 
 /* Open it as one of ours, which is never a link; -1 with errno set. The second form writes its path to `path`. */
-int file_open(const char *path, int flags);
-int file_open_in(char path[PATH_BYTES], const char *directory, const char *name, int flags);
+VISIBLE int file_open(const char *path, int flags);
+VISIBLE int file_open_in(char path[PATH_BYTES], const char *directory, const char *name, int flags);
 
 /* Make it readable for its owner alone, or for the group as well, whatever the umask. -1 with errno set. */
 int file_give_mode(int opened);

@@ -10,12 +10,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/program.h"
 
 enum { LINE_BYTES = 512 };
 
+static bool programs_followed;
 static const char library_name[] = "libinterpose_boot.so";
 static const char startup_name[] = "interpose.pth";
+
+void preload_choose_programs(bool followed)
+{
+    programs_followed = followed;
+}
+
+bool preload_follows(enum reason reason)
+{
+    return reason == REASON_none || (programs_followed && reason == REASON_NOT_PYTHON);
+}
 
 /* --- our own library */
 
@@ -180,6 +190,8 @@ bool preload_is_needed(const char *path, const char *const *words, bool has_our_
         return false;
     if (program_is_python(path))
         return is_needed(path, *words, *words ? words + 1 : words, has_our_path);
+    if (programs_followed && program_reason(path) == REASON_NOT_PYTHON)
+        return true;
     return read_first_line(path, line) && split_first_line(line, &interpreter, &option[0]) &&
            is_needed(interpreter, interpreter, option, has_our_path);
 }

@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "core/open_file.h"
+#include "core/visible.h"
 
 struct session {
     pid_t process;
@@ -17,13 +18,13 @@ struct session {
     uint64_t time_ns;     /* the same by the calendar, as the log has it */
     uint64_t seed;        /* of the identities of its spans (core/trace_identities.h) */
 };
-extern struct session session;
+VISIBLE extern struct session session;
 
 /* Make what a session needs once in a process. 0 or the error's number. */
 int session_prepare(void);
 
 /* Is this the process that the experiment is of, and no child of it? */
-bool session_is_ours(void);
+VISIBLE bool session_is_ours(void);
 void session_set_ours(void);
 
 /* A forked child that could not be given a subexperiment asks for none again. */

@@ -8,6 +8,7 @@
 
 #include "core/recorder.h"
 #include "core/visible.h"
+#include "cpython/side_lock.h"
 #include "hooks/descriptors.h"
 #include "hooks/slot.h"
 
@@ -27,6 +28,18 @@ struct call {
 #endif
     struct child *child; /* if it is recorded before it is attempted: its record, or NULL */
 };
+
+#if IS_FREE_THREADED
+/* The same as it is now, a copy: other threads may change it. */
+static inline const struct descriptor *descriptor_seen(int number, struct descriptor *copy)
+{
+    const struct descriptor *known = descriptor_known(number);
+    if (!known)
+        return NULL;
+    *(descriptor_word *)copy = __atomic_load_n((const descriptor_word *)known, __ATOMIC_ACQUIRE);
+    return copy;
+}
+#endif
 
 /* How arguments are passed: to a METH_NOARGS, METH_O or METH_VARARGS function, or to a Python function that is a
    method. */

@@ -10,7 +10,7 @@
 #include "core/fields.h"
 #include "core/fork.h"
 #include "core/open_file.h"
-#include "core/program.h"
+#include "core/preload.h"
 #include "core/program_name.h"
 #include "core/recorder.h"
 #include "cpython/sites.h"
@@ -36,7 +36,8 @@ static bool copy_path(PyObject *path, char text[PATH_BYTES])
 
 static void name_program(struct child *child, const char *path)
 {
-    const char *why = reason_words(program_reason(path));
+    enum reason reason = program_reason(path);
+    const char *why = preload_follows(reason) ? NULL : reason_words(reason);
     child->command = program_intern(path);
     child->why = why ? intern_literal(why) : 0;
 }

@@ -4,14 +4,11 @@
    without, where the data for a call is one word, which is read and written as a whole. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/visible.h"
-#include "cpython/side_lock.h"
 
 enum { DESCRIPTORS_KNOWN = 8192 };
 
@@ -50,18 +47,6 @@ static inline struct descriptor *descriptor_known(int number)
         first_use(known, number);
     return known;
 }
-
-#if IS_FREE_THREADED
-/* The same as it is now, a copy: other threads may change it. */
-static inline const struct descriptor *descriptor_seen(int number, struct descriptor *copy)
-{
-    const struct descriptor *known = descriptor_known(number);
-    if (!known)
-        return NULL;
-    *(descriptor_word *)copy = __atomic_load_n((const descriptor_word *)known, __ATOMIC_ACQUIRE);
-    return copy;
-}
-#endif
 
 /* The same without keeping it, if our interpreter's lock is not held: a copy of the data, or the kernel is asked
    each time. `known` is 0 for an invalid descriptor. */

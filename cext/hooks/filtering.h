@@ -12,13 +12,7 @@
 #include "core/visible.h"
 #include "hooks/slot.h"
 
-/* Are calls of that number left out wherever they are made? */
-static inline bool is_left_out(uint32_t intrinsic)
-{
-    return UNLIKELY(filter.on) && (filter.none || (intrinsic < COUNTED_NUMBERS && filter.left_out[intrinsic]));
-}
-
-/* The same for one with a kind that is known later; `passed` is the answer for other kinds. */
+/* May a call be recorded with a kind that is known later? `passed` is the answer for other kinds. */
 bool passes_late(const struct slot *slot, uint32_t intrinsic, bool passed);
 
 /* May a transaction? Where calls are chosen by transactions, these have to be known. */

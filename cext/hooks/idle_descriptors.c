@@ -1,5 +1,6 @@
 #include "hooks/idle_descriptors.h"
 
+#include "cpython/side_lock.h"
 #include "hooks/object_descriptor.h"
 
 uint32_t answers;

@@ -44,10 +44,10 @@ static void change_own(struct passed *passed)
     side_end(SIDE_ENVIRONMENT);
 }
 
-/* What a shell was given stays: others may have changed it meanwhile, and it lacked what the program took out. */
+/* What a shell was given stays, because it lacked what the program took out; but not our library, which is for the shell alone. */
 static void change_back(struct passed *passed, const struct slot *slot)
 {
-    if (slot->passes == PASSES_shell || !side_begin(SIDE_ENVIRONMENT))
+    if ((slot->passes == PASSES_shell && !passed->preload) || !side_begin(SIDE_ENVIRONMENT))
         return;
     bool is_ours = environ == passed->own;
     if (is_ours)
@@ -92,10 +92,10 @@ static bool find_passed(struct passed *passed, const struct slot *slot, PyObject
     if (!is_own_environment(slot) && *place < 0)
         return false;
     PyObject *given = *place < 0 ? Py_None : items[*place];
-    bool preload = !follow_is_off() && program_needs_preload(slot, items, count, given);
-    if (given == Py_None && !preload && own_is_complete() && own_tells_fate())
+    passed->preload = !follow_is_off() && program_needs_preload(slot, items, count, given);
+    if (given == Py_None && !passed->preload && own_is_complete() && own_tells_fate())
         return false;
-    passed->environment = environment_for_child(given, (enum passes)slot->passes, preload);
+    passed->environment = environment_for_child(given, (enum passes)slot->passes, passed->preload);
     return passed->environment != NULL;
 }
 

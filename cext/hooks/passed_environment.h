@@ -4,6 +4,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdbool.h>
 
 #include "hooks/slot.h"
 
@@ -14,6 +15,7 @@ struct passed {
     PyObject *items[PASSED_ITEMS];
     PyObject *environment;
     PyObject *tuple;
+    bool preload; /* with our library */
     char **own, **before; /* the process's own environment for the time of the call */
 };
 

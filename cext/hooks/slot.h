@@ -2,13 +2,13 @@
    describe intrinsics. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "kinds.h"
 #include "core/levels.h"
+
+typedef struct _object PyObject; /* as Python has it; programs without Python have slots, too */
 
 /* What is kept of a call besides its times. */
 #define DETAILS(X) \

@@ -122,7 +122,9 @@ static bool take_program(struct program_words *program, const struct slot *slot,
 bool program_needs_preload(const struct slot *slot, PyObject *const *items, Py_ssize_t count, PyObject *environment)
 {
     struct program_words program = {.count = 0};
-    if (slot->passes == PASSES_shell || count < (slot->passes == PASSES_list ? 5 : 2))
+    if (slot->passes == PASSES_shell)
+        return preload_is_needed("/bin/sh", (const char *const[]){"sh", NULL}, true);
+    if (count < (slot->passes == PASSES_list ? 5 : 2))
         return false;
     bool needed = take_program(&program, slot, items) &&
                   preload_is_needed(program.path, program.words, has_our_path(environment));

@@ -1,10 +1,7 @@
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
 #include "hooks/without_lock.h"
 
+#include "core/filter.h"
 #include "core/transaction_sampling.h"
-#include "hooks/filtering.h"
 
 static bool passes_filter(const struct thread *thread, uint32_t intrinsic)
 {

@@ -1,10 +1,10 @@
 #define _GNU_SOURCE
-#include <Python.h>
-
 #include "native/left_out_objects.h"
 
 #include <dlfcn.h>
 #include <string.h>
+
+#include "native/native_host.h"
 
 static const char *const parts_of_the_c_library[] = {
     "ld-linux", "ld-musl", "ld64", "libc.", "libc-", "libm.", "libm-", "libdl.", "libdl-", "librt.", "librt-", "libpthread",
@@ -12,12 +12,7 @@ static const char *const parts_of_the_c_library[] = {
     "libubsan.", "liblsan.", NULL,
 };
 
-static const char *const covers_of_system_calls[] = {
-    "_socket.", "select.", "_posixsubprocess.", "_multiprocessing.", "_posixshmem.", "mmap.", "fcntl.", "_io.", "posix.",
-    "time.", "resource.", "termios.", "_queue.", NULL,
-};
-
-static bool begins_with_one_of(const char *name, const char *const *beginnings)
+bool begins_with_one_of(const char *name, const char *const *beginnings)
 {
     for (; *beginnings; beginnings++)
         if (strncmp(name, *beginnings, strlen(*beginnings)) == 0)
@@ -45,7 +40,7 @@ static bool is_ours(const char *path)
     return length && strncmp(path, own, length) == 0;
 }
 
-static const char *name_of_object(const struct loaded_object *object)
+const char *name_of_object(const struct loaded_object *object)
 {
     const char *slash = strrchr(object->path, '/');
     return slash ? slash + 1 : object->path;
@@ -58,10 +53,5 @@ bool object_is_of_the_c_library(const struct loaded_object *object)
 
 bool object_is_left_out(const struct loaded_object *object)
 {
-    const char *name = name_of_object(object);
-    if (!*name || !object->symbols || is_in(object->all, (uintptr_t)PyEval_RestoreThread))
-        return true;
-    if (object_is_of_the_c_library(object) || is_ours(object->path))
-        return true;
-    return strstr(object->path, "/lib-dynload/") && begins_with_one_of(name, covers_of_system_calls);
+    return !object->symbols || object_is_of_the_c_library(object) || is_ours(object->path) || native_host_leaves_out(object);
 }

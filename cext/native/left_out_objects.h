@@ -7,5 +7,11 @@
 
 #include "core/loaded_object.h"
 
+/* The last part of its path; empty for the program itself. */
+const char *name_of_object(const struct loaded_object *object);
+
+/* Of a list that ends with NULL. */
+bool begins_with_one_of(const char *name, const char *const *beginnings);
+
 bool object_is_of_the_c_library(const struct loaded_object *object);
 bool object_is_left_out(const struct loaded_object *object);

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "native/native_call.h"
 
 #include <errno.h>
@@ -5,14 +6,13 @@
 
 #include "core/detail_levels.h"
 #include "core/program_name.h"
-#include "cpython/sites.h"
-#include "cpython/waiting_sites.h"
-#include "hooks/call_kind.h"
 #include "hooks/descriptors.h"
 #include "hooks/open_calls.h"
+#include "hooks/traffic.h"
 #include "hooks/without_lock.h"
 #include "native/native_callers.h"
 #include "native/native_errors.h"
+#include "native/native_host.h"
 
 struct native natives[NATIVE_COUNT];
 
@@ -48,7 +48,7 @@ static bool is_in_handler(struct thread *thread, uintptr_t frame)
 
 static struct thread *recorded_native_thread(uintptr_t frame)
 {
-    struct thread *thread = known_thread();
+    struct thread *thread = native_host_thread();
     if (UNLIKELY(!thread || thread->quiet || thread->own_depth))
         return NULL;
     if (LIKELY(!is_in_handler(thread, frame)))
@@ -68,25 +68,11 @@ static uint32_t kind_of_native(const struct slot *slot, const struct descriptor 
     return slot->kinds[KIND_process] && inside(thread, KIND_process) ? slot->kinds[KIND_process] : 0;
 }
 
-/* The line of Python. A call that C code makes without the lock comes from the line of the call around it. */
-static uint32_t stack_in_python(const struct thread *thread)
-{
-    uint32_t depth = thread->record->fields.depth;
-    PyThreadState *running = running_state();
-    frame *frame = NULL;
-    if (running && running == PyGILState_GetThisThreadState())
-        return (frame = own_innermost_frame()) ? stack_of_waiting(frame, false) : 0;
-    if (depth && depth <= OPEN_CALLS && !is_told_by_program(thread->record->open[depth - 1].intrinsic))
-        return thread->record->open[depth - 1].stack;
-    return (frame = own_innermost_frame()) ? stack_without_lock(frame) : 0;
-}
-
 static uint32_t stack_of_native(const struct thread *thread, const void *caller)
 {
     if (!recorder.stack_kept)
         return 0;
-    uint32_t python = stack_in_python(thread), site = native_caller_site(caller);
-    return site ? stack_intern(site, python, 0) : python;
+    return native_host_stack(thread, native_caller_site(caller), caller);
 }
 
 /* --- what it changes in the known descriptors */

@@ -5,8 +5,6 @@
    counted. */
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
 #include <stdbool.h>
 #include <stdint.h>
 

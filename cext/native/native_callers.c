@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "native/native_callers.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -85,9 +86,9 @@ struct caller *native_caller_add(const struct loaded_object *object)
     if (callers.count == CALLERS)
         return NULL;
     struct caller *caller = &callers.all[callers.count];
-    const char *slash = strrchr(object->path, '/');
+    const char *path = *object->path ? object->path : program_invocation_name, *slash = strrchr(path, '/');
     *caller = (struct caller){.all = object->all, .dynamic = object->dynamic};
-    snprintf(caller->name, sizeof caller->name, "%s", slash ? slash + 1 : object->path);
+    snprintf(caller->name, sizeof caller->name, "%s", slash ? slash + 1 : path);
     __atomic_store_n(&callers.count, callers.count + 1, __ATOMIC_RELEASE);
     return caller;
 }

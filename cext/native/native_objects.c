@@ -8,20 +8,20 @@
 
 #include "core/intern.h"
 #include "core/loaded_object.h"
-#include "cpython/waiting_sites.h"
 #include "native/left_out_objects.h"
 #include "native/native_callers.h"
+#include "native/native_host.h"
 #include "native/native_wrappers.h"
 
-/* Beside the native intrinsics: what libraries find functions with. */
-enum { DLSYM = NATIVE_COUNT, WRAPPED };
+/* Besides the native intrinsics: what libraries find functions with, and what the host exchanges itself. */
+enum { DLSYM = NATIVE_COUNT, HOSTS, MOST_HOSTS = 40, MOST_WRAPPED = HOSTS + MOST_HOSTS };
 enum { SLOTS = 8192, NAMES = 256 };
 
 /* The exchanged slots. */
 struct exchanged {
     void **address;
     void *before;
-    uint16_t number; /* enum native_number, or DLSYM */
+    uint16_t number; /* enum native_number, DLSYM, or of the host's from HOSTS on */
     bool read_only;
 };
 
@@ -29,12 +29,17 @@ static struct {
     struct exchanged slots[SLOTS];
     uint32_t count;
     uint8_t by_name[NAMES]; /* numbers, each plus one */
-    bool ambiguous[WRAPPED]; /* there is another function of that name besides the C library's */
-    const void *way_of_program[WRAPPED]; /* its address in all objects, if that is not the function's own */
+    bool ambiguous[MOST_WRAPPED]; /* there is another function of that name besides the C library's */
+    const void *way_of_program[MOST_WRAPPED]; /* its address in all objects, if that is not the function's own */
     void *(*dlsym)(void *, const char *);
     unsigned long long loaded, unloaded; /* objects, as counted by the loader, at the last look */
     bool on;
 } exchange;
+
+static unsigned wrapped_count(void)
+{
+    return HOSTS + native_host_exchange_count;
+}
 
 /* --- what a library finds by a name that it says itself */
 
@@ -46,6 +51,7 @@ static void *native_dlsym(void *object, const char *name)
 {
     if (object == RTLD_DEFAULT || object == RTLD_NEXT || !exchange.on)
         return exchange.dlsym(object, name);
+    native_host_looked_up();
     return wrapped(name, exchange.dlsym(object, name));
 }
 
@@ -53,16 +59,20 @@ static void *native_dlsym(void *object, const char *name)
 
 static const char *name_of(unsigned number)
 {
-    return number == DLSYM ? "dlsym" : native_rows[number].name;
+    return number >= HOSTS ? native_host_exchanges[number - HOSTS].name : number == DLSYM ? "dlsym" : native_rows[number].name;
 }
 
 static void *wrapper_of(unsigned number)
 {
+    if (number >= HOSTS)
+        return native_host_exchanges[number - HOSTS].ours;
     return number == DLSYM ? (void *)native_dlsym : native_rows[number].wrapper;
 }
 
 static void *real_of(unsigned number)
 {
+    if (number >= HOSTS)
+        return native_host_exchanges[number - HOSTS].real;
     if (number == DLSYM)
         return (void *)exchange.dlsym;
     return natives[number].slot.numbers ? natives[number].real : NULL;
@@ -73,10 +83,11 @@ static unsigned place_of_name(const char *name)
     return (unsigned)hash_bytes(name, strlen(name)) % NAMES;
 }
 
+/* The host's first: of two with one name it is found. */
 static void know_names(void)
 {
     memset(exchange.by_name, 0, sizeof exchange.by_name);
-    for (unsigned number = 0; number < WRAPPED; number++) {
+    for (unsigned number = wrapped_count(); number-- > 0;) {
         unsigned place = place_of_name(name_of(number));
         while (exchange.by_name[place])
             place = (place + 1) % NAMES;
@@ -84,19 +95,19 @@ static void know_names(void)
     }
 }
 
-/* The number of a native intrinsic, or DLSYM; WRAPPED for any other name. */
+/* The number of what is exchanged; wrapped_count() for any other name. */
 static unsigned number_of_native(const char *name)
 {
     for (unsigned place = place_of_name(name); exchange.by_name[place]; place = (place + 1) % NAMES)
         if (strcmp(name_of(exchange.by_name[place] - 1u), name) == 0)
             return exchange.by_name[place] - 1u;
-    return WRAPPED;
+    return wrapped_count();
 }
 
 static void *wrapped(const char *name, void *found)
 {
-    unsigned number = found ? number_of_native(name) : WRAPPED;
-    return number != WRAPPED && found == real_of(number) ? wrapper_of(number) : found;
+    unsigned number = found ? number_of_native(name) : wrapped_count();
+    return number != wrapped_count() && found == real_of(number) ? wrapper_of(number) : found;
 }
 
 /* A program at a fixed address that takes a function's address has its own way to it, whose address then stands for
@@ -110,18 +121,20 @@ static bool is_way_of_program(const void *found)
 
 static void find_real(unsigned number)
 {
-    const char *name = native_rows[number].name;
+    const char *name = name_of(number);
     void *found = dlsym(RTLD_DEFAULT, name);
     exchange.way_of_program[number] = is_way_of_program(found) ? found : NULL;
-    natives[number].real = exchange.way_of_program[number] ? dlsym(RTLD_NEXT, name) : found;
+    void *real = exchange.way_of_program[number] ? dlsym(RTLD_NEXT, name) : found;
+    *(number >= HOSTS ? &native_host_exchanges[number - HOSTS].real : &natives[number].real) = real;
 }
 
 void native_prepare(void)
 {
     know_names();
-    waiting_sites_begin();
-    for (unsigned number = 0; number < NATIVE_COUNT; number++)
-        find_real(number);
+    native_host_begin();
+    for (unsigned number = 0; number < wrapped_count(); number++)
+        if (number != DLSYM)
+            find_real(number);
     exchange.dlsym = (void *(*)(void *, const char *))dlsym(RTLD_DEFAULT, "dlsym");
     memset(exchange.ambiguous, 0, sizeof exchange.ambiguous);
     exchange.loaded = exchange.unloaded = 0;
@@ -156,7 +169,7 @@ static void exchange_place(void *data, const struct import_place *place)
 {
     const struct look *look = data;
     unsigned number = number_of_native(place->name);
-    if (number == WRAPPED || exchange.count == SLOTS || !real_of(number))
+    if (number == wrapped_count() || exchange.count == SLOTS || !real_of(number))
         return;
     void *before = __atomic_load_n(place->address, __ATOMIC_ACQUIRE);
     if (!leads_to(look->object, place, before, number))
@@ -194,7 +207,7 @@ static int note_definitions(struct dl_phdr_info *info, size_t size, void *nothin
     (void)size;
     (void)nothing;
     object_read(&object, info);
-    for (unsigned number = 0; number < WRAPPED && !object_is_of_the_c_library(&object); number++)
+    for (unsigned number = 0; number < wrapped_count() && !object_is_of_the_c_library(&object); number++)
         exchange.ambiguous[number] |= object_defines(&object, name_of(number));
     return 0;
 }

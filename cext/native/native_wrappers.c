@@ -1,6 +1,4 @@
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
+#define _GNU_SOURCE
 #include "native/native_wrappers.h"
 
 #include "native/native_call.h"

@@ -1,6 +1,7 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
 """The compiled arrangement of records: the same bytes as `interpose.experiments.format.columns.PlainColumns`."""
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cython cimport final
 from libc.stdint cimport uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
@@ -155,31 +156,49 @@ cdef class CompiledColumns:
 
     def arrange(self, records):
         """The arrangement of `records`, which must be whole and at least one."""
-        cdef const uint8_t[::1] given = records
-        cdef size_t count = given.shape[0] // self.record_bytes
+        cdef Py_buffer given
+        PyObject_GetBuffer(records, &given, PyBUF_SIMPLE)
+        try:
+            return self.arrangement(<const uint8_t *>given.buf, given.len // self.record_bytes)
+        finally:
+            PyBuffer_Release(&given)
+
+    cdef bytes arrangement(self, const uint8_t *records, size_t count):
         cdef size_t used
         if count == 0:
             raise ValueError("no records")
-        arranged = bytearray(self.record_bytes * count + self.mask_bytes)
-        cdef uint8_t[::1] out = arranged
+        cdef bytearray arranged = bytearray(self.record_bytes * count + self.mask_bytes)
+        cdef uint8_t *out = arranged
         self.make_room(count)
         with nogil:
-            used = self.arrange_all(&given[0], count, &out[0])
-        return bytes(out[:used])
+            used = self.arrange_all(records, count, out)
+        return (<const char *>out)[:used]
 
     def restore(self, arranged, size_t count, into):
         """Put the `count` records that were arranged, at least one, into the beginning of `into`. Raises
         ArrangementError."""
-        cdef const uint8_t[::1] given = arranged
-        cdef uint8_t[::1] out = into
-        cdef size_t length = given.shape[0]
-        if count == 0 or length < self.record_bytes + self.mask_bytes or not self.fits(&given[0], length, count):
+        cdef Py_buffer given, out
+        PyObject_GetBuffer(arranged, &given, PyBUF_SIMPLE)
+        try:
+            PyObject_GetBuffer(into, &out, PyBUF_WRITABLE)
+            try:
+                self.restore_checked(<const uint8_t *>given.buf, given.len, count, <uint8_t *>out.buf, out.len)
+            finally:
+                PyBuffer_Release(&out)
+        finally:
+            PyBuffer_Release(&given)
+
+    cdef int restore_checked(
+        self, const uint8_t *arranged, size_t length, size_t count, uint8_t *out, size_t room
+    ) except -1:
+        if count == 0 or length < self.record_bytes + self.mask_bytes or not self.fits(arranged, length, count):
             raise ArrangementError(f"{length} bytes are not {count} arranged records")
-        if <size_t>out.shape[0] // self.record_bytes < count:
+        if room // self.record_bytes < count:
             raise ArrangementError(f"no room for {count} records")
         self.make_room(count)
         with nogil:
-            self.restore_all(&given[0], count, &out[0])
+            self.restore_all(arranged, count, out)
+        return 0
 
     cdef int make_room(self, size_t count) except -1:
         cdef uint64_t *numbers

@@ -11,7 +11,8 @@ def head(format_version, layout, *, version, settings, clock, cost, interposed, 
     `version` is that of interpose, `layout` what interpose.timing.shims.layout gives; `clock` kind, reason, cost of a
     reading in nanoseconds and resolution in seconds; `cost` what a recorded call costs, what of it lies inside its
     own clock readings, and how long a wait for a lock is to be recorded, all in nanoseconds; `interposed` in
-    what way calls are interposed, and why so; `arguments` what is kept of the command line behind the interpreter;
+    what way calls are interposed, and why so; `arguments` what is kept of the command line behind the interpreter
+    (None: the command is added later);
     `roots` the directories that the program imports from; `interpreter` where who samples the process finds what its
     threads run (interpose.timing.shims.interpreter_layout), and `libraries` where code lies that is not the program's
     own; `redacted` gives of a text what may be written. `trace_parent`: the trace context in which the program was
@@ -35,7 +36,8 @@ def head(format_version, layout, *, version, settings, clock, cost, interposed, 
     lines.append(element("interposed", by=by, why=why))
     lines.append(element("cost", **cost))
     lines += _layout(*layout)
-    lines += _command(arguments, redacted)
+    if arguments is not None:
+        lines += _command(arguments, redacted)
     lines += [element("root", path=redacted(path)) for path in roots]
     if interpreter:
         lines.append(element("interpreter", **interpreter))

@@ -8,6 +8,7 @@ SUFFIX = ".er"
 LOG = "log.xml"
 MAP = "map.xml"
 EXCLUDED = "excluded"  # the processes that are not to be recorded, a line with the number of each
+PROGRAMS = "programs"  # how programs that are not Python are recorded
 LINEAGE_LETTERS = "fxc"
 RANKS = "M"  # what the lineage of a rank of MPI begins with
 
@@ -66,6 +67,17 @@ def does_group_read(directory: str) -> bool:
 def file_mode(directory: str) -> int:
     """The mode for files that everyone who may read the experiment's directory may read. Raises OSError."""
     return 0o640 if does_group_read(directory) else 0o600
+
+
+def write_programs(founder: str, plan: bytes) -> None:
+    """Write how programs that are not Python are recorded, for those who may read the experiment. Raises OSError."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(os.path.join(founder, PROGRAMS), flags, 0o600)
+    try:
+        os.fchmod(descriptor, file_mode(founder))
+        os.write(descriptor, plan)
+    finally:
+        os.close(descriptor)
 
 
 def _let_group_read(path: str, directory: str) -> None:

@@ -91,8 +91,9 @@ class Site:
 
     @property
     def is_native(self) -> bool:
-        """Whether it is native code: then `file` is a shared object, and `function` a symbol or the object's name."""
-        return not self.line and bool(_SHARED_OBJECT.search(self.file))
+        """Whether it is native code: then `file` is a shared object or program, and `function` a symbol or its name."""
+        is_object = _SHARED_OBJECT.search(self.file) or self.file.rpartition("/")[2] == self.function
+        return not self.line and bool(is_object)
 
 
 _SHARED_OBJECT = re.compile(r"\.so(?:\.[\w.]+)?$")

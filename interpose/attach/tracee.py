@@ -175,7 +175,7 @@ class Tracee:
     def _refuse_what_cannot_be_traced(self) -> None:
         status = self._status()
         if self.pid == os.getpid() or status.get("Tgid") != str(self.pid):
-            raise CannotAttach(f"{self.pid}: is not a Python process")
+            raise CannotAttach(f"process {self.pid} is not a Python process")
         self.refuse_what_has_ended()
         if status["State"][:1] in "Tt" and status["TracerPid"] == "0":
             raise CannotAttach(f"{self.pid}: is stopped; kill -CONT {self.pid} lets it go on")
@@ -231,7 +231,7 @@ class Tracee:
                     return each, named
             except (NotELF, OSError):
                 self._refuse_32_bits(each)
-        raise CannotAttach(f"{self.pid}: is not a Python process: it has no symbols of an interpreter")
+        raise CannotAttach(f"process {self.pid} is not a Python process: it has no symbols of an interpreter")
 
     def _executable(self) -> str:
         try:

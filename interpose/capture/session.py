@@ -261,7 +261,7 @@ def record(wanted, founder, lineage, directory, intrinsics, found=None, packages
     try:
         paths = [*(found.paths if found else ()), *(collected.paths if collected else ())]
         interposed = ("wrapt", why_not) if why_not else ("place", "")
-        call_ns = _record(shims, wanted, founder, lineage, directory, interposed, paths)
+        call_ns, described = _record(shims, wanted, founder, lineage, directory, interposed, paths)
         if found:
             shims.note_libraries(found.notes)
         # Before anything is in place: other threads may call meanwhile.
@@ -276,6 +276,7 @@ def record(wanted, founder, lineage, directory, intrinsics, found=None, packages
             _wrap(shims, every, catch_all)
         else:
             shims.interpose(intrinsics, sys.modules, catch_all=catch_all, packages=packages)
+        follow_programs(shims, wanted, founder, lineage, described)
         begin_lines(wanted)
         begin_coverage(wanted)
         begin_heap(wanted)
@@ -312,6 +313,18 @@ def begin_filter(shims, wanted, is_founder):
         shims.note_filter(wanted.filter)
     for text in wanted.warnings if is_founder else ():
         shims.warn(text)
+
+
+def follow_programs(shims, wanted, founder, lineage, described):
+    """Follow programs that are not Python, too, where native calls are recorded: the founder says how."""
+    followed = "native" in wanted.record and wanted.follow != "off"
+    shims.follow_programs(followed)
+    if not followed or lineage:
+        return
+    head = describe.head(shims.format_version(), shims.layout(), **described, arguments=None)
+    plan = shims.plan_of_programs(head.encode("utf-8", "replace"), wanted.arguments)
+    with shims.unrecorded():
+        names.write_programs(founder, plan)
 
 
 def begin_lines(wanted):
@@ -402,25 +415,28 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
     cost = {"call_ns": call_ns, "inside_ns": inside_ns, "wait_above_ns": wait_above_ns}
     if wanted.statements:
         cost["statement_ns"] = shims.calibrate_statements()
+    described = {
+        "version": __version__,
+        # The expression may name the secret itself.
+        "settings": {**wanted.texts, "INTERPOSE_REDACT": "on" if wanted.redact else "off"},
+        "clock": (clock, why, read_ns, time.get_clock_info("monotonic").resolution),
+        "cost": cost,
+        "interposed": interposed,
+        "redacted": (lambda text: _redacted(shims, text)) if wanted.redact else str,
+        "trace_parent": shims.choose_trace_parent(os.environb.get(b"TRACEPARENT", b"")),
+    }
     head = describe.head(
         shims.format_version(),
         shims.layout(),
-        version=__version__,
-        # The expression may name the secret itself.
-        settings={**wanted.texts, "INTERPOSE_REDACT": "on" if wanted.redact else "off"},
-        clock=(clock, why, read_ns, time.get_clock_info("monotonic").resolution),
-        cost=cost,
-        interposed=interposed,
+        **described,
         arguments=_arguments(wanted),
         roots=roots,
         interpreter=shims.interpreter_layout(),
         libraries=[os.fsdecode(path) for path in libraries],
-        redacted=(lambda text: _redacted(shims, text)) if wanted.redact else str,
-        trace_parent=shims.choose_trace_parent(os.environb.get(b"TRACEPARENT", b"")),
     )
     shims.describe(head.encode("utf-8", "replace"))
     shims.tell_fate()
-    return call_ns
+    return call_ns, described
 
 
 def _arguments(wanted):

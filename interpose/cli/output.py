@@ -38,9 +38,9 @@ def add_output_arguments(parser: argparse.ArgumentParser, *others: str) -> None:
 
 
 def add_output_argument(parser: argparse.ArgumentParser, where: str = "") -> None:
-    """The option -o; `where` says what else there is to know of it."""
+    """The option -o, where `-` is standard output; `where` says what else there is to know of it."""
     told = f"write to FILE instead of the terminal{where}"
-    parser.add_argument("-o", "--output", metavar="FILE", help=told)
+    parser.add_argument("-o", "--output", metavar="FILE", type=lambda path: None if path == "-" else path, help=told)
 
 
 def positive(text: str) -> int:

@@ -5,6 +5,7 @@ Names, sites and texts are numbers here (`interned_data`); whoever writes the pa
 for. The numbers are those of the experiment. Numbers of fields are those of perfetto_trace.proto.
 """
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
@@ -119,15 +120,23 @@ cdef class Packets:
         memcpy(&value, record + self.fields[which].offset, self.fields[which].size_bytes)
         return value
 
-    def new_in(self, const uint8_t[::1] events):
+    def new_in(self, events):
         """What is met for the first time: intrinsics, stacks, texts, and (thread, task) that have no track yet."""
+        cdef Py_buffer given
+        PyObject_GetBuffer(events, &given, PyBUF_SIMPLE)
+        try:
+            return self.new_among(<const uint8_t *>given.buf, given.len // self.record_bytes)
+        finally:
+            PyBuffer_Release(&given)
+
+    cdef list new_among(self, const uint8_t *records, size_t count):
         cdef size_t place
         cdef const uint8_t *record
         cdef list found = [[], [], [], []]
         cdef uint64_t last = <uint64_t>-1, track
         cdef uint64_t number
-        for place in range(events.shape[0] // self.record_bytes):
-            record = &events[place * self.record_bytes]
+        for place in range(count):
+            record = records + place * self.record_bytes
             number = self.field(record, INTRINSIC)
             if self.intrinsics.is_new(number):
                 found[0].append(number)
@@ -145,16 +154,24 @@ cdef class Packets:
             last = track
         return found
 
-    def packets(self, const uint8_t[::1] events):
+    def packets(self, events):
         """The packets of the events, in their order."""
-        cdef size_t place, count = events.shape[0] // self.record_bytes
+        cdef Py_buffer given
+        PyObject_GetBuffer(events, &given, PyBUF_SIMPLE)
+        try:
+            return self.packets_of(<const uint8_t *>given.buf, given.len // self.record_bytes)
+        finally:
+            PyBuffer_Release(&given)
+
+    cdef bytes packets_of(self, const uint8_t *records, size_t count):
+        cdef size_t place
         cdef bytearray made = bytearray(count * LONGEST)
         cdef uint8_t *begin = made
         cdef uint8_t *at = begin
         cdef const uint8_t *record
         cdef uint64_t last = <uint64_t>-1, of, track = 0, start_ns, wall_ns
         for place in range(count):
-            record = &events[place * self.record_bytes]
+            record = records + place * self.record_bytes
             of = self.field(record, THREAD) << 32 | self.field(record, TASK)
             if of != last:
                 track = self.tracks[of]

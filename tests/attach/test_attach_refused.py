@@ -94,7 +94,7 @@ def test_what_is_no_python_program_is_refused(command, interpose):
     gone = interpose(command, str(sleeper.pid))
 
     assert (done.returncode, gone.returncode) == (1, 1)
-    assert f"interpose: {sleeper.pid}: is not a Python process" in done.stderr
+    assert f"interpose: process {sleeper.pid} is not a Python process" in done.stderr
     assert gone.stderr == f"interpose: {sleeper.pid}: no such process\n"
 
 

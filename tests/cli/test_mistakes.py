@@ -43,6 +43,7 @@ pytestmark = pytest.mark.any_python
         (["flame", "a.er", "b.er", "c.er"], "flame takes one experiment, or two to compare, not 3"),
         (["check", "--in-place", "a.er"], "-o and --in-place need --repair"),
         (["attach"], "the following arguments are required: PID (interpose attach --help)"),
+        (["attach", "1", "--wait", "x"], "--wait: 'x' is not a number of seconds (interpose attach --help)"),
     ],
 )
 def test_a_mistake_is_answered_in_one_line(interpose_here, words, told):
@@ -132,6 +133,10 @@ def test_a_variable_that_is_no_setting_is_told_in_the_experiment_and_not_by_the_
         (["report", "wrong.er"], 1, "wrong.er/log.xml: not the log of an experiment"),
         (["cp", "order.1.er", "new.er"], 1, "order.1.er: no such experiment. Did you mean orders.1.er?"),
         (["report", "../work/gone.er"], 1, "../work/gone.er: no such experiment"),
+        (["report", ""], 1, "'': no such experiment"),
+        (["display", "zwr", "gone"], 1, "gone: no such file"),
+        (["display", "zwr", "else"], 1, "else: not a file"),
+        (["consolidate", "-o", "orders.1.er", "orders.1.er"], 1, "orders.1.er: already exists"),
         (
             ["report", "../work/order.1.er"],
             1,
@@ -186,6 +191,7 @@ def test_an_editor_that_is_not_there_is_named(interpose_here, tmp_path):
         (["-m", "orders.py"], 1, "-m orders.py: no such module. Did you mean interpose run orders.py?"),
         (["xyzzy"], 127, "xyzzy: command not found"),
         (["./xyzzy"], 127, "./xyzzy: No such file or directory"),
+        (["manage"], 127, "manage: command not found; if it is Python: interpose run python manage"),
     ],
 )
 def test_a_program_that_cannot_run_is_answered_in_one_line_with_pythons_exit_code(
@@ -195,6 +201,7 @@ def test_a_program_that_cannot_run_is_answered_in_one_line_with_pythons_exit_cod
     shop.mkdir()
     for directory in shop.parent, shop:
         (directory / "orders.py").write_text("")
+    (shop.parent / "manage").write_text("")
 
     done = interpose("run", *words)
 

@@ -86,6 +86,13 @@ def test_an_encoding_without_a_letter_gets_one_that_looks_alike(experiment, enco
     assert "\\" not in done.stdout
 
 
+def test_a_file_called_dash_is_standard_output(experiment):
+    done = run(experiment, "list", "-o", "-", stdout=subprocess.PIPE)
+
+    assert "test.1.er" in done.stdout
+    assert not (experiment / "-").exists()
+
+
 def small_files() -> None:
     """As if the disk were full from there on."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))

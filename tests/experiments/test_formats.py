@@ -236,7 +236,7 @@ def test_check_finds_it_sound(version, place, capsys):
 
     assert main(["check", str(path)]) == 0
     calls = sum(sum(made) for made in MADE[version])
-    assert f"sound: 2 processes, {calls} calls" in capsys.readouterr().out
+    assert f"undamaged: 2 processes, {calls} calls" in capsys.readouterr().out
 
 
 def test_nothing_in_them_is_of_the_machine_that_recorded(version, experiment):

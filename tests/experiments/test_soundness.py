@@ -25,7 +25,7 @@ def test_a_sound_experiment_is_called_so(tmp_path, capsys):
 
     assert main(["check", "test.1.er"]) == 0
 
-    assert capsys.readouterr().out == "test.1.er: sound: 1 process, 3 calls, 0 archived files\n"
+    assert capsys.readouterr().out == "test.1.er: undamaged: 1 process, 3 calls, 0 archived files\n"
 
 
 def test_each_thing_that_is_not_sound_has_a_line(tmp_path, capsys):

@@ -635,6 +635,14 @@ def test_no_line_is_below_zero_and_estimates_are_marked(traced):
     assert "~" in shown.stdout
 
 
+def test_a_pattern_that_no_function_matches_is_told(traced):
+    done = traced("def f(n):\n    return n\nf(1)\n", INTERPOSE="lines")
+
+    words = [sys.executable, "-m", "interpose", "lines", done.path, "--function", "g*"]
+    shown = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "interpose: no function that was traced matches --function g*\n" in shown.stderr
+
+
 @pytest.mark.parametrize(
     ("times_ns", "least_ns", "kept_ns"),
     [

@@ -3,14 +3,13 @@ program does what it would have done."""
 
 import errno
 import os
-import re
-import shutil
 import subprocess
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
+from system_calls import SYSTEM_CALLS, counted_by_strace, needs_strace
 from tracing import environment, events_of, write_program
 
 NATIVE = {"INTERPOSE": "calls,native"}
@@ -30,16 +29,6 @@ print(connection.execute("select sum(length(text)) from numbers").fetchall())
 connection.close()
 """
 
-# The system call that each function makes.
-SYSTEM_CALLS = {
-    **dict.fromkeys(("open", "open64", "openat", "openat64"), "openat"),
-    **dict.fromkeys(("pread", "pread64"), "pread64"),
-    **dict.fromkeys(("pwrite", "pwrite64"), "pwrite64"),
-    **dict.fromkeys(("lseek", "lseek64"), "lseek"),
-    **dict.fromkeys(("ftruncate", "ftruncate64"), "ftruncate"),
-    **{name: name for name in ("close", "read", "write", "fsync", "fdatasync")},
-}
-
 
 def native_events(done, process=None):
     process = process or done.experiment.founder
@@ -56,21 +45,12 @@ def line_of(done, text):
     return next(number for number, line in enumerate(lines, 1) if text in line)
 
 
-def counts_by_strace(directory, database):
-    """How often each system call was made of what lies at the path, or begins with it, as strace has it."""
-    program, log = write_program(directory, COMMITS), directory / "strace.log"
-    wanted = ",".join(sorted(set(SYSTEM_CALLS.values())))
-    words = ["strace", "-f", "-y", "-o", log, "-e", f"trace={wanted}", sys.executable, program, database]
-    subprocess.run(words, check=True, capture_output=True, env=environment())
-    lines = [line for line in log.read_text().splitlines() if str(database) in line and " exited " not in line]
-    return Counter(re.search(r"(\w+)\(", line)[1] for line in lines)
-
-
-@pytest.mark.skipif(shutil.which("strace") is None, reason="no strace")
+@needs_strace
 def test_calls_of_sqlite_are_as_many_as_strace_counts(traced, tmp_path):
     (tmp_path / "strace").mkdir()
     database = tmp_path / "orders.db"
-    expected = counts_by_strace(tmp_path / "strace", tmp_path / "strace" / "orders.db")
+    words = [sys.executable, write_program(tmp_path / "strace", COMMITS), tmp_path / "strace" / "orders.db"]
+    expected = counted_by_strace(words, tmp_path / "strace.log", words[-1])
 
     done = traced(COMMITS, str(database), **NATIVE)
 

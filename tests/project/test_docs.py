@@ -1,10 +1,12 @@
 """The pages of docs/: short, linked, and with examples that run."""
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
 
+from interpose.analysis.calls.groupings import GROUPINGS
 from interpose.analysis.calls.rows import CODE, OVERHEAD, START_UP
 from interpose.config import schema
 from interpose.kinds import EVERY
@@ -95,6 +97,22 @@ def test_the_first_screen_that_is_shown_has_the_rows_of_today():
 
     assert len(rows) > 8
     assert [row for row in rows if row not in (*EVERY, START_UP, CODE, OVERHEAD)] == []
+
+
+@pytest.mark.parametrize(
+    ("page", "first"),
+    [("heap.md", "at peak"), ("native.md", "kind"), ("python-api.md", "intrinsic"), ("trend.md", "run")],
+)
+def test_a_table_that_is_shown_has_the_columns_of_today(page, first):
+    tables = (DOCS.parent / "interpose" / "reports" / "tables").glob("*.py")
+    trees = [ast.parse(each.read_text(encoding="utf-8")) for each in tables]
+    nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    titles = {node.value for node in nodes} | set(GROUPINGS)
+
+    (head,) = re.findall(rf"^ +({first}  .*)$", (DOCS / page).read_text(encoding="utf-8"), re.M)
+    shown = [title for title in re.split("  +", head) if not title.startswith("p95(")]
+    assert len(shown) > 5
+    assert [title for title in shown if title not in titles] == []
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 import ast
 import builtins
 import importlib
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,13 +20,16 @@ HOME = TOP / "interpose" / "errors.py"
 BUILT_IN = {name for name, each in vars(builtins).items() if isinstance(each, type) and issubclass(each, BaseException)}
 
 
-def classes() -> Iterator[tuple[Path, ast.ClassDef]]:
+@cache
+def classes() -> list[tuple[Path, ast.ClassDef]]:
     """Every class in the modules of the program and of what reads and writes experiments."""
-    for folder in ("interpose", "experiments"):
-        for path in sorted((TOP / folder).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.ClassDef):
-                    yield path, node
+    return [
+        (path, node)
+        for folder in ("interpose", "experiments")
+        for path in sorted((TOP / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    ]
 
 
 def bases(node: ast.ClassDef) -> list[str]:

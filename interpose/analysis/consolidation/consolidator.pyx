@@ -3,6 +3,7 @@
 
 import copy
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cython cimport final
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, qsort, realloc
@@ -458,13 +459,13 @@ cdef class CompiledConsolidator:
 
     def add(self, events):
         """Add each event in `events`, which must be whole records."""
-        cdef const unsigned char[::1] bytes_given = events
-        cdef size_t count = bytes_given.shape[0] // self.record_bytes
-        if count == 0:
-            return
-        cdef const unsigned char *first = &bytes_given[0]
-        with nogil:
-            self.add_all(first, count)
+        cdef Py_buffer given
+        PyObject_GetBuffer(events, &given, PyBUF_SIMPLE)
+        try:
+            with nogil:
+                self.add_all(<const unsigned char *>given.buf, given.len // self.record_bytes)
+        finally:
+            PyBuffer_Release(&given)
 
     def records(self):
         """The records, each behind the one around it; nothing can be added any more."""

@@ -50,7 +50,7 @@ def _check(path: str, arguments: argparse.Namespace) -> int:
 
 
 def _lines(experiment: Experiment) -> Iterator[str]:
-    """That all is sound, or each thing that is not; then what there is."""
+    """That all is undamaged, or each thing that is not; then what there is."""
     calls, archived = read_all(experiment)
     damages = experiment.damages
     yield from map(str, damages.found)
@@ -59,7 +59,7 @@ def _lines(experiment: Experiment) -> Iterator[str]:
     processes = len(experiment.processes)
     told = "1 process" if processes == 1 else f"{processes:,} processes"
     told += f", {count(calls, 'call')}, {count(archived, 'archived file')}"
-    yield f"{experiment.name}: {'damaged; read' if damages.count else 'sound'}: {told}"
+    yield f"{experiment.name}: {'damaged; read' if damages.count else 'undamaged'}: {told}"
 
 
 def _repaired(path: str, arguments: argparse.Namespace) -> str:

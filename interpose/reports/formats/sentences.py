@@ -119,11 +119,8 @@ class Sentences:
         return self.line(row.site) if row else "?"
 
     def line(self, site: Site | None) -> str:
-        """A line: `orders.py:88 get`; native code without a symbol is its shared object alone."""
-        if not site:
-            return "an unknown line"
-        where = self._places.line(site)
-        return where if site.is_native and site.file.endswith(site.function) else f"{where} {site.function}"
+        """A line with its function: `orders.py:88 get`."""
+        return self._places.named(site) if site else "an unknown line"
 
     def path(self, path: str) -> str:
         """A file that was read or written, relative to where the program ran."""

@@ -39,6 +39,11 @@ class Places:
             return self.file(site.file)
         return self.numbered(site.file, site.line)
 
+    def named(self, site: Site) -> str:
+        """The same with the function: `orders.py:88 get`; native code without a symbol is its shared object alone."""
+        where = self.line(site)
+        return where if site.is_native and site.file.endswith(site.function) else f"{where} {site.function}"
+
     def numbered(self, file: str, number: int) -> str:
         """The same of a line of `file`; 0 if its number is not known."""
         text = f"{self.file(file)}:{number or UNKNOWN}"

@@ -81,7 +81,7 @@ def timeline_data(made: Timeline, usages: Sequence[Usage], cwd: str, anchors: An
     for call, site in zip(made.calls, own, strict=True):
         process = made.lanes[call.lane].process
         intrinsic = process.intrinsic(call.intrinsic)
-        where = f"{places.line(site)} {site.function}" if site else ""
+        where = places.named(site) if site else ""
         told = (intrinsic.kind, intrinsic.name, where, process.string(call.detail), anchors.of(site) or "")
         numbers = (number(text) for text in told)
         calls.append([call.lane, call.start_ns, call.wall_ns, call.cpu_ns, *numbers])

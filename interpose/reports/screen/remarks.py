@@ -163,7 +163,7 @@ def lines_of_ones_own(screen: Screen) -> Iterator[str]:
     for place, row in enumerate(rows):
         assert row.site is not None
         label = "" if place else "your lines"
-        what = f"{row.sums.calls:,} x {row.intrinsic}  {places.line(row.site)} {row.site.function}"
+        what = f"{row.sums.calls:,} x {row.intrinsic}  {places.named(row.site)}"
         yield f" {label:<10}{duration(row.sums.self_wall_ns):>9}  {clean(what)}"
 
 

@@ -52,7 +52,7 @@ def events_table(experiment: Experiment, rows: Iterable[Traced]) -> Table:
         Column("inclusive", lambda row: _shown(row.event.wall_ns if _has_wall(row) else None)),
         Column("bytes", _shown_moved, optional=True),
         Column("intrinsic", lambda row: clean("  " * row.depth + _name(row)), right=False, flexible=True),
-        Column("where", lambda row: clean(_where(row, places)), right=False, flexible=True),
+        Column("site", lambda row: clean(_where(row, places)), right=False, flexible=True),
         Column("detail", lambda row: clean(_detail(row)), right=False, flexible=True),
     ]
     return Table(NAMES, lambda row: _values(row, start_ns, labels), columns, rows, shown=places.shown)
@@ -159,7 +159,7 @@ def _site(row: Traced) -> Site | None:
 
 def _where(row: Traced, places: Places) -> str:
     site = None if row.starting else _site(row)
-    return f"{places.line(site)} {site.function}" if site else ""
+    return places.named(site) if site else ""
 
 
 def _open(state: str) -> str:

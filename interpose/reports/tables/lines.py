@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from interpose.analysis.calls.rows import OVERHEAD
 from interpose.analysis.lines.line_rows import Figures, FunctionTotal, Line, Place, Trace
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, Table, Values, clean
@@ -12,7 +13,7 @@ from interpose.reports.formats.units import percent, scale_for
 
 SORTS = ("cpu", "wall", "inclusive", "executed", "entered", "line")
 NUMBERS = ("executed", "entered", "self_cpu_ns", "self_wall_ns", "user_ns", "system_ns", "cpu_ns", "wall_ns")
-OUTSIDE, OWN, RUN, CHILDREN = "outside", "interpose", "*RUN", "*CHILDREN"
+OUTSIDE, OWN, RUN, CHILDREN = "outside", OVERHEAD, "*RUN", "*CHILDREN"
 
 
 @dataclass

@@ -125,7 +125,7 @@ def _faults(child: Child) -> str:
 
 def _where(node: Node, places: Places) -> str:
     site = _site(node)
-    return clean(f"{places.line(site)} {site.function}") if site else ""
+    return clean(places.named(site)) if site else ""
 
 
 def _how(node: Node) -> str:

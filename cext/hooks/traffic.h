@@ -1,0 +1,23 @@
+/* Of which of its kinds a call is that reads or writes through a descriptor. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kinds.h"
+#include "hooks/descriptors.h"
+#include "hooks/open_calls.h"
+#include "hooks/slot.h"
+
+static inline enum kind kind_of_descriptor(const struct descriptor *known)
+{
+    return known ? (enum kind)known->kind : KIND_file;
+}
+
+static inline uint32_t kind_of_traffic(const struct slot *slot, const struct descriptor *known,
+                                       const struct thread *thread)
+{
+    enum kind kind = kind_of_descriptor(known);
+    bool waits = (kind == KIND_process || kind == KIND_net) && inside(thread, KIND_idle);
+    return slot->kinds[waits ? KIND_idle : kind];
+}

@@ -1,0 +1,33 @@
+/* What native calls need to know of the process that makes them: an interpreter (native/native_in_python.c), or a program in
+   another language (program/program_host.c). */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/loaded_object.h"
+#include "core/recorder.h"
+
+/* Before the first call. */
+void native_host_begin(void);
+
+/* The calling thread, if calls of C code on it are recorded; else NULL. */
+struct thread *native_host_thread(void);
+
+/* The stack of a call that C code makes; it returns to `caller`, and its site, 0 if unknown, is that of the object there. */
+uint32_t native_host_stack(const struct thread *thread, uint32_t site, const void *caller);
+
+/* Is it an object whose calls are not native ones, but the host's own? */
+bool native_host_leaves_out(const struct loaded_object *object);
+
+/* A library has looked a function up by name: it may have loaded others before. */
+void native_host_looked_up(void);
+
+/* Functions that the host exchanges itself, besides the native intrinsics or in the place of their wrappers. */
+struct native_exchange {
+    const char *name;
+    void *ours;
+    void *real; /* the C library's; NULL if it has none of that name */
+};
+extern struct native_exchange native_host_exchanges[];
+extern const unsigned native_host_exchange_count;

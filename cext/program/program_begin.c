@@ -1,0 +1,141 @@
+/* libinterpose_program.so: it records a program that is not Python, from before its `main` on, as a descendant of the one that
+   started it. Where anything is missing the program runs as it would. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/detail_levels.h"
+#include "core/follow.h"
+#include "core/preload.h"
+#include "core/recorder.h"
+#include "core/redact.h"
+#include "native/native_objects.h"
+#include "program/program_host.h"
+#include "program/program_place.h"
+#include "program/program_plan.h"
+
+enum { COMMAND_BYTES = 64 * 1024, MOST_ARGUMENTS = 1000 };
+
+static const char *variable(const char *name, const char *otherwise)
+{
+    const char *said = getenv(name);
+    return said ? said : otherwise;
+}
+
+/* --- what the log says of the command */
+
+static void put_letter(FILE *out, unsigned char letter)
+{
+    const char *written = letter == '&' ? "&amp;" : letter == '<' ? "&lt;" : letter == '>' ? "&gt;" : letter == '"' ? "&quot;" : NULL;
+    if (written)
+        fputs(written, out);
+    else
+        fputc(letter >= ' ' && letter < 127 ? letter : '?', out);
+}
+
+static void put_text(FILE *out, const char *text)
+{
+    size_t bytes = strlen(text);
+    char *redacted = redact(text, &bytes);
+    const char *written = redacted ? redacted : text;
+    for (size_t place = 0; place < bytes; place++)
+        put_letter(out, (unsigned char)written[place]);
+    free(redacted);
+}
+
+/* The arguments are kept only where all is kept of commands. */
+static void put_command(FILE *out, const char *path, int count, char **words)
+{
+    char here[PATH_BYTES];
+    fputs("  <command executable=\"", out);
+    put_text(out, path);
+    fputs("\" cwd=\"", out);
+    put_text(out, getcwd(here, sizeof here) ? here : "");
+    fputs("\">\n", out);
+    for (int each = 1; arguments_kept(KIND_process) == KEEP_whole && each < count && each < MOST_ARGUMENTS; each++) {
+        fputs("    <argument>", out);
+        put_text(out, words[each]);
+        fputs("</argument>\n", out);
+    }
+    fputs("  </command>\n", out);
+}
+
+static int describe(const struct plan *plan, const char *path, int count, char **words)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out)
+        return errno;
+    fwrite(plan->head.text, 1, plan->head.bytes, out);
+    put_command(out, path, count, words);
+    int failed = fclose(out) ? errno : recorder_describe(text, bytes);
+    free(text);
+    return failed;
+}
+
+/* --- which are followed */
+
+/* By the command line, if a pattern says so. */
+static bool choose_followed(int count, char **words)
+{
+    char command[PATH_BYTES] = "";
+    size_t used = 0;
+    for (int each = 0; each < count && used + strlen(words[each]) + 2 < sizeof command; each++)
+        used += (size_t)sprintf(command + used, "%s%s", each ? " " : "", words[each]);
+    return !follow_choose(variable("INTERPOSE_FOLLOW", "on"), command) && !follow_is_off() &&
+           !redact_choose(variable("INTERPOSE_REDACT", ""));
+}
+
+/* --- the recording */
+
+static void take_place(struct plan *plan, const struct place *place, struct reading begun)
+{
+    plan->settings.directory = place->directory;
+    plan->settings.founder = place->founder;
+    plan->settings.lineage = place->lineage;
+    plan->settings.begun_wall_ns = begun.wall_ns;
+    plan->settings.begun_cpu_ns = begun.cpu_ns;
+    plan->settings.paused = 0;
+    plan->settings.dialogue_bytes = 0;
+}
+
+static void record(struct plan *plan, int count, char **words)
+{
+    char path[PATH_BYTES];
+    ssize_t bytes = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[bytes < 0 ? 0 : bytes] = 0;
+    int failed = recorder_begin(&plan->settings);
+    failed = failed ? failed : describe(plan, path, count, words);
+    failed = failed ? failed : recorder_map(plan->map.text, plan->map.bytes);
+    if (failed) {
+        recorder_detach();
+        directory_discard(plan->settings.directory);
+        return;
+    }
+    struct thread *thread = recording();
+    struct reading begin = thread ? own_begin(thread) : (struct reading){0, 0};
+    recorder_filter("", 0);
+    program_know_itself(path);
+    native_prepare();
+    native_look();
+    if (thread)
+        own_end(thread, begin);
+}
+
+__attribute__((visibility("default"))) void interpose_program_begin(int count, char **words)
+{
+    static struct plan plan;
+    static struct place place;
+    char step[260];
+    struct reading begun = {clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_THREAD_CPUTIME_ID)};
+    if (!preload_library() || !place_find(&place, step) || !plan_read(&plan, place.founder) || !choose_followed(count, words) ||
+        !place_make(&place, step))
+        return;
+    preload_choose_programs(true);
+    take_place(&plan, &place, begun);
+    record(&plan, count, words);
+}

@@ -1,0 +1,72 @@
+#define _GNU_SOURCE
+#include "program/program_host.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "native/native_host.h"
+#include "native/native_objects.h"
+
+static struct {
+    struct region all;
+    uint32_t site, looking;
+} program;
+
+static int note_region(struct dl_phdr_info *info, size_t size, void *nothing)
+{
+    struct loaded_object object;
+    (void)size;
+    (void)nothing;
+    object_read(&object, info);
+    program.all = object.all;
+    return 1; /* the program itself comes first */
+}
+
+void program_know_itself(const char *path)
+{
+    uint32_t file = string_intern(path, strlen(path));
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    struct site site = {.file = file, .function = string_intern(name, strlen(name))};
+    dl_iterate_phdr(note_region, NULL);
+    program.site = site_add(&site);
+}
+
+uint32_t program_stack(void)
+{
+    return program.site ? stack_intern(program.site, 0, 0) : 0;
+}
+
+void native_host_begin(void)
+{
+}
+
+/* Unknown ones begin to record; a paused recording continues here. */
+struct thread *native_host_thread(void)
+{
+    struct thread *thread = recording();
+    return thread && !thread->quiet && !thread->own_depth && !recorder_paused() ? thread : NULL;
+}
+
+uint32_t native_host_stack(const struct thread *thread, uint32_t site, const void *caller)
+{
+    (void)thread;
+    bool is_own = !site || is_in(program.all, (uintptr_t)caller);
+    return is_own ? program_stack() : stack_intern(site, program_stack(), 0);
+}
+
+bool native_host_leaves_out(const struct loaded_object *object)
+{
+    (void)object;
+    return false;
+}
+
+/* One thread at a time looks; what others load meanwhile is seen the next time. */
+void native_host_looked_up(void)
+{
+    int saved = errno;
+    if (__atomic_exchange_n(&program.looking, 1, __ATOMIC_ACQUIRE))
+        return;
+    native_look();
+    __atomic_store_n(&program.looking, 0, __ATOMIC_RELEASE);
+    errno = saved;
+}

@@ -1,0 +1,11 @@
+/* The program that this library was loaded into, as native calls know it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Where the program itself lies, and the site of its calls. Before the first call. */
+void program_know_itself(const char *path);
+
+/* The stack of a call that the program itself makes; 0 before its site is known. */
+uint32_t program_stack(void);

@@ -1,0 +1,382 @@
+"""Programs that are not Python, started by a recorded one: each has a subexperiment with its calls, and does what it
+would have done."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from system_calls import SYSTEM_CALLS, counted_by_strace, needs_strace
+from tracing import environment, events_of, has_own_library
+
+NATIVE = {"INTERPOSE": "calls,native"}
+pytestmark = pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter")
+
+RUN = """
+import json, subprocess, sys
+done = subprocess.run(json.loads(sys.argv[1]), capture_output=True)
+print(json.dumps([done.returncode, done.stdout.decode("latin1"), done.stderr.decode("latin1")]))
+"""
+SHELL = """
+import ctypes, os, sys
+status = os.system(sys.argv[1])
+print(os.waitstatus_to_exitcode(status), ctypes.CDLL(None).getenv(b"LD_PRELOAD") or None)
+"""
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A directory with a file of a megabyte."""
+    place = tmp_path / "data"
+    place.mkdir()
+    (place / "text").write_text("".join(f"line {number}\n" for number in range(100_000)))
+    shutil.copy(place / "text", place / "same")
+    (place / "script").write_text("cat /dev/null | wc -c; (exit 3)\nexit 0\n")
+    (place / "small.c").write_text("int main(void) { return 0; }\n")
+    return place
+
+
+@pytest.fixture
+def ran(traced):
+    """Run a command as a child of a recorded program: the experiment."""
+
+    def run(words, **variables):
+        done = traced(RUN, json.dumps([str(word) for word in words]), **{**NATIVE, **variables})
+        assert done.returncode == 0, done.stderr
+        done.gave = json.loads(done.stdout)
+        return done
+
+    return run
+
+
+def programs(done):
+    """The names of the programs that were recorded, besides the founder, in the order of their lineages."""
+    found = [each for each in done.experiment.processes if each.lineage]
+    return {each.lineage: each.log.executable.rpartition("/")[2] for each in found}
+
+
+def calls_about(done, path):
+    """How often each system call was made of what begins with that path, by all processes but the founder."""
+    found = Counter()
+    for process in done.experiment.processes:
+        for event in events_of(process) if process.lineage else ():
+            name = process.intrinsic(event.intrinsic).name.removeprefix("libc.")
+            if name in SYSTEM_CALLS and process.string(event.detail).startswith(str(path)):
+                found[SYSTEM_CALLS[name]] += 1
+    return found
+
+
+# What the shell redirects is known as a stream, and what the C library reads for itself is not seen: both left out.
+COUNTED = {
+    "gzip": ("gzip -k {0}/text", "text"),
+    "cat": ("cat {0}/text", "text"),
+    "wc": ("wc {0}/text", "text"),
+    "cmp": ("cmp {0}/text {0}/same", ""),
+    "head": ("head -c 100000 {0}/text", "text"),
+    "sh": ("sh {0}/script", "script"),
+    "sqlite3": ("sqlite3 :memory: \"attach '{0}/d' as d; create table d.t(x); insert into d.t values (1)\"", "d"),
+    "git": ("git -C {0} hash-object {0}/text", "text"),
+    "gcc": ("gcc -c -o {0}/small.o {0}/small.c", "small.c"),
+}
+
+
+@needs_strace
+@pytest.mark.parametrize(("line", "about"), COUNTED.values(), ids=COUNTED)
+def test_calls_of_a_program_are_as_many_as_strace_counts(ran, data, tmp_path, line, about):
+    if shutil.which(line.partition(" ")[0]) is None:
+        pytest.skip("no such program")
+    other = tmp_path / "other"
+    shutil.copytree(data, other)
+    expected = counted_by_strace(["sh", "-c", line.format(other)], tmp_path / "strace.log", other / about)
+
+    done = ran(["sh", "-c", line.format(data)])
+
+    assert calls_about(done, data / about) == expected
+    assert sum(expected.values()) >= 2
+
+
+OUTCOMES = [
+    "true",
+    "false",
+    "gzip -c small.c | wc -c",
+    "gzip -c missing",
+    "git --version",
+    "git log",
+    "sort -r small.c",
+    "gcc -o small small.c && ./small",
+    "gcc -c missing.c",
+    "make -f missing",
+    "cp small.c new && cat new",
+    "tar cf - small.c | tar tf -",
+    "sqlite3 :memory: 'select 1+1;'",
+    "sqlite3 :memory: 'select nothing;'",
+    "sh -c 'exit 4'",
+    "sh -c 'exec false'",
+    "sh -c 'kill -9 $$'",
+    "sh -c 'kill -TERM $$'",
+    "bash -c 'for i in 1 2 3; do /bin/true; done; (exit 5)'",
+    "sh -c 'trap \"echo caught\" USR1; kill -USR1 $$; echo after'",
+    "bash -c 'ulimit -n 20; cat small.c | head -1'",
+    "bash -c 'ulimit -f 0; cat small.c; echo $?'",
+    "sh -c 'exec 0<&- 1>&- 2>&-; exit 6'",
+    "ls -l /proc/self/fd | wc -l",
+    "sh -c 'exec 3>out; echo told >&3; cat out'",
+    "env -i /bin/echo hi",
+    "printenv LD_PRELOAD",
+    "sh -c 'echo [$LD_PRELOAD]'",
+    "LD_PRELOAD= printenv LD_PRELOAD",
+    "find . -name '*.c' -exec wc -l {} +",
+    "printf 'a\\nb\\n' | xargs -n 1 echo",
+    "nonsense",
+    "timeout 0.1 sleep 10",
+    "awk 'BEGIN { print 1; system(\"echo hi\"); exit 3 }'",
+    "perl -e 'system(\"ls small.c\"); exit 7'",
+    "perl -e 'fork; wait; print \"$$\" ? \"one \" : \"\"'",
+    "bash -c 'coproc cat; echo hi >&${COPROC[1]}; read -u ${COPROC[0]} a; echo $a'",
+    "yes | head -2",
+    "file -b small.c",
+    "setsid ls small.c",
+    "cat < small.c > /dev/full",
+]
+
+
+def test_outcomes_are_those_of_programs_that_are_not_recorded(traced, data):
+    outcomes = """
+import json, subprocess, sys
+def outcome(line):
+    done = subprocess.run(line, shell=True, capture_output=True, stdin=subprocess.DEVNULL, cwd=sys.argv[2])
+    return [line, done.returncode, done.stdout.decode("latin1"), done.stderr.decode("latin1")]
+print(json.dumps([outcome(line) for line in json.loads(sys.argv[1])]))
+"""
+    given = (json.dumps(OUTCOMES), str(data))
+    plain = traced(outcomes, *given, INTERPOSE="0")
+
+    done = traced(outcomes, *given, **NATIVE)
+
+    assert json.loads(done.stdout) == json.loads(plain.stdout)
+    assert len(done.experiment.processes) > len(OUTCOMES)
+
+
+def test_children_of_children_are_followed(ran, data):
+    done = ran(["sh", "-c", f"gzip -c {data}/text | wc -c; exit 3"])
+
+    assert done.gave[0] == 3
+    assert {"gzip", "wc"} <= set(programs(done).values())
+    assert not [child for each in done.experiment.processes for child in each.not_followed]
+
+
+def test_what_os_system_runs_is_followed_and_the_environment_stays(traced):
+    done = traced(SHELL, "cat /dev/null; echo [$LD_PRELOAD]; exit 3", **NATIVE)
+
+    assert done.stdout == "[]\n3 None\n"
+    assert "cat" in programs(done).values()
+
+
+def test_an_interpreter_without_start_up_files_is_followed_from_a_shell(ran):
+    done = ran(["sh", "-c", f"{sys.executable} -S -c 'import os; print(os.environ.get(\"LD_PRELOAD\"))'; exit 3"])
+
+    (python,) = [each for each in done.experiment.processes if each.log.arguments[:2] == ["-S", "-c"]]
+    assert done.gave[:2] == [3, "None\n"]
+    assert python.lineage == "_c1_c1"
+
+
+def built(tmp_path, source, *options):
+    """The path of a program in C."""
+    (tmp_path / "program.c").write_text("#define _GNU_SOURCE\n" + source)
+    words = ["gcc", "-O1", "-pthread", *options, "-o", tmp_path / "program", tmp_path / "program.c"]
+    subprocess.run(words, check=True, capture_output=True)
+    return tmp_path / "program"
+
+
+def test_its_cpu_time_is_what_it_measured_itself(ran, compiler, tmp_path):
+    source = """
+#include <stdio.h>
+#include <time.h>
+static long long now(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return time.tv_sec * 1000000000ll + time.tv_nsec;
+}
+int main(void)
+{
+    while (now(CLOCK_PROCESS_CPUTIME_ID) < 200000000)
+        ;
+    printf("%lld\\n", now(CLOCK_PROCESS_CPUTIME_ID));
+}
+"""
+    done = ran([built(tmp_path, source)])
+
+    (process,) = [each for each in done.experiment.processes if each.lineage]
+    (thread,) = process.threads
+    of_kernel = process.started_as.record.cpu_ns
+    assert int(done.gave[1]) <= thread.record.end_cpu_ns <= of_kernel
+
+
+def test_threads_have_their_own_calls(ran, compiler, tmp_path):
+    source = """
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+static void *reads(void *number)
+{
+    char byte;
+    for (int each = 0; each < 1000; each++)
+        (void)!read(*(int *)number, &byte, 1);
+    return NULL;
+}
+int main(void)
+{
+    pthread_t threads[3];
+    int zero = open("/dev/zero", O_RDONLY);
+    for (int each = 0; each < 3; each++)
+        pthread_create(&threads[each], NULL, reads, &zero);
+    for (int each = 0; each < 3; each++)
+        pthread_join(threads[each], NULL);
+    reads(&zero);
+}
+"""
+    done = ran([built(tmp_path, source)])
+
+    (process,) = [each for each in done.experiment.processes if each.lineage]
+    assert sorted(Counter(event.thread for event in events_of(process, "libc.read")).values()) == [1000] * 4
+
+
+def test_a_child_of_vfork_is_followed_and_one_that_ends_does_not_end_its_parent(ran, compiler, tmp_path):
+    source = """
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+    int status;
+    if (vfork() == 0) {
+        execl("/bin/true", "true", NULL);
+        _exit(1);
+    }
+    wait(&status);
+    if (vfork() == 0) {
+        execl("/missing", "missing", NULL);
+        _exit(9);
+    }
+    wait(&status);
+    write(1, "on", 2);
+    return WEXITSTATUS(status);
+}
+"""
+    done = ran([built(tmp_path, source)])
+
+    assert done.gave[:2] == [9, "on"]
+    assert programs(done) == {"_c1": "program", "_c1_c1": "true"}
+    assert "libc.write" in {
+        each.intrinsic(event.intrinsic).name
+        for each in done.experiment.processes
+        for event in (events_of(each) if each.lineage == "_c1" else ())
+    }
+
+
+def test_what_a_program_loads_by_name_is_recorded(ran, compiler, tmp_path):
+    (tmp_path / "loaded.c").write_text(
+        "#include <unistd.h>\nlong reads(int number) { char byte; return read(number, &byte, 1); }\n"
+    )
+    words = ["gcc", "-shared", "-fPIC", "-o", tmp_path / "loaded.so", tmp_path / "loaded.c"]
+    subprocess.run(words, check=True, capture_output=True)
+    source = f"""
+#include <dlfcn.h>
+#include <fcntl.h>
+int main(void)
+{{
+    void *loaded = dlopen("{tmp_path}/loaded.so", RTLD_NOW);
+    long (*reads)(int) = (long (*)(int))dlsym(loaded, "reads");
+    return reads(open("/dev/zero", O_RDONLY)) == 1 ? 0 : 1;
+}}
+"""
+    done = ran([built(tmp_path, source)])
+
+    (process,) = [each for each in done.experiment.processes if each.lineage]
+    (event,) = events_of(process, "libc.read")
+    assert [site.function for site in process.frames(event.stack)] == ["loaded.so", "program"]
+
+
+@pytest.mark.parametrize("how", ["kill(getpid(), SIGKILL)", "abort()", "_exit(7)", "exit(7)"])
+def test_its_end_is_that_which_it_had(ran, compiler, tmp_path, how):
+    source = f"#include <signal.h>\n#include <stdlib.h>\n#include <unistd.h>\nint main(void) {{ {how}; }}"
+
+    done = ran([built(tmp_path, source)])
+
+    (process,) = [each for each in done.experiment.processes if each.lineage]
+    expected = {"kill": -signal.SIGKILL, "abort": -signal.SIGABRT}.get(how.partition("(")[0], 7)
+    assert done.gave[0] == expected
+    child = process.started_as
+    assert (child.exit_status if expected > 0 else -child.signal) == expected
+    ends = [event.status for event in process.log.events if event.kind == "exit"]
+    assert ends == ([7] if expected == 7 else [])
+
+
+def test_one_that_cannot_be_followed_says_why(ran, compiler, tmp_path):
+    done = ran([built(tmp_path, "int main(void) { return 5; }", "-static")])
+
+    (child,) = done.experiment.founder.not_followed
+    assert done.gave[0] == 5
+    assert child.why == "linked statically"
+
+
+def test_without_native_calls_none_is_followed(ran):
+    done = ran(["true"], INTERPOSE="calls")
+
+    assert [child.why for child in done.experiment.founder.not_followed] == ["not Python"]
+    assert not os.path.exists(os.path.join(done.path, "programs"))
+
+
+def test_one_that_is_excluded_is_not_recorded(ran):
+    done = ran(["sh", "-c", "exit 2"], INTERPOSE_FOLLOW="=python")
+
+    assert done.gave[0] == 2
+    assert [each.lineage for each in done.experiment.processes] == [""]
+
+
+def test_a_program_runs_as_it_would_where_its_plan_is_damaged(traced, data):
+    spoiled = """
+import os, subprocess, sys
+experiment = sys.argv[1] + "/test.1.er/programs"
+whole = open(experiment, "rb").read()
+for part in (b"", whole[:40], whole[:-1000], whole.replace(b"format ", b"format 9"), b"map 99999999\\n", b"\\0" * 5000):
+    open(experiment, "wb").write(part)
+    print(subprocess.run(["sh", "-c", "echo on; exit 3"], capture_output=True))
+"""
+    done = traced(spoiled, str(data.parent), **NATIVE)
+
+    assert done.stdout.count("returncode=3, stdout=b'on\\n', stderr=b''") == 6, done.stdout
+    assert done.experiment.founder.log.pid
+
+
+def test_arguments_are_kept_only_if_all_is_kept_of_commands(ran):
+    told = ran(["printf", "%s", "hush"])
+    kept = ran(["printf", "%s", "hush"], INTERPOSE_ARGUMENTS="process=whole")
+
+    def arguments(done):
+        return [each.log.arguments for each in done.experiment.processes if each.lineage]
+
+    assert arguments(told) == [[]]
+    assert arguments(kept) == [["%s", "hush"]]
+
+
+def test_reports_show_it(ran, data):
+    done = ran(["gzip", "-k", data / "text"])
+    report = [sys.executable, "-m", "interpose", "report"]
+    asked = {"capture_output": True, "text": True, "env": environment(COLUMNS="200"), "cwd": done.directory}
+
+    whole = subprocess.run([*report, done.path, "--format", "json"], **asked)
+    rows = subprocess.run([*report, done.path, "--by", "line"], **asked)
+    processes = subprocess.run([sys.executable, "-m", "interpose", "processes", done.path], **asked)
+
+    assert re.search(r"file +libc\.read +gzip", rows.stdout), rows.stdout
+    assert re.search(r"_c1 .* exit 0 +gzip", processes.stdout), processes.stdout
+    found = json.loads(whole.stdout)
+    assert sum(row["self_wall_ns"] for row in found["rows"]) == found["thread_ns"]
+    assert not found.get("children_not_followed")
