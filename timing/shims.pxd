@@ -150,6 +150,7 @@ cdef extern from "hooks/stubs.h":
     enum:
         EFFECT_fork
         EFFECT_serve
+        EFFECT_span
     const char *const lock_words[]
     const char *const passes_words[]
     const char *const level_words[]
@@ -319,6 +320,10 @@ cdef extern from "hooks/object_descriptor.h":
 cdef extern from "hooks/attribute_names.h":
     int details_begin()
     int plain_begin()
+
+cdef extern from "hooks/active_spans.h":
+    int active_spans_begin()
+    void expect_active_spans()
 
 cdef extern from "hooks/trace_headers.h":
     int trace_headers_begin()

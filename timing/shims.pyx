@@ -124,7 +124,7 @@ def begin(wanted, *, libraries, roots, bytes variables=b"", **found):
     forget_holders()
     forget_descriptors()
     awaits_forget()
-    if details_begin() < 0 or plain_begin() < 0 or trace_headers_begin() < 0 or sites_begin(release_sites) < 0:
+    if details_begin() < 0 or plain_begin() < 0 or trace_headers_begin() < 0 or active_spans_begin() < 0 or sites_begin(release_sites) < 0:
         raise MemoryError("no room for what is known of code objects")
     forget_library_prefixes()
     for prefix in libraries:

@@ -93,11 +93,13 @@ cdef bint fit(slot *slot, object intrinsic) except False:
     slot.subject = subject_number(intrinsic)
     find_headers(slot, intrinsic.headers)
     slot.request = REQUEST_named if intrinsic.detail == "served" or slot.route != NULL else 0
-    slot.request |= REQUEST_traced if intrinsic.headers else 0
+    slot.request |= REQUEST_traced if intrinsic.headers or intrinsic.transaction == "is" else 0
     slot.late = is_detail_late(slot)
     slot.moves = number_of(moves_words, intrinsic.bytes)
     slot.choice = number_of(choice_words, intrinsic.choice)
     slot.effect = number_of(effect_words, intrinsic.effect)
+    if slot.effect == EFFECT_span:
+        expect_active_spans()
     slot.passes = number_of(passes_words, intrinsic.passes)
     slot.waits = WAITS_wall if intrinsic.waits else WAITS_not
     if intrinsic.bytes in ("row", "rows") and recorder_state.rows != ROWS_each:
@@ -122,7 +124,7 @@ cdef bint fit(slot *slot, object intrinsic) except False:
     slot.lowered = 0
     for offset, word in enumerate(intrinsic.levels):
         slot.levels[offset] = number_of(level_words, word)
-        slot.lowered |= slot.levels[offset] != LEVEL_time or intrinsic.headers != ""
+        slot.lowered |= slot.levels[offset] != LEVEL_time or slot.request & REQUEST_traced != 0
     slot.traffic = is_traffic(slot)
     slot.asks = intrinsic.terminal != ""
     return True

@@ -202,15 +202,15 @@
     X(uint32_t, thread, "thread that ran it when it got its number, a number in threads") \
     X(uint32_t, spare,  "0")
 
-/* The trace context that a request came with (W3C Trace Context). */
+/* The trace context that a request came with (W3C Trace Context), or the span that another tracer had active in it. */
 #define CONTEXT_FIELDS(X) \
     X(uint64_t, trace_high, "first half of the identity of its trace; the first hexadecimal digit is the highest") \
     X(uint64_t, trace_low,  "the other half") \
-    X(uint64_t, parent,     "identity of the span that made the request") \
+    X(uint64_t, parent,     "identity of the span that made the request, or of the other tracer's span") \
     X(uint64_t, time_ns,    "monotonic time when the call that served it ended") \
     X(uint32_t, thread,     "thread that served it, a number in threads") \
     X(uint32_t, call,       "call that served it; 0 in an unused record") \
-    X(uint32_t, flags,      "flags of the context: 1 the request is sampled") \
+    X(uint32_t, flags,      "flags of the context: 1 the request is sampled; 256 a span of OpenTelemetry, 512 of ddtrace") \
     X(uint32_t, spare_1,    "0") \
     X(uint64_t, spare_2,    "0") \
     X(uint64_t, spare_3,    "0")

@@ -15,8 +15,8 @@ struct trace_context {
 
 enum { TRACE_PARENT_BYTES = 55 }; /* without a zero behind them */
 
-/* Flags: the request is sampled; and those that have a meaning. */
-enum { TRACE_SAMPLED = 1, TRACE_FLAGS = 3 };
+/* Flags: the request is sampled; those that have a meaning; and of another tracer's span, whose it is. */
+enum { TRACE_SAMPLED = 1, TRACE_FLAGS = 3, SPAN_OF_OPENTELEMETRY = 256, SPAN_OF_DDTRACE = 512 };
 
 /* Is the text a `traceparent`? Of a later version than 00 only what that has is taken. */
 VISIBLE bool trace_context_parse(const char *text, size_t bytes, struct trace_context *context);

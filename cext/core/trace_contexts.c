@@ -11,12 +11,13 @@
 #include "core/trace_identities.h"
 #include "core/transaction_sampling.h"
 
-enum { CARRIED = 1024, IN_A_RING = (CONTEXTS_BYTES - sizeof(struct file_head)) / sizeof(struct kept_context) };
+enum { CARRIED = 1024, CAME_WITH = 0, CONTEXTS_OF_A_CALL = 3, IN_A_RING = (CONTEXTS_BYTES - sizeof(struct file_head)) / sizeof(struct kept_context) };
 
-/* A thread's, by the call's number. */
+/* A thread's, by the call's number: what it came with, then the spans of OpenTelemetry and of ddtrace. Without a parent
+   there is none. */
 struct carried {
     uint32_t call;
-    struct trace_context context;
+    struct trace_context contexts[CONTEXTS_OF_A_CALL];
 };
 
 static struct {
@@ -53,10 +54,16 @@ void trace_contexts_identify(void)
 
 /* --- those in progress */
 
+static struct carried *carried_by(const struct thread *thread, uint32_t call)
+{
+    struct carried *found = thread->carried ? &thread->carried[call % CARRIED] : NULL;
+    return found && call && found->call == call ? found : NULL;
+}
+
 const struct trace_context *trace_context_of(const struct thread *thread, uint32_t call)
 {
-    const struct carried *found = thread->carried ? &thread->carried[call % CARRIED] : NULL;
-    return found && call && found->call == call ? &found->context : NULL;
+    const struct carried *found = carried_by(thread, call);
+    return found && found->contexts[CAME_WITH].parent ? &found->contexts[CAME_WITH] : NULL;
 }
 
 static struct carried *room_to_carry(void)
@@ -83,12 +90,22 @@ static bool is_around(const struct thread *thread, uint32_t index, const struct 
     return false;
 }
 
+/* The contexts that the call carries, perhaps none yet; NULL if there is no memory. */
+static struct trace_context *carry(struct thread *thread, uint32_t call)
+{
+    if (!thread->carried && !(thread->carried = room_to_carry()))
+        return NULL;
+    struct carried *place = &thread->carried[call % CARRIED];
+    if (place->call != call)
+        *place = (struct carried){.call = call};
+    return place->contexts;
+}
+
 void trace_context_begin(struct thread *thread, uint32_t index, uint32_t call, const struct trace_context *context)
 {
-    if (!thread->carried)
-        thread->carried = room_to_carry();
-    if (thread->carried && !is_around(thread, index, context))
-        thread->carried[call % CARRIED] = (struct carried){call, *context};
+    struct trace_context *contexts = is_around(thread, index, context) ? NULL : carry(thread, call);
+    if (contexts)
+        contexts[CAME_WITH] = *context;
 }
 
 /* What of the calls in progress says in which trace the thread is. */
@@ -112,6 +129,15 @@ static struct around look_around(const struct thread *thread)
             found.carried = trace_context_of(thread, open->call);
     }
     return found;
+}
+
+void trace_context_note_span(struct thread *thread, const struct trace_context *span)
+{
+    const struct open_call *transaction = look_around(thread).transaction;
+    struct trace_context *contexts = transaction ? carry(thread, transaction->call) : NULL;
+    int place = span->flags & SPAN_OF_OPENTELEMETRY ? 1 : 2;
+    if (contexts && !contexts[place].parent)
+        contexts[place] = *span;
 }
 
 bool trace_context_here(const struct thread *thread, struct trace_context *context)
@@ -173,15 +199,16 @@ static void keep(const struct thread *thread, uint32_t number, const struct trac
 
 void trace_context_end(struct thread *thread, uint32_t call, uint32_t number)
 {
-    const struct trace_context *found = trace_context_of(thread, call);
+    struct carried *found = carried_by(thread, call);
     if (!found || session_stopped())
         return;
-    struct trace_context context = *found;
-    thread->carried[call % CARRIED].call = 0;
+    struct carried carried = *found;
+    found->call = 0;
     struct reading own = own_begin(thread);
     if (exclusive_begin()) {
-        if (session_is_ours())
-            keep(thread, number, &context);
+        for (int place = 0; place < CONTEXTS_OF_A_CALL && session_is_ours(); place++)
+            if (carried.contexts[place].parent)
+                keep(thread, number, &carried.contexts[place]);
         exclusive_end();
     }
     own_end(thread, own);

@@ -1,5 +1,5 @@
-/* The trace contexts that requests came with, by the call that serves the request: those in progress in memory, and
-   each in the file `trace_contexts` once its call has ended. */
+/* The trace contexts that requests came with, and the spans that other tracers had active, by the call that serves the
+   request: those in progress in memory, and each in the file `trace_contexts` once its call has ended. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,6 +25,10 @@ void trace_contexts_identify(void);
 VISIBLE void trace_context_begin(struct thread *thread, uint32_t index, uint32_t call,
                                  const struct trace_context *context);
 
+/* Another tracer in the program, as the flags say, has this span active on the calling thread: it belongs to the
+   outermost transaction in progress, unless that has one of that tracer. */
+VISIBLE void trace_context_note_span(struct thread *thread, const struct trace_context *span);
+
 /* A thread begins to record: it has none. */
 void trace_contexts_forget(struct thread *thread);
 
@@ -36,5 +40,5 @@ VISIBLE const struct trace_context *trace_context_of(const struct thread *thread
    nothing. */
 VISIBLE bool trace_context_here(const struct thread *thread, struct trace_context *context);
 
-/* The call ends, under that number: what it came with goes into the file. */
+/* The call ends, under that number: what it came with, and spans of other tracers, go into the file. */
 VISIBLE void trace_context_end(struct thread *thread, uint32_t call, uint32_t number);

@@ -54,13 +54,31 @@ PyObject *items_as_now(PyObject *list)
     return items;
 }
 
+/* Fields of these types are data behind a function of a compiled language, which does nothing but return it. */
+static bool is_compiled_field(PyObject *found)
+{
+    static const char *const types[] = {"aiohttp._http_parser.RawRequestMessage",
+                                        "ddtrace.internal.native._native.SpanData"};
+    bool is_field = Py_IS_TYPE(found, &PyGetSetDescr_Type), is_known = false;
+    for (size_t place = 0; is_field && place < sizeof types / sizeof *types; place++)
+        is_known = is_known || strcmp(PyDescr_TYPE(found)->tp_name, types[place]) == 0;
+    return is_known;
+}
+
+/* CPython 3.12 renamed their type. */
+static bool is_field_of_tuple(PyObject *found)
+{
+    const char *name = Py_TYPE(found)->tp_name;
+    return strcmp(name + (name[0] == '_'), "collections._tuplegetter") == 0;
+}
+
 /* Whether the type has plain data under the name (a slot, a field of a tuple) or nothing, so that it is the
    instance's. */
 static bool is_plain_attribute(PyTypeObject *type, PyObject *name)
 {
     PyObject *found = entry_of_type(type, name);
     bool is_plain = !found || Py_IS_TYPE(found, &PyMemberDescr_Type) || !Py_TYPE(found)->tp_descr_get ||
-                    strcmp(Py_TYPE(found)->tp_name, "_collections._tuplegetter") == 0;
+                    is_field_of_tuple(found) || is_compiled_field(found);
     Py_XDECREF(found);
     return is_plain;
 }

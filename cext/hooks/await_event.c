@@ -117,7 +117,7 @@ void await_record(const struct step *step, struct await *await, uint64_t end_ns,
         thread->record->fields.dropped++;
         return;
     }
-    if (UNLIKELY(await->has_context))
+    if (UNLIKELY(await->slot->request & REQUEST_traced))
         trace_context_end(thread, call, await->call);
     *event = event_of_await(await, end_ns);
     event->bytes = bytes;

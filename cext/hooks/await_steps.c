@@ -9,6 +9,7 @@
 #include "core/visible.h"
 #include "cpython/sites.h"
 #include "cpython/tasks.h"
+#include "hooks/active_spans.h"
 #include "hooks/await_table.h"
 #include "hooks/call_result.h"
 #include "hooks/fetches.h"
@@ -68,7 +69,8 @@ void step_begin(struct step *step, PyObject *awaited)
     if (!await || !thread->recording || record->fields.depth >= OPEN_CALLS)
         return;
     struct reading now = clock_read(&thread->clock);
-    if (!await->call)
+    bool is_first = !await->call;
+    if (is_first)
         await_begins(await, thread, now, task);
     *step = (struct step){thread, now, record->fields.depth, await->call, awaited, NULL};
     struct open_call *open = &record->open[step->index];
@@ -82,6 +84,8 @@ void step_begin(struct step *step, PyObject *awaited)
     };
     record->fields.made++;
     __atomic_store_n(&record->fields.depth, step->index + 1, __ATOMIC_RELEASE);
+    if (UNLIKELY(is_first && await->slot->request & REQUEST_traced))
+        note_active_spans(thread);
     if (UNLIKELY(thread->marked))
         marks_return(thread, await->call, now);
 }

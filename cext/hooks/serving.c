@@ -37,7 +37,7 @@ bool begin_serving(struct call *call, struct thread *thread, PyThreadState *stat
     uint32_t depth = record->fields.depth;
     struct span span;
     call->span.thread = NULL;
-    if (call->slot->effect == EFFECT_route)
+    if (call->slot->effect >= EFFECT_route)
         return true;
     if (call->slot->effect == EFFECT_serve) {
         if (!is_timed(call->slot, call->slot->intrinsic))

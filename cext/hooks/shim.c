@@ -2,6 +2,7 @@
 
 #include "cpython/sites.h"
 #include "cpython/thread_names.h"
+#include "hooks/active_spans.h"
 #include "hooks/descriptors.h"
 #include "hooks/fetches.h"
 #include "hooks/filtering.h"
@@ -37,8 +38,10 @@ void end_untimed(struct call *call, PyObject *result, bool failed)
         end_serving(call, failed);
     else if (call->slot->effect == EFFECT_arrive)
         request_arrived(call, result);
-    else if (call->slot->effect > EFFECT_serve)
+    else if (call->slot->effect == EFFECT_route)
         tell_route(call);
+    else if (call->slot->effect == EFFECT_span)
+        note_active_spans(current_thread);
     else if (!failed || is_end_of_rows(call))
         take_effect(call, result, bytes_of(call, result));
 }

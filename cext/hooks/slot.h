@@ -85,7 +85,8 @@ typedef struct _object PyObject; /* as Python has it; programs without Python ha
     X(waitid,   "the result tells a child and how it ended, in its own way") \
     X(serve,    "it waits for a request and answers it: the call is from the request's arrival on, if one arrives") \
     X(arrive,   "a request has arrived, for the call around it that waits for one; itself it is none") \
-    X(route,    "by its end it is known what the request is that is served around it; itself it is no call")
+    X(route,    "by its end it is known what the request is that is served around it; itself it is no call") \
+    X(span,     "another tracer's span may be active from its end on; itself it is no call")
 
 /* How a call that starts a program passes an environment on, to which what a descendant needs is added. */
 #define PASSES(X) \
@@ -131,7 +132,8 @@ enum waits { WAITS_not, WAITS_wall, WAITS_off_cpu, WAITS_rows };
 /* In the place of an argument's number: the object itself, or what the call gave. */
 enum { SUBJECT_RESULT = 254, SUBJECT_OWNER = 255, CALLER_NOT = SUBJECT_RESULT };
 
-/* Of the request that a call serves: its end may show a better name; who made it may have said in which trace. */
+/* Of the request that a call serves: its end may show a better name; its trace may be known, as that of any transaction
+   may from another tracer. */
 enum request { REQUEST_not, REQUEST_named = 1, REQUEST_traced = 2 };
 
 /* What a stub knows. */

@@ -6,6 +6,7 @@
 #include "core/trace_contexts.h"
 #include "cpython/attributes.h"
 #include "cpython/version.h"
+#include "hooks/active_spans.h"
 
 enum { HEADERS_AT_MOST = 256 };
 
@@ -77,6 +78,8 @@ static PyObject *header_in(PyObject *headers, bool is_outermost)
 static PyObject *caller_of(const struct call *call)
 {
     const struct slot *slot = call->slot;
+    if (slot->caller == CALLER_NOT)
+        return NULL;
     if (slot->caller == SUBJECT_OWNER)
         return call->owner;
     return slot->caller == slot->subject ? subject_of(call) : argument_of(call, slot->caller);
@@ -103,4 +106,5 @@ void keep_context(const struct call *call, const struct span *serving)
     struct trace_context context;
     if (read_context(call, &context))
         trace_context_begin(serving->thread, serving->index, serving->call, &context);
+    note_active_spans(serving->thread);
 }

@@ -11,7 +11,7 @@
 /* Read the header of the request that the call serves; false if it has none that is valid. */
 bool read_context(const struct call *call, struct trace_context *context);
 
-/* The same, kept for a call in progress. */
+/* The same, kept for a call in progress, with the spans that other tracers have active. */
 void keep_context(const struct call *call, const struct span *serving);
 
 int trace_headers_begin(void);

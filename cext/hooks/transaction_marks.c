@@ -7,12 +7,14 @@
 #include "collectors/collecting.h"
 #include "core/fields.h"
 #include "core/filter.h"
+#include "core/trace_contexts.h"
 #include "core/transaction_sampling.h"
 #include "core/visible.h"
 #include "cpython/attributes.h"
 #include "cpython/frame.h"
 #include "cpython/sites.h"
 #include "cpython/tasks.h"
+#include "hooks/active_spans.h"
 #include "hooks/call.h"
 #include "hooks/call_result.h"
 #include "hooks/checked_begin.h"
@@ -214,6 +216,7 @@ PyObject *mark_enter(const struct slot *slot, uint32_t detail)
         return NULL;
     if (!span_begin(&call.span, thread, chosen_number(slot->intrinsic, thread), stack_here(state), detail))
         return NULL;
+    note_active_spans(thread);
     if (is_collecting())
         collect_place(&call.span);
     frame *running = coroutine_here(state);
@@ -284,6 +287,7 @@ void mark_exit(const struct slot *slot, uint32_t detail, bool failed)
     if (span.wall_ns >= recorder.long_ns)
         look_at_long_call(&span);
     span.begin.cpu_ns = as_it_was.start_cpu_ns;
+    trace_context_end(thread, span.call, span.call);
     record_collected(&span, 0, error, NULL, false);
     if (span.index && !recorder.interval_ns) /* in which it was suspended as well */
         thread->record->open[span.index - 1].inner_wall_ns -= as_it_was.suspended_ns;

@@ -43,7 +43,7 @@ from interpose.experiments.format.records import (
 from interpose.experiments.format.ring import RingFile
 from interpose.experiments.format.tables import RecordTable, StringTable, table_or_none
 from interpose.experiments.format.trace_contexts import NAME as CONTEXTS
-from interpose.experiments.format.trace_contexts import TraceContext, read_contexts
+from interpose.experiments.format.trace_contexts import ActiveSpan, TraceContext, read_active_spans, read_contexts
 from interpose.experiments.metadata.excluded import read_excluded
 from interpose.experiments.metadata.log import Log, read_log
 from interpose.experiments.metadata.map import (
@@ -412,6 +412,12 @@ class Process:
         """The trace contexts that requests came with, by thread and call."""
         table = self.table_if_there(CONTEXTS, ContextRecord)
         return read_contexts(table) if table else {}
+
+    @cached_property
+    def active_spans(self) -> dict[tuple[int, int], list[ActiveSpan]]:
+        """The spans that other tracers had active in transactions, by thread and call."""
+        table = self.table_if_there(CONTEXTS, ContextRecord)
+        return read_active_spans(table) if table else {}
 
     @cached_property
     def _tasks(self) -> RecordTable[TaskRecord] | None:

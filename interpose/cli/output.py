@@ -155,6 +155,11 @@ def linking(out: TextIO, shown: Mapping[str, str | None]) -> TextIO | Linking:
     return Linking(out, shown) if wants_links(out, os.environ) else out
 
 
+def with_links(text: str, shown: Mapping[str, str | None], out: TextIO) -> str:
+    """`text` for `out`, with the lines of code that were `shown` as links if it is a terminal that has them."""
+    return linked(text, shown) if wants_links(out, os.environ) else text
+
+
 class Linking:
     """A terminal to which lines of code are written as links; `shown` are those that may be in a text."""
 

@@ -9,6 +9,7 @@ from interpose.experiments.metadata.log import Log
 
 _ALL = (1 << 64) - 1
 _STEP, _SPREAD = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
+_UNSTEP, _UNSPREAD = pow(_STEP, -1, _ALL + 1), pow(_SPREAD, -1, _ALL + 1)
 
 
 def seed_of(log: Log) -> int:
@@ -26,6 +27,13 @@ def span_of(seed: int, thread: int, call: int) -> str:
     number = ((thread << 32 | call) * _STEP & _ALL) ^ seed
     number = (number ^ number >> 32) * _SPREAD & _ALL
     return f"{number ^ number >> 29 or 1:016x}"
+
+
+def call_of(seed: int, span: int) -> tuple[int, int]:
+    """Thread and call whose span it is, if it is one of the process: the way back of `span_of`."""
+    number = (span ^ span >> 29 ^ span >> 58) * _UNSPREAD & _ALL
+    number = (number ^ number >> 32 ^ seed) * _UNSTEP & _ALL
+    return number >> 32, number & 0xFFFFFFFF
 
 
 def _mixed(number: int) -> int:

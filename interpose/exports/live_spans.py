@@ -13,7 +13,14 @@ from interpose.analysis.recording.ending import ending
 from interpose.experiments.format.blocks import FULL, EventFile, Place
 from interpose.experiments.format.records import Event
 from interpose.experiments.format.sequences import Sequences
-from interpose.experiments.format.trace_contexts import CONTEXTS_AT_MOST, NAME, TraceContext, context_of
+from interpose.experiments.format.trace_contexts import (
+    CONTEXTS_AT_MOST,
+    NAME,
+    ActiveSpan,
+    TraceContext,
+    active_span_of,
+    context_of,
+)
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.exports.otlp import SPANS_IN_A_REQUEST, ProcessSpans
@@ -53,10 +60,11 @@ class _Following:
         self._taken = self._held = 0
         self._inside: dict[tuple[int, int], list[Event]] = {}  # by thread and the call around them
         self._contexts: dict[tuple[int, int], TraceContext] = {}
+        self._active: dict[tuple[int, int], list[ActiveSpan]] = {}
         self._next_context = 1
 
     def requests(self, experiment: Experiment, process: Process, has_ended: bool) -> Iterator[tuple[bytes, int]]:
-        made = ProcessSpans(experiment, process, self._contexts)
+        made = ProcessSpans(experiment, process, self._contexts, self._active)
         waiting: list[str] = []
         for events in self._whole_calls(process, has_ended):
             waiting += made.spans_of(events)
@@ -127,13 +135,20 @@ class _Following:
         """Read those that came since; a call's is written before its event."""
         if process.is_ring:
             self._contexts.update(process.trace_contexts)
+            self._active.update(process.active_spans)
             return
         table = process.raw_table(NAME)
         while table and (record := table.get(self._next_context)) and record.call:
             self._next_context += 1
-            if (context := context_of(record)) and len(self._contexts) < CONTEXTS_AT_MOST:
-                self._contexts[record.thread, record.call] = context
+            call = record.thread, record.call
+            if len(self._contexts) + len(self._active) >= CONTEXTS_AT_MOST:
+                continue
+            if context := context_of(record):
+                self._contexts[call] = context
+            elif span := active_span_of(record):
+                self._active.setdefault(call, []).append(span)
 
     def _forget_contexts(self, events: list[Event]) -> None:
         for event in events:
             self._contexts.pop((event.thread, event.call), None)
+            self._active.pop((event.thread, event.call), None)

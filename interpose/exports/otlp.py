@@ -4,7 +4,7 @@ A transaction with all calls in it is a trace of its own, or belongs to the trac
 (`traceparent`). Other calls belong to the trace of the experiment, in which each process is a span below the one that
 started it. If the program was started within another trace (TRACEPARENT), the experiment belongs to that trace, and its
 founder's span is below the span that started it. Attributes have the names of the semantic conventions; others begin
-with `interpose.`.
+with `interpose.`. A span of OpenTelemetry or ddtrace that was active in a transaction is a link.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any, BinaryIO, NamedTuple
 from interpose import __version__
 from interpose.analysis.analysis import Analysis
 from interpose.experiments.format.records import Event
-from interpose.experiments.format.trace_contexts import TraceContext
+from interpose.experiments.format.trace_contexts import ActiveSpan, TraceContext
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.exports.identities import seed_of, span_of, trace_of
-from interpose.exports.single_events import LaneNames, blocks_of, refuse_without_events
+from interpose.exports.single_events import LaneNames, blocks_of, end_of, refuse_without_events
 from interpose.reports.formats.table import clean
 from interpose.reports.screen.state import command_line
 
@@ -75,7 +75,11 @@ class ProcessSpans:
     """Makes the spans of a process."""
 
     def __init__(
-        self, experiment: Experiment, process: Process, contexts: Mapping[tuple[int, int], TraceContext] | None = None
+        self,
+        experiment: Experiment,
+        process: Process,
+        contexts: Mapping[tuple[int, int], TraceContext] | None = None,
+        active: Mapping[tuple[int, int], Sequence[ActiveSpan]] | None = None,
     ) -> None:
         self._process = process
         self._started_in = experiment.founder.log.trace_parent
@@ -85,6 +89,7 @@ class ProcessSpans:
         self._calendar_ns = process.log.time_ns - process.log.start_ns
         self._names = LaneNames(process)
         self._contexts = process.trace_contexts if contexts is None else contexts
+        self._active = process.active_spans if active is None else active
         self._transactions: dict[tuple[int, int], list[_Transaction]] = {}
         kept = lru_cache(KEPT)
         self._of_site, self._of_call = kept(self._site), kept(self._call)
@@ -110,8 +115,7 @@ class ProcessSpans:
     def whole(self) -> str:
         """The span of the process itself."""
         process, log = self._process, self._process.log
-        ends = [each.record.end_ns or each.record.seen_ns for each in process.threads]
-        end_ns = max([*ends, log.start_ns]) + self._calendar_ns
+        end_ns = end_of(process) + self._calendar_ns
         outer = self._started_in[1] if self._started_in else ""
         parent = outer if self._starter is None else span_of(seed_of(self._starter.log), 0, 0)
         return (
@@ -139,12 +143,13 @@ class ProcessSpans:
         told = f'{{"key":"interpose.cpu_ns","value":{{"intValue":"{event.cpu_ns}"}}}}'
         moved = f',{{"key":"interpose.bytes","value":{{"intValue":"{event.bytes}"}}}}' if event.bytes else ""
         error = self._failed(event.error) if event.error else ""
+        links = self._links(event) if self._active else ""
         return (
             f'{{"traceId":"{trace}","spanId":"{span_of(self._seed, event.thread, event.call)}",{_around(parent)}'
             f'{self._of_call(event.intrinsic)},"startTimeUnixNano":"{begin_ns}",'
             f'"endTimeUnixNano":"{begin_ns + event.wall_ns}","attributes":[{told}{moved}'
             f'{self._of_site(event.stack)}{self._of_detail(event.intrinsic, event.detail)}'
-            f'{self._of_thread(event.thread)}]{error}}}'
+            f'{self._of_thread(event.thread)}]{links}{error}}}'
         )
 
     def _trace_of(self, event: Event) -> tuple[str, str]:
@@ -199,6 +204,14 @@ class ProcessSpans:
 
     def _own_trace(self, thread: int, call: int) -> str:
         return self._whole[:16] + span_of(self._seed, thread, call)
+
+    def _links(self, event: Event) -> str:
+        found = self._active.get((event.thread, event.call), ())
+        links = ",".join(
+            f'{{"traceId":"{each.trace}","spanId":"{each.span}","attributes":[{_attributes({"tracer": each.tracer})}]}}'
+            for each in found
+        )
+        return f',"links":[{links}]' if links else ""
 
     # Values that many calls share are made once.
 

@@ -3,7 +3,8 @@
 A track for each process and thread, and below a thread for each of its tasks; a slice for each call, in the category
 of its kind, with its line as source location, and CPU time, bytes, detail and error as arguments. A call in progress
 has no end. Counters: processors in use and largest memory of each process, from the samples of its overview. Names
-are written once.
+are written once. Flows lead from the call that started a process to that process, and from a request to the call of
+another process that served it.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from typing import BinaryIO
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.time.usage import Usage, usages
 from interpose.experiments.model.process import Process, Thread
-from interpose.exports.protobuf import double, message, number, text
-from interpose.exports.single_events import LaneNames, blocks_of, refuse_without_events
+from interpose.exports.flows import Flows, flows_of
+from interpose.exports.protobuf import double, fixed64, message, number, text
+from interpose.exports.single_events import LaneNames, blocks_of, end_of, refuse_without_events
 from interpose.exports.trace_packets import ANNOTATIONS, Packets
 from interpose.reports.formats.table import clean
 from interpose.reports.screen.state import command_line
@@ -27,7 +29,8 @@ _PACKET = 1
 _CLOCKS, _TIME, _SEQUENCE, _TRACK_EVENT, _INTERNED, _FLAGS, _TRACK = 6, 8, 10, 11, 12, 13, 60
 _STATE_CLEARED, _NEEDS_STATE = 1, 2
 _REALTIME, _MONOTONIC, _BOOTTIME = 1, 3, 6  # clocks; the trace's own is the last of them
-_SLICE_BEGIN, _COUNTER = 1, 4
+_SLICE_BEGIN, _SLICE_END, _COUNTER = 1, 2, 4
+_FLOW_ENDS = 48
 _LEVEL = 1  # of gzip: a third larger than the best, five times as fast
 
 
@@ -38,11 +41,11 @@ def write(analysis: Analysis, out: BinaryIO) -> None:
     used: dict[Process, list[Usage]] = {process: [] for process in experiment.processes}
     for usage in usages(experiment):
         used[usage.process].append(usage)
-    tracks = count(1)
+    tracks, flows = count(1), flows_of(experiment)
     with gzip.GzipFile(filename="", mode="wb", compresslevel=_LEVEL, fileobj=out, mtime=0) as file:
         file.write(_clocks(experiment.founder))
         for sequence, process in enumerate(experiment.processes, 1):
-            for packet in _Process(process, sequence, tracks).packets(used[process]):
+            for packet in _Process(process, sequence, tracks, flows[process]).packets(used[process]):
                 file.write(packet)
 
 
@@ -56,10 +59,11 @@ def _clocks(founder: Process) -> bytes:
 class _Process:
     """Makes the packets of a process."""
 
-    def __init__(self, process: Process, sequence: int, tracks: count[int]) -> None:
+    def __init__(self, process: Process, sequence: int, tracks: count[int], flows: Flows) -> None:
         self._process = process
         self._sequence = sequence
         self._tracks = tracks
+        self._flows = flows
         self._track = next(tracks)
         self._of_thread: dict[int, int] = {}
         self._kinds: dict[str, int] = {}
@@ -68,10 +72,12 @@ class _Process:
     def packets(self, used: Sequence[Usage]) -> Iterator[bytes]:
         """All packets: tracks, calls, calls still in progress, and use of resources."""
         yield self._begin()
+        if self._flows.started:
+            yield self._whole()
         for thread in self._process.threads:
             yield self._thread(thread.number, thread)
         if self._process.events:
-            made = Packets(self._process.events.layout, self._sequence)
+            made = Packets(self._process.events.layout, self._sequence, self._flows)
             for block in blocks_of(self._process):
                 yield self._new(made, block.events)
                 yield made.packets(block.events)
@@ -89,6 +95,14 @@ class _Process:
         names = [message(3, number(1, place), text(2, each)) for place, each in enumerate(ANNOTATIONS, 1)]
         begin = self._packet(message(_INTERNED, *names), flags=_STATE_CLEARED)
         return begin + self._described(self._track, text(2, name), process)
+
+    def _whole(self) -> bytes:
+        """A slice from the process's start to its end, to which the call that started it leads."""
+        process, track = self._process, number(11, self._track)
+        begin_ns, end_ns = number(_TIME, process.log.start_ns), number(_TIME, end_of(process))
+        led = text(23, command_line(process)), fixed64(_FLOW_ENDS, self._flows.started)
+        begin = self._packet(begin_ns, message(_TRACK_EVENT, number(9, _SLICE_BEGIN), track, *led))
+        return begin + self._packet(end_ns, message(_TRACK_EVENT, number(9, _SLICE_END), track))
 
     def _described(self, track: int, *fields: bytes) -> bytes:
         return self._packet(message(_TRACK, number(1, track), *fields))

@@ -30,6 +30,12 @@ def events_of(process: Process) -> Iterator[Event]:
             yield from process.events.events(block)
 
 
+def end_of(process: Process) -> int:
+    """When the last of its threads ended or was last seen; its start if that is later."""
+    ends = [each.record.end_ns or each.record.seen_ns for each in process.threads]
+    return max([*ends, process.log.start_ns])
+
+
 class LaneNames:
     """What the threads and tasks of a process are called."""
 

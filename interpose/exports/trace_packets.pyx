@@ -9,25 +9,28 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-FIELDS = ("start_ns", "wall_ns", "cpu_ns", "bytes", "thread", "intrinsic", "stack", "detail", "error", "task")
+FIELDS = ("start_ns", "wall_ns", "cpu_ns", "bytes", "thread", "intrinsic", "stack", "detail", "error", "task", "call")
 # What annotations are called, by their numbers from 1 on.
 ANNOTATIONS = ("cpu_ns", "bytes", "detail", "error")
 
 cdef enum:
-    START, WALL, CPU, BYTES, THREAD, INTRINSIC, STACK, DETAIL, ERROR, TASK
+    START, WALL, CPU, BYTES, THREAD, INTRINSIC, STACK, DETAIL, ERROR, TASK, CALL
     PICKED
 
 cdef enum:
     CPU_NAME = 1, BYTES_NAME, DETAIL_NAME, ERROR_NAME
     NUMBERS_AT_MOST = 1 << 26  # a number beyond is of a damaged experiment, and stands for nothing
     KINDS_AT_MOST = 1 << 16
-    LONGEST = 256  # bytes of a slice's begin and end
+    FLOWS_AT_MOST = 8  # of a slice, of each sort
+    LONGEST = 384  # bytes of a slice's begin and end
+    FLOW_BEGINS = 47
+    FLOW_ENDS = 48
     SLICE_BEGIN = 1
     SLICE_END = 2
 
 cdef uint64_t LATEST_NS = 1 << 62
 
-assert len(FIELDS) == PICKED and FIELDS.index("task") == TASK
+assert len(FIELDS) == PICKED and FIELDS.index("call") == CALL
 
 
 cdef struct Field:
@@ -61,6 +64,16 @@ cdef inline uint8_t *put_annotation(uint8_t *at, uint32_t name, uint32_t field, 
     return put_message(at, 4, inner, put_number(put_number(inner, 1, name), field, value))
 
 
+cdef uint8_t *put_flows(uint8_t *at, uint32_t field, list numbers) except NULL:
+    """The flows that begin, or end, with a slice; each has 64 bits."""
+    cdef uint64_t number
+    for number in numbers[:FLOWS_AT_MOST]:
+        at = put(at, field << 3 | 1)
+        memcpy(at, &number, sizeof(number))
+        at += sizeof(number)
+    return at
+
+
 cdef class Seen:
     """Which numbers were met."""
 
@@ -91,10 +104,10 @@ cdef class Packets:
     cdef size_t record_bytes
     cdef uint32_t sequence
     cdef Seen intrinsics, stacks, texts
-    cdef dict tracks
+    cdef dict tracks, begin, begin_at, end
     cdef list kinds
 
-    def __init__(self, layout, uint32_t sequence):
+    def __init__(self, layout, uint32_t sequence, flows):
         picked = layout.unsigned(FIELDS)
         for place, name in enumerate(FIELDS):
             field = picked.fields.get(name)
@@ -104,6 +117,7 @@ cdef class Packets:
         self.sequence = sequence
         self.intrinsics, self.stacks, self.texts = Seen(), Seen(), Seen()
         self.tracks = {}
+        self.begin, self.begin_at, self.end = dict(flows.begin), dict(flows.begin_at), dict(flows.end)
         self.kinds = [0] * KINDS_AT_MOST
 
     def name_kind(self, uint32_t intrinsic, uint32_t kind):
@@ -198,7 +212,13 @@ cdef class Packets:
             end = put_number(end, 10, intrinsic)
         if 0 < stack < NUMBERS_AT_MOST:
             end = put_number(end, 34, stack)
+        if self.begin or self.begin_at or self.end:
+            end = self.put_flows_of(end, self.field(record, THREAD), self.field(record, CALL), self.field(record, START))
         return self.put_packet(at, start_ns, more, end, SLICE_BEGIN, track)
+
+    cdef uint8_t *put_flows_of(self, uint8_t *at, uint64_t thread, uint64_t call, uint64_t start_ns) except NULL:
+        at = put_flows(at, FLOW_BEGINS, self.begin.get((thread, call), []) + self.begin_at.get((thread, start_ns), []))
+        return put_flows(at, FLOW_ENDS, self.end.get((thread, call), []))
 
     cdef uint8_t *put_text(self, uint8_t *at, uint32_t name, uint64_t number) noexcept:
         return put_annotation(at, name, 17, number) if 0 < number < NUMBERS_AT_MOST else at

@@ -27,7 +27,7 @@ def event_types_table(experiment: Experiment, rows: Iterable[EventType]) -> Tabl
         Column("code", lambda row: row.code, right=False),
         Column("event", lambda row: row.name, right=False),
         Column("intrinsic", lambda row: clean(_intrinsic(row) or ""), right=False, flexible=True),
-        Column("where", lambda row: clean(_where(row, places)), right=False, flexible=True),
+        Column("site", lambda row: clean(_where(row, places)), right=False, flexible=True),
         Column("detail", lambda row: clean(_detail(row) or ""), right=False, flexible=True),
     ]
     return Table(NAMES, lambda row: _values(row, start_ns), columns, rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -12,8 +12,9 @@ from interpose.analysis.calls.structure import is_consolidated_alone, structure
 from interpose.analysis.calls.trace import Traced, last, trace, with_one_start
 from interpose.analysis.expressions.filters import Filter
 from interpose.errors import UsageError
+from interpose.experiments.format.records import Event
 from interpose.experiments.model.experiment import Experiment
-from interpose.experiments.model.process import Site
+from interpose.experiments.model.process import Process, Site
 from interpose.reports.formats.table import Table
 from interpose.reports.tables.events import events_table
 from interpose.reports.tables.structure import structure_table
@@ -87,18 +88,27 @@ class CallPages:
     def _all(self) -> Iterator[Any]:
         if self.is_of_records:
             return structure(Analysis(self.experiment))
-        rows = self._watched(trace(self.experiment))
-        if self._chosen:
-            keeps = self._chosen.keeps
-            rows = (row for row in rows if keeps(row.process, row.event, row.depth, row.state))
-        return with_one_start(rows)
+        if self._chosen is None:
+            return with_one_start(self._watched(trace(self.experiment)))
+        chosen = self._chosen
+
+        def has_chosen(process: Process, events: Sequence[Event]) -> bool:
+            self._give_way()
+            return chosen.has_kept(process, events)
+
+        rows = self._watched(trace(self.experiment, has_wanted=has_chosen))
+        return with_one_start(row for row in rows if chosen.keeps(row.process, row.event, row.depth, row.state))
 
     def _watched(self, rows: Iterator[Traced]) -> Iterator[Traced]:
         for number, row in enumerate(rows):
-            if number % CALLS == 0 and self._gives_way():
-                self._next = None
-                raise GaveWay
+            if number % CALLS == 0:
+                self._give_way()
             yield row
+
+    def _give_way(self) -> None:
+        if self._gives_way():
+            self._next = None
+            raise GaveWay
 
 
 def key_of(row: Any) -> Hashable:

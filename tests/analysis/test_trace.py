@@ -1,6 +1,7 @@
 """The event trace: every event once, in the order of beginnings, whatever block it lies in."""
 
 import json
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -12,8 +13,10 @@ from interpose.analysis.calls.input_output import NAMELESS, input_output
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.calls.rows import START_UP
 from interpose.analysis.calls.trace import last, trace, with_one_start
+from interpose.analysis.time.concurrency import solo_times
 from interpose.experiments.format.blocks import EventFile
 from interpose.experiments.model.experiment import Experiment
+from interpose.reports.screen.sections import Profiled, resource
 from tests.build import START_NS, Build, event
 
 pytestmark = pytest.mark.any_python
@@ -49,6 +52,53 @@ def test_events_come_in_the_order_of_their_beginnings(tmp_path_factory, blocks, 
     assert begun(last(experiment, number)) == expected[-number:]
     assert begun(trace(experiment, START_NS + since)) == after
     assert begun(last(experiment, number, START_NS + since)) == after[-number:]
+
+
+@given(seed=st.integers(0, 1000), wanted=st.sets(st.integers(1, 60), max_size=3), room=st.integers(1, 5))
+def test_events_that_are_wanted_have_the_depth_that_they_have_among_all(tmp_path_factory, seed, wanted, room):
+    experiment = nested(tmp_path_factory.mktemp("trace"), seed, room)
+    asked = []
+
+    def has_wanted(process, events):
+        asked.append(len(events))
+        return any(each.call in wanted for each in events)
+
+    found = list(trace(experiment, has_wanted=has_wanted))
+
+    expected = [(row.event, row.depth) for row in trace(experiment) if row.event.call in wanted]
+    assert [(row.event, row.depth) for row in found if row.event.call in wanted] == expected
+    assert sum(asked) == 60
+
+
+def test_of_blocks_without_a_wanted_event_only_what_may_be_around_others_is_read(tmp_path):
+    build = Build(tmp_path / "t.1.er")
+    for block in range(20):
+        build.block([event(100 * block + 5 * n, 4, call=10 * block + n + 1) for n in range(10)])
+    experiment = Experiment(str(build.write()))
+
+    assert len(list(trace(experiment, has_wanted=lambda process, events: False))) == 20
+    assert len(list(trace(experiment, has_wanted=lambda process, events: events[0].call == 1))) == 29
+
+
+def nested(directory, seed, room):
+    """60 calls of two threads, each inside some of the others of its thread, in blocks of so many."""
+    chance, build, number = Random(seed), Build(directory / "t.1.er"), 0
+    ended, now = {1: [], 2: []}, 0
+    around = {1: [], 2: []}
+    while number < 60 or around[1] or around[2]:
+        thread = chance.choice((1, 2))
+        now += 1
+        if number < 60 and (not around[thread] or chance.random() < 0.5):
+            number += 1
+            around[thread].append((now, number))
+        elif around[thread]:
+            start, call = around[thread].pop()
+            parent = around[thread][-1][1] if around[thread] else 0
+            ended[thread].append(event(start, now - start, call=call, parent=parent, thread=thread))
+    for rows in ended.values():
+        for place in range(0, len(rows), room):
+            build.block(rows[place : place + room])
+    return Experiment(str(build.write()))
 
 
 @pytest.fixture
@@ -170,11 +220,20 @@ def test_the_interpreters_start_is_one_event_where_people_read(started, interpos
     assert len(json.loads(interpose_here("events", "--format", "json", path).stdout)) == 6
 
 
-@pytest.mark.parametrize("by", ["site", "function", "detail", "file"])
-def test_the_interpreters_start_is_one_row_of_tables_of_files_and_places(started, by):
+@pytest.mark.parametrize("by", ["kind", "site", "function", "detail", "file"])
+def test_the_interpreters_start_is_one_row_of_tables_of_kinds_files_and_places(started, by):
     rows = [row for row in profile(Analysis(started), by).rows if row.is_of_calls]
-    starting = [row for row in rows if START_UP in (row.intrinsic, row.labels.get(by))]
+    starting = [row for row in rows if START_UP in (row.kind, row.intrinsic, row.labels.get(by))]
 
     assert [(row.sums.calls, row.sums.self_wall_ns) for row in starting] == [(4, 30)]
     assert sum(row.sums.calls for row in rows) == 6
     assert input_output(Analysis(started)).by_file().keys() == {START_UP, "extra.pth", NAMELESS}
+
+
+def test_the_interpreters_start_is_one_resource_of_a_profile(started):
+    table = resource(Profiled(Analysis(started))).table
+    rows = {row["resource"]: row for row in map(table.values, table.rows) if row["kind"] == "file"}
+
+    assert (rows[START_UP]["calls"], rows[START_UP]["total_ns"]) == (4, 30)
+    assert rows["extra.pth"]["calls"] == 1
+    assert solo_times(started)["file", START_UP] == 30

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interpose.experiments.metadata.log import Log
-from interpose.exports.identities import seed_of, span_of, trace_of
+from interpose.exports.identities import call_of, seed_of, span_of, trace_of
 from interpose.timing import shims
 
 WORD, HALF = st.integers(0, (1 << 64) - 1), st.integers(0, (1 << 32) - 1)
@@ -19,6 +19,14 @@ def test_the_traced_program_and_the_exports_use_the_same_identities(pid, start_n
 
     assert trace_of(seed) == f"{high:016x}{low:016x}"
     assert span_of(seed, thread, call) == f"{span:016x}"
+
+
+@pytest.mark.any_python
+@given(WORD, HALF, HALF)
+def test_an_identity_leads_back_to_its_call(seed, thread, call):
+    span = int(span_of(seed, thread, call), 16)
+
+    assert call_of(seed, span) == (thread, call) or span == 1
 
 
 @pytest.mark.any_python

@@ -5,9 +5,11 @@ import gzip
 import json
 import shutil
 import subprocess
+import sys
 from collections import Counter, defaultdict
 
 import pytest
+from tracing import environment
 
 from interpose.cli.main import main
 from tests.exports.test_exports import events, exported, hostile, recorded, total  # noqa: F401
@@ -108,6 +110,15 @@ class Replay:
             else:
                 self.counters[self.tracks[event.track_uuid].name] += 1
 
+    def calls(self):
+        """The slices but those of processes."""
+        return [each for each in self.slices if not self.tracks[each[3].track_uuid].HasField("process")]
+
+    def flows(self):
+        """The names of the slices that each flow leads from, and to."""
+        begun = {flow: name for name, _, _, event in self.slices for flow in event.flow_ids}
+        return begun, {flow: name for name, _, _, event in self.slices for flow in event.terminating_flow_ids}
+
     def name(self, of, event):
         return event.name or self.names[of][event.name_iid]
 
@@ -117,7 +128,7 @@ def test_perfetto_has_each_call_as_a_slice_of_its_length(recorded, tmp_path):  #
 
     found = events(recorded)
     assert not any(replay.open.values())
-    assert sorted(wall_ns for _, wall_ns, _, _ in replay.slices) == sorted(each.wall_ns for each in found)
+    assert sorted(wall_ns for _, wall_ns, _, _ in replay.calls()) == sorted(each.wall_ns for each in found)
     told = [each for _, _, _, event in replay.slices for each in event.debug_annotations]
     assert sum(each.uint_value for each in told if each.name_iid == 1) == sum(each.cpu_ns for each in found)
     assert replay.counters.keys() == {"processors in use", "largest memory"}
@@ -135,6 +146,49 @@ def test_perfetto_knows_processes_threads_tasks_lines_and_errors(recorded, tmp_p
     errors = {replay.texts[of][each.string_value_iid] for _, _, of, event in replay.slices
               for each in event.debug_annotations if each.name_iid == 4}  # fmt: skip
     assert "FileNotFoundError errno 2" in errors
+
+
+REQUESTING = """
+import http.client, subprocess, sys
+open("server.py", "w").write(sys.argv[1])
+server = subprocess.Popen([sys.executable, "server.py"], stdout=subprocess.PIPE, text=True)
+port = int(server.stdout.readline())
+for number in range(3):
+    client = http.client.HTTPConnection("127.0.0.1", port)
+    client.request("GET", f"/{number}")
+    client.getresponse().read()
+    client.close()
+server.wait()
+"""
+SERVING = """
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+class Quiet(WSGIRequestHandler):
+    def log_message(self, *arguments):
+        pass
+def application(environ, start_response):
+    start_response("200 OK", [("Content-Length", "2")])
+    return [b"ok"]
+with make_server("127.0.0.1", 0, application, handler_class=Quiet) as server:
+    print(server.server_port, flush=True)
+    for _ in range(3):
+        server.handle_request()
+"""
+
+
+def test_flows_of_perfetto_lead_from_a_call_to_the_process_and_the_request_that_it_made(tmp_path):
+    (tmp_path / "app.py").write_text(REQUESTING)
+    told = environment(INTERPOSE="1", INTERPOSE_PROPAGATE="1")
+    subprocess.run([sys.executable, "app.py", SERVING], cwd=tmp_path, env=told, check=True)
+
+    replay = Replay(exported(str(tmp_path / "test.1.er"), "perfetto", tmp_path))
+
+    begun, ended = replay.flows()
+    assert begun.keys() == ended.keys()
+    arrows = Counter((begun[flow], ended[flow]) for flow in begun)
+    [(started, process)] = [arrow for arrow in arrows if "server.py" in arrow[1]]
+    assert started == "subprocess.fork_exec" and process.endswith("server.py")
+    del arrows[started, process]
+    assert arrows == {("http.client.HTTPConnection.request", "wsgiref.simple_server.WSGIRequestHandler.handle"): 3}
 
 
 def test_perfetto_of_hostile_names_is_read(tmp_path):

@@ -180,6 +180,41 @@ def test_flask_under_waitress(traced):
 
 
 @pytest.mark.packages
+@pytest.mark.parametrize("without_extensions", ["", "1"])
+def test_aiohttp(traced, without_extensions):
+    pytest.importorskip("aiohttp")
+
+    done = traced(
+        ASKING + """
+    import asyncio
+    from aiohttp import web
+    async def order(request):
+        await asyncio.sleep(0.01)
+        return web.Response(text="ok")
+    def asks(port, number):
+        client = connected(port)
+        ask(client, f"/orders/{number}")
+        client.close()
+    async def main():
+        shop = web.Application()
+        shop.router.add_get("/orders/{number}", order)
+        runner = web.AppRunner(shop)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        port = site._server.sockets[0].getsockname()[1]
+        await asyncio.gather(*(asyncio.to_thread(asks, port, number) for number in range(4)))
+        await runner.cleanup()
+    asyncio.run(main())
+    """,
+        AIOHTTP_NO_EXTENSIONS=without_extensions,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    check(done, ["GET /orders/{number}"] * 4)
+
+
+@pytest.mark.packages
 @pytest.mark.parametrize("client", ["Client", "AsyncClient"])
 def test_django(traced, client):
     pytest.importorskip("django")

@@ -177,6 +177,14 @@ def test_what_os_system_runs_is_followed_and_the_environment_stays(traced):
     assert "cat" in programs(done).values()
 
 
+def test_an_interpreter_without_start_up_files_is_followed_from_a_shell(ran):
+    done = ran(["sh", "-c", f"{sys.executable} -S -c 'import os; print(os.environ.get(\"LD_PRELOAD\"))'; exit 3"])
+
+    (python,) = [each for each in done.experiment.processes if each.log.arguments[:2] == ["-S", "-c"]]
+    assert done.gave[:2] == [3, "None\n"]
+    assert python.lineage == "_c1_c1"
+
+
 def built(tmp_path, source, *options):
     """The path of a program in C."""
     (tmp_path / "program.c").write_text("#define _GNU_SOURCE\n" + source)

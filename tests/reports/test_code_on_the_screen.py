@@ -1,11 +1,14 @@
 """The first screen names the functions that compute and what the program waited for; findings name their callers."""
 
+import re
+
 import pytest
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
+from interpose.cli.main import main
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.sampled import NOT_READ
 from interpose.reports.formats.colour import Paint
@@ -229,3 +232,10 @@ def test_a_row_below_stands_only_where_there_is_room_for_its_figure(batch):
 
     assert [line for line in wide if line.startswith("parse")]
     assert [line for line in narrow if line.startswith(("parse", "wait for CPU", "aggregate"))] == []
+
+
+@pytest.mark.parametrize("by", ["line", "function"])
+def test_the_row_of_those_left_out_has_a_name(batch, capsys, by):
+    assert main(["report", str(batch.write()), "--by", by, "--limit", "1"]) == 0
+
+    assert re.match(r" *\d+ more rows? ", capsys.readouterr().out.splitlines()[-1])

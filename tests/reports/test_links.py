@@ -133,12 +133,18 @@ def in_terminal(path, *words, **variables):
     return output.decode()
 
 
-@pytest.mark.parametrize("words", [("report",), ("report", "--by", "site"), ("report", "--by", "finding"), ("events",)])
+@pytest.mark.parametrize(
+    "words",
+    ["report", "report --by site", "report --by finding", "report --follow", "report --follow --by site",
+     "top --once", "top", "events"],
+)  # fmt: skip
 def test_reports_have_links_and_are_the_same_without_them(path, words):
+    words = words.split()
     with_links = in_terminal(path, *words, **WEZTERM)
     without = in_terminal(path, *words, **{**WEZTERM, "TERM_PROGRAM": "vscode"})
 
     assert (f"file://{os.uname().nodename}/home/u/shop/orders.py#88", "orders.py:88") in LINK.findall(with_links)
     assert LINK.sub(r"\2", with_links) == without
     assert "\x1b]8" not in without
-    assert "\x1b" not in in_terminal(path, *words, **WEZTERM, NO_COLOR="1")
+    plain = in_terminal(path, *words, **WEZTERM, NO_COLOR="1")
+    assert "\x1b" not in plain.removeprefix("\x1b[H\x1b[J")  # what is followed begins at the top of the screen

@@ -18,6 +18,7 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 
 ENDED = "ended"
+HasWanted = Callable[[Process, Sequence[Event]], bool]
 _DEEPEST = 100
 
 
@@ -55,9 +56,13 @@ class _Waiting(NamedTuple):
     place: Place
 
 
-def trace(experiment: Experiment, since_ns: int = 0) -> Iterator[Traced]:
-    """The events that began at the monotonic `since_ns` or later, in the order of their beginnings."""
-    entries = _Entries(experiment)
+def trace(experiment: Experiment, since_ns: int = 0, has_wanted: HasWanted | None = None) -> Iterator[Traced]:
+    """The events that began at the monotonic `since_ns` or later, in the order of their beginnings.
+
+    `has_wanted` says whether one of the events of a block is wanted. Most of those in other blocks are left out; the
+    rest have the depth that they have among all.
+    """
+    entries = _Entries(experiment, has_wanted)
     waiting = sorted(entries.blocks(lambda head: head.first_ns, since_ns))
     return _nested(experiment, (entry for entry in _merged(entries, waiting) if entry.start_ns >= since_ns))
 
@@ -107,7 +112,8 @@ def _together(rows: Sequence[Traced]) -> Traced:
 class _Entries:
     """Returns the events of an experiment as entries, block by block."""
 
-    def __init__(self, experiment: Experiment) -> None:
+    def __init__(self, experiment: Experiment, has_wanted: HasWanted | None = None) -> None:
+        self._has_wanted = has_wanted
         self._processes = experiment.processes
         self._serial = count()
 
@@ -120,10 +126,21 @@ class _Entries:
 
     def of_block(self, waiting: _Waiting) -> Iterator[_Entry]:
         """The events of a block."""
-        events = self._processes[waiting.process].events
-        block = events.block(waiting.place) if events else None
-        for event in events.events(block) if events and block else ():
+        process = self._processes[waiting.process]
+        block = process.events.block(waiting.place) if process.events else None
+        found = process.events.events(block) if process.events and block else ()
+        for event in self._needed(process, list(found), self._has_wanted) if self._has_wanted else found:
             yield self._entry(waiting.process, event, ENDED)
+
+    @staticmethod
+    def _needed(process: Process, found: Sequence[Event], has_wanted: HasWanted) -> Sequence[Event]:
+        """The events of a block if one of them is wanted. Otherwise those that may be around calls of another: they
+        began before the first of the block ended, or a task made them, whose calls may end after what is around them.
+        """
+        if has_wanted(process, found):
+            return found
+        first_ns = found[0].start_ns + found[0].wall_ns if found else 0
+        return [event for event in found if event.start_ns <= first_ns or event.task]
 
     def in_progress(self) -> Iterator[_Entry]:
         """The calls in progress, as events without times."""

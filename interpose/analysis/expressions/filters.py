@@ -49,10 +49,18 @@ class Filter:
     def keeps(self, process: Process, event: Event, depth: int = 0, state: str = ENDED) -> bool:
         """Whether the expression is true for an event of `process` at that depth, which has ended or is in progress
         (`state`)."""
-        of_process = self._known.get((process, state))
-        if of_process is None:
-            of_process = self._known[process, state] = self.over(process, state)
-        return of_process(event, depth)
+        return self._over_kept(process, state)(event, depth)
+
+    def has_kept(self, process: Process, events: Iterable[Event]) -> bool:
+        """Whether one of these events of `process`, which have ended, is kept, or may be, where the depth decides."""
+        of_process = self._over_kept(process)
+        return "DEPTH" in self.names or any(of_process(event, 0) for event in events)
+
+    def _over_kept(self, process: Process, state: str = ENDED) -> Keeps:
+        found = self._known.get((process, state))
+        if found is None:
+            found = self._known[process, state] = self.over(process, state)
+        return found
 
     def over(self, process: Process, state: str = ENDED) -> Keeps:
         """What says whether it holds for an event of `process` and its depth."""

@@ -114,9 +114,10 @@ def _rows(
 ) -> Iterator[Traced]:
     if label is None and chosen is None:
         return trace(experiment, since_ns) if number is None else last(experiment, number, since_ns)
-    rows = trace(experiment, since_ns)
-    if label is not None:
-        rows = _within(experiment, rows, label)
+    if label is not None:  # calls are clipped before they are chosen
+        rows = _within(experiment, trace(experiment, since_ns), label)
+    else:
+        rows = trace(experiment, since_ns, chosen.has_kept if chosen else None)
     if chosen is not None:
         rows = (row for row in rows if chosen.keeps(row.process, row.event, row.depth, row.state))
     return rows if number is None else iter(deque(rows, number))

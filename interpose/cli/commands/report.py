@@ -52,6 +52,7 @@ from interpose.cli.output import (
     seconds,
     table_width,
     width_of,
+    with_links,
     write_table,
 )
 from interpose.cli.page import write_page, write_sheet
@@ -272,12 +273,13 @@ def _secrets(experiment: Experiment, arguments: argparse.Namespace) -> Table:
 
 def _text(experiment: Experiment, by: str | None, arguments: argparse.Namespace) -> str:
     """What would be written of the experiment as it is now."""
-    out = StringIO()
     if by is None:
-        out.writelines(f"{line}\n" for line in summary(screen_for(sys.stdout, Analysis(experiment))))
-    else:
-        text.write(_table(experiment, by, arguments), out, table_width(sys.stdout))
-    return out.getvalue()
+        screen = screen_for(sys.stdout, Analysis(experiment))
+        made = "".join(f"{line}\n" for line in summary(screen))
+        return with_links(made, screen.shown, sys.stdout)
+    out, table = StringIO(), _table(experiment, by, arguments)
+    text.write(table, out, table_width(sys.stdout))
+    return with_links(out.getvalue(), table.shown, sys.stdout)
 
 
 def _by_when_not_said(arguments: argparse.Namespace) -> str | None:

@@ -8,12 +8,12 @@ import sys
 from interpose.analysis.profile.recent import last_seconds
 from interpose.cli.experiment_choice import add_experiment_argument, note_damages, open_experiments, refuse_sampled
 from interpose.cli.following import follow
-from interpose.cli.output import only_seconds, positive, width_of
+from interpose.cli.output import only_seconds, positive, width_of, with_links
 from interpose.errors import UsageError
 from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.units import SECOND_NS
-from interpose.reports.tables.recent import recent_lines
+from interpose.reports.tables.recent import places_of, recent_lines
 
 NAME = "top"
 HELP = "show what a running program does now: its functions and calls"
@@ -50,8 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     def draw(now: Experiment) -> str:
         found = last_seconds(now, round(arguments.last * SECOND_NS))
-        width = width_of(sys.stdout)
-        return "".join(f"{line}\n" for line in recent_lines(found, now.founder.log.cwd, width, arguments.limit))
+        places, width = places_of(found, now.founder.log.cwd), width_of(sys.stdout)
+        text = "".join(f"{line}\n" for line in recent_lines(found, places, width, arguments.limit))
+        return with_links(text, places.shown, sys.stdout)
 
     if arguments.once:
         sys.stdout.write(draw(experiment))

@@ -40,6 +40,7 @@ PACKAGES = {
     "aiohttp": "http web",
     **dict.fromkeys(("django", "fastapi", "flask", "gunicorn", "starlette", "uvicorn", "waitress"), "web"),
     "celery": "tasks",
+    **dict.fromkeys(("ddtrace", "opentelemetry"), "tracers"),
     **dict.fromkeys(("click", "prompt_toolkit", "rich"), "terminals"),
     "aiofiles": "threaded",
     "gevent": "greenlets",

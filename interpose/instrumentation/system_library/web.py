@@ -14,6 +14,7 @@ OF_AIOHTTP = {
     "detail": "request",
     "attribute": "_method _rel_url",
     "route": "_match_info._route._resource._formatter _match_info._route._resource._path",
+    "headers": "0._message.raw_headers",
     **TRANSACTION,
 }
 CYCLE = {"argument": None, "attribute": "scope", "headers": "self.scope", **SERVED}

@@ -36,6 +36,7 @@ NAMES = (
     "error",
     "state",
     "trace_parent",
+    "other_spans",
 )
 
 
@@ -52,7 +53,7 @@ def events_table(experiment: Experiment, rows: Iterable[Traced]) -> Table:
         Column("inclusive", lambda row: _shown(row.event.wall_ns if _has_wall(row) else None)),
         Column("bytes", _shown_moved, optional=True),
         Column("intrinsic", lambda row: clean("  " * row.depth + _name(row)), right=False, flexible=True),
-        Column("where", lambda row: clean(_where(row, places)), right=False, flexible=True),
+        Column("site", lambda row: clean(_where(row, places)), right=False, flexible=True),
         Column("detail", lambda row: clean(_detail(row)), right=False, flexible=True),
     ]
     return Table(NAMES, lambda row: _values(row, start_ns, labels), columns, rows, shown=places.shown)
@@ -109,6 +110,7 @@ def _values(row: Traced, start_ns: int, labels: _ThreadLabels) -> Values:
         process.string(event.error) or None,
         row.state,
         _trace_parent(row),
+        _other_spans(row),
     )
     return dict(zip(NAMES, values, strict=True))
 
@@ -122,6 +124,12 @@ def _trace_parent(row: Traced) -> str | None:
     """The `traceparent` that a request came with, for the call that served it."""
     found = row.process.trace_contexts.get((row.event.thread, row.event.call))
     return found.as_header() if found else None
+
+
+def _other_spans(row: Traced) -> str | None:
+    """The trace and span that each other tracer had active, for a transaction."""
+    found = row.process.active_spans.get((row.event.thread, row.event.call), ())
+    return ", ".join(" ".join(each) for each in found) or None
 
 
 def _shown_moved(row: Traced) -> str:

@@ -11,12 +11,16 @@ from interpose.reports.formats.table import Column, clean, lines
 from interpose.reports.formats.units import count, duration
 
 
-def recent_lines(found: Seconds, cwd: str, width: int, limit: int) -> Iterator[str]:
+def places_of(found: Seconds, cwd: str) -> Places:
+    """How the lines of code of the table are shown."""
+    return Places([each.site.file for each in found.rows if each.site], cwd)
+
+
+def recent_lines(found: Seconds, places: Places, width: int, limit: int) -> Iterator[str]:
     """The table as lines, at most `limit` rows of code and of calls; the first line is a header."""
     cpu = sum(each.cpu_ns for each in found.rows)
     busy = f"CPU {100 * cpu / max(found.length_ns, 1):.0f} % of a processor"
     yield f"the last {duration(found.length_ns)}: {count(found.threads, 'active thread')}, {busy}"
-    places = Places([each.site.file for each in found.rows if each.site], cwd)
     for title, rows in (
         ("functions", [each for each in found.rows if each.kind == CODE]),
         ("calls", [each for each in found.rows if each.kind != CODE]),

@@ -113,7 +113,7 @@ def _rest_of(rows: Sequence[Row]) -> Row:
     sums = total(row.sums for row in rows)
     sums.wall_ns = sums.cpu_ns = 0
     named = count(len(rows), "more row")
-    if rows[0].intrinsic:
+    if any(row.intrinsic for row in rows) or rows[0].site:  # what is sampled has no intrinsic
         return Row(None, named, sums=sums)
     labels = dict.fromkeys(rows[0].labels, "")
     return Row(None, None, labels | {next(iter(labels)): named}, sums=sums) if labels else Row(named, None, sums=sums)

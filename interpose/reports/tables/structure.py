@@ -48,7 +48,7 @@ def structure_table(experiment: Experiment, rows: Iterable[Called]) -> Table:
         Column("least", lambda row: duration(row.record.sums.wall_least_ns), optional=True),
         Column("most", lambda row: duration(row.record.sums.wall_most_ns)),
         Column("intrinsic", lambda row: clean(_indented(row)), right=False, flexible=True),
-        Column("where", lambda row: clean(_where(row, places)), right=False, flexible=True),
+        Column("site", lambda row: clean(_where(row, places)), right=False, flexible=True),
         Column("detail", lambda row: clean(_detail(row)), right=False, flexible=True),
     ]
     return Table(NAMES, _values, columns, rows, shown=places.shown)
