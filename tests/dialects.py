@@ -174,6 +174,7 @@ BARE = {
         f"explain pragma key = {CANARY}",
         f"attach 'x' as y key {CANARY}",
         f"select 1 ; pragma hexkey={CANARY}",
+        f"create virtual table x using y(z={CANARY})",
     ],
     "postgresql": [
         f"set my.token = {CANARY}",
@@ -194,6 +195,7 @@ BARE = {
         f'alter user NAME identified by "{CANARY}" replace {CANARY}',
         f"grant connect to NAME identified by {CANARY}",
         f"set role r identified by {CANARY}",
+        f"administer key management set keystore open identified by {CANARY}",
         f"create database link l connect to u identified by {CANARY} using 'x'",
     ],
 }

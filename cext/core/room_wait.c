@@ -9,7 +9,7 @@
 #include "core/pool_use.h"
 #include "core/session.h"
 
-/* A monitor without a sign of life for this long counts as dead; and how long to wait before checking again. */
+/* A monitor without a sign of life for this long is looked for; and how long to wait before checking again. */
 #define MONITOR_SILENT_NS 3000000000ull
 #define FIRST_STEP_NS 1000000ull
 #define LONGEST_STEP_NS 1000000000ull
@@ -46,10 +46,30 @@ static void sleep_ns(uint64_t wanted_ns)
     nanosleep(&step, NULL);
 }
 
-static void wait_for_monitor(struct control *control)
+/* A pool smaller than what a monitor is started for has none yet. One that was just started has its time to come, and so
+   has one that is watching but silent: `interpose run` before it sees that its program records, or a monitor that gets
+   no processor. */
+static void call_monitor(struct control *control)
+{
+    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), called_ns = __atomic_load_n(&waiting.called_ns, __ATOMIC_RELAXED);
+    if (monitor_lives(control) || now_ns < called_ns + MONITOR_SILENT_NS ||
+        !__atomic_compare_exchange_n(&waiting.called_ns, &called_ns, now_ns, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return;
+    int failed = monitor_start(session.founder);
+    if (failed == 0 || failed == EBUSY)
+        __atomic_store_n(&control->monitor_ns, now_ns, __ATOMIC_RELAXED);
+}
+
+static bool may_wait(struct control *control)
+{
+    call_monitor(control);
+    return monitor_lives(control) && room_may_come(control);
+}
+
+static void wait_for_room(struct control *control)
 {
     uint64_t step_ns = FIRST_STEP_NS;
-    while (pool_is_full(control) && monitor_lives(control) && room_may_come(control)) {
+    while (pool_is_full(control) && may_wait(control)) {
         uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
         sleep_ns(step_ns);
         uint64_t waited_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
@@ -60,22 +80,8 @@ static void wait_for_monitor(struct control *control)
     }
 }
 
-/* A pool smaller than what a monitor is started for has none yet. One that was just started has its time to come, and so
-   has `interpose run`, which has not seen yet that its program records: no sign was given ever. */
-static void call_monitor(struct control *control)
-{
-    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), called_ns = __atomic_load_n(&waiting.called_ns, __ATOMIC_RELAXED);
-    if (monitor_lives(control) || now_ns < called_ns + MONITOR_SILENT_NS ||
-        !__atomic_compare_exchange_n(&waiting.called_ns, &called_ns, now_ns, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        return;
-    int failed = monitor_start(session.founder);
-    if (failed == 0 || (failed == EBUSY && control->monitor_ns == 0))
-        __atomic_store_n(&control->monitor_ns, now_ns, __ATOMIC_RELAXED);
-}
-
 bool room_wait(struct control *control)
 {
-    call_monitor(control);
-    wait_for_monitor(control);
+    wait_for_room(control);
     return !pool_is_full(control);
 }

@@ -69,6 +69,14 @@ static char *first_of(char *one, char *other)
     return !one || (other && other < one) ? other : one;
 }
 
+/* What SQLite's CREATE VIRTUAL TABLE gives a module: csv(password=x). */
+static char *value_for_module(char *at, char *end)
+{
+    char *is_virtual = find_word(at, end, "virtual"), *using = is_virtual ? find_word(is_virtual, end, "using") : NULL;
+    char *sign = using ? memchr(using, '=', (size_t)(end - using)) : NULL;
+    return sign ? sign + 1 : NULL;
+}
+
 /* PASSWORD in what makes or changes a user; a text behind it is hidden already, a table may have such a column. */
 static char *value_of_password(char *at, char *end)
 {
@@ -104,9 +112,11 @@ static char *secret_of(char *at, char *end)
     case 'a':
         if (is_word_at(at, end, "attach"))
             return find_word(at, end, "key");
+        if (is_word_at(at, end, "administer"))
+            return find_word(at, end, "identified");
         return is_word_at(at, end, "alter") ? value_of_change(at, end) : NULL;
     case 'c':
-        return is_word_at(at, end, "create") ? value_of_change(at, end) : NULL;
+        return is_word_at(at, end, "create") ? first_of(value_of_change(at, end), value_for_module(at, end)) : NULL;
     case 'g':
         return is_word_at(at, end, "grant") ? find_word(at, end, "identified") : NULL;
     default:

@@ -99,11 +99,17 @@ static bool has_secret(const char *text)
     return false;
 }
 
+/* An SQLite URI with a host, which SQLite refuses, and perhaps a user and a password. */
+static bool has_host(const char *text)
+{
+    return strncmp(text, "file://", 7) == 0 && text[7] != '/' && strncmp(text + 7, "localhost/", 10) != 0;
+}
+
 /* Without the parameters of a URI, which may have a key; nothing of what is no path. */
 static size_t length_of_path(const char *text, size_t bytes)
 {
     if (strncmp(text, "file:", 5) == 0)
-        return strcspn(text, "?#");
+        return has_host(text) ? 0 : strcspn(text, "?#");
     const char *mark = strchr(text, '?'), *parameter = mark ? strchr(mark, '=') : NULL;
     bool is_other = strstr(text, "://") || has_secret(text);
     return is_other ? 0 : parameter ? (size_t)(mark - text) : bytes;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from interpose.analysis.calls.rows import CODE, Row
+from interpose.analysis.calls.rows import CODE, START_UP, Row
 from interpose.reports.formats.table import clean
 
 FINER = {"kind": "intrinsic", "intrinsic": "site", "function": "site"}
@@ -54,7 +54,7 @@ def behind(step: Step, row: Row) -> Step | Line | Calls | None:
         return Step("site", {"function": row.labels.get("function"), "file": row.labels.get("file")})
     if not row.is_of_calls:
         return Step("function", {"kind": CODE}) if step.by in ("kind", "intrinsic") and row.kind == CODE else None
-    if step.by in FINER:
+    if step.by in FINER and row.kind != START_UP:
         names = ("kind",) if step.by == "kind" else ("kind", "intrinsic")
         return Step(FINER[step.by], {name: _value(row, name) for name in names})
     return _calls_of(step.by, row)

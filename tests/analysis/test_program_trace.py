@@ -5,6 +5,8 @@ import json
 import pytest
 from tracing import write_program
 
+pytestmark = pytest.mark.any_python
+
 PROGRAM = """
     import interpose, os, sqlite3
     class Account:

@@ -13,8 +13,10 @@ from interpose.analysis.calls.input_output import NAMELESS, input_output
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.calls.rows import START_UP
 from interpose.analysis.calls.trace import last, trace, with_one_start
+from interpose.analysis.time.concurrency import solo_times
 from interpose.experiments.format.blocks import EventFile
 from interpose.experiments.model.experiment import Experiment
+from interpose.reports.screen.sections import Profiled, resource
 from tests.build import START_NS, Build, event
 
 pytestmark = pytest.mark.any_python
@@ -218,11 +220,20 @@ def test_the_interpreters_start_is_one_event_where_people_read(started, interpos
     assert len(json.loads(interpose_here("events", "--format", "json", path).stdout)) == 6
 
 
-@pytest.mark.parametrize("by", ["site", "function", "detail", "file"])
-def test_the_interpreters_start_is_one_row_of_tables_of_files_and_places(started, by):
+@pytest.mark.parametrize("by", ["kind", "site", "function", "detail", "file"])
+def test_the_interpreters_start_is_one_row_of_tables_of_kinds_files_and_places(started, by):
     rows = [row for row in profile(Analysis(started), by).rows if row.is_of_calls]
-    starting = [row for row in rows if START_UP in (row.intrinsic, row.labels.get(by))]
+    starting = [row for row in rows if START_UP in (row.kind, row.intrinsic, row.labels.get(by))]
 
     assert [(row.sums.calls, row.sums.self_wall_ns) for row in starting] == [(4, 30)]
     assert sum(row.sums.calls for row in rows) == 6
     assert input_output(Analysis(started)).by_file().keys() == {START_UP, "extra.pth", NAMELESS}
+
+
+def test_the_interpreters_start_is_one_resource_of_a_profile(started):
+    table = resource(Profiled(Analysis(started))).table
+    rows = {row["resource"]: row for row in map(table.values, table.rows) if row["kind"] == "file"}
+
+    assert (rows[START_UP]["calls"], rows[START_UP]["total_ns"]) == (4, 30)
+    assert rows["extra.pth"]["calls"] == 1
+    assert solo_times(started)["file", START_UP] == 30

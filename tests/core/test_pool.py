@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -111,6 +112,33 @@ def test_run_makes_room_for_who_waits_from_the_beginning(interpose, tmp_path):
     assert dropped(experiment) == page.full_drops == 0
     assert recorded(experiment) == written(experiment) >= CALLS
     assert page.full_waits > 0
+
+
+@pytest.mark.slow
+def test_a_monitor_that_gets_no_processor_for_a_while_is_waited_for(tmp_path):
+    program = subprocess.Popen(
+        [sys.executable, "-c", f"import sys; many = {MANY!r}; exec(many); print(flush=True); input(); exec(many)"],
+        cwd=tmp_path,
+        env=environment(INTERPOSE="1", INTERPOSE_POOL="1MiB", INTERPOSE_WHEN_FULL="wait"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    program.stdout.readline()
+    path = str(tmp_path / "test.1.er")
+    control = Control(Experiment(path).founder)
+    before = control.read()
+    os.kill(before.monitor, signal.SIGSTOP)
+    program.stdin.write(b"\n")
+    program.stdin.flush()
+    while program.poll() is None and control.read().full_wait_ns < before.full_wait_ns + 4 * 10**9:
+        time.sleep(0.1)
+    os.kill(before.monitor, signal.SIGCONT)
+    program.communicate()
+
+    page = control.read()
+    assert program.returncode == 0
+    assert page.full_wait_ns >= before.full_wait_ns + 4 * 10**9
+    assert page.full_drops == dropped(Experiment(path)) == 0
 
 
 @pytest.mark.slow

@@ -106,6 +106,8 @@ def test_a_database_keeps_its_path_and_nothing_of_a_connection_string(written, t
         "region=eu.db": "region=eu.db",
         f"file:x.db?mode=memory&key={SECRET}": "file:x.db",
         f"file:x.db?key={SECRET}": "file:x.db",
+        "file://localhost/tmp/x.db": "file://localhost/tmp/x.db",
+        f"file://u:{SECRET}@h/x.db": "",
         f"x.db?key={SECRET}": "",
         f"x.db?sig={SECRET}": "x.db",
         f"postgresql://u:{SECRET}@h/d": "",

@@ -25,6 +25,8 @@ class Grouping:
 
 
 def _of_kind(process: Process, key: Mapping[str, int]) -> Row:
+    if process.is_start_up(key["stack"]):
+        return row_of_kind(START_UP)
     return row_of_kind(process.intrinsic(key["intrinsic"]).kind)
 
 
@@ -171,7 +173,7 @@ COUNTED = ("kind", "intrinsic")
 
 
 GROUPINGS = {
-    "kind": Grouping(("intrinsic",), _of_kind),
+    "kind": Grouping(("intrinsic", "stack"), _of_kind),
     "intrinsic": Grouping(("intrinsic",), _of_intrinsic),
     "site": Grouping(("intrinsic", "stack"), _of_site),
     "function": Grouping(("intrinsic", "stack"), _of_function),

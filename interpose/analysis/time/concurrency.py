@@ -6,6 +6,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterator
 
+from interpose.analysis.calls.rows import START_UP
 from interpose.analysis.calls.trace import trace
 from interpose.analysis.time.slices import has_all_events
 from interpose.experiments.format.records import Event
@@ -14,7 +15,7 @@ from interpose.experiments.model.process import Process
 
 CALLS_AT_MOST = 300_000  # each is examined by itself; more would take too long for a report
 RESTING = frozenset(("sleep", "idle", "sync", "gil"))  # who is in such a call leaves the machine to others
-Resource = tuple[str, str]  # a kind, and a file, an address, or a statement
+Resource = tuple[str, str]  # a kind, and a file, an address, a statement, or START_UP
 _Key = tuple[Process, int]
 
 
@@ -30,9 +31,10 @@ def solo_times(experiment: Experiment) -> dict[Resource, int] | None:
     return dict(found)
 
 
-def resource_of(process: Process, intrinsic: int, detail: int) -> Resource:
-    """What a call was about."""
-    return process.intrinsic(intrinsic).kind, process.string(detail)
+def resource_of(process: Process, intrinsic: int, stack: int, detail: int) -> Resource:
+    """What a call was about; calls of the interpreter's start are about one thing."""
+    is_start_up = process.is_start_up(stack)
+    return process.intrinsic(intrinsic).kind, START_UP if is_start_up else process.string(detail)
 
 
 def _by_process(experiment: Experiment) -> dict[Process, list[Event]]:
@@ -55,7 +57,7 @@ def _solo(process: Process, events: list[Event]) -> Iterator[tuple[Resource, int
         busy = [top for top in tops if process.intrinsic(top.intrinsic).kind not in RESTING]
         for top in tops:
             if all(other is top for other in busy) and instant_ns > now_ns:
-                yield resource_of(process, top.intrinsic, top.detail), instant_ns - now_ns
+                yield resource_of(process, top.intrinsic, top.stack, top.detail), instant_ns - now_ns
 
     def end() -> None:
         _, thread, call = heapq.heappop(ends)

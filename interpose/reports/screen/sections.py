@@ -14,7 +14,7 @@ from interpose.analysis.calls.identification import identified
 from interpose.analysis.calls.input_output import CLOSE, OPEN, OTHER, READ, WRITE, Activity, input_output
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.lines.line_rows import Trace, line_trace
-from interpose.analysis.time.concurrency import CALLS_AT_MOST, RESTING, Resource, solo_times
+from interpose.analysis.time.concurrency import CALLS_AT_MOST, RESTING, Resource, resource_of, solo_times
 from interpose.analysis.time.run_queue import Spent, spent_by_thread, whole_of
 from interpose.analysis.time.slices import slices_of
 from interpose.analysis.transactions.response_times import transactions
@@ -136,9 +136,8 @@ def resource(made: Profiled) -> Section:
     whole = made.calls.tree.totals()[made.calls.tree.root]
     found: dict[Resource, list[int]] = {}
     for process in made.experiment.processes:
-        for (intrinsic, detail), sums in made.analysis.records(process, ("intrinsic", "detail")).sums().items():
-            kind, name = process.intrinsic(intrinsic).kind, process.string(detail)
-            figures = found.setdefault((kind, name), [0, 0, 0])
+        for key, sums in made.analysis.records(process, ("intrinsic", "stack", "detail")).sums().items():
+            figures = found.setdefault(resource_of(process, *key), [0, 0, 0])
             figures[0] += sums.calls
             figures[1] += sums.self_wall_ns
             figures[2] += sums.self_cpu_ns
