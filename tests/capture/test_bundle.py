@@ -91,9 +91,9 @@ def test_an_installed_package_begins_from_it_alone(tmp_path):
         pytest.skip("a checkout has no bundle")
     given = {"INTERPOSE": "0", "PATH": "/usr/bin:/bin"}
     begin = f"import os; os.environ.update(INTERPOSE='1', INTERPOSE_DIR={str(tmp_path)!r})\n{IMPORTED}"
-    done = subprocess.run(
-        [sys.executable, "-c", begin, str(PACKAGE)], capture_output=True, text=True, check=True, env=given
-    )
+    words = [sys.executable, "-c", begin, str(PACKAGE)]
+    # Not in a project, whose settings would be read.
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True, env=given)
 
     opened = {each.rpartition("/")[2].partition(".")[0] for each in done.stdout.split()}
     assert list(tmp_path.iterdir())

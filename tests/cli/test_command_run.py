@@ -105,7 +105,7 @@ def test_a_program_that_is_not_there_or_cannot_be_run(interpose, tmp_path):
     assert (no_file.returncode, no_file.stderr) == (127, "interpose: ./nosuch: No such file or directory\n")
     assert (not_executable.returncode, not_executable.stderr) == (
         126,
-        "interpose: ./data: Permission denied\n",
+        "interpose: ./data: Permission denied; if it is Python: interpose run python ./data\n",
     )
     assert experiments(tmp_path / "work") == []
 
