@@ -18,6 +18,8 @@ from interpose.analysis.transactions.response_times import plain_name, transacti
 from interpose.experiments.model.experiment import Experiment
 from tests.build import START_NS, Build, event
 
+pytestmark = pytest.mark.any_python
+
 CLERK = """
 import json, sqlite3, time
 

@@ -5,6 +5,8 @@ import textwrap
 import pytest
 from collecting import counts, failures, named, probes, rows
 
+pytestmark = pytest.mark.any_python
+
 
 def test_one_that_raises_is_told_with_its_line_and_switched_off_after_ten_times(collected):
     done = collected(

@@ -16,6 +16,8 @@ from interpose.instrumentation.collectors import Collector, collector, matches
 from interpose.reports.screen.sections import SECTIONS, Profiled
 from tests.tracing import environment
 
+pytestmark = pytest.mark.any_python
+
 BAD_FILES = {
     "nothing = 1": "it declares no data collector",
     "@interpose.collector\nasync def name(area): pass": (

@@ -10,6 +10,8 @@ import pytest
 from interpose.cext import __path__ as cext_path
 from interpose.config import levels
 
+pytestmark = pytest.mark.any_python
+
 DB, SCREEN, FILE, NET, PROCESS = range(5)
 PROGRAM = """
     import os, socket, sqlite3, subprocess

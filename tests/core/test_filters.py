@@ -10,6 +10,8 @@ from tracing import events_of
 from interpose.config import filters, precedence
 from interpose.config.filters import parse
 
+pytestmark = pytest.mark.any_python
+
 PROGRAM = """
     import os, sqlite3, subprocess, sys, threading, time
     from interpose import transaction
@@ -390,7 +392,6 @@ def test_times_are_those_of_the_monotonic_clock_and_counts_are_not():
     ]
 
 
-@pytest.mark.any_python
 @given(st.text(max_size=60))
 def test_any_text_is_a_filter_or_is_refused_in_one_line(text):
     try:

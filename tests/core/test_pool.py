@@ -14,6 +14,8 @@ from interpose.config import values
 from interpose.experiments.metadata.control import Control
 from interpose.experiments.model.experiment import Experiment
 
+pytestmark = pytest.mark.any_python
+
 BLOCK_BYTES = 64 * 1024
 MIB_BYTES = 1 << 20
 CALLS = 40_000

@@ -14,6 +14,8 @@ from interpose.experiments.metadata.pauses import NO_END_NS, Pauses, Switch
 from interpose.experiments.model.experiment import Experiment
 from tests.build import START_NS, Build, event
 
+pytestmark = pytest.mark.any_python
+
 
 @pytest.fixture
 def interpose(interpose_here):

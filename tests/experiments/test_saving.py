@@ -21,6 +21,8 @@ from interpose.errors import UsageError
 from interpose.experiments.metadata.control import Control, control_of
 from interpose.experiments.model.experiment import Experiment
 
+pytestmark = pytest.mark.any_python
+
 # Writes for ever, each call a byte longer than the one before, modulo a prime; and so does a child of it.
 BUSY = """
 import os, signal, sys

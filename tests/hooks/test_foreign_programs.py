@@ -18,6 +18,8 @@ from typing import NamedTuple
 import pytest
 from tracing import Traced, environment, write_program
 
+pytestmark = pytest.mark.any_python
+
 PYTHON = sys.executable
 THEN_S = 1_000_000_000
 OFF, ON = "0", "1"

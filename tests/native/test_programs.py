@@ -15,7 +15,10 @@ from system_calls import SYSTEM_CALLS, counted_by_strace, needs_strace
 from tracing import environment, events_of, has_own_library
 
 NATIVE = {"INTERPOSE": "calls,native"}
-pytestmark = pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter")
+pytestmark = [
+    pytest.mark.any_python,
+    pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter"),
+]
 
 RUN = """
 import json, subprocess, sys
