@@ -5,7 +5,7 @@ import queue
 import threading
 import time
 
-LONG_S = 0.02
+LONG_S = 0.1
 
 
 def later(act, *arguments):
@@ -56,7 +56,7 @@ held(lock)
 lock.acquire_lock()  #: threading.Lock.acquire_lock detail=held by thread ... at /cwd/program.py:24 hold
 lock.release()
 held(lock)
-assert not lock.acquire(timeout=0.005)  #: threading.Lock.acquire detail=held by thread ... at /cwd/program.py:24 hold
+assert not lock.acquire(timeout=0.05)  #: threading.Lock.acquire detail=held by thread ... at /cwd/program.py:24 hold
 held(again)
 again.acquire()  #: threading.RLock.acquire detail=held by thread ... at /cwd/program.py:24 hold
 again.release()
