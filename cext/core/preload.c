@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-
 enum { LINE_BYTES = 512 };
 
 static bool programs_followed;
