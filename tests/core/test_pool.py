@@ -116,17 +116,22 @@ def test_run_makes_room_for_who_waits_from_the_beginning(interpose, tmp_path):
     assert page.full_waits > 0
 
 
-@pytest.mark.slow
-def test_a_monitor_that_gets_no_processor_for_a_while_is_waited_for(tmp_path):
+def waiting_program(directory, source):
+    """A program that waits when its small pool is full, once it has written its first line; and its experiment."""
     program = subprocess.Popen(
-        [sys.executable, "-c", f"import sys; many = {MANY!r}; exec(many); print(flush=True); input(); exec(many)"],
-        cwd=tmp_path,
+        [sys.executable, "-c", source],
+        cwd=directory,
         env=environment(INTERPOSE="1", INTERPOSE_POOL="1MiB", INTERPOSE_WHEN_FULL="wait"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
     program.stdout.readline()
-    path = str(tmp_path / "test.1.er")
+    return program, str(directory / "test.1.er")
+
+
+@pytest.mark.slow
+def test_a_monitor_that_gets_no_processor_for_a_while_is_waited_for(tmp_path):
+    program, path = waiting_program(tmp_path, f"many = {MANY!r}; exec(many); print(flush=True); input(); exec(many)")
     control = Control(Experiment(path).founder)
     before = control.read()
     os.kill(before.monitor, signal.SIGSTOP)
@@ -145,15 +150,8 @@ def test_a_monitor_that_gets_no_processor_for_a_while_is_waited_for(tmp_path):
 
 @pytest.mark.slow
 def test_a_monitor_that_makes_no_room_is_not_waited_for_for_ever(tmp_path):
-    program = subprocess.Popen(
-        [sys.executable, "-c", f"import sys; print(flush=True); sys.stdin.readline(); exec({MANY!r})"],
-        cwd=tmp_path,
-        env=environment(INTERPOSE="1", INTERPOSE_POOL="1MiB", INTERPOSE_WHEN_FULL="wait"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    program.stdout.readline()
-    path = str(tmp_path / "test.1.er")
+    source = f"import sys; print(flush=True); sys.stdin.readline(); exec({MANY!r})"
+    program, path = waiting_program(tmp_path, source)
     lock = os.open(path, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
     control = Control(Experiment(path).founder)
