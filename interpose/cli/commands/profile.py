@@ -15,7 +15,8 @@ from interpose.cli.experiment_choice import (
     paths_of,
     refuse_sampled,
 )
-from interpose.cli.many.reading import Many, add_many_arguments, ask
+from interpose.cli.many.arguments import add_many_arguments
+from interpose.cli.many.reading import Many, ask
 from interpose.cli.output import add_output_arguments, opened_output, positive, table_width
 from interpose.errors import UsageError
 from interpose.experiments.model.experiment import Experiment

@@ -298,7 +298,7 @@ def show_summary(experiment: str) -> None:
     if not sys.stderr.isatty():
         return
     from interpose.analysis.analysis import Analysis
-    from interpose.cli.output import screen_for
+    from interpose.cli.first_screen import screen_for
     from interpose.experiments.model.experiment import Experiment
     from interpose.reports.screen import remarks, summary
 
