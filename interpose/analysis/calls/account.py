@@ -25,7 +25,7 @@ from interpose.analysis.recording.ending import Ending, ending
 from interpose.analysis.recording.ring import NOTHING as NOTHING_BEFORE
 from interpose.analysis.recording.ring import Before, before_the_ring
 from interpose.experiments.format.blocks import Place
-from interpose.experiments.format.records import OpenCall
+from interpose.experiments.format.records import Event, OpenCall
 from interpose.experiments.metadata.log import Log
 from interpose.experiments.metadata.pauses import Pauses
 from interpose.experiments.model.process import Process, Thread
@@ -110,7 +110,8 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
     known = {thread.number: thread for thread in process.threads}
     before = before_the_ring(process)
     in_calls_ns = _paused_in_calls(process, pauses)
-    sampled_cpu_ns = _sampled_cpu_ns(process)
+    last_events = _last_events(process)
+    last_cpu_ns = _last_cpu_ns(process, last_events)
     shares = {
         number: _share(
             process,
@@ -123,7 +124,7 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
                 thread.record.end_ns or until_ns,
             )
             - in_calls_ns[number],
-            sampled_cpu_ns.get(number, 0),
+            last_cpu_ns.get(number, 0),
         )
         for number, thread in known.items()
     }
@@ -139,7 +140,7 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
         latest_ns=until_ns,
         threads=shares,
         estimated=end.end_ns is None and any(not thread.record.end_ns for thread in known.values()),
-        open_calls=list(_open_calls(process, until_ns)),
+        open_calls=list(_open_calls(process, last_events, until_ns)),
         dropped=process.lost_calls + sum(thread.record.dropped for thread in known.values()),
         found=found,
         overwritten=process.overwritten,
@@ -185,11 +186,17 @@ def _paused_in_calls(process: Process, pauses: Pauses) -> dict[int, int]:
     return found
 
 
-def _sampled_cpu_ns(process: Process) -> dict[int, int]:
-    """The CPU time of each thread at its last sample; empty if all threads recorded their own at their end."""
-    if all(thread.record.end_ns for thread in process.threads):
+def _last_cpu_ns(process: Process, last_events: Mapping[int, list[Event]]) -> dict[int, int]:
+    """The latest CPU time that is known of each thread without an end: by its calls, or by its last sample."""
+    known = {thread.number: thread for thread in process.threads if not thread.record.end_ns}
+    if not known:
         return {}
-    return {sample.thread: sample.cpu_ns for sample in Sampled(process).samples() if sample.thread}
+    found = {sample.thread: sample.cpu_ns for sample in Sampled(process).samples() if sample.thread}
+    for number, thread in known.items():
+        readings = [call.start_cpu_ns for call in thread.open_calls]
+        readings += [event.start_cpu_ns + event.cpu_ns for event in last_events.get(number, [])]
+        found[number] = max([found.get(number, 0), *readings])
+    return found
 
 
 def _share(
@@ -199,18 +206,16 @@ def _share(
     until_ns: int,
     before: Before,
     paused_ns: int,
-    sampled_cpu_ns: int,
+    last_cpu_ns: int,
 ) -> Share:
     record, made = thread.record, sums or Sums()
     wall_ns = (record.end_ns or until_ns) - record.start_ns
     if wall_ns < 0:
         process.damages.add(f"{process.place}/threads", f"thread {thread.number} the end is before the beginning")
     if record.end_ns and made.self_wall_ns > max(wall_ns, 0):
-        process.damages.add(
-            f"{process.place}/threads", f"thread {thread.number} was longer in calls than it lived"
-        )
+        process.damages.add(f"{process.place}/threads", f"thread {thread.number} was longer in calls than it lived")
     own_ns = recording_ns(process.log, made.calls + record.gathered, made.statements)
-    cpu_ns = max(max(record.end_cpu_ns, sampled_cpu_ns) - record.start_cpu_ns, made.top_cpu_ns)
+    cpu_ns = max(max(record.end_cpu_ns, last_cpu_ns) - record.start_cpu_ns, made.top_cpu_ns)
     return _divided(
         wall_ns,
         cpu_ns,
@@ -263,10 +268,10 @@ def _divided(
     )
 
 
-def _open_calls(process: Process, until_ns: int) -> Iterable[OpenCallFound]:
-    last = _last_blocks(process) if any(thread.open_calls for thread in process.threads) else {}
+def _open_calls(process: Process, last_events: Mapping[int, list[Event]], until_ns: int) -> Iterable[OpenCallFound]:
+    """Without those that have an event: a process may be killed between writing that and emptying the table."""
     for thread in process.threads:
-        ended = _calls_that_ended(process, thread, last.get(thread.number))
+        ended = {event.call for event in last_events.get(thread.number, [])}
         for call in thread.open_calls:
             if call.call not in ended and not _became(process, call):
                 yield OpenCallFound(thread.number, call, until_ns)
@@ -279,24 +284,21 @@ def _became(process: Process, call: OpenCall) -> bool:
     return is_exec and became is not None and call.start_ns >= became.record.start_ns
 
 
-def _last_blocks(process: Process) -> dict[int, Place]:
-    """The block that each thread wrote last."""
-    found: dict[int, Place] = {}
-    for place, head in process.events.heads() if process.events else ():
-        if head.thread not in found or found[head.thread].sequence < head.sequence:
-            found[head.thread] = place
-    return found
-
-
-def _calls_that_ended(process: Process, thread: Thread, last: Place | None) -> set[int]:
-    """Calls of `thread` with an event in the block that it wrote last.
-
-    If a process was killed between the two writes, a call is among the events and still in the table.
-    """
-    block = process.events.block(last) if last and process.events and thread.open_calls else None
-    if process.events is None or block is None:
-        return set()
-    return {event.call for event in process.events.events(block) if event.thread == thread.number}
+def _last_events(process: Process) -> dict[int, list[Event]]:
+    """The events of the block that each thread wrote last, if it has no end or calls in progress."""
+    wanted = {thread.number for thread in process.threads if thread.open_calls or not thread.record.end_ns}
+    if process.events is None or not wanted:
+        return {}
+    last: dict[int, tuple[int, Place]] = {}
+    for place, head in process.events.heads():
+        if head.thread in wanted and last.get(head.thread, (-1,))[0] < head.sequence:
+            last[head.thread] = head.sequence, place
+    blocks = {number: process.events.block(place) for number, (_, place) in last.items()}
+    return {
+        number: [event for event in process.events.events(block) if event.thread == number]
+        for number, block in blocks.items()
+        if block
+    }
 
 
 def _note_what_is_missing(process: Process, found: int) -> None:
