@@ -105,9 +105,15 @@ cdef extern from "core/follow.h":
     const char *follow_choose(const char *, const char *)
     bint follow_matches(const char *)
 
+cdef extern from "core/program.h":
+    ctypedef int reason "enum reason"
+    reason program_reason(const char *)
+    const char *reason_words(reason)
+
 cdef extern from "core/preload.h":
     const char *preload_library()
     void preload_choose_programs(bint)
+    bint preload_follows(reason)
     bint preload_is_needed(const char *, const char *const *, bint)
 
 cdef extern from "core/child_variables.h":

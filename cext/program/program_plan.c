@@ -135,6 +135,8 @@ static void take_line(struct plan *plan, char *line, char **at, const char *end)
         take_text(&plan->map, at, end, rest);
     } else if (strcmp(line, "head") == 0) {
         take_text(&plan->head, at, end, rest);
+    } else if (strcmp(line, "filter") == 0) {
+        take_text(&plan->filter, at, end, rest);
     } else if (strcmp(line, "native") == 0) {
         take_native(rest);
     } else if (value) {
@@ -143,6 +145,8 @@ static void take_line(struct plan *plan, char *line, char **at, const char *end)
             take_setting(plan, rest, value);
         else if (strcmp(line, "argument") == 0)
             take_argument(rest, value);
+        else if (strcmp(line, "note") == 0 && plan->notes < MOST_NOTES)
+            plan->note[plan->notes++] = (struct plan_note){rest, value};
     }
 }
 

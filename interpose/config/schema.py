@@ -364,7 +364,7 @@ class Settings:
         default="on",
         letter="F",
         meaning="which child processes to record: all, none, or those whose command line or lineage matches REGEX"
-        " (POSIX, extended). If `interpose run` starts a program that is not Python, the first Python program that"
+        " (POSIX, extended). If `interpose run` starts a program that is not recorded itself, the first one that"
         " matches is the main process",
     )
     lines = setting(

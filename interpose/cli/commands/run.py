@@ -10,7 +10,7 @@ import time
 from datetime import datetime
 
 from interpose.cli.messages import say, show
-from interpose.cli.running import child, starting
+from interpose.cli.running import child, programs, starting
 from interpose.cli.running.experiment import add_notes, make_experiment, overwrite, place_of, program_environment
 from interpose.cli.running.pausing import Toggle
 from interpose.cli.running.sampling import Sampler
@@ -77,6 +77,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_schedule_arguments(parser)
     add_signal_arguments(parser)
     parser.add_argument(
+        "--native",
+        action="store_true",
+        help="also record calls that C code makes, and programs that are not Python (docs/native.md)",
+    )
+    parser.add_argument(
         "-n", "--dry-run", action="store_true", help="show what would be run and recorded, without running it"
     )
     parser.add_argument(
@@ -118,6 +123,8 @@ def run(arguments: argparse.Namespace) -> int:
         attendants.append(Clockwork(experiment, schedule, in_force.paused))
     command = interpreters.command_words(words)
     environment = program_environment(in_force, experiment)
+    if experiment and programs.records_itself(command, in_force):
+        programs.plan(experiment, in_force, command)
     if in_force.record:
         environment = interpreters.preload(environment, command)
     try:
@@ -135,7 +142,7 @@ def run(arguments: argparse.Namespace) -> int:
         archive(experiment, in_force)
     else:
         names.remove_empty(experiment)
-        say(why_not_recorded(words, in_force.dir, ended.pid, began_s))
+        say(why_not_recorded(words, in_force, ended, began_s))
     return child.end_as(ended.returncode)
 
 
@@ -183,11 +190,18 @@ def settings_in_force(arguments: argparse.Namespace) -> Settings:
     of_lines = ("lines", "statements") if options["statements"] != "0" else ("lines",)
     wanted = {"lines": of_lines, "coverage": ("coverage",)}
     chosen = [word for word, keys in wanted.items() if any(options[key] is not None for key in keys)]
+    if arguments.native:
+        chosen.append("native")
     if chosen and options["record"] is None:
         options["record"] = ",".join(["calls", *chosen])
-    if precedence.in_force(os.environ, options).origins["INTERPOSE"] == "default":
+    elif arguments.native:
+        options["record"] += ",native"
+    is_default = precedence.in_force(os.environ, options).origins["INTERPOSE"] == "default"
+    if is_default:
         options["record"] = "1"
     found = precedence.in_force(os.environ, options)
+    if is_default:
+        found.origins["INTERPOSE"] = "default"
     check_patterns(found)
     return found
 
@@ -257,15 +271,18 @@ def show_settings(words: list[str], in_force: Settings) -> int:
     return 0
 
 
-def why_not_recorded(words: list[str], directory: str, pid: int, began_s: int) -> str:
-    """Why there is no experiment in `directory` after the program has ended."""
-    noted = [note for note in state.not_recorded_in(directory) if note.time_s >= began_s]
-    for note in sorted(noted, key=lambda note: note.pid == pid, reverse=True):
+def why_not_recorded(words: list[str], in_force: Settings, ended: child.Ended, began_s: int) -> str:
+    """Why there is no experiment after the program has ended."""
+    noted = [note for note in state.not_recorded_in(in_force.dir) if note.time_s >= began_s]
+    for note in sorted(noted, key=lambda note: note.pid == ended.pid, reverse=True):
         return str(note)
     try:
         interpreter = interpreters.interpreter_of(words)
-    except (interpreters.NotPython, FileNotFoundError) as error:
-        return f"nothing was recorded: {error}, and it started no Python that records"
+    except interpreters.NotPython as error:
+        why = programs.why_not(words) or programs.why_not_itself(in_force) or str(error)
+        return f"nothing was recorded: {why}, and it started no Python that records; {programs.used(ended)}"
+    except FileNotFoundError as error:
+        return f"nothing was recorded: {error}"
     answer = interpreters.ask(interpreter)
     if answer is None:
         return f"nothing was recorded: {interpreter.path} does not say whether it has interpose"
@@ -279,7 +296,7 @@ def show_summary(experiment: str) -> None:
     if not sys.stderr.isatty():
         return
     from interpose.analysis.analysis import Analysis
-    from interpose.cli.output import screen_for
+    from interpose.cli.first_screen import screen_for
     from interpose.experiments.model.experiment import Experiment
     from interpose.reports.screen import remarks, summary
 
