@@ -19,6 +19,7 @@ from tracing import Traced, environment, events_of, write_program
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.recording.ending import ending, recording_stopped
+from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.colour import Paint
 from interpose.reports.screen.screen import Screen
@@ -172,6 +173,7 @@ def test_what_a_killed_thread_computed_before_its_last_call_is_in_its_account(tm
     assert done.returncode == -signal.SIGKILL
     assert abs(share.cpu_ns - int(done.stdout)) < 20e6
     assert share.program_cpu_ns > 200e6
+    assert sum(each.cpu_ns for each in transactions(analysis).found.values()) == share.cpu_ns
 
 
 BEARING = """

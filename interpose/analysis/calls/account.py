@@ -22,14 +22,13 @@ from dataclasses import dataclass, field
 
 from interpose.analysis.consolidation.sums import Sums, total
 from interpose.analysis.recording.ending import Ending, ending
+from interpose.analysis.recording.last_known import last_cpu_ns, last_events
 from interpose.analysis.recording.ring import NOTHING as NOTHING_BEFORE
 from interpose.analysis.recording.ring import Before, before_the_ring
-from interpose.experiments.format.blocks import Place
 from interpose.experiments.format.records import Event, OpenCall
 from interpose.experiments.metadata.log import Log
 from interpose.experiments.metadata.pauses import Pauses
 from interpose.experiments.model.process import Process, Thread
-from interpose.experiments.model.sampled import Sampled
 from interpose.legacy.codes import STATEMENT
 
 NO_PAUSES = Pauses()
@@ -110,8 +109,8 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
     known = {thread.number: thread for thread in process.threads}
     before = before_the_ring(process)
     in_calls_ns = _paused_in_calls(process, pauses)
-    last_events = _last_events(process)
-    last_cpu_ns = _last_cpu_ns(process, last_events)
+    events = last_events(process)
+    known_cpu_ns = last_cpu_ns(process, events)
     shares = {
         number: _share(
             process,
@@ -124,7 +123,7 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
                 thread.record.end_ns or until_ns,
             )
             - in_calls_ns[number],
-            last_cpu_ns.get(number, 0),
+            known_cpu_ns.get(number, 0),
         )
         for number, thread in known.items()
     }
@@ -140,7 +139,7 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
         latest_ns=until_ns,
         threads=shares,
         estimated=end.end_ns is None and any(not thread.record.end_ns for thread in known.values()),
-        open_calls=list(_open_calls(process, last_events, until_ns)),
+        open_calls=list(_open_calls(process, events, until_ns)),
         dropped=process.lost_calls + sum(thread.record.dropped for thread in known.values()),
         found=found,
         overwritten=process.overwritten,
@@ -186,19 +185,6 @@ def _paused_in_calls(process: Process, pauses: Pauses) -> dict[int, int]:
     return found
 
 
-def _last_cpu_ns(process: Process, last_events: Mapping[int, list[Event]]) -> dict[int, int]:
-    """The latest CPU time that is known of each thread without an end: by its calls, or by its last sample."""
-    known = {thread.number: thread for thread in process.threads if not thread.record.end_ns}
-    if not known:
-        return {}
-    found = {sample.thread: sample.cpu_ns for sample in Sampled(process).samples() if sample.thread}
-    for number, thread in known.items():
-        readings = [call.start_cpu_ns for call in thread.open_calls]
-        readings += [event.start_cpu_ns + event.cpu_ns for event in last_events.get(number, [])]
-        found[number] = max([found.get(number, 0), *readings])
-    return found
-
-
 def _share(
     process: Process,
     thread: Thread,
@@ -206,7 +192,7 @@ def _share(
     until_ns: int,
     before: Before,
     paused_ns: int,
-    last_cpu_ns: int,
+    known_cpu_ns: int,
 ) -> Share:
     record, made = thread.record, sums or Sums()
     wall_ns = (record.end_ns or until_ns) - record.start_ns
@@ -215,7 +201,7 @@ def _share(
     if record.end_ns and made.self_wall_ns > max(wall_ns, 0):
         process.damages.add(f"{process.place}/threads", f"thread {thread.number} was longer in calls than it lived")
     own_ns = recording_ns(process.log, made.calls + record.gathered, made.statements)
-    cpu_ns = max(max(record.end_cpu_ns, last_cpu_ns) - record.start_cpu_ns, made.top_cpu_ns)
+    cpu_ns = max(max(record.end_cpu_ns, known_cpu_ns) - record.start_cpu_ns, made.top_cpu_ns)
     return _divided(
         wall_ns,
         cpu_ns,
@@ -268,10 +254,10 @@ def _divided(
     )
 
 
-def _open_calls(process: Process, last_events: Mapping[int, list[Event]], until_ns: int) -> Iterable[OpenCallFound]:
+def _open_calls(process: Process, events: Mapping[int, list[Event]], until_ns: int) -> Iterable[OpenCallFound]:
     """Without those that have an event: a process may be killed between writing that and emptying the table."""
     for thread in process.threads:
-        ended = {event.call for event in last_events.get(thread.number, [])}
+        ended = {event.call for event in events.get(thread.number, [])}
         for call in thread.open_calls:
             if call.call not in ended and not _became(process, call):
                 yield OpenCallFound(thread.number, call, until_ns)
@@ -282,23 +268,6 @@ def _became(process: Process, call: OpenCall) -> bool:
     became = process.became
     is_exec = process.intrinsic(call.intrinsic).name.startswith("os.exec")
     return is_exec and became is not None and call.start_ns >= became.record.start_ns
-
-
-def _last_events(process: Process) -> dict[int, list[Event]]:
-    """The events of the block that each thread wrote last, if it has no end or calls in progress."""
-    wanted = {thread.number for thread in process.threads if thread.open_calls or not thread.record.end_ns}
-    if process.events is None or not wanted:
-        return {}
-    last: dict[int, tuple[int, Place]] = {}
-    for place, head in process.events.heads():
-        if head.thread in wanted and last.get(head.thread, (-1,))[0] < head.sequence:
-            last[head.thread] = head.sequence, place
-    blocks = {number: process.events.block(place) for number, (_, place) in last.items()}
-    return {
-        number: [event for event in process.events.events(block) if event.thread == number]
-        for number, block in blocks.items()
-        if block
-    }
 
 
 def _note_what_is_missing(process: Process, found: int) -> None:
