@@ -173,7 +173,7 @@ def test_what_a_killed_thread_computed_before_its_last_call_is_in_its_account(tm
     assert done.returncode == -signal.SIGKILL
     assert abs(share.cpu_ns - int(done.stdout)) < 20e6
     assert share.program_cpu_ns > 200e6
-    assert sum(each.cpu_ns for each in transactions(analysis).found.values()) == share.cpu_ns
+    assert sum(each.cpu_ns for each in transactions(analysis).rows) == share.cpu_ns
 
 
 BEARING = """
