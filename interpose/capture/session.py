@@ -427,7 +427,9 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
         "cost": cost,
         "interposed": interposed,
         "redacted": (lambda text: _redacted(shims, text)) if wanted.redact else str,
-        "trace_parent": shims.choose_trace_parent(os.environb.get(b"TRACEPARENT", b"")),
+        "trace_parent": shims.choose_trace_parent(
+            os.environb.get(b"TRACEPARENT", b""), os.environb.get(b"TRACESTATE", b"") if wanted.propagate else None
+        ),
     }
     head = describe.head(
         shims.format_version(),

@@ -296,8 +296,8 @@ class Settings:
         values.parse_switch,
         form="0|1",
         default="0",
-        meaning="1: outgoing HTTP requests get the header `traceparent`, so that whoever serves them continues the"
-        " trace (docs/traces.md); this changes what the program sends",
+        meaning="1: outgoing HTTP requests get the headers `traceparent` and `tracestate`, so that whoever serves them"
+        " continues the trace (docs/traces.md); this changes what the program sends",
     )
     rows = setting(
         values.one_of(ROWS),

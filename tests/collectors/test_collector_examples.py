@@ -15,6 +15,8 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.reports.screen.sections import SECTIONS, profiled
 from tests.tracing import environment
 
+pytestmark = pytest.mark.any_python
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
