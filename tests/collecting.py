@@ -3,7 +3,7 @@
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.model.experiment import Experiment
-from interpose.reports.screen.sections import SECTIONS, Profiled
+from interpose.reports.screen.sections import SECTIONS, profiled
 
 PROGRAM = """
     import os, sys, threading, time
@@ -37,7 +37,7 @@ def failures(done):
 
 
 def rows(done, name):
-    table = SECTIONS[name](Profiled(Analysis(Experiment(done.path)))).table
+    table = SECTIONS[name](profiled(Analysis(Experiment(done.path)))).table
     return [table.values(row) for row in table.rows]
 
 

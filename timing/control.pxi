@@ -65,16 +65,19 @@ def tell_fate():
     recorder_tell_fate()
 
 
+cdef bytes said_text(str text):
+    """The attribute of an event in the log that says `text`."""
+    return f'text="{for_log(text, WARNING_LETTERS)}"'.encode("utf-8", "replace")
+
+
 def warn(str text):
     """Have the log say what could not be done as asked."""
-    attributes = f'text="{for_log(text, WARNING_LETTERS)}"'.encode("utf-8", "replace")
-    recorder_say("warning", attributes)
+    recorder_say("warning", said_text(text))
 
 
 def note_filter(str text):
     """Have the log say which filter holds from now on."""
-    attributes = f'text="{for_log(text, WARNING_LETTERS)}"'.encode("utf-8", "replace")
-    recorder_say("filter", attributes)
+    recorder_say("filter", said_text(text))
 
 
 def pause():

@@ -45,3 +45,9 @@ def boot_library(bytes path, words):
         given[place] = word
     given[len(kept)] = NULL
     return preload_library() if preload_is_needed(path, given, True) else b""
+
+
+def why_not_followed(bytes path):
+    """Why a process that runs the file at `path` cannot be followed, in words; empty if it can."""
+    cdef reason found = program_reason(path)
+    return "" if preload_follows(found) else reason_words(found).decode()

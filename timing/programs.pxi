@@ -30,11 +30,13 @@ def follow_programs(bint followed):
     preload_choose_programs(followed)
 
 
-def plan_of_programs(bytes head, arguments):
+def plan_of_programs(bytes head, arguments, bytes compiled, notes):
     """The text of the file `programs`. `head` is what their logs begin with; `arguments` is how much is kept of what calls
-    were about, as choose_arguments has it."""
+    were about, as choose_arguments has it. A founder has the filter `compiled`, and its log says the `notes`: a kind and a
+    text each."""
     rows = [f"native {name} {number} {' '.join(kept)}\n".encode() for name, number, kept, _ in _natives]
     kept = [f"argument {kind} {how_much}\n".encode() for kind, how_much in arguments.items()]
     entries = "".join([entry for *_, entry in _natives]).encode("utf-8", "replace") + b"</map>\n"
-    texts = [b"map %d\n" % len(entries), entries, b"head %d\n" % len(head), head]
-    return b"".join([b"format %d\n" % FORMAT_VERSION, *_settings, *kept, *rows, *texts])
+    texts = [b"%s %d\n%s" % (name, len(text), text) for name, text in ((b"map", entries), (b"head", head), (b"filter", compiled))]
+    noted = [b"note %s %s\n" % (kind, said_text(text)) for kind, text in notes]
+    return b"".join([b"format %d\n" % FORMAT_VERSION, *_settings, *kept, *rows, *texts, *noted])

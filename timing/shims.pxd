@@ -105,9 +105,15 @@ cdef extern from "core/follow.h":
     const char *follow_choose(const char *, const char *)
     bint follow_matches(const char *)
 
+cdef extern from "core/program.h":
+    ctypedef int reason "enum reason"
+    reason program_reason(const char *)
+    const char *reason_words(reason)
+
 cdef extern from "core/preload.h":
     const char *preload_library()
     void preload_choose_programs(bint)
+    bint preload_follows(reason)
     bint preload_is_needed(const char *, const char *const *, bint)
 
 cdef extern from "core/child_variables.h":
@@ -249,6 +255,7 @@ cdef extern from "hooks/gil_waits.h":
 
 cdef extern from "native/native_wrappers.h":
     ctypedef struct c_native_row "struct native_row":
+        const char *library
         const char *name
         const char *kinds
         const char *choice
@@ -257,7 +264,9 @@ cdef extern from "native/native_wrappers.h":
         const char *effect
     enum:
         NATIVE_COUNT
+        DATABASE_COUNT
     const c_native_row native_rows[]
+    const c_native_row database_rows[]
 
 cdef extern from "native/native_call.h":
     ctypedef struct c_native "struct native":

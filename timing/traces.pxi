@@ -12,8 +12,8 @@ cdef extern from "core/trace_context.h":
     void trace_context_write(const trace_context *, char *)
 
 cdef extern from "core/trace_contexts.h":
-    void trace_context_choose_outer(const trace_context *)
-    bint trace_context_here(const c_thread *, trace_context *)
+    void trace_context_choose_outer(const trace_context *, const char *)
+    bint trace_context_here(const c_thread *, trace_context *, const char **)
 
 cdef extern from "core/trace_identities.h":
     struct trace_identity:
@@ -36,21 +36,26 @@ def trace_parent(bytes text):
     return text_of_context(&context) if trace_context_parse(text, len(text), &context) else ""
 
 
-def choose_trace_parent(bytes text):
-    """The same, for the trace in which the program was started: the experiment belongs to it."""
+def choose_trace_parent(bytes text, bytes state):
+    """The same, for the trace in which the program was started: the experiment belongs to it. `state` is its
+    `tracestate`, or None where none are passed on."""
     cdef trace_context context
     cdef bint is_valid = trace_context_parse(text, len(text), &context)
-    trace_context_choose_outer(&context if is_valid else NULL)
+    cdef const char *given = NULL
+    if state is not None:
+        given = state if is_valid else b""
+    trace_context_choose_outer(&context if is_valid else NULL, given)
     return text_of_context(&context) if is_valid else ""
 
 
-def trace_parent_here():
-    """The `traceparent` for a request that is made now; empty if it gets none."""
+def trace_context_of_request():
+    """The `traceparent` for a request that is made now, empty if it gets none, and its `tracestate`, if any."""
     cdef trace_context context
+    cdef const char *state = NULL
     cdef c_thread *thread = recording() if recorded_state() != NULL else NULL
-    if thread == NULL or not trace_context_here(thread, &context):
-        return ""
-    return text_of_context(&context)
+    if thread == NULL or not trace_context_here(thread, &context, &state):
+        return "", ""
+    return text_of_context(&context), "" if state == NULL else (<bytes>state).decode("ascii")
 
 
 def identities(uint32_t pid, uint64_t start_ns, uint64_t time_ns, uint32_t thread, uint32_t call):

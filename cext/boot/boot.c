@@ -1,5 +1,5 @@
 /* libinterpose_boot.so, preloaded into an interpreter that reads no start-up file of ours: it begins the recording as one
-   would, before the program's first line. Into a program in another language, where native calls are recorded, it loads
+   would, before the program's first line. Into a program in another language, where such are recorded, it loads
    libinterpose_program.so, which stays out of all others.
 
    It is linked against nothing of Python's: an interpreter may be one file, or a library. PySys_AddAuditHook may be
@@ -192,10 +192,11 @@ static bool is_wanted(void)
 
 static const char program_library[] = "libinterpose_program.so";
 
-static bool says_native(void)
+/* Only a recorded process, or `interpose run`, starts a program with us. */
+static bool has_place(void)
 {
-    const char *said = getenv("INTERPOSE");
-    return said && strstr(said, "native");
+    const char *said = getenv("INTERPOSE_LINEAGE");
+    return said && strchr(said, '/');
 }
 
 /* Beside our own library. Where it cannot be loaded, the program runs as it would. */
@@ -224,7 +225,7 @@ __attribute__((constructor)) static void begin(int count, char **arguments, char
     int (*add)(audit_hook, void *) = dlsym(RTLD_DEFAULT, "PySys_AddAuditHook");
     if (add && is_wanted() && find_place(library.dli_fname))
         add_hook(add);
-    if (!add && says_native())
+    if (!add && has_place())
         begin_program(library.dli_fname, count, arguments);
     errno = saved;
 }

@@ -1,5 +1,7 @@
 #include "core/trace_contexts.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "core/exclusive.h"
@@ -9,14 +11,16 @@
 #include "core/series.h"
 #include "core/session.h"
 #include "core/trace_identities.h"
+#include "core/trace_state.h"
 #include "core/transaction_sampling.h"
 
 enum { CARRIED = 1024, CAME_WITH = 0, CONTEXTS_OF_A_CALL = 3, IN_A_RING = (CONTEXTS_BYTES - sizeof(struct file_head)) / sizeof(struct kept_context) };
 
 /* A thread's, by the call's number: what it came with, then the spans of OpenTelemetry and of ddtrace. Without a parent
-   there is none. */
+   there is none. `state` is what it came with for other tracers, or NULL. */
 struct carried {
     uint32_t call;
+    char *state;
     struct trace_context contexts[CONTEXTS_OF_A_CALL];
 };
 
@@ -28,6 +32,8 @@ static struct {
 } contexts;
 
 static struct trace_context outer; /* its trace is 0: there is none */
+static char outer_state[TRACE_STATE_BYTES + 1];
+static bool keeps_states;
 
 void trace_contexts_begin(void)
 {
@@ -36,9 +42,16 @@ void trace_contexts_begin(void)
     contexts.failed = false;
 }
 
-void trace_context_choose_outer(const struct trace_context *given)
+void trace_context_choose_outer(const struct trace_context *given, const char *state)
 {
     outer = given ? *given : (struct trace_context){0};
+    keeps_states = state != NULL;
+    trace_state_keep(state ? state : "", state ? strlen(state) : 0, outer_state);
+}
+
+bool trace_states_are_kept(void)
+{
+    return keeps_states;
 }
 
 void trace_contexts_identify(void)
@@ -73,10 +86,17 @@ static struct carried *room_to_carry(void)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
+static void empty(struct carried *carried)
+{
+    free(carried->state);
+    *carried = (struct carried){0};
+}
+
 void trace_contexts_forget(struct thread *thread)
 {
     for (uint32_t place = 0; thread->carried && place < CARRIED; place++)
-        thread->carried[place].call = 0;
+        if (thread->carried[place].call)
+            empty(&thread->carried[place]);
 }
 
 static bool is_around(const struct thread *thread, uint32_t index, const struct trace_context *context)
@@ -90,28 +110,33 @@ static bool is_around(const struct thread *thread, uint32_t index, const struct 
     return false;
 }
 
-/* The contexts that the call carries, perhaps none yet; NULL if there is no memory. */
-static struct trace_context *carry(struct thread *thread, uint32_t call)
+/* What the call carries, perhaps nothing yet; NULL if there is no memory. */
+static struct carried *carry(struct thread *thread, uint32_t call)
 {
     if (!thread->carried && !(thread->carried = room_to_carry()))
         return NULL;
     struct carried *place = &thread->carried[call % CARRIED];
     if (place->call != call)
-        *place = (struct carried){.call = call};
-    return place->contexts;
+        empty(place);
+    place->call = call;
+    return place;
 }
 
-void trace_context_begin(struct thread *thread, uint32_t index, uint32_t call, const struct trace_context *context)
+void trace_context_begin(struct thread *thread, uint32_t index, uint32_t call, const struct trace_context *context,
+                         const char *state)
 {
-    struct trace_context *contexts = is_around(thread, index, context) ? NULL : carry(thread, call);
-    if (contexts)
-        contexts[CAME_WITH] = *context;
+    struct carried *carried = is_around(thread, index, context) ? NULL : carry(thread, call);
+    if (!carried)
+        return;
+    carried->contexts[CAME_WITH] = *context;
+    free(carried->state);
+    carried->state = state ? strdup(state) : NULL;
 }
 
 /* What of the calls in progress says in which trace the thread is. */
 struct around {
     const struct open_call *transaction, *innermost; /* NULL: none */
-    const struct trace_context *carried;             /* by the transaction, or a call inside of it; or NULL */
+    const struct carried *carried; /* by the transaction, or a call inside of it, that came with a context; or NULL */
 };
 
 static struct around look_around(const struct thread *thread)
@@ -126,7 +151,7 @@ static struct around look_around(const struct thread *thread)
         if (!found.transaction && is_transaction(open->intrinsic))
             found.transaction = open;
         if (found.transaction && !found.carried)
-            found.carried = trace_context_of(thread, open->call);
+            found.carried = trace_context_of(thread, open->call) ? carried_by(thread, open->call) : NULL;
     }
     return found;
 }
@@ -134,20 +159,31 @@ static struct around look_around(const struct thread *thread)
 void trace_context_note_span(struct thread *thread, const struct trace_context *span)
 {
     const struct open_call *transaction = look_around(thread).transaction;
-    struct trace_context *contexts = transaction ? carry(thread, transaction->call) : NULL;
+    struct carried *carried = transaction ? carry(thread, transaction->call) : NULL;
     int place = span->flags & SPAN_OF_OPENTELEMETRY ? 1 : 2;
-    if (contexts && !contexts[place].parent)
-        contexts[place] = *span;
+    if (carried && !carried->contexts[place].parent)
+        carried->contexts[place] = *span;
 }
 
-bool trace_context_here(const struct thread *thread, struct trace_context *context)
+/* The state of the trace that a request made now is in: a transaction that came with none begins a trace of its own. */
+static const char *state_of(const struct around *around)
+{
+    const struct control *control = recorder.control;
+    bool is_outer = control->trace_high == outer.high && control->trace_low == outer.low;
+    if (around->carried)
+        return around->carried->state;
+    return !around->transaction && is_outer && *outer_state ? outer_state : NULL;
+}
+
+bool trace_context_here(const struct thread *thread, struct trace_context *context, const char **state)
 {
     struct around found = look_around(thread);
     const struct control *control = recorder.control;
     bool is_unsampled = found.transaction && is_number_passed_over(found.transaction->intrinsic);
     if (is_unsampled && !found.carried)
         return false;
-    *context = found.carried ? *found.carried
+    *state = state_of(&found);
+    *context = found.carried ? found.carried->contexts[CAME_WITH]
                              : (struct trace_context){.high = control->trace_high,
                                                       .low = control->trace_low,
                                                       .flags = TRACE_SAMPLED};
@@ -203,7 +239,7 @@ void trace_context_end(struct thread *thread, uint32_t call, uint32_t number)
     if (!found || session_stopped())
         return;
     struct carried carried = *found;
-    found->call = 0;
+    empty(found);
     struct reading own = own_begin(thread);
     if (exclusive_begin()) {
         for (int place = 0; place < CONTEXTS_OF_A_CALL && session_is_ours(); place++)

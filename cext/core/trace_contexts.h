@@ -14,16 +14,20 @@ struct carried;
 /* Another recording begins, or that of a child: none has been read. */
 void trace_contexts_begin(void);
 
-/* The trace in which the program was started, as its environment has it; NULL: none. Before the log is written. */
-VISIBLE void trace_context_choose_outer(const struct trace_context *outer);
+/* The trace in which the program was started, as its environment has it, with its trace state; NULL: none. Without a
+   state, not even an empty one, no request's is kept. Before the log is written. */
+VISIBLE void trace_context_choose_outer(const struct trace_context *outer, const char *state);
+
+/* Are trace states kept, to be passed on? */
+VISIBLE bool trace_states_are_kept(void);
 
 /* The log is written, so identities are known from here on: the founder tells its descendants the trace of all. */
 void trace_contexts_identify(void);
 
-/* The calling thread's call, in progress at `index` in its table, serves a request with that context. One that a call
-   around it has already is not kept twice. */
+/* The calling thread's call, in progress at `index` in its table, serves a request with that context and, unless it is
+   NULL, trace state. One that a call around it has already is not kept twice. */
 VISIBLE void trace_context_begin(struct thread *thread, uint32_t index, uint32_t call,
-                                 const struct trace_context *context);
+                                 const struct trace_context *context, const char *state);
 
 /* Another tracer in the program, as the flags say, has this span active on the calling thread: it belongs to the
    outermost transaction in progress, unless that has one of that tracer. */
@@ -36,9 +40,9 @@ void trace_contexts_forget(struct thread *thread);
 VISIBLE const struct trace_context *trace_context_of(const struct thread *thread, uint32_t call);
 
 /* What a request that the thread makes now is sent with: the trace that its transaction is in, or that of the
-   experiment, and as parent the innermost call in progress. False if the transaction is not sampled and came with
-   nothing. */
-VISIBLE bool trace_context_here(const struct thread *thread, struct trace_context *context);
+   experiment, and as parent the innermost call in progress; and the state that this trace came with, or NULL. False if
+   the transaction is not sampled and came with nothing. */
+VISIBLE bool trace_context_here(const struct thread *thread, struct trace_context *context, const char **state);
 
 /* The call ends, under that number: what it came with, and spans of other tracers, go into the file. */
 VISIBLE void trace_context_end(struct thread *thread, uint32_t call, uint32_t number);

@@ -50,7 +50,8 @@ static void await_begins(struct await *await, struct thread *thread, struct read
     if (UNLIKELY(await->scope && !index))
         await_joins(await, thread);
     if (UNLIKELY(await->has_context))
-        trace_context_begin(thread, index, await->call, &await->context);
+        trace_context_begin(thread, index, await->call, &await->context,
+                            await->state ? PyBytes_AS_STRING(await->state) : NULL);
 }
 
 void step_begin(struct step *step, PyObject *awaited)

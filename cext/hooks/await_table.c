@@ -65,7 +65,7 @@ void await_forget(const PyObject *awaited)
     if (!await)
         return;
     size_t place = (size_t)(await - awaits.places);
-    PyObject *told = await->told, *scope = await->scope;
+    PyObject *told = await->told, *scope = await->scope, *state = await->state;
     if (scope)
         --*those_of_scope(scope);
     await->awaited = NULL;
@@ -75,6 +75,7 @@ void await_forget(const PyObject *awaited)
         awaits.places[place].awaited = NULL;
         awaits.places[place_of_await(moved.awaited)] = moved;
     }
+    Py_XDECREF(state);
     Py_XDECREF(told); /* which may run anything, and so comes last, with the other */
     Py_XDECREF(scope);
 }

@@ -23,6 +23,7 @@ struct await {
     bool is_inside_passed_over; /* in a task of its own */
     bool has_context;
     struct trace_context context; /* that the request came with */
+    PyObject *state;              /* and its trace state; a reference to bytes, or NULL */
 };
 
 uint32_t *those_of_scope(const PyObject *scope);

@@ -169,6 +169,7 @@ void await_becomes(PyObject *awaited, const struct await *like, struct sort *sor
         ++*those_of_scope(await->scope);
     Py_XINCREF(await->told);
     Py_XINCREF(await->scope);
+    Py_XINCREF(await->state);
     Py_SET_TYPE(awaited, &sort->type);
 }
 

@@ -69,12 +69,15 @@ bool becomes_await(struct call *call, PyObject *result, struct sort *sort)
         like.bytes = bytes_of(call, NULL);
     if (call->slot->request & REQUEST_traced)
         like.has_context = read_context(call, &like.context);
+    if (like.has_context)
+        like.state = read_state(call);
     if (call->slot->request & REQUEST_named) {
         like.told = subject_of(call);
         like.scope = scope_of(call->slot, like.told);
     }
     await_becomes(result, &like, sort);
     Py_XDECREF(like.scope);
+    Py_XDECREF(like.state);
     if (!await_find(result))
         return false;
     if (is_collecting())

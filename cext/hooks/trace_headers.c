@@ -4,72 +4,104 @@
 #include <strings.h>
 
 #include "core/trace_contexts.h"
+#include "core/trace_state.h"
 #include "cpython/attributes.h"
 #include "cpython/version.h"
 #include "hooks/active_spans.h"
 
-enum { HEADERS_AT_MOST = 256 };
+enum { HEADERS_AT_MOST = 256, STATES_BYTES = 1 << 16 };
 
-static const char header[] = "traceparent";
-
-/* The names of the header: of a WSGI environment, as waitress keeps it, of a message of celery. */
+/* A header, and its names: of a WSGI environment, as waitress keeps it, of a message of celery. */
 enum { KEYS = 3 };
-static PyObject *keys[KEYS], *key_of_headers;
+struct header {
+    const char *const words[KEYS];
+    bool may_be_several; /* lines, which are one list */
+    PyObject *keys[KEYS];
+};
+static struct header trace_parent = {.words = {"HTTP_TRACEPARENT", "TRACEPARENT", "traceparent"}};
+static struct header trace_state = {.words = {"HTTP_TRACESTATE", "TRACESTATE", "tracestate"}, .may_be_several = true};
+static PyObject *key_of_headers;
+
+static bool make_keys(struct header *header)
+{
+    for (int place = 0; place < KEYS; place++)
+        if (!header->keys[place] && !(header->keys[place] = PyUnicode_InternFromString(header->words[place])))
+            return false;
+    return true;
+}
 
 int trace_headers_begin(void)
 {
-    static const char *const words[KEYS] = {"HTTP_TRACEPARENT", "TRACEPARENT", "traceparent"};
-    for (int place = 0; place < KEYS; place++)
-        if (!keys[place] && !(keys[place] = PyUnicode_InternFromString(words[place])))
-            return -1;
     key_of_headers = key_of_headers ? key_of_headers : PyUnicode_InternFromString("headers");
-    return key_of_headers ? 0 : -1;
+    return key_of_headers && make_keys(&trace_parent) && make_keys(&trace_state) ? 0 : -1;
 }
 
-static bool is_header(PyObject *name)
+static bool is_header(PyObject *name, const struct header *header)
 {
     Py_ssize_t bytes;
-    const char *text = bytes_of_text(name, &bytes);
-    return text && bytes == sizeof header - 1 && strncasecmp(text, header, sizeof header - 1) == 0;
+    const char *text = bytes_of_text(name, &bytes), *word = header->words[KEYS - 1];
+    return text && (size_t)bytes == strlen(word) && strncasecmp(text, word, strlen(word)) == 0;
 }
 
 /* The value in a name and a value; borrowed, or NULL if the name is another. */
-static PyObject *value_of(PyObject *pair)
+static PyObject *value_of(PyObject *pair, const struct header *header)
 {
     /* A list may change while it is looked at, where threads run at once. */
     bool is_kept = PyTuple_CheckExact(pair) || (!IS_FREE_THREADED && PyList_CheckExact(pair));
     bool is_pair = is_kept && PySequence_Fast_GET_SIZE(pair) == 2;
-    return is_pair && is_header(PySequence_Fast_GET_ITEM(pair, 0)) ? PySequence_Fast_GET_ITEM(pair, 1) : NULL;
+    bool is_it = is_pair && is_header(PySequence_Fast_GET_ITEM(pair, 0), header);
+    return is_it ? PySequence_Fast_GET_ITEM(pair, 1) : NULL;
 }
 
-/* The header in names and values; a new reference, or NULL. One that is there twice is not valid. */
-static PyObject *header_among(PyObject *pairs)
+/* Two lines of a header in one, with a comma between them; takes the first. NULL if they are no text, or too much. */
+static PyObject *joined(PyObject *first, PyObject *second)
+{
+    Py_ssize_t bytes, more;
+    const char *text = bytes_of_text(first, &bytes), *next = bytes_of_text(second, &more);
+    bool fits = text && next && bytes < STATES_BYTES && more < STATES_BYTES;
+    PyObject *both = fits ? PyBytes_FromStringAndSize(NULL, bytes + 1 + more) : NULL;
+    if (both) {
+        memcpy(PyBytes_AS_STRING(both), text, (size_t)bytes);
+        PyBytes_AS_STRING(both)[bytes] = ',';
+        memcpy(PyBytes_AS_STRING(both) + bytes + 1, next, (size_t)more);
+    }
+    PyErr_Clear();
+    Py_DECREF(first);
+    return both;
+}
+
+/* The header in names and values; a new reference, or NULL. One that is there twice is not valid, or a list. */
+static PyObject *header_among(PyObject *pairs, const struct header *header)
 {
     PyObject *items = items_as_now(pairs), *found = NULL;
-    Py_ssize_t count = items ? PySequence_Fast_GET_SIZE(items) : 0, times = 0;
-    for (Py_ssize_t place = 0; place < count && place < HEADERS_AT_MOST; place++) {
-        PyObject *value = value_of(PySequence_Fast_GET_ITEM(items, place));
-        found = value ? value : found;
-        times += value != NULL;
+    Py_ssize_t count = items ? PySequence_Fast_GET_SIZE(items) : 0;
+    bool is_valid = true;
+    for (Py_ssize_t place = 0; is_valid && place < count && place < HEADERS_AT_MOST; place++) {
+        PyObject *value = value_of(PySequence_Fast_GET_ITEM(items, place), header);
+        if (value && !found)
+            found = Py_NewRef(value);
+        else if (value)
+            is_valid = header->may_be_several && (found = joined(found, value));
     }
-    found = times == 1 ? Py_NewRef(found) : NULL;
     Py_XDECREF(items);
+    if (!is_valid)
+        Py_CLEAR(found);
     return found;
 }
 
 /* The header in an environment, a scope, a message, or a list; a new reference, or NULL. */
-static PyObject *header_in(PyObject *headers, bool is_outermost)
+static PyObject *header_in(PyObject *headers, const struct header *header, bool is_outermost)
 {
     PyObject *found = NULL;
     if (PyList_CheckExact(headers) || PyTuple_CheckExact(headers))
-        return header_among(headers);
+        return header_among(headers, header);
     if (!PyDict_CheckExact(headers))
         return NULL;
     for (int place = 0; !found && place < KEYS; place++)
-        found = entry_at(headers, keys[place]);
+        found = entry_at(headers, header->keys[place]);
     PyObject *inner = found || !is_outermost ? NULL : entry_at(headers, key_of_headers);
     if (inner)
-        found = header_in(inner, false);
+        found = header_in(inner, header, false);
     Py_XDECREF(inner);
     return found;
 }
@@ -85,26 +117,55 @@ static PyObject *caller_of(const struct call *call)
     return slot->caller == slot->subject ? subject_of(call) : argument_of(call, slot->caller);
 }
 
+/* A header of the request that the call serves; a new reference, or NULL. */
+static PyObject *header_of(const struct call *call, const struct header *header)
+{
+    PyObject *ways = call->slot->headers, *caller = caller_of(call);
+    PyObject *headers = !caller ? NULL : ways ? attribute_at(caller, PyTuple_GET_ITEM(ways, 0)) : Py_NewRef(caller);
+    PyObject *found = headers ? header_in(headers, header, true) : NULL;
+    Py_XDECREF(headers);
+    return found;
+}
+
 bool read_context(const struct call *call, struct trace_context *context)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    PyObject *ways = call->slot->headers, *caller = caller_of(call);
-    PyObject *headers = !caller ? NULL : ways ? attribute_at(caller, PyTuple_GET_ITEM(ways, 0)) : Py_NewRef(caller);
-    PyObject *found = headers ? header_in(headers, true) : NULL;
+    PyObject *found = header_of(call, &trace_parent);
     Py_ssize_t bytes;
     const char *text = bytes_of_text(found, &bytes);
     bool is_valid = text && trace_context_parse(text, (size_t)bytes, context);
     Py_XDECREF(found);
-    Py_XDECREF(headers);
     PyErr_Restore(type, value, traceback);
     return is_valid;
+}
+
+PyObject *read_state(const struct call *call)
+{
+    if (!trace_states_are_kept())
+        return NULL;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    char kept[TRACE_STATE_BYTES + 1];
+    PyObject *found = header_of(call, &trace_state), *state = NULL;
+    Py_ssize_t bytes;
+    const char *text = bytes_of_text(found, &bytes);
+    size_t length = text ? trace_state_keep(text, (size_t)bytes, kept) : 0;
+    if (length)
+        state = PyBytes_FromStringAndSize(kept, (Py_ssize_t)length);
+    Py_XDECREF(found);
+    PyErr_Restore(type, value, traceback);
+    return state;
 }
 
 void keep_context(const struct call *call, const struct span *serving)
 {
     struct trace_context context;
-    if (read_context(call, &context))
-        trace_context_begin(serving->thread, serving->index, serving->call, &context);
+    if (read_context(call, &context)) {
+        PyObject *state = read_state(call);
+        const char *text = state ? PyBytes_AS_STRING(state) : NULL;
+        trace_context_begin(serving->thread, serving->index, serving->call, &context, text);
+        Py_XDECREF(state);
+    }
     note_active_spans(serving->thread);
 }

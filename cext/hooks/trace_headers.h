@@ -1,4 +1,4 @@
-/* The header `traceparent` of a request, in the shapes in which servers and workers hand headers on. */
+/* The headers `traceparent` and `tracestate` of a request, in the shapes in which servers and workers hand headers on. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -11,7 +11,11 @@
 /* Read the header of the request that the call serves; false if it has none that is valid. */
 bool read_context(const struct call *call, struct trace_context *context);
 
-/* The same, kept for a call in progress, with the spans that other tracers have active. */
+/* The trace state of a request that has a valid context, as it is passed on: bytes, a new reference. NULL if it has
+   none, or if none is passed on. */
+PyObject *read_state(const struct call *call);
+
+/* Both, kept for a call in progress, with the spans that other tracers have active. */
 void keep_context(const struct call *call, const struct span *serving);
 
 int trace_headers_begin(void);

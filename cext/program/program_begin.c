@@ -1,5 +1,5 @@
 /* libinterpose_program.so: it records a program that is not Python, from before its `main` on, as a descendant of the one that
-   started it. Where anything is missing the program runs as it would. */
+   started it, or as the founder. Where anything is missing the program runs as it would. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -86,11 +86,15 @@ static bool choose_followed(int count, char **words)
     size_t used = 0;
     for (int each = 0; each < count && used + strlen(words[each]) + 2 < sizeof command; each++)
         used += (size_t)sprintf(command + used, "%s%s", each ? " " : "", words[each]);
-    return !follow_choose(variable("INTERPOSE_FOLLOW", "on"), command) && !follow_is_off() &&
-           !redact_choose(variable("INTERPOSE_REDACT", ""));
+    return !follow_choose(variable("INTERPOSE_FOLLOW", "on"), command) && !redact_choose(variable("INTERPOSE_REDACT", ""));
 }
 
 /* --- the recording */
+
+static bool is_founder(const struct place *place)
+{
+    return !*place->lineage;
+}
 
 static void take_place(struct plan *plan, const struct place *place, struct reading begun)
 {
@@ -99,11 +103,19 @@ static void take_place(struct plan *plan, const struct place *place, struct read
     plan->settings.lineage = place->lineage;
     plan->settings.begun_wall_ns = begun.wall_ns;
     plan->settings.begun_cpu_ns = begun.cpu_ns;
-    plan->settings.paused = 0;
+    plan->settings.paused &= is_founder(place);
     plan->settings.dialogue_bytes = 0;
 }
 
-static void record(struct plan *plan, int count, char **words)
+/* The filter holds for the whole experiment. */
+static void begin_filter(const struct plan *plan, bool is_founder)
+{
+    recorder_filter(plan->filter.text, is_founder ? plan->filter.bytes : 0);
+    for (unsigned each = 0; is_founder && each < plan->notes; each++)
+        recorder_say(plan->note[each].kind, plan->note[each].attributes);
+}
+
+static void record(struct plan *plan, const struct place *place, int count, char **words)
 {
     char path[PATH_BYTES];
     ssize_t bytes = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -118,7 +130,7 @@ static void record(struct plan *plan, int count, char **words)
     }
     struct thread *thread = recording();
     struct reading begin = thread ? own_begin(thread) : (struct reading){0, 0};
-    recorder_filter("", 0);
+    begin_filter(plan, is_founder(place));
     program_know_itself(path);
     native_prepare();
     native_look();
@@ -133,9 +145,9 @@ __attribute__((visibility("default"))) void interpose_program_begin(int count, c
     char step[260];
     struct reading begun = {clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_THREAD_CPUTIME_ID)};
     if (!preload_library() || !place_find(&place, step) || !plan_read(&plan, place.founder) || !choose_followed(count, words) ||
-        !place_make(&place, step))
+        !(place_claim(&place, step) || (!follow_is_off() && place_make(&place, step))))
         return;
-    preload_choose_programs(true);
+    preload_choose_programs(!follow_is_off());
     take_place(&plan, &place, begun);
-    record(&plan, count, words);
+    record(&plan, &place, count, words);
 }

@@ -1,6 +1,6 @@
+/* How the program starts others, waits for them, becomes one, and ends: functions in the place of the C library's, exchanged as
+   native calls are (native/native_host.h). Each makes the native call, too, where there is one. */
 #define _GNU_SOURCE
-#include "program/program_children.h"
-
 #include <errno.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -30,7 +30,8 @@
 #define NUMBER_OF_EXCHANGE(name) OF_##name,
 enum { EXCHANGES(NUMBER_OF_EXCHANGE) EXCHANGE_COUNT };
 
-#define REAL(name) ((__typeof__(&name))native_host_exchanges[OF_##name].real)
+static void *reals[EXCHANGE_COUNT];
+#define REAL(name) ((__typeof__(&name))reals[OF_##name])
 #define NATIVE(name) ((__typeof__(&name))native_rows[NATIVE_##name].wrapper)
 
 /* A child of vfork(2), in its parent's memory. */
@@ -354,6 +355,8 @@ static int program_prctl(int option, unsigned long second, unsigned long third, 
     return REAL(prctl)(option, second, third, fourth, fifth);
 }
 
-#define EXCHANGE(name) {#name, (void *)program_##name, NULL},
-struct native_exchange native_host_exchanges[] = {EXCHANGES(EXCHANGE)};
-const unsigned native_host_exchange_count = EXCHANGE_COUNT;
+void program_exchange_children(void)
+{
+#define EXCHANGE(name) program_exchange((struct native_exchange){#name, (void *)program_##name, &reals[OF_##name], false});
+    EXCHANGES(EXCHANGE)
+}

@@ -56,9 +56,29 @@ static int exclude(const struct place *place)
     return 0;
 }
 
+/* Of all the processes that `interpose run` started, the first to come here makes the log. */
+bool place_claim(struct place *place, const char *step)
+{
+    char path[PATH_BYTES];
+    bool is_first = strlen(step) == strlen("_c") && (follow_is_off() || follow_matches(""));
+    int made = is_first ? file_open_in(path, place->founder, "log.xml", O_WRONLY | O_CREAT | O_EXCL) : -1;
+    if (made < 0)
+        return false;
+    close(made);
+    strcpy(place->directory, place->founder);
+    *place->lineage = 0;
+    return true;
+}
+
+static bool has_founder(const struct place *place)
+{
+    char path[PATH_BYTES];
+    return snprintf(path, sizeof path, "%s/log.xml", place->founder) < PATH_BYTES && access(path, F_OK) == 0;
+}
+
 bool place_make(struct place *place, const char *step)
 {
-    int failed = EEXIST;
+    int failed = has_founder(place) ? EEXIST : ENOENT;
     bool followed = false;
     for (int number = 1; failed == EEXIST && number < MOST_DESCENDANTS; number++) {
         int bytes = snprintf(place->lineage, sizeof place->lineage, "%s%d", step, number);

@@ -13,6 +13,9 @@ struct place {
    this user's alone. */
 bool place_find(struct place *place, char step[260]);
 
+/* Whether it is the founder: the experiment has none yet, and this process is chosen. */
+bool place_claim(struct place *place, const char *step);
+
 /* Make the directory of the subexperiment, with the next number after `step`. False if it is not to be recorded, which is
    then noted, or cannot be made. */
 bool place_make(struct place *place, const char *step);

@@ -3,6 +3,8 @@
 import os
 import sys
 
+OF_PROGRAMS = "import table"  # in what way calls of programs that are not Python are interposed
+
 
 def head(format_version, layout, *, version, settings, clock, cost, interposed, arguments, roots=(), redacted=str,
          interpreter=(), libraries=(), trace_parent=""):

@@ -10,6 +10,7 @@ from interpose import quantities
 from interpose.errors import ExperimentError
 from interpose.experiments.format.elements import Attributes, integer, read_elements
 from interpose.experiments.format.layout import TYPES, DataType, Field, Layout, LayoutError
+from interpose.experiments.metadata.describe import OF_PROGRAMS
 from interpose.experiments.model.files import Damages
 
 READS_UP_TO = 4
@@ -72,6 +73,11 @@ class Log:
     time_ns: int = 0
     parent: str = ""
     events: list[LogEvent] = field(default_factory=list)
+
+    @property
+    def is_python(self) -> bool:
+        """Whether the program is Python: of another one, the calls of the C library are recorded alone."""
+        return self.interposed.get("by") != OF_PROGRAMS
 
     @property
     def trace_parent(self) -> tuple[str, str] | None:

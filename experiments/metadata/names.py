@@ -135,7 +135,7 @@ def remove_empty(path: str) -> bool:
     """Remove an experiment's directory in which nothing was recorded; return whether it is gone."""
     try:
         found = os.listdir(path)
-        if set(found) <= {".gitignore", LOG, "notes"} and not is_recorded(path):
+        if set(found) <= {".gitignore", LOG, PROGRAMS, "notes"} and not is_recorded(path):
             for name in found:
                 os.unlink(os.path.join(path, name))
         os.rmdir(path)

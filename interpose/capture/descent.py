@@ -92,7 +92,7 @@ def find_place(parent: str, wanted: "Settings") -> tuple[str, str, str]:
     pid, _, rest = parent.partition(" ")
     founder, _, lineage = rest.rpartition(" ")
     if founder.startswith("/") and names.is_lineage(lineage) and _is_own_directory(founder):
-        rank = "" if lineage else find_rank(pid)
+        rank = find_rank(pid)
         if not lineage and _may_be_founder(parent, wanted) and _claim(founder) and not rank:
             return founder, "", founder
         if wanted.follow == "off" or not os.path.exists(os.path.join(founder, names.LOG)):
@@ -141,9 +141,10 @@ def is_chosen(parent: str) -> bool:
 
 
 def find_rank(pid: str) -> str:
-    """The lineage of an MPI rank, from the variables of its launcher, which the founder did not have; empty if it is
-    not a rank."""
-    texts = _read(f"/proc/{pid}/environ").split(b"\0") if any(name in os.environ for name in RANKS) else []
+    """The lineage of an MPI rank, from the variables of its launcher, which the process that started us, `pid`, did not
+    have; empty if this is not a rank. A forked child of a launcher is started by itself."""
+    launcher = os.getppid() if pid == str(os.getpid()) else pid
+    texts = _read(f"/proc/{launcher}/environ").split(b"\0") if any(name in os.environ for name in RANKS) else []
     for name, needed in RANKS.items():
         rank = os.environ.get(name, "")
         plain = rank.isascii() and rank.isdecimal() and len(rank) < 10

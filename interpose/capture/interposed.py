@@ -26,10 +26,10 @@ def intrinsics_of(wanted, found=None, everything=False, collected=None):
     if found or everything:
         every = (library.SYSTEM, [*system_library.every(), *_on_request(wanted, collected)])
         _sample([every, *(found.libraries if found else ())], wanted)
-        return _at_levels(found.resolve(every, layers) if found else library.resolve([every], layers), wanted)
+        return at_levels(found.resolve(every, layers) if found else library.resolve([every], layers), wanted)
     ours = (library.SYSTEM, [*system_library.INTRINSICS, *_on_request(wanted, collected)])
     _sample([ours], wanted)
-    return _at_levels(library.resolve([ours], layers), wanted)
+    return at_levels(library.resolve([ours], layers), wanted)
 
 
 def _sample(libraries, wanted):
@@ -68,7 +68,7 @@ def _of_native(wanted):
     return native.intrinsics()
 
 
-def _at_levels(intrinsics, wanted):
+def at_levels(intrinsics, wanted):
     if wanted.kinds or wanted.levels:
         levels.assign(intrinsics, wanted.kinds, wanted.levels)
     if wanted.propagate:
@@ -101,7 +101,7 @@ class Packages:
         self._declared.update([each.target for each in declared])
         _sample([(library.SYSTEM, declared)], self._wanted)
         layers = ("raw", "buffered") if self._wanted.files == "buffered" else ("raw",)
-        return _at_levels(library.resolve([(library.SYSTEM, declared)], layers, number), self._wanted)
+        return at_levels(library.resolve([(library.SYSTEM, declared)], layers, number), self._wanted)
 
 
 def load_libraries(wanted, environment):

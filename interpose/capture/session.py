@@ -265,7 +265,7 @@ def record(wanted, founder, lineage, directory, intrinsics, found=None, packages
         if found:
             shims.note_libraries(found.notes)
         # Before anything is in place: other threads may call meanwhile.
-        begin_filter(shims, wanted, not lineage)
+        compiled = begin_filter(shims, wanted, not lineage)
         if collected:
             _collect(shims, collected)
         if wanted.budget_ppm:
@@ -276,7 +276,7 @@ def record(wanted, founder, lineage, directory, intrinsics, found=None, packages
             _wrap(shims, every, catch_all)
         else:
             shims.interpose(intrinsics, sys.modules, catch_all=catch_all, packages=packages)
-        follow_programs(shims, wanted, founder, lineage, described)
+        follow_programs(shims, wanted, founder, lineage, described, compiled)
         begin_lines(wanted)
         begin_coverage(wanted)
         begin_heap(wanted)
@@ -298,8 +298,8 @@ def record(wanted, founder, lineage, directory, intrinsics, found=None, packages
 
 
 def begin_filter(shims, wanted, is_founder):
-    """Record only what the filter of the experiment lets pass, which is the founder's; what could not be done of what
-    was asked is noted."""
+    """Record only what the filter of the experiment lets pass, which is the founder's, and return it; what could not be
+    done of what was asked is noted."""
     compiled = b""
     recorded = precedence.kinds_recorded(wanted) if is_founder and wanted.filter else None
     if recorded and not precedence.why_no_filter(wanted.filter, "", recorded):
@@ -313,16 +313,20 @@ def begin_filter(shims, wanted, is_founder):
         shims.note_filter(wanted.filter)
     for text in wanted.warnings if is_founder else ():
         shims.warn(text)
+    return compiled
 
 
-def follow_programs(shims, wanted, founder, lineage, described):
+def follow_programs(shims, wanted, founder, lineage, described, compiled):
     """Follow programs that are not Python, too, where native calls are recorded: the founder says how."""
     followed = "native" in wanted.record and wanted.follow != "off"
     shims.follow_programs(followed)
     if not followed or lineage:
         return
+    described = {**described, "interposed": (describe.OF_PROGRAMS, "")}
     head = describe.head(shims.format_version(), shims.layout(), **described, arguments=None)
-    plan = shims.plan_of_programs(head.encode("utf-8", "replace"), wanted.arguments)
+    notes = [(b"filter", wanted.filter)] if compiled else []
+    notes += [(b"warning", text) for text in wanted.warnings]
+    plan = shims.plan_of_programs(head.encode("utf-8", "replace"), wanted.arguments, compiled, notes)
     with shims.unrecorded():
         names.write_programs(founder, plan)
 
@@ -423,7 +427,9 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
         "cost": cost,
         "interposed": interposed,
         "redacted": (lambda text: _redacted(shims, text)) if wanted.redact else str,
-        "trace_parent": shims.choose_trace_parent(os.environb.get(b"TRACEPARENT", b"")),
+        "trace_parent": shims.choose_trace_parent(
+            os.environb.get(b"TRACEPARENT", b""), os.environb.get(b"TRACESTATE", b"") if wanted.propagate else None
+        ),
     }
     head = describe.head(
         shims.format_version(),

@@ -9,20 +9,15 @@ import os
 import shutil
 import stat
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import BinaryIO, TextIO
 
-from interpose.analysis.analysis import Analysis
-from interpose.analysis.calls.profile import profile
-from interpose.analysis.findings.survey import Survey
 from interpose.errors import InterposeError, UsageError
 from interpose.experiments.metadata import names
 from interpose.reports.formats.colour import Paint, wants_colour
 from interpose.reports.formats.links import linked, wants_links
 from interpose.reports.formats.table import Table
-from interpose.reports.screen.screen import Screen
 
 FORMATS = ("text", "json", "csv", "markdown")
 GITHUB = "github"  # where a command has more to say there than a table
@@ -170,13 +165,6 @@ class Linking:
     def write(self, text: str) -> int:
         """Write `text`."""
         return self._out.write(linked(text, self._shown))
-
-
-def screen_for(out: TextIO, analysis: Analysis) -> Screen:
-    """The first screen of an analysis, as wide and as coloured as `out` can show it."""
-    survey = Survey(analysis)
-    made = profile(analysis, "site")
-    return Screen(made, time.time(), width_of(out), paint_for(out), survey)
 
 
 def width_of(out: TextIO, where_nobody_looks: int = _WIDTH) -> int:

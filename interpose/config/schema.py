@@ -296,8 +296,8 @@ class Settings:
         values.parse_switch,
         form="0|1",
         default="0",
-        meaning="1: outgoing HTTP requests get the header `traceparent`, so that whoever serves them continues the"
-        " trace (docs/traces.md); this changes what the program sends",
+        meaning="1: outgoing HTTP requests get the headers `traceparent` and `tracestate`, so that whoever serves them"
+        " continues the trace (docs/traces.md); this changes what the program sends",
     )
     rows = setting(
         values.one_of(ROWS),
@@ -364,7 +364,7 @@ class Settings:
         default="on",
         letter="F",
         meaning="which child processes to record: all, none, or those whose command line or lineage matches REGEX"
-        " (POSIX, extended). If `interpose run` starts a program that is not Python, the first Python program that"
+        " (POSIX, extended). If `interpose run` starts a program that is not recorded itself, the first one that"
         " matches is the main process",
     )
     lines = setting(

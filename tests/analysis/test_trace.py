@@ -16,7 +16,7 @@ from interpose.analysis.calls.trace import last, trace, with_one_start
 from interpose.analysis.time.concurrency import solo_times
 from interpose.experiments.format.blocks import EventFile
 from interpose.experiments.model.experiment import Experiment
-from interpose.reports.screen.sections import Profiled, resource
+from interpose.reports.screen.sections import profiled, resource
 from tests.build import START_NS, Build, event
 
 pytestmark = pytest.mark.any_python
@@ -231,7 +231,7 @@ def test_the_interpreters_start_is_one_row_of_tables_of_kinds_files_and_places(s
 
 
 def test_the_interpreters_start_is_one_resource_of_a_profile(started):
-    table = resource(Profiled(Analysis(started))).table
+    table = resource(profiled(Analysis(started))).table
     rows = {row["resource"]: row for row in map(table.values, table.rows) if row["kind"] == "file"}
 
     assert (rows[START_UP]["calls"], rows[START_UP]["total_ns"]) == (4, 30)

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,7 @@ def test_a_signal_waits_until_our_code_has_ended_and_is_not_lost(running):
         words = [sys.executable, "-m", "interpose", word, str(program.pid)]
         with subprocess.Popen(words, cwd=program.directory, env=environment(), stdout=subprocess.DEVNULL) as attaching:
             while attaching.poll() is None and "TracerPid:\t0\n" in status.read_text():
-                pass  # it is traced for some hundredths of a second
+                time.sleep(0.001)  # it is traced for some hundredths of a second
             program.process.send_signal(signal.SIGUSR1)
         done.append(attaching.returncode)
 

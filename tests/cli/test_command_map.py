@@ -9,6 +9,8 @@ import pytest
 
 from tests.instrumentation.test_libraries import GETTING, LIBRARY, Place, libraries, place
 
+pytestmark = pytest.mark.any_python
+
 __all__ = ["place"]
 
 DECLARED = """

@@ -188,7 +188,6 @@ def test_a_dry_run_says_what_would_be_and_runs_nothing(interpose, tmp_path):
     assert done.returncode == 0
     assert lines[0] == f"{sys.executable} app.py 'a b'"
     assert [line.split() for line in lines if "option" in line] == [
-        ["INTERPOSE", "calls", "option"],
         ["INTERPOSE_DIR", f"{tmp_path}/work/there", "option"],
         ["INTERPOSE_CLOCK", "perf", "option"],
     ]
@@ -215,7 +214,7 @@ def test_the_program_gets_the_settings_and_its_experiment(interpose, tmp_path):
 
 
 def test_where_nothing_was_recorded_it_says_so_and_leaves_nothing(interpose, tmp_path):
-    done = interpose("run", "sh", "-c", "exit 3")
+    done = interpose("run", "sh", "-c", "exit 3", variables={"INTERPOSE": "1"})
 
     assert done.returncode == 3
     assert "nothing was recorded" in done.stderr
@@ -307,7 +306,7 @@ def test_the_reason_that_the_program_kept_is_told(interpose, tmp_path):
     )
     line = rf"$(date +%s)\t$$\tapp.py\tno room\t{tmp_path}/work\n"
 
-    done = interpose("run", "sh", "-c", note % line)
+    done = interpose("run", "sh", "-c", note % line, variables={"INTERPOSE": "1"})
 
     assert done.returncode == 0
     assert done.stderr.startswith("interpose: app.py, process ")

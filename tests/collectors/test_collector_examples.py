@@ -12,8 +12,10 @@ import pytest
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.model.experiment import Experiment
-from interpose.reports.screen.sections import SECTIONS, Profiled
+from interpose.reports.screen.sections import SECTIONS, profiled
 from tests.tracing import environment
+
+pytestmark = pytest.mark.any_python
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -53,7 +55,7 @@ def calls(path, intrinsic):
 
 
 def rows(path, name):
-    table = SECTIONS[name](Profiled(Analysis(Experiment(str(path))))).table
+    table = SECTIONS[name](profiled(Analysis(Experiment(str(path))))).table
     return [table.values(row) for row in table.rows]
 
 

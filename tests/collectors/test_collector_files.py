@@ -13,7 +13,7 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.model.experiment import Experiment
 from interpose.instrumentation.collectors import Collector, collector, matches
-from interpose.reports.screen.sections import SECTIONS, Profiled
+from interpose.reports.screen.sections import SECTIONS, profiled
 from tests.tracing import environment
 
 pytestmark = pytest.mark.any_python
@@ -204,7 +204,7 @@ def test_what_was_identified_is_in_a_merged_experiment_too(collected, tmp_path):
         text=True,
     )
 
-    table = SECTIONS["identified"](Profiled(Analysis(Experiment(merged)))).table
+    table = SECTIONS["identified"](profiled(Analysis(Experiment(merged)))).table
     found = [table.values(row) for row in table.rows]
     assert made.returncode == 0
     assert [(row["module"], row["section"], row["statement"]) for row in found if row["collector"]] == [

@@ -4,7 +4,7 @@ import pytest
 from collecting import PROGRAM, failures, named, probes, rows
 
 from interpose.analysis.analysis import Analysis
-from interpose.reports.screen.sections import Profiled, told_unasked
+from interpose.reports.screen.sections import profiled, told_unasked
 
 
 def test_a_collector_is_told_where_the_call_was_made(collected):
@@ -92,7 +92,7 @@ def test_all_time_is_accounted_for_whatever_was_identified(collected):
         ".CODE",
         ".OVERHEAD",
     }
-    assert "identified" in told_unasked(Profiled(Analysis(done.experiment)))
+    assert "identified" in told_unasked(profiled(Analysis(done.experiment)))
 
 
 def test_a_module_that_does_not_contain_the_place_is_not_recorded(collected):

@@ -10,6 +10,8 @@ import pytest
 
 from interpose import cext
 
+pytestmark = pytest.mark.any_python
+
 SOURCE = """
 #include <unistd.h>
 int parent(void) { return getppid(); }

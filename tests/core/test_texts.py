@@ -3,9 +3,12 @@
 import os
 from collections import Counter
 
+import pytest
 from tracing import events_of
 
 from interpose.experiments.metadata.control import Control
+
+pytestmark = pytest.mark.any_python
 
 MIB_BYTES = 1 << 20
 PATHS = 60_000

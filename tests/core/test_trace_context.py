@@ -30,15 +30,20 @@ def expected(text):
     return b"-".join([b"00", found[2], found[3], flags])
 
 
-@pytest.fixture(scope="module")
-def reader(tmp_path_factory):
+def compiled(name, directory, main):
+    """The program of `main` and of one source of cext/core."""
     compiler = shutil.which(os.environ.get("CC", "cc").split()[-1])
     if compiler is None:
         pytest.skip("there is no C compiler")
-    program = tmp_path_factory.mktemp("reader") / "trace_context"
-    sources = [TOP / "cext/core/trace_context.c", Path(__file__).with_name("trace_context.c")]
-    subprocess.run([compiler, *FLAGS, f"-I{TOP / 'cext'}", *map(str, sources), "-o", str(program)], check=True)
+    program = directory / name
+    sources = [str(TOP / f"cext/core/{name}.c"), str(main)]
+    subprocess.run([compiler, *FLAGS, f"-I{TOP / 'cext'}", *sources, "-o", str(program)], check=True)
     return program
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    return compiled("trace_context", tmp_path_factory.mktemp("reader"), Path(__file__).with_name("trace_context.c"))
 
 
 def changed(at, byte):

@@ -40,6 +40,8 @@ from interpose.experiments.format.layout import TYPES, Field, Layout
 from interpose.experiments.model.experiment import Experiment
 from tests.build import Build, event, fields, pack
 
+pytestmark = pytest.mark.any_python
+
 compiled = pytest.importorskip("interpose.analysis.consolidation.consolidator")
 
 FIELDS = ["thread", "intrinsic", "stack", "detail", "error", "call"]

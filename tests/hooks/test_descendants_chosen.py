@@ -87,7 +87,7 @@ def test_what_a_rank_starts_is_no_rank(traced):
 
 def test_ranks_may_be_all_that_there_is(interpose, tmp_path):
     words = "for rank in 0 1; do PMI_RANK=$rank $PYTHON -c 'print(1)'; done"
-    done = interpose("run", "sh", "-c", words, variables={"PYTHON": sys.executable})
+    done = interpose("run", "sh", "-c", words, variables={"PYTHON": sys.executable, "INTERPOSE": "1"})
     shown = interpose("report")
 
     processes = Experiment(str(tmp_path / "work" / "test.1.er")).processes

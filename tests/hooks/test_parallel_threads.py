@@ -130,5 +130,6 @@ def test_eight_threads_that_do_everything_at_once_are_counted_exactly(traced, in
 
 
 @pytest.mark.slow
+@pytest.mark.reach
 def test_they_are_for_minutes(traced, interpose):
     check(traced, interpose, 20_000, timeout_s=600)

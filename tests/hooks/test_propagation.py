@@ -99,15 +99,29 @@ PACKAGES = {"requests": "requests", "httpx": "httpx", "httpx awaited": "httpx", 
 CASES = [pytest.param(name, marks=[pytest.mark.packages] if name in PACKAGES else []) for name in CLIENTS]
 
 
-def sent(head):
+def sent(head, header="traceparent"):
     """The contexts that a request was sent with."""
     lines = [line.partition(":") for line in head.split("\r\n")[1:] if line]
-    return [value.strip() for name, _, value in lines if name.lower() == "traceparent"]
+    return [value.strip() for name, _, value in lines if name.lower() == header]
 
 
 def without_context(head):
     lines = head.split("\r\n")
     return [line for line in lines if not line.startswith(("traceparent:", "Host:"))]
+
+
+# A WSGI application that asks another service, for each of the given headers and values.
+SERVING = """
+import io
+from wsgiref.handlers import SimpleHandler
+def application(environ, start_response):
+    get({})
+    start_response("200 OK", [])
+    return [b"ok"]
+def served(**headers):
+    environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/x", "SERVER_PROTOCOL": "HTTP/1.0", **headers}
+    SimpleHandler(io.BytesIO(), io.BytesIO(), sys.stderr, environ).run(application)
+"""
 
 
 @pytest.mark.parametrize("client", CASES)
@@ -149,16 +163,10 @@ def test_within_a_served_request_its_trace_is_continued(traced):
     done = traced(
         PROGRAM
         + CLIENTS["http.client"]
+        + SERVING
         + f"""
-import io
-from wsgiref.handlers import SimpleHandler
-def application(environ, start_response):
-    get({{}})
-    start_response("200 OK", [])
-    return [b"ok"]
 for header in ({CAME_WITH!r}, {CAME_WITH[:-1] + "0"!r}, {CAME_WITH[:-2] + "ff"!r}):
-    environ = {{"REQUEST_METHOD": "GET", "PATH_INFO": "/x", "SERVER_PROTOCOL": "HTTP/1.0", "HTTP_TRACEPARENT": header}}
-    SimpleHandler(io.BytesIO(), io.BytesIO(), sys.stderr, environ).run(application)
+    served(HTTP_TRACEPARENT=header)
 print(json.dumps(heads))
 """,
         INTERPOSE_PROPAGATE="1",
@@ -195,18 +203,10 @@ def test_a_transaction_that_is_not_sampled_passes_on_what_it_came_with(traced):
     done = traced(
         PROGRAM
         + CLIENTS["http.client"]
+        + SERVING
         + f"""
-import io
-from wsgiref.handlers import SimpleHandler
-def application(environ, start_response):
-    get({{}})
-    start_response("200 OK", [])
-    return [b"ok"]
 for number in range(40):
-    environ = {{"REQUEST_METHOD": "GET", "PATH_INFO": "/x", "SERVER_PROTOCOL": "HTTP/1.0"}}
-    if number % 2:
-        environ["HTTP_TRACEPARENT"] = {CAME_WITH!r}
-    SimpleHandler(io.BytesIO(), io.BytesIO(), sys.stderr, environ).run(application)
+    served(**({{"HTTP_TRACEPARENT": {CAME_WITH!r}, "HTTP_TRACESTATE": "a=1"}} if number % 2 else {{}}))
 print(json.dumps(heads))
 """,
         INTERPOSE_PROPAGATE="1",
@@ -215,3 +215,129 @@ print(json.dumps(heads))
 
     assert (done.returncode, done.stderr) == (0, "")
     assert [sent(head) for head in json.loads(done.stdout)] == [[], [CAME_WITH]] * 20
+    assert [sent(head, "tracestate") for head in json.loads(done.stdout)] == [[], ["a=1"]] * 20
+
+
+@pytest.mark.parametrize("client", CASES)
+def test_the_trace_state_of_a_request_is_passed_on_where_opentelemetry_reads_it(traced, client):
+    pytest.importorskip(PACKAGES.get(client, "http.client"))
+    propagation = pytest.importorskip("opentelemetry.trace.propagation.tracecontext")
+    trace = pytest.importorskip("opentelemetry.trace")
+
+    done = traced(
+        PROGRAM
+        + CLIENTS[client]
+        + SERVING
+        + f"""
+served(HTTP_TRACEPARENT={CAME_WITH!r}, HTTP_TRACESTATE="congo=t61rcWkgMzE, rojo=00f067aa0ba902b7")
+print(json.dumps(heads))
+""",
+        INTERPOSE_PROPAGATE="1",
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    [head] = json.loads(done.stdout)
+    carrier = {name: sent(head, name) for name in ("traceparent", "tracestate")}
+    context = propagation.TraceContextTextMapPropagator().extract(carrier)
+    read = trace.get_current_span(context).get_span_context()
+    assert f"{read.trace_id:032x}" == TRACE and f"{read.span_id:016x}" != SPAN
+    assert list(read.trace_state.items()) == [("congo", "t61rcWkgMzE"), ("rojo", "00f067aa0ba902b7")]
+    for file in done.directory.rglob("*"):
+        assert not file.is_file() or file.name == "program.py" or b"t61rcWkgMzE" not in file.read_bytes()
+
+
+def test_a_trace_state_is_passed_on_with_its_trace_alone(traced):
+    done = traced(
+        PROGRAM
+        + CLIENTS["http.client"]
+        + SERVING
+        + f"""
+get({{}})
+served(HTTP_TRACESTATE="a=1")
+served(HTTP_TRACEPARENT="00-1", HTTP_TRACESTATE="a=2")
+served(HTTP_TRACEPARENT={CAME_WITH!r})
+served(HTTP_TRACEPARENT={CAME_WITH!r}, HTTP_TRACESTATE="A=3")
+served(HTTP_TRACEPARENT={CAME_WITH!r}, HTTP_TRACESTATE=",".join("k%d=%s" % (n, "v" * 70) for n in range(20)))
+served(HTTP_TRACEPARENT={CAME_WITH!r}, HTTP_TRACESTATE="a=4")
+get({{"tracestate": "mine=1"}})
+get({{}})
+print(json.dumps(heads))
+""",
+        INTERPOSE_PROPAGATE="1",
+        TRACEPARENT=CAME_WITH,
+        TRACESTATE="outer=1",
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    found = [sent(head, "tracestate") for head in json.loads(done.stdout)]
+    many = ",".join(f"k{n}=" + "v" * 70 for n in range(6))
+    assert len(many) <= 512 < len(f"{many},k6=" + "v" * 70)
+    assert found == [["outer=1"], [], [], [], [], [many], ["a=4"], ["mine=1"], ["outer=1"]]
+    assert [len(sent(head)) for head in json.loads(done.stdout)] == [1, 1, 1, 1, 1, 1, 1, 0, 1]
+
+
+def test_lines_of_a_trace_state_are_one_list(traced):
+    done = traced(
+        PROGRAM
+        + CLIENTS["http.client"]
+        + f"""
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        get({{}})
+        self.send_response(204)
+        self.end_headers()
+    def log_message(self, *words):
+        pass
+with HTTPServer(("127.0.0.1", 0), Handler) as front, socket.create_connection(front.server_address) as asking:
+    lines = "GET / HTTP/1.0", "TraceParent: {CAME_WITH}", "TraceState: a=1", "X: y", "tracestate: b=2 ,c=3", "", ""
+    asking.sendall("\\r\\n".join(lines).encode())
+    front.handle_request()
+print(json.dumps(heads))
+""",
+        INTERPOSE_PROPAGATE="1",
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [sent(head, "tracestate") for head in json.loads(done.stdout)] == [["a=1,b=2,c=3"]]
+
+
+@pytest.mark.packages
+def test_awaited_requests_that_overlap_keep_their_trace_states(traced):
+    pytest.importorskip("uvicorn")
+    done = traced(
+        PROGRAM
+        + CLIENTS["http.client"]
+        + f"""
+import asyncio, uvicorn
+async def application(scope, receive, send):
+    await asyncio.sleep(0.1)
+    get({{}})
+    await send({{"type": "http.response.start", "status": 204, "headers": []}})
+    await send({{"type": "http.response.body", "body": b""}})
+async def ask(to, number):
+    reader, writer = await asyncio.open_connection("127.0.0.1", to)
+    traced = f"TraceParent: 00-{TRACE[:-1]}{{number}}-{SPAN}-01", f"TraceState: n={{number}}"
+    writer.write("\\r\\n".join(("GET / HTTP/1.1", "Host: x", *traced, "Connection: close", "", "")).encode())
+    assert b"204" in await reader.read()
+    writer.close()
+async def main():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        to = found.getsockname()[1]
+    front = uvicorn.Server(uvicorn.Config(application, port=to, log_level="critical", lifespan="off"))
+    serving = asyncio.create_task(front.serve())
+    while not front.started:
+        await asyncio.sleep(0.01)
+    await asyncio.gather(*[ask(to, number) for number in range(5)])
+    front.should_exit = True
+    await serving
+asyncio.run(main())
+print(json.dumps(heads))
+""",
+        INTERPOSE_PROPAGATE="1",
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    found = [(sent(head)[0][34], sent(head, "tracestate")) for head in json.loads(done.stdout)]
+    assert sorted(found) == [(str(number), [f"n={number}"]) for number in range(5)]

@@ -16,6 +16,8 @@ from interpose.analysis.calls.rows import own_lines
 from interpose.config import filters, keywords, precedence, values
 from interpose.legacy.codes import STATEMENT
 
+pytestmark = pytest.mark.any_python
+
 FILTERED = """
 import os, threading
 

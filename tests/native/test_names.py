@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+pytestmark = pytest.mark.any_python
+
 NATIVE = {"INTERPOSE": "calls,native"}
 
 OWN = """

@@ -6,6 +6,8 @@ from collections import Counter
 
 import pytest
 
+pytestmark = pytest.mark.any_python
+
 NATIVE = {"INTERPOSE": "calls,native"}
 
 

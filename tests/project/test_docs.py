@@ -19,6 +19,12 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(page for page in DOCS.rglob("*.md") if page.parent.parts[len(DOCS.parts) :][:1] != ("made",))
 RUN = [page for page in PAGES if blocks("sh", page.read_text(encoding="utf-8"))]
 LONGEST = 300
+LARGEST_PICTURE_BYTES = 100_000
+SHOWING = {
+    *("getting-started.md", "reports.md", "view.md", "findings.md", "profile.md", "heap.md", "native.md"),
+    *("transactions.md", "coverage.md", "comparing.md", "trend.md", "many-experiments.md", "exports.md", "traces.md"),
+    *("display.md", "python-api.md", "how-to/ci.md"),
+}
 
 pytestmark = pytest.mark.any_python
 
@@ -38,6 +44,29 @@ def test_what_a_page_points_to_is_there(page):
     made = [link for link in links if link.startswith("made/")]
 
     assert [link for link in set(links) - set(made) if not (page.parent / link).is_file()] == []
+
+
+def pictures():
+    """The pages that pictures are made for, by the name of each (docs/pictures.py)."""
+    (made,) = re.findall(r"^PICTURES = \{\n.*?^\}", (DOCS / "pictures.py").read_text(encoding="utf-8"), re.M | re.S)
+    return dict(re.findall(r'"([\w-]+\.svg)": Picture\(\s*"([^"]+)"', made))
+
+
+def test_each_picture_of_a_page_is_made_by_the_command_and_is_small_and_loads_nothing():
+    shown = {}
+    for page in PAGES:
+        for name in re.findall(r"!\[[^]]+\]\((?:\.\./)*pictures/([\w-]+\.svg)\)", page.read_text(encoding="utf-8")):
+            shown.setdefault(name, name_of(page))
+    files = {each.name: each.read_text(encoding="utf-8") for each in (DOCS / "pictures").iterdir()}
+
+    assert shown == pictures()
+    assert shown.keys() == files.keys()
+    assert [name for name, text in files.items() if len(text.encode()) > LARGEST_PICTURE_BYTES] == []
+    assert [name for name, text in files.items() if re.search(r"<script|@font-face|url\((?!#)|href=", text)] == []
+
+
+def test_each_page_about_what_a_command_shows_has_a_picture():
+    assert {*pictures().values()} >= SHOWING
 
 
 def test_every_page_is_in_the_table_of_contents():

@@ -158,6 +158,18 @@ def test_what_begins_a_recording_imports_nothing_heavy(tmp_path):
     assert not [name for name in names if is_within(name, NOT_IN_THE_PROGRAM)]
 
 
+@pytest.mark.parametrize("command", ["run", "list", "events", "report"])
+def test_what_a_command_seldom_needs_does_not_make_it_start_later(command, tmp_path):
+    asked = "import sys, interpose.cli.main; interpose.cli.main.load(sys.argv[1]); print(*sys.modules)"
+
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", asked, command], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+
+    late = ("interpose.reports.page", "interpose.cli.many.reading", "interpose.analysis.coverage", "webbrowser")
+    assert not [name for name in done.stdout.split() if is_within(name, late)]
+
+
 def prints(node: ast.AST) -> Iterator[int]:
     """Lines that print, or write to a standard stream; what runs only as a program of its own left out."""
     if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test):

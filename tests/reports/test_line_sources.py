@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import time
 
+import pytest
+
 from interpose.cli.main import main
+
+pytestmark = pytest.mark.any_python
 
 PROGRAM = '''
 def cheap(n):

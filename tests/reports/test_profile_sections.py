@@ -3,6 +3,7 @@
 import json
 import tempfile
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,15 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import account
 from interpose.analysis.consolidation.consolidate import consolidated
 from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
+from interpose.analysis.partial.coding import packed, unpacked
 from interpose.analysis.time import concurrency
 from interpose.analysis.time.concurrency import solo_times
 from interpose.analysis.time.run_queue import spent_by_thread, whole_of
 from interpose.analysis.time.slices import slices_of
+from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
-from interpose.reports.screen.sections import SECTIONS, Profiled, told_unasked
+from interpose.reports.screen.profiled import ProfilePart, merged, question, reduced
+from interpose.reports.screen.sections import SECTIONS, Profiled, profiled, told_unasked
 from tests.build import START_NS, Build, event
 from tests.random_calls import INTRINSICS, processes, write
 
@@ -36,7 +40,7 @@ def interpose(interpose_here):
 def made_of(given_processes):
     directory = tempfile.TemporaryDirectory()
     path, found = write(Path(directory.name) / "t.1.er", given_processes)
-    return directory, Profiled(Analysis(Experiment(str(path)))), found
+    return directory, Experiment(str(path)), found
 
 
 def values(made, name):
@@ -48,15 +52,15 @@ def values(made, name):
 @on_disk
 @given(processes(), st.one_of(st.none(), st.integers(1, 3)))
 def test_the_columns_of_every_section_add_up_to_the_totals(made, limit):
-    directory, profiled, found = made_of(made)
+    directory, experiment, found = made_of(made)
     with directory:
-        profiled.limit = limit
-        session = {row["figure"]: row["value"] for row in values(profiled, "session")}
+        shown = profiled(Analysis(experiment), limit=limit)
+        session = {row["figure"]: row["value"] for row in values(shown, "session")}
         wall_ns, cpu_ns = session["run time (of all threads)"], session["CPU time"]
-        resource, files = values(profiled, "resource"), values(profiled, "files")
-        waits = [row["wait_ns"] for row in values(profiled, "wait") if row["section"] or row["module"]]
-        of_cpu = [row["cpu_ns"] for row in values(profiled, "cpu") if row["section"] or row["module"]]
-        sections, moves = values(profiled, "section"), values(profiled, "transaction")
+        resource, files = values(shown, "resource"), values(shown, "files")
+        waits = [row["wait_ns"] for row in values(shown, "wait") if row["section"] or row["module"]]
+        of_cpu = [row["cpu_ns"] for row in values(shown, "cpu") if row["section"] or row["module"]]
+        sections, moves = values(shown, "section"), values(shown, "transaction")
 
     assert sum(row["total_ns"] for row in resource) == wall_ns
     assert sum(row["cpu_ns"] for row in resource) == cpu_ns
@@ -73,11 +77,12 @@ def test_the_columns_of_every_section_add_up_to_the_totals(made, limit):
 @on_disk
 @given(processes())
 def test_the_parts_below_a_line_add_up_to_it(made):
-    directory, profiled, _ = made_of(made)
+    directory, experiment, _ = made_of(made)
     with directory:
+        shown = profiled(Analysis(experiment))
         for name, figure in (("wait", "wait_ns"), ("cpu", "cpu_ns")):
             head, parts = None, []
-            for row in [*values(profiled, name), {"section": "end", figure: 0}]:
+            for row in [*values(shown, name), {"section": "end", figure: 0}]:
                 if row["section"]:
                     assert head is None or not parts or sum(parts) == head
                     head, parts = row[figure], []
@@ -86,12 +91,40 @@ def test_the_parts_below_a_line_add_up_to_it(made):
 
 
 @on_disk
+@given(st.lists(processes(), min_size=2, max_size=4))
+def test_sections_of_several_experiments_are_those_of_reading_all_at_once(made):
+    parts, asked = [], question([need for each in SECTIONS.values() for need in each.needs], 4)
+    with ExitStack() as stack:
+        opened = []
+        for directory, experiment, _ in map(made_of, made):
+            stack.enter_context(directory)
+            opened.append(experiment)
+            text = packed(reduced(Analysis(experiment), asked), ProfilePart)
+            parts.append(unpacked(text, ProfilePart))
+        at_once = profiled(Analysis(Collection(opened)))
+    one_by_one = Profiled(merged([merged(parts[:1]), merged(parts[1:])]))
+
+    for name in set(SECTIONS) - {"session", "activity"}:
+        assert sorted(map(str, values(one_by_one, name))) == sorted(map(str, values(at_once, name))), name
+    figures = ("run time (of all threads)", "CPU time", "wait", "calls recorded", "processes")
+    whole, *each_one = (
+        {row["figure"]: row["value"] for row in values(each, "session")}
+        for each in (one_by_one, *map(Profiled, parts))
+    )
+    assert [whole[name] for name in figures] == [sum(each[name] for each in each_one) for name in figures]
+    slices = [values(Profiled(part), "activity") for part in parts]
+    for number, row in enumerate(values(one_by_one, "activity")):
+        assert row["calls"] == sum(each[number]["calls"] for each in slices)
+        assert row["elapsed_ns"] == sum(each[number]["elapsed_ns"] for each in slices) // len(slices)
+
+
+@on_disk
 @given(processes(), st.integers(1, 7))
 def test_every_call_is_in_the_slice_in_which_it_began(made, number):
-    directory, profiled, found = made_of(made)
+    directory, experiment, found = made_of(made)
     with directory:
-        slices = slices_of(Analysis(profiled.experiment), number)
-        plain = slices_of(Analysis(profiled.experiment, consolidator=PlainConsolidator), number)
+        slices = slices_of(Analysis(experiment), number)
+        plain = slices_of(Analysis(experiment, consolidator=PlainConsolidator), number)
 
     assert [each.calls for each in slices.slices] == [each.calls for each in plain.slices]
     assert slices.slices[0].start_ns == START_NS
@@ -105,9 +138,9 @@ def test_every_call_is_in_the_slice_in_which_it_began(made, number):
 @on_disk
 @given(processes())
 def test_time_is_solo_where_no_other_thread_is_in_a_call_that_does_something(made):
-    directory, profiled, _ = made_of(made)
+    directory, experiment, _ = made_of(made)
     with directory:
-        solo = solo_times(profiled.experiment)
+        solo = solo_times(experiment)
 
     # What is one process's is one list of threads in `made`; each instant is looked at by itself.
     expected = Counter()
@@ -142,7 +175,7 @@ def test_solo_is_not_reckoned_of_too_many_calls(tmp_path, monkeypatch):
     build.block([event(0, 5, call=1, intrinsic=number), event(9, 5, call=1, thread=2, intrinsic=number)])
     for _ in range(2):
         build.thread(end_ns=START_NS + 20, recorded=1)
-    made = Profiled(Analysis(Experiment(str(build.write()))))
+    made = profiled(Analysis(Experiment(str(build.write()))))
 
     assert [row["solo_ns"] for row in values(made, "resource") if row["kind"] == "file"] == [None]
     assert any("solo: not calculated" in note for note in SECTIONS["resource"](made).notes)
@@ -172,7 +205,7 @@ def shop(tmp_path):
 
 
 def test_waits_are_told_with_the_line_that_invoked_them_and_the_library_between(shop):
-    rows = values(Profiled(Analysis(Experiment(str(shop)))), "wait")
+    rows = values(profiled(Analysis(Experiment(str(shop)))), "wait")
 
     assert [(row["section"], row["invoked_by"], row["via"], row["wait_ns"] // MS) for row in rows][1:4] == [
         ("sqlite3.Cursor.execute", "", "", 300),
@@ -191,7 +224,7 @@ def test_wall_time_is_cpu_wait_and_stretch(shop):
 
 
 def test_what_is_estimated_is_said_with_its_margin_of_error(shop):
-    made = Profiled(Analysis(Experiment(str(shop))), slices=4)
+    made = profiled(Analysis(Experiment(str(shop))), slices=4)
     rows = values(made, "activity")
 
     assert [row["cpu_ns"] for row in rows] == [50 * MS] * 4
@@ -203,7 +236,7 @@ def test_what_is_estimated_is_said_with_its_margin_of_error(shop):
 
 
 def test_a_file_that_took_no_time_is_listed(shop):
-    (row,) = values(Profiled(Analysis(Experiment(str(shop)))), "files")
+    (row,) = values(profiled(Analysis(Experiment(str(shop)))), "files")
 
     assert (row["file"], row["operations"], row["other"], row["time_ns"]) == ("/etc/shop.conf", 1, 1, 0)
 
@@ -211,7 +244,7 @@ def test_a_file_that_took_no_time_is_listed(shop):
 def test_what_is_not_recorded_is_said(tmp_path):
     build = Build(tmp_path / "t.1.er")
     build.thread(end_ns=START_NS + 100)
-    made = Profiled(Analysis(Experiment(str(build.write()))))
+    made = profiled(Analysis(Experiment(str(build.write()))))
     notes = {name: " ".join(SECTIONS[name](made).notes) for name in SECTIONS}
 
     assert "stretch: not recorded" in notes["session"]
@@ -224,7 +257,7 @@ def test_what_is_not_recorded_is_said(tmp_path):
 def test_the_command_shows_all_sections_or_those_that_are_asked_for(interpose, shop):
     whole = interpose("profile", str(shop))
     one = interpose("profile", str(shop), "--section", "files", "--format", "json")
-    unasked = told_unasked(Profiled(Analysis(Experiment(str(shop)))))
+    unasked = told_unasked(profiled(Analysis(Experiment(str(shop)))))
 
     assert (whole.returncode, whole.stderr) == (0, "")
     assert whole.stdout.count("\nmade from: ") == len(unasked)

@@ -199,7 +199,7 @@ def test_markdown_takes_nothing_for_markdown():
     assert result.splitlines() == [
         "| calls | name |",
         "| ---: | --- |",
-        r"| 1 | a\|b \<script\> \`x\` \[l\](u) \!\[i\](u) \\x0a |",
+        r"| 1 | ``a\|b <script> `x` [l](u) ![i](u) \x0a`` |",
     ]
 
 

@@ -7,6 +7,7 @@ figures of all their calls, and columns add up.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from operator import add
 from typing import NamedTuple
@@ -88,11 +89,17 @@ class Figures:
         found[place : place + 2] = sums.self_wall_ns, sums.calls
         return found
 
+
 def figures_of(experiment: Experiment) -> Figures:
     """The figures for `experiment`, with the kinds of its intrinsics in the usual order."""
     there = {each.kind for process in experiment.processes for each in process.numbered_intrinsics().values()}
-    known = [kind for kind in (*KINDS, IDLE) if kind in there]
-    return Figures((*known, *sorted(there - {*known, UNKNOWN}), UNKNOWN))
+    return Figures((*in_usual_order(there - {UNKNOWN}), UNKNOWN))
+
+
+def in_usual_order(kinds: AbstractSet[str]) -> list[str]:
+    """Kinds in the order in which tables have them; the unknown one last."""
+    known = [kind for kind in (*KINDS, IDLE) if kind in kinds]
+    return [*known, *sorted(kinds - {*known, UNKNOWN}), *(kinds & {UNKNOWN})]
 
 
 def put(into: Vector, more: Sequence[int]) -> None:

@@ -66,7 +66,7 @@ class Finding:
     rule names: the line that holds a lock, a program. `time_ns` is time outside of calls. If something other than the
     evidence is to be named, `intrinsic` and `site` name it; code has no intrinsic. `callers` are the lines that mostly
     call a function which computes, `inner` is the library code in which it mostly does so; `is_sampled` says that the
-    program's code was sampled. `each_ns` is the mean of
+    program's code was sampled, `is_python` that it is Python. `each_ns` is the mean of
     calls that overlap, `longest_ns` the longest time for which an event loop was blocked, and `waiting` how many tasks
     waited for it at most.
     """
@@ -81,6 +81,7 @@ class Finding:
     callers: Callers = NO_CALLERS
     inner: Inner | None = None
     is_sampled: bool = False
+    is_python: bool = True
     intrinsic: str = ""
     site: Site | None = None
     each_ns: int = 0

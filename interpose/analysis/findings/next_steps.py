@@ -27,14 +27,15 @@ def computing(survey: Survey) -> Iterator[Finding]:
     used: Counter[str] = Counter()
     for each in survey.analysis.accounts:
         used[program_label(each.process)] += sum(share.program_cpu_ns for share in each.threads.values())
+    others = {program_label(each.process) for each in survey.analysis.accounts if not each.process.log.is_python}
     blocking_ns = sum(each.wall_ns for each in survey.blocks if not each.intrinsic)
     for program, cpu_ns in used.most_common(1):
         is_told = 2 * blocking_ns > cpu_ns  # with its lines, as code that blocked an event loop
         matters_ns = min(survey.matters_ns, survey.elapsed_ns) - survey.unseen.processor_ns
         if not is_told and cpu_ns >= COMPUTES_SHARE * matters_ns:
             functions = list(_hot_functions(survey, HOT_SHARE * cpu_ns))
-            is_sampled = bool(survey.profiled.processes)
-            yield from functions or [found("computing", (), time_ns=cpu_ns, about=program, is_sampled=is_sampled)]
+            known = {"is_sampled": bool(survey.profiled.processes), "is_python": program not in others}
+            yield from functions or [found("computing", (), time_ns=cpu_ns, about=program, **known)]
 
 
 def _hot_functions(survey: Survey, least_ns: float) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ import tempfile
 
 from interpose.analysis.recording.ending import ending
 from interpose.cli.archiving import archive_as_asked, is_on_another_host
-from interpose.cli.commands.save import copy
+from interpose.cli.copies import copy
 from interpose.cli.experiment_choice import note_damages, open_experiment
 from interpose.cli.messages import say
 from interpose.config.schema import ARCHIVES

@@ -10,7 +10,7 @@ from interpose.analysis.comparison.differences import RUNS_AT_LEAST, TOLERANCE
 from interpose.analysis.comparison.figures import GROUPED_BY, MEASURES
 from interpose.analysis.comparison.likeness import unlike
 from interpose.cli.experiment_choice import paths_of
-from interpose.cli.many.reading import add_many_arguments
+from interpose.cli.many.arguments import add_many_arguments
 from interpose.cli.messages import say
 from interpose.cli.output import GITHUB, add_output_arguments, opened_output, positive, write_table
 from interpose.cli.parser import add_by_argument

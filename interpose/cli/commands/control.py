@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from interpose import quantities
 from interpose.analysis.recording.ending import is_running
-from interpose.cli.commands.save import save
+from interpose.cli.copies import save
 from interpose.cli.messages import say
 from interpose.cli.output import positive
 from interpose.cli.target import experiment_of, running_experiment_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from interpose.cli.commands.save import copy
+from interpose.cli.copies import copy
 from interpose.cli.destinations import add_places_arguments, do, targets
 
 NAME = "cp"

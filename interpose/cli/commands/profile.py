@@ -9,14 +9,21 @@ from interpose.analysis.analysis import Analysis
 from interpose.cli.experiment_choice import (
     add_experiments_argument,
     note_damages,
+    note_one_in,
     note_sampled,
-    open_experiments,
+    open_paths,
+    paths_of,
     refuse_sampled,
 )
+from interpose.cli.many.arguments import add_many_arguments
+from interpose.cli.many.reading import Many, ask
 from interpose.cli.output import add_output_arguments, opened_output, positive, table_width
 from interpose.errors import UsageError
+from interpose.experiments.model.experiment import Experiment
+from interpose.reports.formats.markdown import sentence
+from interpose.reports.screen.profiled import SLICES, ProfilePart, question, reduced
 from interpose.reports.screen.section import Section
-from interpose.reports.screen.sections import SECTIONS, SLICES, Profiled, told_unasked
+from interpose.reports.screen.sections import SECTIONS, UNASKED, Profiled, told_unasked
 
 NAME = "profile"
 HELP = "show CPU time, waits and activity over time in STROBE's sections"
@@ -36,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     slices = "divide the time into N parts in the section activity (default: %(default)s)"
     parser.add_argument("--slices", type=positive, default=SLICES, metavar="N", help=slices)
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows; the row .OTHER sums the others")
+    add_many_arguments(parser)
     add_output_arguments(parser)
 
 
@@ -44,10 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--format {arguments.format} takes a single --section")
     if arguments.slices > 1000:
         raise UsageError("--slices must be at most 1000")
-    experiment = open_experiments(arguments.experiments)
-    refuse_sampled(experiment)
-    note_sampled(experiment)
-    made = Profiled(Analysis(experiment), arguments.slices, arguments.limit)
+    part, read = _read(arguments)
+    made = Profiled(part, arguments.limit)
     chosen = arguments.section or told_unasked(made)
     module = importlib.import_module(f"interpose.reports.formats.{arguments.format}")
     with opened_output(arguments.output) as out:
@@ -60,7 +66,22 @@ def run(arguments: argparse.Namespace) -> int:
             out.writelines(f"{line}\n" for line in _above(section, arguments.format))
             module.write(section.table, out, table_width(out))
             out.writelines(f"{line}\n" for line in _below(section, arguments.format))
-    return note_damages(experiment)
+    return note_damages(read)
+
+
+def _read(arguments: argparse.Namespace) -> tuple[ProfilePart, Experiment | Many]:
+    """The basis of the sections that are wanted, and what it was read from."""
+    paths = paths_of(arguments.experiments)
+    needs = [need for name in arguments.section or UNASKED for need in SECTIONS[name].needs]
+    asked = question(needs, arguments.slices)
+    if len(paths) > 1:
+        many = ask(paths, asked, arguments)
+        note_one_in(many.partial.head.one_in)
+        return many.partial.value, many
+    experiment = open_paths(paths)
+    refuse_sampled(experiment)
+    note_sampled(experiment)
+    return reduced(Analysis(experiment), asked), experiment
 
 
 def _above(section: Section, form: str) -> list[str]:
@@ -69,5 +90,5 @@ def _above(section: Section, form: str) -> list[str]:
 
 
 def _below(section: Section, form: str) -> list[str]:
-    mark = "- " if form == "markdown" else "  "
-    return ["", *(f"{mark}{note}" for note in section.notes)] if section.notes else []
+    told = [f"- {sentence(note)}" if form == "markdown" else f"  {note}" for note in section.notes]
+    return ["", *told] if told else []

@@ -11,20 +11,18 @@ from collections.abc import Sequence
 from io import StringIO
 from itertools import islice
 from pathlib import Path
+from typing import TextIO
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.groupings import GROUPINGS
-from interpose.analysis.calls.profile import Profile, finished, profile
+from interpose.analysis.calls.profile import Profile, profile
 from interpose.analysis.calls.selection import Within
 from interpose.analysis.calls.structure import structure
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
-from interpose.analysis.partial.partial import Question
-from interpose.analysis.partial.reductions import ROWS, TRANSACTIONS
-from interpose.analysis.profile.rows import WITH_CODE, finished_with_code, with_code
+from interpose.analysis.profile.rows import WITH_CODE, with_code
 from interpose.analysis.recording.secrets import revealed
 from interpose.analysis.transactions.response_times import Transactions, transactions
-from interpose.analysis.transactions.response_times import finished as finished_transactions
 from interpose.cli.experiment_choice import (
     add_experiments_argument,
     add_label_argument,
@@ -37,25 +35,21 @@ from interpose.cli.experiment_choice import (
     paths_of,
     refuse_sampled,
 )
+from interpose.cli.first_screen import screen_for
 from interpose.cli.following import follow
-from interpose.cli.many.reading import add_many_arguments, ask
-from interpose.cli.many.reductions import SCREEN
+from interpose.cli.many.arguments import add_many_arguments
 from interpose.cli.messages import say
 from interpose.cli.output import (
     GITHUB,
     add_output_arguments,
     linking,
     opened_output,
-    paint_for,
     positive,
-    screen_for,
     seconds,
     table_width,
-    width_of,
     with_links,
     write_table,
 )
-from interpose.cli.page import write_page, write_sheet
 from interpose.cli.parser import add_by_argument
 from interpose.errors import UsageError
 from interpose.experiments.metadata.log import Log
@@ -64,8 +58,6 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.legacy.code_tables import NATURAL, with_codes
 from interpose.reports.formats import text
 from interpose.reports.formats.table import Table
-from interpose.reports.screen.github import write_report
-from interpose.reports.screen.many import ManyScreen, summary_of_many, whole_report_of_many
 from interpose.reports.screen.summary import summary
 from interpose.reports.screen.whole import whole_report
 from interpose.reports.tables.findings import findings_table
@@ -78,7 +70,7 @@ from interpose.reports.tables.transactions import transactions_table
 NAME = "report"
 HELP = "show where the time went"
 EXAMPLE = "interpose report --by line"
-WHOLE = {"html": write_page, "mashzone": write_sheet}  # formats of the whole report, not of one table
+WHOLE = ("html", "mashzone")  # formats of the whole report, not of one table
 FOLLOWED_EACH_S = 2.0
 STRUCTURE, TRANSACTION, FINDING, SECRETS = "structure", "transaction", "finding", "secrets"
 WITH_CODES = ("kind", "intrinsic")
@@ -151,7 +143,7 @@ def run(arguments: argparse.Namespace) -> int:
         note_sampled(experiment, "profiles and transactions are estimates, the rest is of what was recorded")
         path = private_file() if arguments.open and not arguments.output else arguments.output
         with opened_output(path) as out:
-            WHOLE[arguments.format](Analysis(experiment), out)
+            _write_whole(experiment, arguments.format, out)
         if arguments.open:
             show_page(path)
     elif by is None:
@@ -164,37 +156,43 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _report_first_screen_of_many(paths: Sequence[str], arguments: argparse.Namespace) -> int:
-    many = ask(paths, Question(SCREEN), arguments)
+    from interpose.cli.many import answers  # one experiment needs nothing of it
+
+    many, screen = answers.screen(paths, arguments)
     with opened_output(arguments.output) as out:
-        screen = ManyScreen(many.partial.head, many.partial.value, many.failed, width_of(out), paint_for(out))
         if arguments.format == "json":
-            out.write(json.dumps(whole_report_of_many(screen), indent=1) + "\n")
+            answers.write_screen_as_json(screen, out)
         else:
-            out.writelines(f"{line}\n" for line in summary_of_many(screen))
+            answers.write_screen(screen, out)
     return note_damages(many)
 
 
 def _report_many(paths: Sequence[str], by: str, arguments: argparse.Namespace) -> int:
     """Write the table of many experiments."""
+    from interpose.cli.many import answers  # one experiment needs nothing of it
+
     if by == TRANSACTION:
         _refuse_sorting_transactions(arguments)
-        many = ask(paths, Question(TRANSACTIONS), arguments)
-        table = _transactions_table(finished_transactions(many.partial.value, not arguments.unscaled), arguments)
+        many, sampled = answers.transactions(paths, arguments)
+        table = _transactions_table(sampled, arguments)
     elif by == FINDING:
         _refuse_sorting_findings(arguments)
-        many = ask(paths, Question(SCREEN), arguments)
-        screen = ManyScreen(many.partial.head, many.partial.value, many.failed)
+        many, screen = answers.screen(paths, arguments)
         table = findings_table(screen.findings[: arguments.limit], screen.part.times.matters_ns, many.log.cwd)
         note_one_in(many.partial.head.one_in)
     else:
-        question = Question(ROWS, by, is_scaled=not arguments.unscaled, with_code=True, several=True)
-        many = ask(paths, question, arguments)
-        finish = finished_with_code if by in WITH_CODE else finished
-        table = _rows_table(finish(many.partial.value, by), by, many.log, arguments)
+        many, made = answers.rows(paths, by, arguments)
+        table = _rows_table(made, by, many.log, arguments)
     if arguments.unscaled and by != FINDING:
         note_one_in(many.partial.head.one_in)
     write_table(table, arguments)
     return note_damages(many)
+
+
+def _write_whole(experiment: Experiment, form: str, out: TextIO) -> None:
+    from interpose.cli import page  # takes long
+
+    (page.write_page if form == "html" else page.write_sheet)(Analysis(experiment), out)
 
 
 def private_file() -> str:
@@ -298,6 +296,8 @@ def _write_summary(experiment: Experiment, arguments: argparse.Namespace) -> Non
         if arguments.format == "json":
             out.write(json.dumps(whole_report(screen), indent=1) + "\n")
         elif arguments.format == GITHUB:
+            from interpose.reports.screen.github import write_report  # takes long
+
             write_report(screen, out)
         else:
             for line in summary(screen):

@@ -10,7 +10,7 @@ import time
 from datetime import datetime
 
 from interpose.cli.messages import say, show
-from interpose.cli.running import child, starting
+from interpose.cli.running import child, programs, starting
 from interpose.cli.running.experiment import add_notes, make_experiment, overwrite, place_of, program_environment
 from interpose.cli.running.pausing import Toggle
 from interpose.cli.running.sampling import Sampler
@@ -24,7 +24,6 @@ from interpose.config.schema import Settings
 from interpose.errors import InterposeError, SettingError, UsageError
 from interpose.experiments.metadata import endings, names
 from interpose.instrumentation import interpreters, search
-from interpose.kinds import NATIVE
 from interpose.library import SYSTEM
 
 NAME = "run"
@@ -77,6 +76,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_schedule_arguments(parser)
     add_signal_arguments(parser)
     parser.add_argument(
+        "--native",
+        action="store_true",
+        help="also record calls that C code makes, and programs that are not Python (docs/native.md)",
+    )
+    parser.add_argument(
         "-n", "--dry-run", action="store_true", help="show what would be run and recorded, without running it"
     )
     parser.add_argument(
@@ -118,6 +122,8 @@ def run(arguments: argparse.Namespace) -> int:
         attendants.append(Clockwork(experiment, schedule, in_force.paused))
     command = interpreters.command_words(words)
     environment = program_environment(in_force, experiment)
+    if experiment and programs.records_itself(command, in_force):
+        programs.plan(experiment, in_force, command)
     if in_force.record:
         environment = interpreters.preload(environment, command)
     try:
@@ -135,7 +141,7 @@ def run(arguments: argparse.Namespace) -> int:
         archive(experiment, in_force)
     else:
         names.remove_empty(experiment)
-        say(why_not_recorded(words, in_force.dir, ended.pid, began_s))
+        say(why_not_recorded(words, in_force, ended, began_s))
     return child.end_as(ended.returncode)
 
 
@@ -183,11 +189,18 @@ def settings_in_force(arguments: argparse.Namespace) -> Settings:
     of_lines = ("lines", "statements") if options["statements"] != "0" else ("lines",)
     wanted = {"lines": of_lines, "coverage": ("coverage",)}
     chosen = [word for word, keys in wanted.items() if any(options[key] is not None for key in keys)]
+    if arguments.native:
+        chosen.append("native")
     if chosen and options["record"] is None:
         options["record"] = ",".join(["calls", *chosen])
-    if precedence.in_force(os.environ, options).origins["INTERPOSE"] == "default":
+    elif arguments.native:
+        options["record"] += ",native"
+    is_default = precedence.in_force(os.environ, options).origins["INTERPOSE"] == "default"
+    if is_default:
         options["record"] = "1"
     found = precedence.in_force(os.environ, options)
+    if is_default:
+        found.origins["INTERPOSE"] = "default"
     check_patterns(found)
     return found
 
@@ -237,14 +250,17 @@ def unknown_levels(words: list[str], in_force: Settings) -> list[str]:
     """A line for each name in INTERPOSE_LEVELS that means nothing; none if libraries of your own may declare it."""
     if not in_force.levels or search.library_places(in_force, os.environ, [sys.executable, *words]) is not None:
         return []
-    from interpose.instrumentation import system_library
+    try:
+        from interpose.instrumentation import native, system_library
+    except ImportError:  # nothing is compiled for this Python; another may run the program
+        return []
     from interpose.instrumentation.system_library import statements
 
     known = {SYSTEM}
-    for intrinsic in (*system_library.every(), *statements.INTRINSICS):
+    for intrinsic in (*system_library.every(), *statements.INTRINSICS, *native.intrinsics()):
         parts = intrinsic.name.split(".")
         known.update(".".join(parts[:count]) for count in range(1, len(parts) + 1))
-    unknown = [name for name in in_force.levels if name not in known and not f"{name}.".startswith(NATIVE)]
+    unknown = [name for name in in_force.levels if name not in known]
     said = in_force.said["INTERPOSE_LEVELS"]
     return [f"{said}: no intrinsic is called {name}{did_you_mean(name, known)}" for name in unknown]
 
@@ -257,15 +273,18 @@ def show_settings(words: list[str], in_force: Settings) -> int:
     return 0
 
 
-def why_not_recorded(words: list[str], directory: str, pid: int, began_s: int) -> str:
-    """Why there is no experiment in `directory` after the program has ended."""
-    noted = [note for note in state.not_recorded_in(directory) if note.time_s >= began_s]
-    for note in sorted(noted, key=lambda note: note.pid == pid, reverse=True):
+def why_not_recorded(words: list[str], in_force: Settings, ended: child.Ended, began_s: int) -> str:
+    """Why there is no experiment after the program has ended."""
+    noted = [note for note in state.not_recorded_in(in_force.dir) if note.time_s >= began_s]
+    for note in sorted(noted, key=lambda note: note.pid == ended.pid, reverse=True):
         return str(note)
     try:
         interpreter = interpreters.interpreter_of(words)
-    except (interpreters.NotPython, FileNotFoundError) as error:
-        return f"nothing was recorded: {error}, and it started no Python that records"
+    except interpreters.NotPython as error:
+        why = programs.why_not(words) or programs.why_not_itself(in_force) or str(error)
+        return f"nothing was recorded: {why}, and it started no Python that records; {programs.used(ended)}"
+    except FileNotFoundError as error:
+        return f"nothing was recorded: {error}"
     answer = interpreters.ask(interpreter)
     if answer is None:
         return f"nothing was recorded: {interpreter.path} does not say whether it has interpose"
@@ -279,7 +298,7 @@ def show_summary(experiment: str) -> None:
     if not sys.stderr.isatty():
         return
     from interpose.analysis.analysis import Analysis
-    from interpose.cli.output import screen_for
+    from interpose.cli.first_screen import screen_for
     from interpose.experiments.model.experiment import Experiment
     from interpose.reports.screen import remarks, summary
 

@@ -16,7 +16,8 @@ from interpose.cli.experiment_choice import (
     paths_of,
     refuse_sampled,
 )
-from interpose.cli.many.reading import add_many_arguments, ask
+from interpose.cli.many.arguments import add_many_arguments
+from interpose.cli.many.reading import ask
 from interpose.cli.messages import say
 from interpose.cli.output import add_output_arguments, positive, write_table
 from interpose.errors import UsageError

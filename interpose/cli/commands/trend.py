@@ -12,7 +12,7 @@ from interpose.analysis.comparison.figures import ALL, GROUPED_BY, MEASURES
 from interpose.analysis.comparison.likeness import unlike
 from interpose.analysis.comparison.trend import Trend
 from interpose.cli.experiment_choice import paths_of
-from interpose.cli.many.reading import add_many_arguments
+from interpose.cli.many.arguments import add_many_arguments
 from interpose.cli.messages import say
 from interpose.cli.output import add_output_arguments, opened_output, write_table
 from interpose.cli.parser import add_by_argument

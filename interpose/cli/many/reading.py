@@ -14,7 +14,6 @@ from interpose.cli.many import cluster, processes, work
 from interpose.cli.many.kept import Kept, kept_directory
 from interpose.cli.many.reductions import REDUCTIONS
 from interpose.cli.many.remote import is_only_here, is_remote, shown
-from interpose.cli.output import positive
 from interpose.errors import ExperimentError
 from interpose.experiments.metadata.log import Log
 from interpose.experiments.model.files import Damages
@@ -45,21 +44,6 @@ class Many:
     def log(self) -> Log:
         """How the earliest of them was recorded, as far as tables need to know."""
         return self.partial.head.recorded.log
-
-
-def add_many_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options for how many experiments are read."""
-    group = parser.add_argument_group("many experiments")
-    group.add_argument(
-        "--jobs",
-        type=positive,
-        metavar="N",
-        help="read by N processes (default: one per processor if there is much to read)",
-    )
-    group.add_argument("--dask", metavar="ADDRESS", help="read on the Dask cluster whose scheduler is at ADDRESS")
-    group.add_argument(
-        "--no-cache", action="store_true", help="read every experiment again, and keep no partial results"
-    )
 
 
 def ask(paths: Sequence[str], question: Question, arguments: argparse.Namespace) -> Many:

@@ -1,4 +1,4 @@
-"""All questions that can be asked of many experiments: those of analyses, and the first screen."""
+"""All questions that can be asked of many experiments: those of analyses, of the first screen, and of profiles."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from typing import Any
 
 from interpose.analysis.partial import reductions
 from interpose.analysis.partial.partial import Reduction
-from interpose.reports.screen import many
+from interpose.reports.screen import many, profiled
 
-SCREEN = "screen"
-REDUCTIONS: dict[str, Reduction[Any]] = {**reductions.REDUCTIONS, SCREEN: many.SCREEN}
+SCREEN, PROFILE = "screen", "profile"
+REDUCTIONS: dict[str, Reduction[Any]] = {
+    **reductions.REDUCTIONS,
+    SCREEN: many.SCREEN,
+    PROFILE: profiled.PROFILE,
+}

@@ -33,12 +33,13 @@ class Attendant(Protocol):
 class Ended(NamedTuple):
     """How the child ended: its exit code, or the negative number of the signal that killed it.
 
-    `time_ns` is the monotonic instant.
+    `time_ns` is the monotonic instant, `used` what the kernel counted of the child and those that it waited for.
     """
 
     pid: int
     returncode: int
     time_ns: int
+    used: resource.struct_rusage
 
 
 def run(words: Sequence[str], environment: dict[str, str], attendants: Sequence[Attendant] = ()) -> Ended:
@@ -62,13 +63,22 @@ def run(words: Sequence[str], environment: dict[str, str], attendants: Sequence[
         process = subprocess.Popen(words, env=environment, close_fds=False, preexec_fn=as_we_were)
         _handle(dict.fromkeys(LEFT_TO_THE_CHILD, signal.SIG_IGN))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, LEFT_TO_THE_CHILD)  # blocked, even an ignored one waits
-        while process.poll() is None:
+        while (ended := _ended(process)) is None:
             came = _next_signal(waited_for, [each.attend() for each in attendants])
             if came is not None and not _taken(came, attendants) and came.si_code != SI_KERNEL:
-                process.send_signal(came.si_signo)
-        return Ended(process.pid, process.returncode, time.monotonic_ns())
+                os.kill(process.pid, came.si_signo)
+        return ended
     finally:
         as_we_were()
+
+
+def _ended(process: subprocess.Popen[bytes]) -> Ended | None:
+    """How the child ended; None while it runs."""
+    pid, status, used = os.wait4(process.pid, os.WNOHANG)
+    if not pid:
+        return None
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return Ended(pid, process.returncode, time.monotonic_ns(), used)
 
 
 def _next_signal(

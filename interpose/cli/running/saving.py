@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-from interpose.cli.commands.save import save
+from interpose.cli.copies import save
 from interpose.cli.messages import say
 from interpose.cli.running.recorded_founder import Begun
 from interpose.errors import ExperimentError, InterposeError

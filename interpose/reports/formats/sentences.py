@@ -48,6 +48,7 @@ _ADVICE_BY_KIND = {
 }
 _SEE_CALLS = "See their arguments: interpose report --by detail."
 _HOT_ADVICE = "See its lines: interpose report --by line."
+_OTHER_PROGRAM_ADVICE = "See its functions with a profiler of native code, such as perf record."
 _FEW_SAMPLES_ADVICE = "Too few samples to name its functions; count its lines: interpose run --lines own."
 _BLOCKING_CALL = "Await an asynchronous form of it, or run it in a thread: asyncio.to_thread."
 _BLOCKING_CODE = "Run it in a process, or let other tasks run in between: await asyncio.sleep(0)."
@@ -55,7 +56,10 @@ _LOCK_ADVICE = "Only one thread at a time runs Python code. Move this work to pr
 
 _LINE = re.compile(r"(?P<file>/.+):(?P<line>[0-9]{1,9}) (?P<function>.+)")  # as the recorder names a line
 
-_OTHER_ADVICE = (_SEE_CALLS, _HOT_ADVICE, _FEW_SAMPLES_ADVICE, _BLOCKING_CALL, _BLOCKING_CODE, _LOCK_ADVICE)
+_OTHER_ADVICE = (
+    *(_SEE_CALLS, _HOT_ADVICE, _OTHER_PROGRAM_ADVICE, _FEW_SAMPLES_ADVICE),
+    *(_BLOCKING_CALL, _BLOCKING_CODE, _LOCK_ADVICE),
+)
 EVERY_ADVICE = frozenset((*_ADVICE.values(), *_ADVICE_BY_KIND.values(), *_OTHER_ADVICE))
 
 
@@ -65,6 +69,8 @@ def advice_for(finding: Finding) -> str:
         return _LOCK_ADVICE
     if finding.rule == "computing" and finding.site:
         return _HOT_ADVICE
+    if finding.rule == "computing" and not finding.is_python:
+        return _OTHER_PROGRAM_ADVICE
     if finding.rule == "computing" and finding.is_sampled:
         return _FEW_SAMPLES_ADVICE
     if finding.rule == "blocked event loop":

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.calls.attribution import Invoker, Service, services_of
-from interpose.analysis.calls.calltree import Calls, calls_of
-from interpose.analysis.calls.functions import by_function, object_of
-from interpose.analysis.calls.identification import identified
-from interpose.analysis.calls.input_output import CLOSE, OPEN, OTHER, READ, WRITE, Activity, input_output
-from interpose.analysis.consolidation.sums import Sums
-from interpose.analysis.lines.line_rows import Trace, line_trace
-from interpose.analysis.time.concurrency import CALLS_AT_MOST, RESTING, Resource, resource_of, solo_times
-from interpose.analysis.time.run_queue import Spent, spent_by_thread, whole_of
-from interpose.analysis.time.slices import slices_of
-from interpose.analysis.transactions.response_times import transactions
-from interpose.reports.formats.units import duration
+from interpose.analysis.calls.attribution import Invoker, Service
+from interpose.analysis.calls.figures import in_usual_order
+from interpose.analysis.calls.functions import object_of
+from interpose.analysis.calls.input_output import CLOSE, OPEN, OTHER, READ, WRITE
+from interpose.analysis.time.concurrency import CALLS_AT_MOST, RESTING, Resource
+from interpose.analysis.transactions import response_times
+from interpose.analysis.transactions.response_times import Transactions
+from interpose.reports.formats.table import clean
+from interpose.reports.formats.units import count, duration
+from interpose.reports.screen.profiled import (
+    ACTIVITY,
+    FILES,
+    IDENTIFIED,
+    LINES,
+    PROCEDURES,
+    RESOURCES,
+    SERVICES,
+    SLICES,
+    TRANSACTIONS,
+    LinesPart,
+    ProfilePart,
+    question,
+    reduced,
+)
 from interpose.reports.screen.section import (
     COUNT,
     NO_SAMPLES,
@@ -32,9 +44,7 @@ from interpose.reports.screen.section import (
     with_others,
     with_share,
 )
-from interpose.reports.screen.state import command_line
 
-SLICES = 10
 NO_LINES = "CPU of the program's own sections: not recorded (record with INTERPOSE=calls,lines)"
 OUTSIDE, OWN = ".OUTSIDE", ".INTERPOSE"
 NO_STRETCH = "stretch: not recorded (the kernel gave no run-queue delay); it is in wait"
@@ -42,58 +52,49 @@ NO_EVENTS = "single calls: not recorded (record without INTERPOSE_CONSOLIDATE)"
 
 
 class Profiled:
-    """The basis of the sections: the analysis, what several sections share, and how much they show."""
+    """The basis of the sections, and how many rows they show."""
 
-    def __init__(self, analysis: Analysis, slices: int = SLICES, limit: int | None = None) -> None:
-        self.analysis = analysis
-        self.experiment = analysis.experiment
-        self.slices = slices
+    def __init__(self, part: ProfilePart, limit: int | None = None) -> None:
+        self.part = part
         self.limit = limit
 
     @cached_property
-    def calls(self) -> Calls:
-        """The tree of all calls."""
-        return calls_of(self.analysis)
+    def transactions(self) -> Transactions:
+        """The transactions, sorted."""
+        return response_times.finished(response_times.merged([self.part.transactions]))
 
-    @cached_property
-    def total(self) -> Spent:
-        """How all threads together spent their time."""
-        return whole_of(spent_by_thread(self.analysis.accounts).values())
 
-    @cached_property
-    def lines(self) -> Trace:
-        """What line trace tells, which is nothing if no lines were recorded."""
-        return line_trace(self.experiment)
+def profiled(analysis: Analysis, slices: int = SLICES, limit: int | None = None) -> Profiled:
+    """The basis of all sections for one analysis."""
+    needs = [need for each in SECTIONS.values() for need in each.needs]
+    return Profiled(reduced(analysis, question(needs, slices)), limit)
 
 
 def session(made: Profiled) -> Section:
     """Measurement session data: what was measured, and how certain the figures are."""
-    log, spent = made.experiment.founder.log, made.total
-    samples = sum(max(len(process.overview) - 1, 0) for process in made.experiment.processes)
-    calls = sum(account.found for account in made.analysis.accounts)
-    dropped = sum(account.dropped for account in made.analysis.accounts)
-    first = min(process.log.start_ns for process in made.experiment.processes)
+    part, spent = made.part.session, made.part.session.spent
+    span_ns = part.ends_ns - part.begins_ns
     rows: list[tuple[str, str, int | None]] = [
-        ("experiment", made.experiment.name, None),
-        ("command", command_line(made.experiment.founder), None),
-        ("host", f"{log.system.get('host', '?')}, {log.system.get('cpus', '?')} processors", None),
-        ("processes", str(len(made.analysis.accounts)), len(made.analysis.accounts)),
-        ("threads", str(sum(len(each.threads) for each in made.analysis.accounts)), None),
-        ("session time", duration(span := max(each.latest_ns for each in made.analysis.accounts) - first), span),
+        ("experiment", _first_and_how_many([part.name], part.experiments), None),
+        ("command", _first_and_how_many(part.commands, len(part.commands)), None),
+        ("host", _first_and_how_many(part.hosts, len(part.hosts)), None),
+        ("processes", str(part.processes), part.processes),
+        ("threads", str(part.threads), None),
+        ("session time", duration(span_ns), span_ns),
         ("run time (of all threads)", duration(spent.wall_ns), spent.wall_ns),
         ("CPU time", with_share(spent.cpu_ns, spent.wall_ns), spent.cpu_ns),
         ("wait", with_share(spent.wait_ns, spent.wall_ns), spent.wait_ns),
         ("stretch", with_share(spent.stretch_ns, spent.wall_ns), spent.stretch_ns if spent.has_stretch else None),
-        ("calls recorded", f"{calls:,}", calls),
-        ("calls lost", f"{dropped:,}", dropped),
-        ("samples of usage", f"{samples:,}", samples),
+        ("calls recorded", f"{part.calls:,}", part.calls),
+        ("calls lost", f"{part.dropped:,}", part.dropped),
+        ("samples of usage", f"{part.samples:,}", part.samples),
     ]
     rows += [(name, shown, None) for name, shown in _of_collectors(made)]
     if not spent.has_stretch:
         rows = [row if row[0] != "stretch" else ("stretch", "not recorded", None) for row in rows]
     heads = [Head("figure", "figure", TEXT), Head("shown", "value", TEXT), Head("value", "", TEXT)]
-    notes = ["each call is measured: counts are exact, times have no margin of error", margin(samples)]
-    if any(account.estimated for account in made.analysis.accounts):
+    notes = ["each call is measured: counts are exact, times have no margin of error", margin(part.samples)]
+    if part.is_estimated:
         notes.append("run time is estimated: the end of a thread was not seen")
     if not spent.has_stretch:
         notes.append(NO_STRETCH)
@@ -101,11 +102,16 @@ def session(made: Profiled) -> Section:
     return Section("Measurement session data", "log, threads, overview, events", shown_without(table, "value"), notes)
 
 
+def _first_and_how_many(given: list[str], number: int) -> str:
+    """The first name, and how many more there are."""
+    first = clean(given[0]) if given else ""
+    return f"{first} and {number - 1:,} more" if number > 1 else first
+
+
 def _of_collectors(made: Profiled) -> list[tuple[str, str]]:
     """The data collectors, with what they call themselves: STROBE's line SUBSYSTEM."""
-    found = {each.name: each for process in made.experiment.processes for each in process.collectors}
     rows = []
-    for each in found.values():
+    for each in made.part.session.collectors.values():
         rows.append(("data collector", f"{each.name.partition(':')[2]}  per {each.per}, for {each.programs}"))
         rows += [("subsystem", identifier) for identifier in each.identifiers]
     return rows
@@ -113,11 +119,11 @@ def _of_collectors(made: Profiled) -> list[tuple[str, str]]:
 
 def identification(made: Profiled) -> Section:
     """What data collectors identified, module by module; what they did not by where it was made."""
-    found = identified(made.analysis)
-    whole = sum(sums.self_wall_ns for sums in found.values())
+    found = made.part.identified
+    whole = sum(wall_ns for _, wall_ns, _ in found.values())
     rows: list[tuple[Any, ...]] = [
-        (what.module, what.section, what.statement or "", what.collector.partition(":")[2], *_times_of(sums))
-        for what, sums in sorted(found.items(), key=lambda each: each[0])
+        (*what[:2], what.statement or "", what.collector.partition(":")[2], calls, wall, cpu, max(wall - cpu, 0))
+        for what, (calls, wall, cpu) in sorted(found.items(), key=lambda each: each[0])
     ]
     heads = [Head("module", "module", TEXT), Head("section", "section", TEXT)]
     heads += [Head("statement", "statement", TEXT), Head("collector", "identified by", TEXT)]
@@ -127,25 +133,13 @@ def identification(made: Profiled) -> Section:
     return Section("Identification by data collectors", "events, stacks, threads", table, notes)
 
 
-def _times_of(sums: Sums) -> tuple[int, int, int, int]:
-    return sums.calls, sums.self_wall_ns, sums.self_cpu_ns, max(sums.self_wall_ns - sums.self_cpu_ns, 0)
-
-
 def resource(made: Profiled) -> Section:
     """Resource demand: what each kind and file or address took, alone and in total, and its part of the wait."""
-    whole = made.calls.tree.totals()[made.calls.tree.root]
-    found: dict[Resource, list[int]] = {}
-    for process in made.experiment.processes:
-        for key, sums in made.analysis.records(process, ("intrinsic", "stack", "detail")).sums().items():
-            figures = found.setdefault(resource_of(process, *key), [0, 0, 0])
-            figures[0] += sums.calls
-            figures[1] += sums.self_wall_ns
-            figures[2] += sums.self_cpu_ns
-    rows: list[tuple[Any, ...]] = [(kind, name, *figures) for (kind, name), figures in found.items()]
-    rows += [(function.name, "", 0, *figures[:2]) for function, figures in _in_no_call(made)]
-    solo, notes = _solo(made, found)
+    part = made.part.resources
+    rows: list[tuple[Any, ...]] = [(*resource, *figures) for resource, figures in part.figures.items()]
+    rows += [(name, "", 0, *figures) for name, figures in part.outside.items()]
     full = [
-        (kind, name, calls, wall, solo.get((kind, name)) if solo is not None else None, cpu, max(wall - cpu, 0))
+        (kind, name, calls, wall, _solo(part.solo, (kind, name)), cpu, max(wall - cpu, 0))
         for kind, name, calls, wall, cpu in sorted(rows, key=lambda row: (-row[3], row[:2]))
     ]
     full = with_others(full, made.limit, 2)
@@ -158,32 +152,27 @@ def resource(made: Profiled) -> Section:
         Head("cpu_ns", "CPU"),
         Head("wait_ns", "causing wait"),
     ]
-    table = table_of(heads, full, shares=("total_ns",), whole=whole[0])
-    return Section("Resource demand distribution", "events, threads", table, notes)
-
-
-def _solo(made: Profiled, found: dict[Resource, list[int]]) -> tuple[dict[Resource, int] | None, list[str]]:
-    """Solo times: all where a process has one thread."""
+    table = table_of(heads, full, shares=("total_ns",), whole=part.whole_ns)
     told = f"solo: while no other thread of the process was in a call, except {', '.join(sorted(RESTING))}"
-    if all(len(account.threads) <= 1 for account in made.analysis.accounts):
-        return {resource: figures[1] for resource, figures in found.items()}, [told]
-    solo = solo_times(made.experiment)
-    if solo is None:
-        return None, [f"solo: not calculated (more than {CALLS_AT_MOST:,} calls of several threads, or consolidated)"]
-    return {resource: solo.get(resource, 0) for resource in found}, [told]
+    if part.solo is None:
+        told = f"solo: not calculated (more than {CALLS_AT_MOST:,} calls of several threads, or consolidated)"
+    return Section("Resource demand distribution", "events, threads", table, [told])
+
+
+def _solo(solo: dict[Resource, int] | None, resource: Resource) -> int | None:
+    """The solo time of a resource; None if that is unknown, or if it is no resource but time outside of calls."""
+    return solo.get(resource) if solo is not None else None
 
 
 def activity(made: Profiled) -> Section:
     """Activity over time: what the calls that began in each slice took, by kind, and what the processes used."""
-    found = slices_of(made.analysis, made.slices)
-    figures = found.figures
-    kinds = [kind for kind in figures.kinds if any(figures.of_kind(each.calls, kind) for each in found.slices)]
-    start = found.slices[0].start_ns
+    found, experiments = made.part.activity, max(made.part.session.experiments, 1)
+    kinds = in_usual_order({kind for each in found.slices for kind in each.kinds})
     rows = []
     for each in found.slices:
-        used = (round(each.cpu_ns), round(each.run_delay_ns)) if found.samples else (None, None)
-        times = [figures.of_kind(each.calls, kind) for kind in kinds]
-        rows.append((each.start_ns - start, each.stop_ns - each.start_ns, *used, each.calls[3], *times))
+        used = (each.cpu_ns, each.run_delay_ns) if found.samples else (None, None)
+        times = [each.kinds.get(kind, 0) for kind in kinds]
+        rows.append((each.start_ns // experiments, each.length_ns // experiments, *used, each.calls, *times))
     heads = [Head("since_ns", "since"), Head("elapsed_ns", "for"), Head("cpu_ns", "CPU")]
     heads.append(Head("run_delay_ns", "stretch"))
     heads += [Head("calls", "calls", COUNT), *(Head(f"{kind}_ns", kind) for kind in kinds)]
@@ -191,6 +180,9 @@ def activity(made: Profiled) -> Section:
     notes.append(margin(found.samples) if found.samples else NO_SAMPLES)
     if not found.has_events:
         notes.append(NO_EVENTS)
+    if experiments > 1:
+        of = count(experiments, "experiment")
+        notes.append(f"each slice is the same part of {of}: since and for are means, all other figures sums")
     return Section("Time distribution of activity level", "events, overview", table_of(heads, rows), notes)
 
 
@@ -202,12 +194,12 @@ def wait(made: Profiled) -> Section:
 def cpu(made: Profiled) -> Section:
     """The CPU time of the called services, by invoker."""
     found = _attributed(made, "Attribution of CPU execution time", 1, "cpu")
-    told = [] if made.lines.functions else [NO_LINES]
+    told = [] if made.part.lines.functions else [NO_LINES]
     return Section(found.title, found.made_from, found.table, [*found.notes, *told])
 
 
 def _attributed(made: Profiled, title: str, place: int, name: str) -> Section:
-    services = sorted(services_of(made.calls.tree), key=lambda each: (-each.figures[place], each.function.name))
+    services = sorted(made.part.services, key=lambda each: (-each.figures[place], each.function.name))
     rows: list[tuple[Any, ...]] = []
     for service in services[: made.limit]:
         rows.append((object_of(service.function), service.function.name, "", "", service.figures[place]))
@@ -245,12 +237,12 @@ def _told(invoker: Invoker) -> tuple[str, str]:
 
 def section(made: Profiled) -> Section:
     """Section usage: what CPU time each section of each module took."""
-    if made.lines.functions:
-        return _section_by_lines(made.lines)
+    if made.part.lines.functions:
+        return _section_by_lines(made.part.lines)
     rows = []
-    services = services_of(made.calls.tree)
+    services = made.part.services
     whole = sum(service.figures[1] for service in services)
-    alone = all(len(account.threads) <= 1 for account in made.analysis.accounts)
+    alone = made.part.session.is_alone
     for service in sorted(services, key=lambda each: (object_of(each.function), each.function.name)):
         took = service.figures[1]
         solo = took if alone else None
@@ -264,13 +256,12 @@ def section(made: Profiled) -> Section:
     return Section("Program section usage", "events, threads", table, notes)
 
 
-def _section_by_lines(trace: Trace) -> Section:
+def _section_by_lines(trace: LinesPart) -> Section:
     """The same for functions with traced lines; the rest of the threads' CPU time has a row."""
-    took = sorted((each.place.file, each.place.function, each.figures.self_cpu_ns) for each in trace.functions)
-    took.append(("", OUTSIDE, sum(thread.outside.self_cpu_ns for thread in trace.threads)))
-    took.append(("", OWN, sum(thread.own_ns for thread in trace.threads)))
+    took = sorted((place.file, place.function, figures.self_cpu_ns) for place, figures in trace.functions.items())
+    took += [("", OUTSIDE, trace.outside_cpu_ns), ("", OWN, trace.own_ns)]
     whole = sum(cpu_ns for *_, cpu_ns in took)
-    alone = len({(id(thread.process), thread.thread) for thread in trace.threads}) == 1
+    alone = trace.threads == 1
     rows = [(file, name, cpu_ns if alone else None, cpu_ns, bar(cpu_ns, whole)) for file, name, cpu_ns in took]
     heads = [Head("module", "module", TEXT), Head("section", "section", TEXT), Head("solo_ns", "solo")]
     heads += [Head("cpu_ns", "total"), Head("histogram", "", TEXT)]
@@ -282,30 +273,26 @@ def _section_by_lines(trace: Trace) -> Section:
 
 def procedure(made: Profiled) -> Section:
     """Procedure usage: the CPU time and the wait of what each own function called, itself or by others."""
-    if made.lines.functions:
-        return _procedure_by_lines(made.lines, made.limit)
-    own = [row for row in by_function(made.calls.tree) if row.what.own and row.inclusive[3]]
-    own.sort(key=lambda row: (-row.inclusive[1], row.what))
-    rows = [
-        (row.what.name, row.what.object, row.inclusive[3], row.inclusive[1], row.inclusive[2])
-        for row in (own[: made.limit] if made.limit else own)
-    ]
+    if made.part.lines.functions:
+        return _procedure_by_lines(made.part.lines, made.limit)
+    own = sorted(made.part.procedures.items(), key=lambda each: (-each[1][1], each[0]))
+    rows = [(function.name, function.object, *figures) for function, figures in own[: made.limit]]
     heads = [Head("procedure", "procedure", TEXT), Head("file", "file", TEXT), Head("calls", "calls", COUNT)]
     heads += [Head("cpu_ns", "CPU of calls"), Head("wait_ns", "wait of calls")]
     notes = ["a call counts for each procedure on its stack, so the columns do not add up", NO_LINES]
     return Section("Program usage by procedure", "events, stacks", table_of(heads, rows), notes)
 
 
-def _procedure_by_lines(trace: Trace, limit: int | None) -> Section:
+def _procedure_by_lines(trace: LinesPart, limit: int | None) -> Section:
     """The same for functions with traced lines: their own CPU time, and with called functions."""
+    dearest = sorted(trace.functions.items(), key=lambda each: -each[1].self_cpu_ns)[:limit]
     rows = [
         (
-            each.place.function,
-            f"{each.place.file}:{each.place.first_line}",
+            place.function,
+            f"{place.file}:{place.first_line}",
             *(figures.entered, figures.self_cpu_ns, figures.cpu_ns, figures.wall_ns),
         )
-        for each in trace.functions[:limit]
-        for figures in (each.figures,)
+        for place, figures in dearest
     ]
     heads = [Head("procedure", "procedure", TEXT), Head("start", "start", TEXT), Head("entered", "entered", COUNT)]
     heads += [Head("solo_ns", "CPU solo"), Head("cpu_ns", "CPU total"), Head("elapsed_ns", "elapsed")]
@@ -315,7 +302,7 @@ def _procedure_by_lines(trace: Trace, limit: int | None) -> Section:
 
 def transaction(made: Profiled) -> Section:
     """Transaction usage by section: the CPU time and the response time of each transaction by kind."""
-    found = transactions(made.analysis)
+    found = made.transactions
     rows: list[tuple[Any, ...]] = []
     for row in sorted(found.rows, key=lambda row: row.name):
         mean = row.response_ns // row.sums.calls if row.sums.calls and row.is_named else None
@@ -341,11 +328,13 @@ def transaction(made: Profiled) -> Section:
 
 def files(made: Profiled) -> Section:
     """Data set characteristics: each file with its operations, even if they took no time."""
-    found = input_output(made.analysis).by_file()
+    found: dict[str, dict[str, list[int]]] = {}
+    for (name, operation), figures in made.part.files.items():
+        found.setdefault(name, {})[operation] = figures
     rows = []
     for name, done in sorted(found.items(), key=lambda each: (-_time_of(each[1]), each[0])):
-        counts = [done.get(operation, Activity()).sums.calls for operation in (OPEN, READ, WRITE, CLOSE, OTHER)]
-        moved = [done.get(operation, Activity()).sums.bytes for operation in (READ, WRITE)]
+        counts = [done[operation][0] if operation in done else 0 for operation in (OPEN, READ, WRITE, CLOSE, OTHER)]
+        moved = [done[operation][1] if operation in done else 0 for operation in (READ, WRITE)]
         access = "".join(letter for letter, made_ in zip("rw", counts[1:3], strict=True) if made_) or "-"
         rows.append((name, access, sum(counts), *counts, *moved, _time_of(done)))
     rows = with_others(rows, made.limit, 2)
@@ -357,31 +346,35 @@ def files(made: Profiled) -> Section:
     return Section("Data set characteristics", "events", table_of(heads, rows), notes)
 
 
-SECTIONS: dict[str, Callable[[Profiled], Section]] = {
-    "session": session,
-    "resource": resource,
-    "activity": activity,
-    "wait": wait,
-    "section": section,
-    "identified": identification,
-    "procedure": procedure,
-    "transaction": transaction,
-    "cpu": cpu,
-    "files": files,
+def _time_of(done: dict[str, list[int]]) -> int:
+    return sum(time_ns for _, _, time_ns in done.values())
+
+
+class Kind(NamedTuple):
+    """A section: how it is made, and which parts of a profile it needs."""
+
+    make: Callable[[Profiled], Section]
+    needs: tuple[str, ...] = ()
+
+    def __call__(self, made: Profiled) -> Section:
+        return self.make(made)
+
+
+SECTIONS = {
+    "session": Kind(session),
+    "resource": Kind(resource, (RESOURCES,)),
+    "activity": Kind(activity, (ACTIVITY,)),
+    "wait": Kind(wait, (SERVICES,)),
+    "section": Kind(section, (SERVICES, LINES)),
+    "identified": Kind(identification, (IDENTIFIED,)),
+    "procedure": Kind(procedure, (PROCEDURES, LINES)),
+    "transaction": Kind(transaction, (TRANSACTIONS,)),
+    "cpu": Kind(cpu, (SERVICES, LINES)),
+    "files": Kind(files, (FILES,)),
 }
+UNASKED = [name for name in SECTIONS if name != "identified"]
 
 
 def told_unasked(made: Profiled) -> list[str]:
     """The sections by default: identification only if there were collectors."""
-    has_collectors = any(process.collectors for process in made.experiment.processes)
-    return [name for name in SECTIONS if name != "identified" or has_collectors]
-
-
-def _time_of(done: dict[str, Activity]) -> int:
-    return sum(activity.sums.self_wall_ns for activity in done.values())
-
-
-def _in_no_call(made: Profiled) -> list[tuple[Any, Any]]:
-    """Time outside calls, with its figures."""
-    there = made.calls.tree.root.inner.values()
-    return [(node.frame.function, node.own) for node in there if node.own and not node.frame.function.object]
+    return [name for name in SECTIONS if name != "identified" or made.part.session.collectors]

@@ -43,12 +43,31 @@ def test_a_report_of_many_has_the_rows_of_reading_all_at_once(experiments, inter
     assert sorted(map(str, told(rows))) == sorted(map(str, at_once(experiments, by)))
 
 
-@pytest.mark.parametrize("command", [("report", "--by", "site"), ("transactions",), ("trend",)], ids=" ".join)
+@pytest.mark.parametrize("command", ["report --by site", "transactions", "profile --section wait", "trend"])
 def test_the_result_does_not_depend_on_how_many_processes_read(experiments, interpose, command):
-    results = [interpose(*command, "runs/*.er", "--no-cache", "--jobs", jobs)[1] for jobs in ("1", "2", "4")]
+    results = [interpose(*command.split(), "runs/*.er", "--no-cache", "--jobs", jobs)[1] for jobs in ("1", "2", "4")]
 
     assert len({done.stdout for done in results}) == 1
     assert {done.returncode for done in results} == {0}
+
+
+def test_a_profile_of_many_has_all_their_calls_in_each_section(experiments, place, interpose, interpose_here):
+    (place / "all.erg").write_text("".join(f"{line}\n" for line in ("#interpose experiment group", *experiments)))
+    calls = 40 * len(experiments)
+
+    session, _ = interpose("profile", "runs/all.erg", "--section", "session")
+    resources, done = interpose("profile", "runs/*.er", "--section", "resource")
+    slices, _ = interpose("profile", "runs/*.er", "runs/all.erg", "--section", "activity", "--slices", "5")
+    whole = interpose_here("profile", "runs/*.er", cwd=place.parent)
+
+    assert (done.returncode, done.stderr, whole.returncode) == (0, "", 0)
+    figures = {row["figure"]: row for row in session}
+    assert figures["experiment"]["shown"] == f"shop.1.er and {len(experiments) - 1} more"
+    assert (figures["calls recorded"]["value"], figures["processes"]["value"]) == (calls, len(experiments))
+    assert sum(row["calls"] for row in resources) == sum(row["calls"] for row in slices) == calls
+    assert sum(row["total_ns"] for row in resources) == figures["run time (of all threads)"]["value"]
+    assert [row["elapsed_ns"] for row in slices] == [10_000] * 5
+    assert "each slice is the same part of 9 experiments" in whole.stdout
 
 
 def test_groups_patterns_and_names_together_have_each_experiment_once(experiments, place, interpose):

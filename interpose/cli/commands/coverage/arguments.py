@@ -10,7 +10,8 @@ from interpose.analysis.coverage.coverage import Asked, Coverage, coverage, fini
 from interpose.analysis.partial.partial import Question
 from interpose.analysis.partial.reductions import COVERAGE
 from interpose.cli.experiment_choice import add_experiments_argument, note_damages, open_paths, paths_of
-from interpose.cli.many.reading import Many, add_many_arguments, ask
+from interpose.cli.many.arguments import add_many_arguments
+from interpose.cli.many.reading import Many, ask
 from interpose.cli.messages import say
 from interpose.errors import ExperimentError, UsageError
 from interpose.experiments.model.experiment import Experiment

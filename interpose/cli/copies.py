@@ -1,0 +1,37 @@
+"""Copies of experiments, also of those whose programs run; what fails is said as the user needs it."""
+
+from __future__ import annotations
+
+import os
+
+from interpose.analysis.recording.ending import is_running
+from interpose.errors import ExperimentError, InterposeError
+from interpose.experiments.maintenance import copying, saving
+from interpose.experiments.model.experiment import Experiment
+
+
+def save(experiment: Experiment, to: str | None = None) -> str:
+    """The path of a copy of `experiment` as it is now. Raises InterposeError if none can be made."""
+    try:
+        return saving.save(experiment, is_running, to)
+    except FileExistsError as error:
+        raise InterposeError(f"{error.filename}: already exists") from None
+    except OSError as error:
+        place = error.filename or to or experiment.directory
+        raise InterposeError(f"{place}: {error.strerror}; -o names another place") from None
+
+
+def copy(source: str, target: str) -> None:
+    """Copy the experiment at `source` to `target`; where its program runs, as it is at one instant.
+
+    Raises OSError, and InterposeError.
+    """
+    try:
+        experiment = Experiment(source)
+    except ExperimentError:
+        return copying.copy(source, target)  # what cannot be read can be copied
+    if any(is_running(process) for process in experiment.processes):
+        os.stat(os.path.dirname(os.path.abspath(target)))  # its directory is not made
+        saving.save(experiment, is_running, target)
+    else:
+        copying.copy(source, target)
