@@ -26,8 +26,9 @@ void native_host_looked_up(void);
 /* Functions that the host exchanges itself, besides the native intrinsics or in the place of their wrappers. */
 struct native_exchange {
     const char *name;
-    void *ours;
-    void *real; /* the C library's; NULL if it has none of that name */
+    void *ours;  /* NULL: it is looked for, and not exchanged */
+    void **real; /* where the real one is put; NULL if there is none of that name */
+    bool is_of_any; /* any one object may have it, also one loaded later; else it is the C library's */
 };
 extern struct native_exchange native_host_exchanges[];
-extern const unsigned native_host_exchange_count;
+extern unsigned native_host_exchange_count;

@@ -14,7 +14,7 @@
 #include "native/native_wrappers.h"
 
 /* Besides the native intrinsics: what libraries find functions with, and what the host exchanges itself. */
-enum { DLSYM = NATIVE_COUNT, HOSTS, MOST_HOSTS = 40, MOST_WRAPPED = HOSTS + MOST_HOSTS };
+enum { DLSYM = NATIVE_COUNT, HOSTS, MOST_HOSTS = 96, MOST_WRAPPED = HOSTS + MOST_HOSTS };
 enum { SLOTS = 8192, NAMES = 256 };
 
 /* The exchanged slots. */
@@ -72,7 +72,7 @@ static void *wrapper_of(unsigned number)
 static void *real_of(unsigned number)
 {
     if (number >= HOSTS)
-        return native_host_exchanges[number - HOSTS].real;
+        return wrapper_of(number) ? *native_host_exchanges[number - HOSTS].real : NULL;
     if (number == DLSYM)
         return (void *)exchange.dlsym;
     return natives[number].slot.numbers ? natives[number].real : NULL;
@@ -125,13 +125,13 @@ static void find_real(unsigned number)
     void *found = dlsym(RTLD_DEFAULT, name);
     exchange.way_of_program[number] = is_way_of_program(found) ? found : NULL;
     void *real = exchange.way_of_program[number] ? dlsym(RTLD_NEXT, name) : found;
-    *(number >= HOSTS ? &native_host_exchanges[number - HOSTS].real : &natives[number].real) = real;
+    *(number >= HOSTS ? native_host_exchanges[number - HOSTS].real : &natives[number].real) = real;
 }
 
 void native_prepare(void)
 {
-    know_names();
     native_host_begin();
+    know_names();
     for (unsigned number = 0; number < wrapped_count(); number++)
         if (number != DLSYM)
             find_real(number);
@@ -201,6 +201,17 @@ static void look_at(const struct loaded_object *object)
         object_imports(object, exchange_place, &(struct look){object, caller});
 }
 
+/* A function that any one object may have is real from when it is there on. */
+static void note_definition(const struct loaded_object *object, unsigned number)
+{
+    void *found = object_function(object, name_of(number));
+    bool is_of_any = number >= HOSTS && native_host_exchanges[number - HOSTS].is_of_any;
+    void **real = is_of_any ? native_host_exchanges[number - HOSTS].real : NULL;
+    if (found && real && !*real)
+        *real = found;
+    exchange.ambiguous[number] |= found && (!real || *real != found);
+}
+
 static int note_definitions(struct dl_phdr_info *info, size_t size, void *nothing)
 {
     struct loaded_object object;
@@ -208,7 +219,7 @@ static int note_definitions(struct dl_phdr_info *info, size_t size, void *nothin
     (void)nothing;
     object_read(&object, info);
     for (unsigned number = 0; number < wrapped_count() && !object_is_of_the_c_library(&object); number++)
-        exchange.ambiguous[number] |= object_defines(&object, name_of(number));
+        note_definition(&object, number);
     return 0;
 }
 

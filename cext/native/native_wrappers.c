@@ -13,7 +13,7 @@
         type_of_##name *real = (type_of_##name *)natives[NATIVE_##name].real; \
         struct native_call call; \
         first; \
-        if (!native_begin(&call, NATIVE_##name, (subject), __builtin_return_address(0), \
+        if (!native_begin(&call, &natives[NATIVE_##name], (subject), __builtin_return_address(0), \
                           (uintptr_t)__builtin_frame_address(0))) \
             return real arguments; \
         returns result = real arguments; \
@@ -37,6 +37,6 @@
 NATIVE_CALLS(WRAPPER_OF_SHAPE)
 
 #define ROW(name, shape, kinds, choice, detail, moves, effect) \
-    {#name, kinds, choice, detail, moves, effect, (void *)native_##name},
+    {"libc", #name, kinds, choice, detail, moves, effect, (void *)native_##name},
 #define ROW_OF(name, shape, ...) ROW(name, shape, __VA_ARGS__)
 const struct native_row native_rows[] = {NATIVE_CALLS(ROW_OF)};

@@ -36,8 +36,20 @@ uint32_t program_stack(void)
     return program.site ? stack_intern(program.site, 0, 0) : 0;
 }
 
+enum { MOST_EXCHANGES = 96 };
+struct native_exchange native_host_exchanges[MOST_EXCHANGES];
+unsigned native_host_exchange_count;
+
+void program_exchange(struct native_exchange exchange)
+{
+    if (native_host_exchange_count < MOST_EXCHANGES)
+        native_host_exchanges[native_host_exchange_count++] = exchange;
+}
+
 void native_host_begin(void)
 {
+    program_exchange_children();
+    program_exchange_databases();
 }
 
 /* Unknown ones begin to record; a paused recording continues here. */

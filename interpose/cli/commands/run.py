@@ -24,7 +24,6 @@ from interpose.config.schema import Settings
 from interpose.errors import InterposeError, SettingError, UsageError
 from interpose.experiments.metadata import endings, names
 from interpose.instrumentation import interpreters, search
-from interpose.kinds import NATIVE
 from interpose.library import SYSTEM
 
 NAME = "run"
@@ -251,14 +250,17 @@ def unknown_levels(words: list[str], in_force: Settings) -> list[str]:
     """A line for each name in INTERPOSE_LEVELS that means nothing; none if libraries of your own may declare it."""
     if not in_force.levels or search.library_places(in_force, os.environ, [sys.executable, *words]) is not None:
         return []
-    from interpose.instrumentation import system_library
+    try:
+        from interpose.instrumentation import native, system_library
+    except ImportError:  # nothing is compiled for this Python; another may run the program
+        return []
     from interpose.instrumentation.system_library import statements
 
     known = {SYSTEM}
-    for intrinsic in (*system_library.every(), *statements.INTRINSICS):
+    for intrinsic in (*system_library.every(), *statements.INTRINSICS, *native.intrinsics()):
         parts = intrinsic.name.split(".")
         known.update(".".join(parts[:count]) for count in range(1, len(parts) + 1))
-    unknown = [name for name in in_force.levels if name not in known and not f"{name}.".startswith(NATIVE)]
+    unknown = [name for name in in_force.levels if name not in known]
     said = in_force.said["INTERPOSE_LEVELS"]
     return [f"{said}: no intrinsic is called {name}{did_you_mean(name, known)}" for name in unknown]
 

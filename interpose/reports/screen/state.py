@@ -82,7 +82,7 @@ def why_full(experiment: Experiment) -> str | None:
     page = control_of(experiment)
     if page is None or not page.full_drops:
         return None
-    at_limit = page.limit_bytes and page.taken_bytes + BLOCK_BYTES > page.limit_bytes
+    at_limit = page.limit_bytes and page.taken_bytes + page.other_bytes + BLOCK_BYTES > page.limit_bytes
     return "the limit was reached (INTERPOSE_LIMIT)" if at_limit else "the pool was full (INTERPOSE_POOL)"
 
 
