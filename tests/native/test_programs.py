@@ -303,6 +303,34 @@ int main(void)
     }
 
 
+def test_streams_are_recorded_if_buffers_above_files_are(ran, data, compiler, tmp_path):
+    source = """
+#include <stdio.h>
+int main(int count, char **words)
+{
+    char line[200];
+    int lines = 0;
+    FILE *stream = fopen(words[1], "r");
+    while (fgets(line, sizeof line, stream))
+        lines++;
+    fclose(stream);
+    return lines % 100;
+}
+"""
+    words = [built(tmp_path, source), data / "script"]
+    done = ran(words, INTERPOSE_FILES="buffered")
+    plain = ran(words)
+
+    def names(done):
+        (process,) = [each for each in done.experiment.processes if each.lineage]
+        about = [event for event in events_of(process) if process.string(event.detail) == str(data / "script")]
+        return Counter(process.intrinsic(event.intrinsic).name for event in about)
+
+    assert (done.gave[0], plain.gave[0]) == (2, 2)
+    assert names(done) == {"libc.fopen": 1, "libc.fgets": 3, "libc.fclose": 1}
+    assert names(plain) == {}
+
+
 def test_a_child_that_clone_makes_is_a_forked_one_and_execveat_is_an_exec(ran, compiler, tmp_path):
     source = """
 #include <fcntl.h>

@@ -171,6 +171,18 @@ def test_lost_events_and_a_stopped_recording_are_told(interpose):
     assert "incomplete: recording stopped, No space left on device; 1,234 events lost" in out
 
 
+def test_the_number_of_lost_events_is_never_cut(interpose, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "72")
+    build = ended(orders())
+    build.thread(end_ns=START_NS + 1, dropped=1_234_567_890)
+    build.sample(time_ns=START_NS + 5, kind=4, status=28)
+    build.write()
+
+    _, out, _ = interpose("report")
+
+    assert "; 1,234,567,890\n  events lost\n" in out
+
+
 def test_an_experiment_that_lost_events_is_not_complete(interpose):
     build = ended(orders())
     build.thread(end_ns=START_NS + 1, dropped=710)
