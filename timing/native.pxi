@@ -1,13 +1,14 @@
 # Native calls (cext/native/): their declarations, and which of them are recorded.
 
 def native_calls():
-    """What there is to declare of native intrinsics: tuples of library, name, kinds, choice, detail, bytes and effect."""
-    return [native_row(&native_rows[number]) for number in range(NATIVE_COUNT)]
+    """What there is to declare of native intrinsics: tuples of library, name, kinds, choice, detail, bytes and effect, and
+    whether buffers are above files."""
+    return [(*native_row(&native_rows[number]), number >= FIRST_STREAM) for number in range(NATIVE_COUNT)]
 
 
 def database_calls():
     """The same of those that only programs have which are not Python."""
-    return [native_row(&database_rows[number]) for number in range(DATABASE_COUNT)]
+    return [(*native_row(&database_rows[number]), False) for number in range(DATABASE_COUNT)]
 
 
 cdef tuple native_row(const c_native_row *row):

@@ -264,6 +264,7 @@ cdef extern from "native/native_wrappers.h":
         const char *effect
     enum:
         NATIVE_COUNT
+        FIRST_STREAM
         DATABASE_COUNT
     const c_native_row native_rows[]
     const c_native_row database_rows[]

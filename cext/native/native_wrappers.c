@@ -6,7 +6,7 @@
 
 /* The content of exchanged slots: begin, the real function, end. `first` may return before that, and `back` after
    the real function has. */
-#define WRAPPER_WITH(first, back, name, returns, parameters, arguments, subject, error_number) \
+#define WRAPPER_WITH(first, back, told, name, returns, parameters, arguments, subject, error_number) \
     typedef returns type_of_##name parameters; \
     static returns native_##name parameters \
     { \
@@ -18,17 +18,19 @@
             return real arguments; \
         returns result = real arguments; \
         back; \
-        native_end(&call, (int64_t)result, (error_number)); \
+        native_end(&call, (int64_t)(told), (error_number)); \
         return result; \
     }
 #define NOTHING (void)0
-#define WRAPPER(name, ...) WRAPPER_WITH(NOTHING, NOTHING, name, __VA_ARGS__)
-#define WRAPPER_OF_TWO(name, ...) WRAPPER_WITH(NOTHING, RETURN_IN_CHILD, name, __VA_ARGS__)
+#define WRAPPER(name, ...) WRAPPER_WITH(NOTHING, NOTHING, result, name, __VA_ARGS__)
+#define WRAPPER_TOLD(name, returns, parameters, arguments, subject, error_number, told) \
+    WRAPPER_WITH(NOTHING, NOTHING, told, name, returns, parameters, arguments, subject, error_number)
+#define WRAPPER_OF_TWO(name, ...) WRAPPER_WITH(NOTHING, RETURN_IN_CHILD, result, name, __VA_ARGS__)
 #define RETURN_IN_CHILD \
     if (result == 0) \
     return 0
 #define WRAPPER_UNLESS_FREE(name, returns, parameters, arguments, subject, error_number, try) \
-    WRAPPER_WITH(RETURN_UNLESS_BUSY(try), NOTHING, name, returns, parameters, arguments, subject, error_number)
+    WRAPPER_WITH(RETURN_UNLESS_BUSY(try), NOTHING, result, name, returns, parameters, arguments, subject, error_number)
 #define RETURN_UNLESS_BUSY(try) \
     int tried = LIKELY(!recorder.all_waits) ? (try) : EBUSY; \
     if (LIKELY(tried != EBUSY)) \

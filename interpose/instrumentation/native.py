@@ -15,6 +15,6 @@ def intrinsics():
     return in_both + [_declared("program", *row) for row in shims.database_calls()]
 
 
-def _declared(by, library, name, kinds, choice, detail, moves, effect):
+def _declared(by, library, name, kinds, choice, detail, moves, effect, is_buffer):
     told = {"detail": detail, "bytes": moves, "choice": choice, "effect": effect, "waits": kinds.startswith("sync")}
-    return Intrinsic(f"{library}.{name}", TARGET + name, kinds, by=by, **told)
+    return Intrinsic(f"{library}.{name}", TARGET + name, kinds, by=by, layer="buffered" if is_buffer else "raw", **told)
