@@ -25,7 +25,8 @@ LARGEST_PICTURE_BYTES = 100_000
 SHOWING = {
     *("getting-started.md", "reports.md", "view.md", "findings.md", "profile.md", "heap.md", "native.md"),
     *("transactions.md", "coverage.md", "comparing.md", "trend.md", "many-experiments.md", "exports.md", "traces.md"),
-    *("display.md", "python-api.md", "how-to/ci.md"),
+    *("display.md", "python-api.md", "filters.md", "how-to/ci.md", "how-to/slow-batch.md", "how-to/slow-start.md"),
+    *("how-to/slow-tests.md", "how-to/slow-web-app.md", "how-to/production.md"),
 }
 
 pytestmark = pytest.mark.any_python
@@ -51,7 +52,7 @@ def test_what_a_page_points_to_is_there(page):
 def pictures():
     """The pages that pictures are made for, by the name of each (docs/pictures.py)."""
     (made,) = re.findall(r"^PICTURES = \{\n.*?^\}", (DOCS / "pictures.py").read_text(encoding="utf-8"), re.M | re.S)
-    return dict(re.findall(r'"([\w-]+\.svg)": Picture\(\s*"([^"]+)"', made))
+    return dict(re.findall(r'"([\w-]+\.svg)": (?:Picture|lesson)\(\s*"([^"]+)"', made))
 
 
 def test_each_picture_of_a_page_is_made_by_the_command_and_is_small_and_loads_nothing():
